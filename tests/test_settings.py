@@ -12,6 +12,7 @@ LAZY = (
     "NEURON_NUM_RECENT_MODELS_TO_KEEP", "NEURON_RT_STOCHASTIC_ROUNDING_EN",
     "NEURON_RT_STOCHASTIC_ROUNDING_SEED", "NEURON_PARALLEL_COMPILE_MAX_RETRIES",
     "NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE", "NEURON_PARALLEL_COMPILE_DUMP_RESULTS",
+    "PT_XLA_DEBUG", "PT_XLA_DEBUG_LEVEL", "PT_XLA_DEBUG_FILE",
 )  # fmt: skip
 
 
@@ -123,11 +124,14 @@ def test_every_switch_of_lazy_execution_is_read(lazy):
         NEURON_CC_FLAGS=" --auto-cast=all ", NEURON_COMPILE_CACHE_URL="/cache/here",
         NEURON_USE_EAGER_DEBUG_MODE="1", NEURON_EXTRACT_GRAPHS_ONLY="1",
         NEURON_NUM_RECENT_MODELS_TO_KEEP="3", NEURON_RT_STOCHASTIC_ROUNDING_EN="1",
+        PT_XLA_DEBUG="1", PT_XLA_DEBUG_FILE="/told/here",
     )  # fmt: skip
     assert (found.compiler_flags, found.cache_url) == ("--auto-cast=all", "/cache/here")
     assert found.eager_debug
     assert found.extract_graphs_only
     assert (found.models_to_keep, found.rounding.rounding) == (3, "stochastic")
+    assert (found.debug_level, found.debug_file) == (100, "/told/here")
+    assert lazy(PT_XLA_DEBUG_LEVEL="1").debug_level == 1
 
 
 @pytest.mark.parametrize(

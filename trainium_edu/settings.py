@@ -38,6 +38,8 @@ class LazySettings:
     models_to_keep: int | None  #: ``NEURON_NUM_RECENT_MODELS_TO_KEEP``; None keeps all
     bucket_bytes: int  #: ``ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB``, default 50; 0: one bucket
     rounding: RoundingSettings  #: stochastic too where one of the first two is set
+    debug_level: int = 0  #: ``PT_XLA_DEBUG_LEVEL``: 1 explains compiles, 2 executions too
+    debug_file: str | None = None  #: ``PT_XLA_DEBUG_FILE``, which gets that; None: standard error
 
     @property
     def casts(self) -> dict[str, str]:
@@ -105,8 +107,8 @@ def lazy() -> LazySettings:
 
     References
     ----------
-    `aws-torch-variables`, `aws-caching` and, for the debug mode, `aws-torch-debug` in
-    :data:`trainium_edu.specs.SOURCES`.
+    `aws-torch-variables`, `aws-caching`, `aws-torch-debug` and, for ``PT_XLA_DEBUG``,
+    `pytorch-xla` in :data:`trainium_edu.specs.SOURCES`.
     """
     global _lazy_known
     raw = vars(os.environ)["_data"]  # every step asks; mostly, nothing has changed
@@ -130,6 +132,8 @@ def _lazy() -> LazySettings:
         extract_graphs_only=_flag("NEURON_EXTRACT_GRAPHS_ONLY"),
         models_to_keep=_integer(keep, 1, 2**31 - 1) if keep in os.environ else None,
         bucket_bytes=_integer("ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB", 0, 2**20, "50") * 2**20,
+        debug_level=_integer("PT_XLA_DEBUG_LEVEL", 0, 100, "100" if _flag("PT_XLA_DEBUG") else "0"),
+        debug_file=os.environ.get("PT_XLA_DEBUG_FILE") or None,
         rounding=_rounding("1" if use or downcast else "0"),
     )
 

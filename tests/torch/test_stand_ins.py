@@ -41,7 +41,7 @@ USED = {
     "torch_xla.distributed.xla_backend": "ProcessGroupXla",
     "torch_xla.distributed.xla_multiprocessing": "spawn MpModelWrapper MpSerialExecutor",
     "torch_xla.debug.metrics": """metrics_report short_metrics_report counter_names counter_value
-        metric_names metric_data clear_all clear_counters clear_metrics""",
+        metric_names metric_data clear_all clear_counters clear_metrics executed_fallback_ops""",
     "torch_xla.utils.utils": "SampleGenerator getenv_as",
     "torch_xla.utils.serialization": "save load",
     "torch_xla.amp": "autocast GradScaler",
@@ -437,6 +437,72 @@ def test_metrics_report_what_was_recorded_and_what_fell_back(xm):
     assert "MarkStep" in met.counter_names()
     met.clear_all()
     assert met.counter_value("MarkStep") is None
+
+
+def test_metrics_of_aws_example_are_those_on_its_page(xm, capsys):
+    """Judge: the script and the report on AWS's page on debugging (`aws-torch-debug`)."""
+    met = importlib.import_module("torch_xla.debug.metrics")
+    met.clear_all()
+    device = xm.xla_device()
+    x = torch.randn(2, 10).to(device)
+    one, other = torch.nn.Linear(10, 30).to(device), torch.nn.Linear(30, 20).to(device)
+    first = one(x)
+    second = other(first)
+    xm.mark_step()
+    print(second)
+    print(first)
+    for name, samples in {"CompileTime": 1, "ExecuteTime": 1, "TransferFromServerTime": 2}.items():
+        assert met.metric_data(name)[0] == samples
+    report = met.metrics_report()
+    for name, count in {"_copy_from": 7, "addmm": 2, "empty": 5, "t": 2}.items():
+        assert f"Counter: xla::{name}\n  Value: {count}\n" in report
+    assert met.metric_data("OutboundData")[:2] == (5, 4 * (20 + 300 + 30 + 600 + 20))
+    assert met.metric_data("InboundData")[:2] == (2, 4 * (60 + 40))
+    total, accumulator, samples = met.metric_data("ExecuteTime")
+    assert accumulator == samples[0][1] == current().steps[0].end_ns - current().steps[0].begin_ns
+
+
+def test_metrics_find_values_that_python_asks_for(xm):
+    """Judge: pytorch/xla's ``test/test_metrics.py``, and its page on troubleshooting."""
+    met = importlib.import_module("torch_xla.debug.metrics")
+    met.clear_all()
+    x = torch.tensor(2.0, device=xm.xla_device())
+    assert met.counter_value("CreateXlaTensor") == 1
+    for _ in range(3):
+        x = x * 2.5
+        if x > 1:
+            x.item()
+    assert met.executed_fallback_ops() == ["aten::_local_scalar_dense"]
+    assert met.counter_value("aten::_local_scalar_dense") == 6
+    assert met.counter_value("DeviceDataCacheMiss") == 1  # 2.5; 1 is a constant
+    assert met.counter_value("DestroyXlaTensor") >= 3
+    for asked in ((), (["CreateCompileHandles"], ["InboundData"])):
+        assert "aten::_local_scalar_dense" in met.short_metrics_report(*asked)
+    assert "MarkStep" not in met.short_metrics_report(["CreateCompileHandles"])
+    met.clear_all()
+    assert met.counter_names() == met.metric_names() == met.executed_fallback_ops() == []
+
+
+def test_the_debugging_tool_explains_compiles_and_executions(xm, monkeypatch, tmp_path):
+    """Judge: the blocks on pytorch/xla's page on troubleshooting."""
+    monkeypatch.setenv("PT_XLA_DEBUG_LEVEL", "2")
+    monkeypatch.setenv("PT_XLA_DEBUG_FILE", str(tmp_path / "told"))
+    x = torch.ones(1024).to(xm.xla_device())
+    for _ in range(2):
+        x = x + 2.5
+        xm.mark_step()
+    assert (x * 2).sum().item() == 12 * 1024
+    xm.mark_step()
+    told = (tmp_path / "told").read_text()
+    assert told.count("Compilation Analysis: Compilation Cause\n") == 2
+    assert told.count("Execution Analysis: Execution Cause\n") == 3
+    assert "Execution Analysis:   user torch_xla.sync\n" in told
+    assert "most likely user code trying to access tensor value before torch_xla.sync\n" in told
+    assert "Post Compilation Analysis: Graph input size: 0.000004 GB\n" in told
+    assert "Compilation Analysis:   Number of Graph Outputs: 1\n" in told
+    monkeypatch.setenv("PT_XLA_DEBUG_LEVEL", "0")
+    xm.mark_step()
+    assert (tmp_path / "told").read_text() == told
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])

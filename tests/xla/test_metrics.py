@@ -129,6 +129,32 @@ def test_the_short_report_has_the_names_asked_for(process):
     assert metrics.metrics_report() == ""
 
 
+def test_the_debugging_tool_says_what_the_page_says():
+    """Judge: the lines on pytorch/xla's page on troubleshooting, after 11 steps."""
+    counted = Metrics()
+    for _ in range(11):
+        counted.count("MarkStep")
+        counted.add("TransferFromDeviceTime", 1)
+    for _ in range(21):
+        counted.add("CompileTime", 1)
+    for name in ("aten::_ctc_loss", "aten::_ctc_loss_backward", "aten::_local_scalar_dense"):
+        counted.count(name)
+    assert list(counted.analysis()) == [
+        "pt-xla-profiler: CompileTime too frequent: 21 counts during 11 steps",
+        "pt-xla-profiler: TransferFromDeviceTime too frequent: 11 counts during 11 steps",
+        "pt-xla-profiler: Op(s) not lowered: aten::_ctc_loss, aten::_ctc_loss_backward",
+    ]
+    counted.add("ExecuteTime", 31e9)
+    assert "pt-xla-profiler: ExecuteTime too slow: longest instance took 31s000ms" in "".join(
+        counted.analysis()
+    )
+    quiet = Metrics()
+    for _ in range(11):
+        quiet.count("MarkStep")
+    quiet.add("CompileTime", 1)
+    assert list(quiet.analysis()) == []
+
+
 def test_threads_lose_no_count():
     counted = Metrics()
 

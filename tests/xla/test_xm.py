@@ -347,10 +347,13 @@ def test_metrics_report_has_the_documented_names():
     x = as_tensor(np.ones((2, 8)), device, "bfloat16") * 2
     xm.mark_step()
     x.numpy()
-    names = ["CompileTime", "ExecuteTime", "InboundData", "OutboundData", "TensorsGraphSize",
-             "TransferFromServerTime", "TransferToServerTime"]  # fmt: skip
+    names = ["CompileTime", "ExecuteTime", "InboundData", "InputOutputAliasCount", "OutboundData",
+             "TensorsGraphSize", "TransferFromDeviceTime", "TransferToDeviceTime"]  # fmt: skip
     assert xla.met.metric_names() == names
+    for name in ("TransferFromServerTime", "TransferToServerTime"):  # as that guide has them
+        assert xla.met.metric_data(name) == xla.met.metric_data(name.replace("Server", "Device"))
     assert xla.met.metric_data("OutboundData")[:2] == (1, 32)
     assert xla.met.metric_data("InboundData")[:2] == (1, 32)
-    assert xla.met.counter_names() == ["MarkStep", "UncachedCompile", "xla::multiply"]
+    names = ["DeviceDataCacheMiss", "MarkStep", "UncachedCompile", "xla::multiply"]
+    assert xla.met.counter_names() == names
     assert "Metric: CompileTime\n  TotalSamples: 1\n" in xla.metrics_report()

@@ -3,11 +3,13 @@
 A *call* is learned once per overload from its schema.
 """
 
+from collections.abc import Iterator
+
 import torch
 
 from trainium_edu.torch.operations import ON_CPU, ROWS, WRITES
 
-__all__ = ["Call", "call_of"]
+__all__ = ["Call", "call_of", "counted"]
 
 #: overloads whose Python numbers are inputs of the graph, so that they may change from step to step
 _LIFTED = {
@@ -38,7 +40,13 @@ class Call:
     name : str
         ``aten::add.Tensor``.
     counter : str
-        ``aten::add``, as the metrics count.
+        ``aten::add``, as the metrics count where it falls back.
+    recorded : str
+        ``xla::add``, as they count where it is recorded.
+    is_list : bool
+        It does the same with each tensor of a list, one after the other on XLA.
+    times : int
+        How often it was recorded since :func:`counted` asked.
     is_view : bool
     writes : tuple of (int or str)
         The arguments written: place, or name of a keyword.
@@ -72,9 +80,9 @@ class Call:
     """
 
     __slots__ = (
-        "composite", "counter", "func", "functional", "gives_list", "is_single", "is_view",
-        "lifts", "makes", "moves", "name", "numbers", "out", "products", "returns", "returns_written",
-        "row", "run", "special", "turns", "writes",
+        "composite", "counter", "func", "functional", "gives_list", "is_list", "is_single",
+        "is_view", "lifts", "makes", "moves", "name", "numbers", "out", "products", "recorded",
+        "returns", "returns_written", "row", "run", "special", "times", "turns", "writes",
     )  # fmt: skip
 
     def __init__(self, func):
@@ -97,7 +105,9 @@ class Call:
         self.makes = bool(schema.returns) and not self.returns_written
         self.functional = _functional(schema) if written else None
         self.row = self._row()
-        base = schema.name.partition("::")[2].rstrip("_").removeprefix("_foreach_")
+        bare = schema.name.partition("::")[2].rstrip("_")
+        base, self.is_list = bare.removeprefix("_foreach_"), bare.startswith("_foreach_")
+        self.recorded, self.times = f"xla::{base}", 0
         self.lifts = base in _LIFTED
         self.moves = base in _MOVES or schema.name.startswith("trainium")  # which rounds itself
         self.products = _PRODUCTS.get(base, ())
@@ -160,3 +170,11 @@ def call_of(func) -> Call:
     if found is None:
         found = _known[id(func)] = Call(func)
     return found
+
+
+def counted() -> Iterator[tuple[str, int]]:
+    """Yield what was recorded, and how often since this was asked before."""
+    for call in [*_known.values()]:
+        times, call.times = call.times, 0
+        if times:
+            yield call.recorded, times

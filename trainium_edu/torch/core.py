@@ -8,7 +8,7 @@ around an operation that the chip does not have.
 import runpy
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -17,9 +17,10 @@ from typing import Any
 import torch
 
 from trainium_edu import live as published
+from trainium_edu import settings
 from trainium_edu.neuroncore.recording.source import SourceLine
-from trainium_edu.torch.calls import Call
-from trainium_edu.torch.clock import Clock
+from trainium_edu.torch.calls import Call, counted
+from trainium_edu.torch.clock import Clock, transfer_ns
 from trainium_edu.torch.origins import Origins
 from trainium_edu.torch.tape import Cell, Place, Tape, Trie
 from trainium_edu.torch.translate import Translation, translate
@@ -27,7 +28,8 @@ from trainium_edu.torch.values import Values
 from trainium_edu.xla.compiler import Compiler
 from trainium_edu.xla.device import Device, current_world
 from trainium_edu.xla.executable import Executable
-from trainium_edu.xla.executable.memory import needs
+from trainium_edu.xla.executable.memory import nbytes, needs
+from trainium_edu.xla.metrics import PROCESS
 
 __all__ = ["HERE", "Core", "Step", "ValuesOff", "current", "is_there", "make_current", "user_line"]
 
@@ -111,6 +113,7 @@ class Core:
     def __init__(self, compiler: Compiler | None = None, *, instance: str = "trn1.2xlarge",
                  values: str | int = "all", ordinal: int = 0, clock: Any = None):  # fmt: skip
         self.compiler = Compiler() if compiler is None else compiler
+        self.compiler.counts_operations = False
         self.instance, self.values, self.clock = instance, values, clock or Clock()
         self.device = torch.device("xla", ordinal)
         #: records what is translated, and follows AWS's switches
@@ -128,6 +131,7 @@ class Core:
         self.tape: Tape = self.trie.begin()
         self.newest: Translation | None = None
         self.origins = Origins(user_line)
+        self._sent: set[float] = set()
         self._rounds_by: tuple | None = None
         self._timed: tuple | None = None  # the newest executable, and its time
         self.follow()
@@ -184,6 +188,7 @@ class Core:
         self.origins.forget()
         self.follow()
         self.compiler.metrics.count("MarkStep")
+        self._explain(1, self.compiler.metrics.analysis)
         while self.closures:
             function, arguments = self.closures.pop(0)
             function(*arguments)
@@ -204,8 +209,20 @@ class Core:
                 f"{where or 'the script'} asks for the value of a tensor, and this run keeps "
                 f"shapes only{self._since()}; leave out the line, or run with --values all"
             )
-        self.clock.transfer(cell.value.numel() * cell.value.element_size(), "from")
+        self.transfer(cell.value, "from")
         return cell.value
+
+    def transfer(self, value, direction: str) -> None:
+        """Copy a value to the chip or from it."""
+        nbytes = value.numel() * value.element_size()
+        self.clock.transfer(nbytes, direction)
+        self.compiler.metrics.transferred(direction, transfer_ns(nbytes), nbytes)
+
+    def send(self, numbers: list[float]) -> None:
+        """Count Python's numbers that become inputs, each when it is sent for the first time."""
+        if not self._sent.issuperset(numbers):
+            self.compiler.metrics.tick("DeviceDataCacheMiss", len({*numbers} - self._sent))
+            self._sent.update(numbers)
 
     def _since(self) -> str:
         return f" after step {self.values}" if type(self.values) is int else " (--values none)"
@@ -229,11 +246,28 @@ class Core:
         executable = self._compiled(found)
         event = self.compiler.history[-1]
         line = user_line() if kind != "step" or event.kind != "memory" else None
+        if isinstance(executable, Executable):
+            if event.kind != "memory":
+                self._explain(1, lambda: _analysis("Compilation", kind, executable))
+            self._explain(2, lambda: _analysis("Execution", kind, executable))
         self.ran(executable, found.graph, kind, line, event.why, operation)
+
+    def _explain(self, level: int, lines: Callable[[], Iterable[str]]) -> None:
+        """Write what PyTorch/XLA's debugging tool writes, on the first rank, where it is wanted."""
+        switches = settings.lazy()
+        if switches.debug_level < level or self.world.ordinal % self.world.per_instance:
+            return
+        text = "".join(f"{line}\n" for line in lines())
+        if switches.debug_file is None:
+            print(text, end="", file=sys.stderr)
+        else:
+            with open(switches.debug_file, "a", encoding="utf-8") as file:
+                file.write(text)
 
     def ran(self, executable, graph, kind: str, line, why: str = "", operation: str = "") -> None:
         """Queue an execution, and keep what :class:`Step` has of it."""
         begin, end = self.clock.execute(self._met_ns(executable))
+        self.compiler.metrics.add("ExecuteTime", end - begin)
         self._publish(graph, executable, end - begin)
         self.steps.append(Step(self.number, kind, begin, end, executable, line, why, operation))
 
@@ -286,6 +320,43 @@ class Core:
         return Place(call, args, kwargs, first, line, scope)
 
 
+def _analysis(what: str, kind: str, executable: Executable) -> list[str]:
+    """Return why a graph is compiled or executed, and for one that is compiled what it holds."""
+    graph, line = executable.graph, user_line()
+    cause = "user torch_xla.sync" if kind == "step" else (
+        "most likely user code trying to access tensor value before torch_xla.sync")  # fmt: skip
+    lines = [f"{what} Cause", f"  {cause}", "Graph Info:", f"  Graph Hash: {graph.fingerprint:x}",
+             f"  Number of Graph Inputs: {len(graph.parameters)}",
+             f"  Number of Graph Outputs: {len(graph.outputs)}",
+             "Python Frame Triggered Execution:"]  # fmt: skip
+    lines += [f"  {line.function} ({line.file}:{line.line})"] if line else []
+    blocks = {f"{what} Analysis: ": lines}
+    if what == "Compilation":
+        sizes = {"Graph input": graph.parameters, "Graph output": graph.outputs,
+                 "Aliased Input": [graph.parameters[n] for _, n in graph.donated]}  # fmt: skip
+        held = {name: sum(map(nbytes, nodes)) for name, nodes in sizes.items()}
+        held["Intermediate tensor"] = executable.needs["model_shared_scratchpad"]
+        blocks[f"Post {what} Analysis: "] = [
+            f"{name} size: {size / 2**30:.6f} GB" for name, size in held.items()
+        ]
+    return [prefix + line for prefix, block in blocks.items()
+            for line in ("=" * 80, *block, "-" * 80, "=" * 80)]  # fmt: skip
+
+
+_tensors: dict[str, int] = {}  # counted before
+
+
+def _gather() -> None:
+    """Add to the process's metrics what was recorded since they were read before."""
+    for name, times in counted():
+        PROCESS.tick(name, times)
+    for name, count in Cell.counted().items():
+        if count > _tensors.get(name, 0):
+            PROCESS.tick(name, count - _tensors.get(name, 0))
+        _tensors[name] = count
+
+
+PROCESS.gather = _gather
 _current: Core | None = None
 
 

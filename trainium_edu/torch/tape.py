@@ -10,7 +10,7 @@ from weakref import ref
 
 __all__ = ["Cell", "Fed", "Place", "Slot", "Storage", "Tape"]
 
-_serial = itertools.count(1)
+_serial, _made, _gone = itertools.count(1), itertools.count(), itertools.count()
 _MOST_PLACES = 1_000_000  #: kept; beyond, the trie begins anew
 _MANY = 32  #: tensors of one storage, before those let go are looked for
 
@@ -51,6 +51,15 @@ class Cell:
     def __init__(self, value=None, tape=0, slot=-1, meta=None):
         self.value, self.tape, self.slot, self.meta = value, tape, slot, meta
         self.leaf, self.storage, self.way, self.name = -1, None, (), ""
+        next(_made)
+
+    __del__ = _gone.__next__  # counts without a frame of Python
+
+    @staticmethod
+    def counted() -> dict[str, int]:
+        """Return how many there were and are no more, by the names that metrics have for them."""
+        counts = {"CreateXlaTensor": _made, "DestroyXlaTensor": _gone}
+        return {name: int(repr(count)[6:-1]) for name, count in counts.items()}
 
 
 class Storage:

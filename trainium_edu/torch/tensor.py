@@ -153,7 +153,7 @@ def on_device(value: torch.Tensor, core=None) -> XlaTensor:
     _check_kind(value.dtype, value.layout)
     strides = _strides(value.size())
     held = core.held(value, strides) if core.computes else None
-    core.clock.transfer(value.numel() * value.element_size(), "to")
+    core.transfer(value, "to")
     return wrap(Cell(held), value.size(), strides, value.dtype, core.device)
 
 
@@ -232,6 +232,8 @@ def record(core, call: Call, args, kwargs):
         tape.path.append(place)
     if fed:
         tape.fed += fed
+        core.send(fed)
+    call.times += len(args[0]) if call.is_list else 1
     if not call.writes:
         return _results(core, tape, place, call, args, out)
     made = _results(core, tape, place, call, args, out) if call.makes else None
@@ -623,7 +625,10 @@ def _to_copy(core, func, args, kwargs):
             f"{cores.user_line() or 'the script'} moves a tensor to {device}, and this machine has "
             f"{core.device}; name that device"
         )
+    if kind == "cpu" or type(given) is not XlaTensor:
+        core.compiler.metrics.tick("xla::_copy_from")
     if type(given) is not XlaTensor:
+        core.compiler.metrics.tick("xla::empty")
         return on_device(given if dtype is None else given.to(dtype), core)
     if kind == "cpu":
         return ask(core, given.cell).to(dtype or given.dtype, copy=True)
@@ -635,6 +640,7 @@ def _to_copy(core, func, args, kwargs):
 
 def _copy(core, func, args, kwargs):
     target, source = args[:2]
+    core.compiler.metrics.tick("xla::_copy_from")
     if type(target) is not XlaTensor:
         return target.copy_(ask(core, source.cell))
     call = call_of(_aten.copy_.default)
@@ -643,7 +649,7 @@ def _copy(core, func, args, kwargs):
     cell = target.cell
     if cell.storage is not None or target.shape != source.shape:
         return record(core, call, (target, on_device(source, core)), {})
-    core.clock.transfer(source.numel() * source.element_size(), "to")
+    core.transfer(source, "to")
     if core.computes:
         if cell.value is None:
             cell.value = torch.empty(target.shape, dtype=target.dtype)
@@ -653,6 +659,7 @@ def _copy(core, func, args, kwargs):
 
 
 def _asks(core, func, args, kwargs):
+    core.compiler.metrics.count(call_of(func).counter)
     values = (ask(core, one.cell) if type(one) is XlaTensor else one for one in args)
     return func(*values, **kwargs)
 
@@ -683,6 +690,7 @@ def _resize(core, func, args, kwargs):
 
 
 def _empty(core, func, args, kwargs):
+    core.compiler.metrics.tick("xla::empty")
     dtype = kwargs.get("dtype") or torch.get_default_dtype()
     shape = torch.Size(args[0])
     _check_kind(dtype)

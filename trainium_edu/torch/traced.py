@@ -249,7 +249,7 @@ def _run(model, weights, inputs):
     core, executable, found = cores.current(), _executables[model["key"]], None
     core.follow()
     for one in inputs:
-        core.clock.transfer(one.numel() * one.element_size(), "to")
+        core.transfer(one, "to")
     core.ran(executable, executable.graph, "step", user_line())
     if core.computes:
         stored, parameters = iter(weights), executable.final.parameters
@@ -264,7 +264,7 @@ def _run(model, weights, inputs):
         out = torch.empty(shape, dtype=getattr(torch, name), device=place)
         if found is not None:
             out.copy_(inputs[~number] if number < 0 else torch.tensor(found[number]))
-        core.clock.transfer(out.numel() * out.element_size(), "from")
+        core.transfer(out, "from")
         results.append(out)
     return results
 

@@ -80,7 +80,7 @@ class Values:
 
     def compute(self, call: Call, values: list, named: dict) -> Any:
         """Return what a call gives."""
-        if any(map(_is_number, _arguments(call, values, named))):
+        if call.numbers and (self.stored or getattr(values[0], "dtype", None) is not torch.float32):
             values, named = self._with_numbers(call, values, named)
         if self.is_plain or call.is_view or call.moves:
             return call.run(*values, **named)
@@ -105,9 +105,11 @@ class Values:
 
     def _with_numbers(self, call, values, named):
         """Return arguments with Python's numbers in the format of the tensors that they meet."""
+        if not any(map(_is_number, _arguments(call, values, named))):
+            return values, named
         formats: dict[bool, set] = {True: set(), False: set()}  # of tensors with axes, and without
         for argument in (*values, *named.values()):
-            for tensor in argument if isinstance(argument, list) else (argument,):
+            for tensor in argument[:1] if isinstance(argument, list) else (argument,):
                 if isinstance(tensor, _TENSORS) and tensor.dtype.is_floating_point:
                     fmt = self.stored.get(tensor.dtype) or _FORMATS.get(tensor.dtype)
                     formats[tensor.dim() > 0].add(fmt)

@@ -28,6 +28,7 @@ from trainium_edu.xla.executable.sections import Body
 from trainium_edu.xla.executable.times import Spent, Times, with_advice, with_band
 from trainium_edu.xla.executable.tracks import ENGINES, LINKS, critical, exposed_ns
 from trainium_edu.xla.graph import Graph
+from trainium_edu.xla.metrics import ASKED
 from trainium_edu.xla.operations.custom import calls
 
 __all__ = ["MOST_INSTRUCTIONS", "band_of", "numbers", "summary_lines"]
@@ -455,14 +456,20 @@ def _grouped(record, kind, about: Callable[[StepRecord], tuple]) -> list[dict[st
     return sorted(found.values(), key=lambda row: -row["count"])
 
 
+def _fallbacks(record: RunRecord) -> Counter:
+    """Return how often each operation ran on the host, but for values that were asked for."""
+    return Counter({name: count for name, count in record.counters.items()
+                    if name.startswith("aten::") and name not in ASKED})  # fmt: skip
+
+
 def _counted_only(record: RunRecord) -> list[dict[str, Any]]:
     """Return fall-backs that were counted and whose lines nobody noted."""
     known = {one.operation for one in record.steps if one.kind == "fallback"}
     return [
         {"what": "fall-back", "line": "", "why": name, "do": _FELL, "count": count, "ns": 0.0,
          "first": 0}
-        for name, count in sorted(record.counters.items(), key=lambda item: -item[1])
-        if name.startswith("aten::") and name not in known
+        for name, count in _fallbacks(record).most_common()
+        if name not in known
     ]  # fmt: skip
 
 
@@ -670,7 +677,7 @@ def summary_lines(record: RunRecord) -> list[str]:
     lines.append(f"graphs: {compiled} compiled, {kinds['memory']} found in memory, "
                  f"{kinds['disk']} on disk")  # fmt: skip
     early = Counter(_text(one.line) or "no line" for one in record.steps if one.kind == "value")
-    fell = Counter({k: n for k, n in record.counters.items() if k.startswith("aten::")})
+    fell = _fallbacks(record)
     fell |= Counter(one.operation for one in record.steps if one.kind == "fallback")
     lines.append(f"early runs: {_told(early)}; fall-backs: {_told(fell)}")
     lines.append(f"emulated time {duration(_end(record))}; wall time {record.wall_s:.1f} s")

@@ -291,6 +291,8 @@ class CompileCache:
                 self._keep(folder, {FAILURE: _sentence(problem)}, graph, flags_json)
                 raise
             self._keep(folder, {PROGRAM: _sealed(program)}, graph, flags_json)
+        done = f"Compilation Successfully Completed for model.{folder.name}.hlo_module.pb"
+        self._log("INFO", done)
         return program, False
 
     @checked

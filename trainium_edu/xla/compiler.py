@@ -69,6 +69,8 @@ class Compiler:
     overlaps : bool
         Collectives run beside the engines; changes times only.
     metrics : Metrics
+    counts_operations : bool
+        Count the operations of each graph; a PyTorch script counts its calls instead.
     """
 
     flags: Flags = field(default_factory=Flags)
@@ -79,6 +81,7 @@ class Compiler:
     timed: bool = False
     overlaps: bool = True
     metrics: Metrics = PROCESS
+    counts_operations: bool = True
     history: list[Event] = field(default_factory=list)
     _known: OrderedDict = field(default_factory=OrderedDict, repr=False)
     _failed: dict = field(default_factory=dict, repr=False)
@@ -109,7 +112,8 @@ class Compiler:
             self._known.move_to_end(key)
             self.metrics.count("CachedCompile")
         executable, counts = found
-        self.metrics.count_all(counts)
+        if self.counts_operations:
+            self.metrics.count_all(counts)
         self.metrics.add("TensorsGraphSize", len(graph.nodes))
         while self.most is not None and len(self._known) > self.most:
             self._known.popitem(last=False)
@@ -149,12 +153,16 @@ class Compiler:
                 self._failed[key] = problem
             self.history.append(Event(step, "failed", graph.fingerprint, str(problem)))
             raise
+        self.metrics.add("InputOutputAliasCount", len(graph.donated))
+        self.count_compile(start, was_there)
+        return ("disk", "", executable) if was_there else ("compiled", why, executable)
+
+    def count_compile(self, start_ns: int, was_there: bool) -> None:
+        """Count a graph that was not in memory; for PyTorch/XLA one from the disk is compiled."""
         if was_there:
             self.metrics.count("PersistentCacheHit")
-            return "disk", "", executable
         self.metrics.count("UncachedCompile")
-        self.metrics.add("CompileTime", time.perf_counter_ns() - start)
-        return "compiled", why, executable
+        self.metrics.add("CompileTime", time.perf_counter_ns() - start_ns)
 
     def _time(self, executable) -> None:
         """Keep what one execution takes, unless it waits for ranks that nobody can time."""

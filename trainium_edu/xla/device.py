@@ -235,6 +235,8 @@ class Device:
             if len(self._scalars) > _MOST_SCALARS:
                 self._scalars = {}
             found = self._scalars[key] = as_held(np.full(type.shape, value), type), type
+            if self.setting.values:
+                self.compiler.metrics.tick("DeviceDataCacheMiss")
         return self.leaf(*found)
 
     def origin(self, leaf: Node) -> Node | None:

@@ -182,7 +182,7 @@ class Tensor:
                 _say(f"got {self._data.reshape(-1)[0]}: {told}", NotFinite)
         start = time.perf_counter_ns()
         values = np.array(self._data)
-        _transferred(self.device, "From", start, values.size * get_dtype(self.dtype).itemsize)
+        _transferred(self.device, "from", start, values.size * get_dtype(self.dtype).itemsize)
         return values
 
     def item(self) -> float | int | bool:
@@ -449,15 +449,13 @@ def as_tensor(data, device: Device, dtype: str | type | None = None, *, name: st
     if held is array or held.base is not None:
         held = held.copy()  # the user may write into his own array
     held = np.ascontiguousarray(held).reshape(array.shape)
-    _transferred(device, "To", start, prod(array.shape) * get_dtype(type.dtype).itemsize)
+    _transferred(device, "to", start, prod(array.shape) * get_dtype(type.dtype).itemsize)
     return Tensor(device, type, data=held, name=name)
 
 
 def _transferred(device, way, start, nbytes):
     """Count what went over to the device, or came back; the time is what it took here."""
-    metrics = device.compiler.metrics
-    metrics.add(f"Transfer{way}ServerTime", time.perf_counter_ns() - start)
-    metrics.add("OutboundData" if way == "To" else "InboundData", nbytes)
+    device.compiler.metrics.transferred(way, time.perf_counter_ns() - start, nbytes)
 
 
 def promoted(operation: str, a: Type, b: Type) -> str:

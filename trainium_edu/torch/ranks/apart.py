@@ -79,14 +79,13 @@ class Outcome:
 
 
 class Known(NamedTuple):
-    """What another rank has made of the same calls: its time, and what it counts."""
+    """What another rank has made of the same calls: its time, and its size."""
 
     outputs: int
     fingerprint: int
     makespan_ns: float
     collectives: tuple[str, ...]
     members: tuple[int, ...]
-    counts: dict[str, int]
     nodes: int
 
 
@@ -108,6 +107,7 @@ class RankCore(Core):
         self.collectives, self.whole = exchange, whole
         self._owed: dict[int, int] = {}  #: id of a translation that others wait for -> its key
         self._seen: dict[int, Known] = {}
+        self._asked_ns = 0  #: when the others were asked for a graph
 
     @property
     def world(self) -> World:
@@ -115,7 +115,7 @@ class RankCore(Core):
         return self.whole
 
     def _translated(self, tape, live):
-        key = digest(tape, live, self.recorder)
+        key, self._asked_ns = digest(tape, live, self.recorder), time.perf_counter_ns()
         known = self.collectives.ask("graph", key)
         if known:
             return Translation(known, [], [])
@@ -153,7 +153,7 @@ class RankCore(Core):
             tuple(f"{n.operation} of {' and '.join(str(i.type) for i in n.inputs[:2])}"
                   for n in nodes),
             tuple(sorted({rank for all_ in groups for group in all_ for rank in group})),
-            _counts(found.graph), len(found.graph.nodes),
+            len(found.graph.nodes),
         )  # fmt: skip
         if id(found) in self._owed:
             self.collectives.tell("made", self._owed.pop(id(found)), known)
@@ -163,11 +163,11 @@ class RankCore(Core):
         """Count what another rank has compiled as found in the cache."""
         is_new = known.fingerprint not in self._seen
         self._seen[known.fingerprint] = known
-        counted = self.compiler.metrics
-        counted.count("PersistentCacheHit" if is_new else "CachedCompile")
-        for name, count in known.counts.items():
-            counted.count(name, count)
-        counted.add("TensorsGraphSize", known.nodes)
+        if is_new:
+            self.compiler.count_compile(self._asked_ns, True)
+        else:
+            self.compiler.metrics.count("CachedCompile")
+        self.compiler.metrics.add("TensorsGraphSize", known.nodes)
         self.compiler.history.append(Event(self.number, "disk" if is_new else "memory",
                                            known.fingerprint, ""))  # fmt: skip
         return known
@@ -184,15 +184,6 @@ class RankCore(Core):
                                                    known.members)  # fmt: skip
         clock.device_free_ns = max(clock.device_free_ns, ready)
         return makespan
-
-
-def _counts(graph) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for node in graph.nodes:
-        if node.operation not in ("parameter", "constant"):
-            name = f"xla::{node.operation}"
-            found[name] = found.get(name, 0) + 1
-    return found
 
 
 def digest(tape, live, recorder) -> int:

@@ -47,7 +47,6 @@ NOT_BUILT: dict[str, dict[str, str]] = {
          "for_each_instance", "for_each_instance_rewrite"), _OWN),
     "torch_xla.utils.serialization": {"TensorReference": _OWN},
     "torch_xla.test.test_utils": {"mp_test": _RANKS},
-    "torch_xla.debug.metrics": {"executed_fallback_ops": "metrics_report() names them: aten::…"},
     "torch_xla.debug.profiler": dict.fromkeys(
         ("get_tracer_marked_step", "set_tracer_marked_step"), _PROFILE),
     "torch_neuronx": dict.fromkeys(

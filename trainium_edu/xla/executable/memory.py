@@ -51,18 +51,18 @@ def high_water(graph: Graph, donated: Mapping[int, int], nowhere: Iterable[Node]
     taken = _given(graph, donated, home, last, order)
     alive = dict.fromkeys(n for n in graph._all if n.operation in ("parameter", "constant"))
     stays = {*alive, *(owner for one in graph.outputs for owner in home[one])}
-    now = most = sum(_nbytes(node) for node in alive)
+    now = most = sum(nbytes(node) for node in alive)
     held = list(alive)
     for place, node in enumerate(order):
         if node in home[node] and node not in alive and node not in taken:
             alive[node] = None
-            now += _nbytes(node)
+            now += nbytes(node)
             if now > most:
                 most, held = now, list(alive)
         for owner in {o for i in (node, *node.inputs) for o in home[i]}:
             if last[owner] == place and owner in alive and owner not in stays:
                 del alive[owner]
-                now -= _nbytes(owner)
+                now -= nbytes(owner)
     return most, held
 
 
@@ -89,7 +89,7 @@ def _given(graph, donated, home, last, order):
     for output, number in donated.items():
         node, parameter = graph.outputs[output], graph.parameters[number]
         owner = home[node][0]
-        if _nbytes(node) != _nbytes(parameter) or len(home[node]) > 1 or node is parameter:
+        if nbytes(node) != nbytes(parameter) or len(home[node]) > 1 or node is parameter:
             continue
         if owner not in place or last.get(parameter, -1) > place[owner]:
             continue
@@ -100,7 +100,7 @@ def _given(graph, donated, home, last, order):
     return found
 
 
-def _nbytes(node: Node) -> int:
+def nbytes(node: Node) -> int:
     types = (node.type,) if isinstance(node.type, Type) else node.type
     return sum(type.nbytes for type in types)
 
@@ -115,7 +115,7 @@ def check(name: str, most: int, alive: list[Node], available: int = HBM_BYTES) -
     """
     if most <= available:
         return
-    largest = "; ".join(_called(node) for node in nlargest(_NAMED, alive, _nbytes))
+    largest = "; ".join(_called(node) for node in nlargest(_NAMED, alive, nbytes))
     raise NkiValidationError(
         f"{name} needs {most / 2**30:.2f} GiB of HBM at once, and a NeuronCore has "
         f"{available / 2**30:g} (half of the chip's 32); the largest of {len(alive)} values: "
@@ -138,8 +138,8 @@ def needs(graph: Graph, most: int) -> dict[str, int]:
     dict of str to int
         Bytes by the names of ``neuron-monitor``'s classes, and ``flops``.
     """
-    constants = sum(_nbytes(n) for n in graph._all if n.operation == "constant")
-    held = sum(_nbytes(n) for n in {*graph.parameters, *graph.outputs})
+    constants = sum(nbytes(n) for n in graph._all if n.operation == "constant")
+    held = sum(nbytes(n) for n in {*graph.parameters, *graph.outputs})
     tensors = min(held, most - constants)  # an output may take a parameter's bytes
     flops = sum(OPERATIONS[node.operation].flops(node) for node in graph.nodes)
     return {"constants": constants, "tensors": tensors, "flops": flops,
@@ -149,4 +149,4 @@ def needs(graph: Graph, most: int) -> dict[str, int]:
 def _called(node):
     name = node.of.get("name") or node.operation
     where = f" at {node.line}" if node.line else ""
-    return f"{name} {node.type}{where}, {_nbytes(node) / 2**20:.0f} MiB"
+    return f"{name} {node.type}{where}, {nbytes(node) / 2**20:.0f} MiB"
