@@ -458,7 +458,7 @@ def test_metrics_of_aws_example_are_those_on_its_page(xm, capsys):
         assert f"Counter: xla::{name}\n  Value: {count}\n" in report
     assert met.metric_data("OutboundData")[:2] == (5, 4 * (20 + 300 + 30 + 600 + 20))
     assert met.metric_data("InboundData")[:2] == (2, 4 * (60 + 40))
-    total, accumulator, samples = met.metric_data("ExecuteTime")
+    _, accumulator, samples = met.metric_data("ExecuteTime")
     assert accumulator == samples[0][1] == current().steps[0].end_ns - current().steps[0].begin_ns
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.recorded import digits_run, ranks_run
 from trainium_edu.training import run_numbers
-from trainium_edu.training.run_numbers import band_of, cleaned, numbers
+from trainium_edu.training.run_numbers import band_of, cleaned, numbers, summary_lines
 from trainium_edu.training.run_record import RunRecord, StepRecord
 from trainium_edu.xla.compiler import Event
 from trainium_edu.xla.executable.times import with_advice
@@ -123,6 +123,17 @@ def test_each_reason_for_a_new_graph_has_a_remedy(why, told):
     record = RunRecord("a.py", history=[Event(0, "compiled", 1, why)])
     (row,) = numbers(record)["breaks"]
     assert told in row["do"]
+
+
+def test_a_run_that_let_its_results_go_is_told_to_keep_them():
+    """Judge: pytorch/xla's ``SyncLiveTensorsGraph``: a mark runs what lives, and nothing else."""
+    calls = {"MarkStep": 3, "xla::mm": 3}
+    told = [summary_lines(RunRecord("x.py", counters=c)) for c in (calls, {"MarkStep": 3}, {})]
+    assert ["keep a result in a variable" in "".join(lines) for lines in told] == [
+        True,
+        False,
+        False,
+    ]
 
 
 def test_of_a_large_graph_the_weightiest_sections_are_looked_into(monkeypatch):

@@ -321,3 +321,50 @@ def test_a_script_compiled_ahead_of_time_compiles_nothing_when_it_runs(home, cap
     assert ran.stdout == "RUN 2.5 2 2 2 2\n", ran.stderr
     assert ran.stderr.count("Using a cached neff at") == 2
     assert "Compilation Successfully Completed" not in ran.stderr
+
+
+TORCH = """
+import torch, torch_xla.core.xla_model as xm, torch_xla.debug.metrics as met
+weight = torch.ones(4, 4, device=xm.xla_device())
+for step in range(3):
+    weight = weight @ weight / 4
+    xm.mark_step()
+print("RUN", weight.sum().item(), met.metric_data("CompileTime"))
+"""
+
+
+@pytest.mark.judge
+@pytest.mark.parametrize("starts", [["python3", "-u"], ["torchrun"]])
+def test_a_pytorch_script_is_compiled_ahead_of_its_run(home, starts, capfd):
+    """Judge: AWS's page on the tool (`aws-parallel-compile`): the run after it compiles nothing.
+
+    The command is as on the machine, where ``python`` has torch_xla.
+    """
+    pytest.importorskip("torch")
+    (home / "train.py").write_text(TORCH)
+    command = [*starts, str(home / "train.py")]
+    assert __main__.main(["neuron_parallel_compile", "--num_parallel=1", *command]) == 0
+    out = capfd.readouterr().out
+    assert "RUN" in out
+    assert "Total failed compilations: 0" in out
+    launcher = "torchrun" if starts == ["torchrun"] else "run"
+    assert __main__.main([launcher, command[-1]]) == 0
+    ran = capfd.readouterr()
+    assert "RUN 16.0" in ran.out
+    assert "graphs: 0 compiled" in ran.err
+    assert "Compilation Successfully Completed" not in ran.err
+
+
+def test_other_commands_and_scripts_start_as_they_are(home):
+    """Judge: the table of commands that AWS's tutorials prefix with the tool."""
+    ours = [sys.executable, "-m", "trainium_edu"]
+    for name, text in (("plain.py", "import numpy"), ("on_xla.py", "import torch_xla")):
+        (home / name).write_text(text)
+    plain, on_xla = str(home / "plain.py"), str(home / "on_xla.py")
+    for command in (["./train.sh"], ["python", plain], ["python", "-c", "pass"], ["python"]):
+        assert tool._emulated(command) == command
+    assert tool._emulated(["python", on_xla, "--steps", "3"]) == [*ours, "run", on_xla, "--steps",
+                                                                  "3"]  # fmt: skip
+    assert tool._emulated(["python3", "-m", "torch.distributed.run", on_xla])[3:] == [
+        "torchrun", on_xla,
+    ]  # fmt: skip

@@ -3,8 +3,12 @@
 import argparse
 import json
 import os
+import re
 import subprocess
+import sys
 from pathlib import Path
+
+from trainium_edu.cli.torch_script import is_for_torch
 
 __all__ = ["COMMANDS", "add", "lowered", "run"]
 
@@ -154,7 +158,9 @@ def _collect(program, log, ignore_error) -> int:
     log(f"Running cmd: {list(program)}")
     try:
         done = subprocess.run(
-            list(program), env={**os.environ, "NEURON_EXTRACT_GRAPHS_ONLY": "1"}, check=False
+            _emulated(list(program)),
+            env={**os.environ, "NEURON_EXTRACT_GRAPHS_ONLY": "1"},
+            check=False,
         )
         failed = done.returncode != 0
     except OSError as problem:
@@ -166,6 +172,24 @@ def _collect(program, log, ignore_error) -> int:
             return 1
         log("NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE is set, continuing to compile")
     return 0
+
+
+def _emulated(program: list[str]) -> list[str]:
+    """Return the command that starts a PyTorch script here; another command as it is."""
+    (name, *rest), ours = program, [sys.executable, "-m", "trainium_edu"]
+    if Path(name).name == "torchrun":
+        return [*ours, "torchrun", *rest]
+    if not re.fullmatch(r"python[\d.]*(\.exe)?", Path(name).name):
+        return program
+    while rest and rest[0] in ("-u", "-O", "-B"):
+        del rest[0]
+    if rest[:1] == ["-m"] and rest[1:2] in (
+        ["torch.distributed.run"],
+        ["torch.distributed.launch"],
+    ):
+        return [*ours, "torchrun", *rest[2:]]
+    is_ours = rest and Path(rest[0]).is_file() and is_for_torch(Path(rest[0]))
+    return [*ours, "run", *rest] if is_ours else program
 
 
 def _write_analysis(found, folder, log):

@@ -204,15 +204,15 @@ _to = torch.nn.Module.to
 
 @wraps(_to)
 def _to_and_tell(self, *args, **kwargs):
-    """Move a module; tell of weights that are one before, and two on the device."""
+    """Move a module; warn of weights that were one tensor, and are two on the device."""
     names: dict[torch.nn.Parameter, list[str]] = {}
     for name, one in self.named_parameters(remove_duplicate=False):
         names.setdefault(one, []).append(name)
     moved = _to(self, *args, **kwargs)
     if len(names) < len(list(self.parameters())):
         shared = "; ".join(" and ".join(two) for two in names.values() if len(two) > 1)
-        warnings.warn(f"weights of two names are two after the move, as with PyTorch/XLA; tie them "
-                      f"again: {shared}", stacklevel=2)  # fmt: skip
+        warnings.warn(f"the move unties weights, as with PyTorch/XLA; tie them again: {shared} "
+                      "(model.tie_weights() where there is one)", stacklevel=2)  # fmt: skip
     return moved
 
 

@@ -680,6 +680,9 @@ def summary_lines(record: RunRecord) -> list[str]:
     fell = _fallbacks(record)
     fell |= Counter(one.operation for one in record.steps if one.kind == "fallback")
     lines.append(f"early runs: {_told(early)}; fall-backs: {_told(fell)}")
+    if not step and "MarkStep" in record.counters and any("xla::" in n for n in record.counters):
+        lines.append("no mark found work: results were let go before it, or had run early. Dead "
+                     "tensors never run: keep a result in a variable until the mark.")  # fmt: skip
     lines.append(f"emulated time {duration(_end(record))}; wall time {record.wall_s:.1f} s")
     return [cleaned(line) for line in lines]
 
