@@ -87,12 +87,3 @@ def test_lessons_come_from_the_package_where_it_is_installed(tmp_path, monkeypat
 def test_export_of_a_lesson_without_exercises(lesson, tmp_path, capsys):
     assert __main__.main(["export", lesson, str(tmp_path / "a.ipynb")]) == 1
     assert "has no exercises" in capsys.readouterr().err
-
-
-def test_doctor_assignment_of_no_notebook(tmp_path, capsys):
-    (tmp_path / "a.ipynb").write_text("hello")
-    assert __main__.main(["doctor", "--assignment", str(tmp_path / "a.ipynb")]) == 1
-    assert __main__.main(["doctor", "--assignment", str(tmp_path / "none.ipynb")]) == 1
-    said = capsys.readouterr().err.splitlines()
-    assert said[0].endswith("is not a notebook of format 4")
-    assert said[1].endswith("No such file or directory")

@@ -76,18 +76,10 @@ def examine(*, quick: bool = False) -> list[Finding]:
 def add(commands):
     """Add the command ``doctor`` to the argument parser."""
     doctor = commands.add_parser("doctor", help="check whether the lessons can run here")
-    doctor.add_argument(
-        "--assignment", type=Path, metavar="NOTEBOOK", help="repair an assignment's cell metadata"
-    )
     doctor.set_defaults(run=_run)
 
 
-def _run(options):
-    if options.assignment:
-        from trainium_edu.exercises import assignment
-
-        print("\n".join(assignment.mend(options.assignment)))
-        return 0
+def _run(_):
     findings = examine()
     print("\n".join(str(finding) for finding in findings))
     return 0 if all(finding.good for finding in findings) else 1

@@ -107,6 +107,17 @@ WRONG = {
     "writes": (("seconds", "writes = [2]\nseconds"), "writes has 2, and case small has 2"),
     "sizes": (("points = 2", "sizes = {n = 3}"), "cases[1].sizes are for inputs"),
     "options": (("points = 2", "options = {beta = 3}"), "reference fails in case large (TypeError"),
+    "far too large": (("[128, 256]", "[1000000, 1000000, 1000000]"), "cases[0].shapes ask for 2,"),
+    "memory": (("seconds = 5", "memory_gib = 1e300"), "memory_gib is 1e+300; it must be a number"),
+    "nested": (("rtol = 0.02", f"rtol = {'[' * 5000}{']' * 5000}"), "it is not TOML that can be"),
+    "elsewhere": (("seconds", 'files = ["../class/right.py"]\nseconds'),
+                  "files names ../class/right.py, which does not stand beside this file"),
+    "absolute": (("seconds", 'files = ["/etc/hostname"]\nseconds'), "files names /etc/hostname"),
+    "its function": (("reference.py:", "../reference.py:"), "reference names ../reference.py, wh"),
+    "two lines": (('"Tiled product"', '"Tiled\\nproduct"'), "name is 'Tiled\\nproduct'; it"),
+    "two lines of a case": (('"large"', '"la\\nrge"'), "cases[1].name is 'la\\nrge'; it"),
+    "a date": (("points = 2", "options = {at = 1979-05-27}"), "cases[1].options holds a date; a"),
+    "huge": (("seed = 3", f"seed = {10**40}"), "cases[1].seed is 1"),
     "not TOML": (("name = ", "name "), "it is not TOML"),
     "cases": (("[[cases]]", "[cases]"), "it is not TOML"),
 }  # fmt: skip
@@ -122,6 +133,20 @@ def test_a_wrong_file_is_refused_in_a_sentence_that_names_the_key(tmp_path, caps
     assert said.startswith("spec.toml: ")
     assert says in said
     assert "\n" not in said
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path):
+    spec = write(tmp_path)
+    spec.write_bytes(b"\xef\xbb\xbf" + spec.read_bytes())
+    assert read(spec).name == "Tiled product"
+
+
+@pytest.mark.parametrize("leaves", ["raise SystemExit(3)", "import sys; sys.exit()"])
+def test_a_reference_that_exits_is_refused(tmp_path, leaves):
+    spec = write(tmp_path)
+    (tmp_path / "reference.py").write_text(REFERENCE.replace("return", f"{leaves}; return"))
+    with pytest.raises(ValueError, match=r"reference fails in case small \(line 5: SystemExit"):
+        read(spec)
 
 
 def test_a_file_that_is_not_there_or_fails_is_one_sentence(tmp_path, capsys):

@@ -49,20 +49,21 @@ LOOKS_FOR = {
     "the tests": "os.path.exists({tests!r})",
     "the solutions": "bool(glob.glob({solutions!r} + '/*'))",
     "a solution through the package": "any(afterwards.of(e).solution for e in mine('07'))",
-    "the key that signs rows": "os.path.exists({key!r})",
+    "the file with the salt": "os.path.exists({salt!r})",
     "the table": "os.path.exists({table!r})",
 }
 
 
 @needs_walls
 @pytest.mark.slow
-def test_nothing_of_others_can_be_read(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("TRAINIUM_EDU_HOME", str(tmp_path / "home"))
+def test_nothing_of_others_can_be_read(tmp_path, capsys):
+    (tmp_path / "salt").write_text("pepper")
+    (tmp_path / "salt").chmod(0o600)
     folder = tmp_path / "in"
     folder.mkdir()
     table = tmp_path / "grades.csv"
     places = {
-        "classmate": str(folder / "zoe.ipynb"), "key": str(tmp_path / "home" / "grading-key"),
+        "classmate": str(folder / "zoe.ipynb"), "salt": str(tmp_path / "salt"),
         "tests": str(Path(__file__).parents[1]), "solutions": str(afterwards.FOLDER),
         "table": str(table) + ".jsonl",
     }  # fmt: skip
@@ -70,7 +71,7 @@ def test_nothing_of_others_can_be_read(tmp_path, capsys, monkeypatch):
     for i, condition in enumerate(LOOKS_FOR.values()):
         source = FINDS_OUT.format(condition=condition.format(**places))
         submission(folder / f"s{i}.ipynb", student=f"s{i}", double=source)
-    arguments = ["grade", str(folder), "--csv", str(table), "--salt", "pepper",
+    arguments = ["grade", str(folder), "--csv", str(table), "--salt-file", places["salt"],
                  "--exercises", str(LESSON), "--jobs", "2"]  # fmt: skip
     assert __main__.main(arguments) == 0
     rows = list(grade.read_kept(Path(str(table) + ".jsonl")).values())
@@ -248,16 +249,33 @@ def test_a_byte_order_mark_is_no_reason_for_nothing(tmp_path):
     assert grade.grade_submission(path, modules=[LESSON], limits=LIMITS).points == 6
 
 
-def test_rows_that_were_not_signed_here_are_graded_again(tmp_path, monkeypatch):
-    monkeypatch.setenv("TRAINIUM_EDU_HOME", str(tmp_path / "home"))
+@pytest.mark.parametrize(
+    "line",
+    ["null", "[]", "{}", '{"row": null}', "[" * 9999, '"text"', "{torn",
+     {"exercises": {"99/sum": None}}, {"exercises": {"99/sum": {"points": "9"}}}, {"notes": None},
+     {"figures": {"small": 3}}, {"points": 1.5}, {"submission": None}, {"more": 1}],
+    ids=range(14),
+)  # fmt: skip
+def test_a_kept_line_that_is_no_row_is_left_out(tmp_path, capsys, line):
     kept = tmp_path / "g.csv.jsonl"
     grade.keep_row(grade.Row("a.ipynb", points=1, digest="d"), kept)
+    good = kept.read_text()
+    line = line if isinstance(line, str) else json.dumps(json.loads(good) | line)
+    kept.write_text(f"{line}\n{good}")
     assert set(grade.read_kept(kept)) == {("a.ipynb", "d")}
-    if os.name == "posix":
-        assert (tmp_path / "home" / "grading-key").stat().st_mode & 0o077 == 0
-    kept.write_text(kept.read_text().replace('\\"points\\": 1', '\\"points\\": 2000'))
-    assert "2000" in kept.read_text()
-    assert grade.read_kept(kept) == {}
+    assert __main__.main(["leaderboard", str(kept)]) == 1
+    assert "holds no row of a right kernel" in capsys.readouterr().err
+
+
+def test_a_salt_that_others_can_read_is_refused(tmp_path, capsys, monkeypatch):
+    path = submission(tmp_path / "a.ipynb")
+    (tmp_path / "salt").write_text("pepper")
+    (tmp_path / "salt").chmod(0o644)
+    assert __main__.main(["grade", str(path), "--salt-file", str(tmp_path / "salt")]) == 1
+    assert "can be read by others than you: chmod 600" in capsys.readouterr().err
+    monkeypatch.setattr(sandbox, "missing", lambda: "this test tears them down")
+    assert __main__.main(["grade", str(path), "--salt", "pepper"]) == 1
+    assert "on the command line, which submissions can read here (this" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -20,7 +21,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from trainium_edu import __main__, exercises
-from trainium_edu.cli import grade, submission_kernel
+from trainium_edu.cli import grade, sandbox, submission_kernel
 from trainium_edu.cli.grade_one import lesson_of, read_submission
 from trainium_edu.cli.limits import Limits, Unreadable
 
@@ -165,12 +166,14 @@ def test_a_strange_exercise_is_a_row_with_its_reason_and_the_others_count(tmp_pa
 
 
 @pytest.fixture
-def kernel(tmp_path):
-    it = submission_kernel.SubmissionKernel(
-        seconds=6, print_at_most_bytes=1000, environment=dict(os.environ), folder=tmp_path
-    )
-    yield it
-    it.stop()
+def kernel():
+    with tempfile.TemporaryDirectory() as folder:  # where another user may go, too
+        it = submission_kernel.SubmissionKernel(
+            seconds=6, print_at_most_bytes=1000, environment=sandbox.environment(Path(folder)),
+            folder=folder,
+        )  # fmt: skip
+        yield it
+        it.stop()
 
 
 def _take_the_port(monkeypatch, times):
@@ -474,6 +477,65 @@ def test_a_roster_gives_ids(tmp_path, capsys):
     (tmp_path / "ids.csv").write_text("submission,student\na.ipynb,zoe\n")
     assert command(tmp_path / "a.ipynb", "--json", "--roster", tmp_path / "ids.csv") == 0
     assert json.loads(capsys.readouterr().out)["student"] == "zoe"
+
+
+def test_two_lessons_in_one_notebook_are_both_graded_and_a_stray_cell_costs_nothing(tmp_path):
+    """Every run alike: a set's order decides nothing."""
+    keys = [e.key for e in exercises.of_lesson("07")] + ["99/double", "99/row", "99/sum"]
+
+    def lesson(*keys):
+        return lesson_of(new_notebook(cells=[code("", exercise=key) for key in keys]))
+
+    assert lesson(*keys) == lesson(*reversed(keys)) == "07+99"
+    assert lesson("99/double", "99/row", "01/survives") == "99"
+    assert lesson("99/double", "01/survives") == lesson("01/survives", "99/double") == "01"
+
+
+def test_two_lessons_in_one_notebook_are_one_row(tmp_path):
+    path = submission(tmp_path / "a.ipynb", double="double = None")
+    book = nbformat.read(path, as_version=4)
+    book.cells += [code("hops = None", exercise=e.key) for e in exercises.of_lesson("07")]
+    nbformat.write(book, path)
+    row = graded(path)
+    assert (row.lesson, row.points, row.of) == ("07+99", 4, 12)
+
+
+def test_a_cell_beside_the_answers_that_never_ends_costs_no_points(tmp_path):
+    book = nbformat.read(submission(tmp_path / "a.ipynb"), as_version=4)
+    book.cells.insert(6, code("x = any(iter(int, 1))"))
+    nbformat.write(book, tmp_path / "a.ipynb")
+    row = graded(tmp_path / "a.ipynb")
+    assert row.points == 6
+    assert "a cell beside it was left out: a cell did not end within 6 s" in row.notes[0]
+
+
+def test_everybody_gets_a_row_whatever_was_handed_in(tmp_path, capsys):
+    folder = tmp_path / "in"
+    (folder / "eve").mkdir(parents=True)
+    (folder / "fay").mkdir()
+    submission(folder / "ann.ipynb", student="ann")
+    (folder / "ann.pdf").write_bytes(b"%PDF, printed from the notebook")
+    (folder / "bob.docx").write_bytes(b"PK\x03\x04\xff")
+    (folder / "cy.py").write_text("def double(x): ...")
+    (folder / "eve" / "essay.txt").write_text("the answer is 2")
+    submission(folder / "fay" / "fay.ipynb", student="fay")
+    (folder / "fay" / "notes.txt").write_text("beside the notebook")
+    (tmp_path / "ids.csv").write_text("submission,student\nann.ipynb,ann\ndan.ipynb,dan\n")
+    out = tmp_path / "grades.csv"
+    assert command(folder, "--csv", out, "--roster", tmp_path / "ids.csv") == 0
+    rows = {Path(row["submission"]).name: row for row in csv.DictReader(out.open())}
+    assert {name: row["reason"] for name, row in rows.items()} == {
+        "ann.ipynb": "", "fay.ipynb": "", "bob.docx": "not a notebook (not text)",
+        "cy.py": "not a notebook (not JSON)", "essay.txt": "not a notebook (not JSON)",
+        "dan.ipynb": "nothing was handed in",
+    }  # fmt: skip
+    assert (rows["dan.ipynb"]["student"], rows["dan.ipynb"]["points"]) == ("dan", "0")
+
+
+def test_a_missing_folder_for_the_table_is_said_before_anything_is_graded(tmp_path, capsys):
+    submission(tmp_path / "a.ipynb")
+    assert command(tmp_path / "a.ipynb", "--csv", tmp_path / "no" / "grades.csv") == 1
+    assert "there is no folder" in capsys.readouterr().err
 
 
 def test_nothing_to_grade_is_one_sentence(tmp_path, capsys):

@@ -9,6 +9,7 @@ import dataclasses
 import io
 import json
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ import trainium_edu.nki.beta1 as older
 import trainium_edu.nki.beta1.language as older_nl
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
-from tests.cli.kernel_files import SPEC, changed, write
+from tests.cli.kernel_files import RIGHT, SPEC, changed, write
 from trainium_edu import __main__
 from trainium_edu.cli import grade, gradescope
 from trainium_edu.cli.assignment import Threshold, read
@@ -247,9 +248,22 @@ def test_one_file_becomes_text_json_csv_gradescope_and_a_row_of_the_board(tmp_pa
     assert json.loads(results.read_text()) == told
 
 
+@pytest.mark.slow
+def test_a_right_kernel_may_be_called_fast_txt_and_a_notebook_is_named(tmp_path):
+    asked = read(write(tmp_path, right=RIGHT))
+    (tmp_path / "class" / "fast.txt").write_text(RIGHT)
+    (tmp_path / "class" / "book.ipynb").write_text("{}")
+    paths = grade.submissions(tmp_path / "class", suffix=".py", leave=asked.own)
+    rows = grade.grade_all(paths, assignment=asked)
+    assert [(Path(row.submission).name, row.points) for row in rows] == [
+        ("book.ipynb", 0), ("fast.txt", 6), ("right.py", 6),
+    ]  # fmt: skip
+    assert rows[0].reason == "a notebook; a Python file with the kernel is asked for"
+
+
 def test_spec_and_reference_in_the_folder_are_no_submissions(tmp_path):
     asked = read(write(tmp_path, right=""))
-    (tmp_path / "class" / "notes.txt").write_text("")
+    (tmp_path / "class" / "right.txt").write_text("")
     paths = grade.submissions(tmp_path, suffix=".py", leave=asked.own)
     assert [path.name for path in paths] == ["right.py"]
     with pytest.raises(ValueError, match=r"holds no \.py file to grade"):

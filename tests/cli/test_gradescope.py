@@ -16,7 +16,7 @@ import pytest
 from tests.cli.kernel_files import RIGHT, write
 from tests.cli.test_grade import LESSON, LIMITS, _lesson, submission  # noqa: F401
 from trainium_edu import __main__
-from trainium_edu.cli import grade, gradescope
+from trainium_edu.cli import grade, gradescope, sandbox
 from trainium_edu.cli.assignment import read
 
 
@@ -41,7 +41,7 @@ def test_a_file_that_is_no_submission_scores_nothing_and_says_why(tmp_path):
     assert __main__.main(arguments) == 0
     found = json.loads((tmp_path / "results.json").read_text())
     assert (found["score"], found["tests"]) == (0, [])
-    assert found["output"] == "not a notebook (not JSON)"
+    assert found["output"] == f"not a notebook (not JSON)\nwalls: {sandbox.described()}"
 
 
 def test_the_archive_has_two_scripts_that_can_be_run_and_a_package_that_can_be_built(tmp_path):
@@ -55,7 +55,9 @@ def test_the_archive_has_two_scripts_that_can_be_run_and_a_package_that_can_be_b
             assert stat.S_IMODE(mode) & 0o111
             if os.name == "posix":
                 subprocess.run(["bash", "-n"], input=archive.read(script), check=True)
-        assert "--salt 'it'\"'\"'s'" in archive.read("run_autograder").decode()
+        assert "it's" not in archive.read("run_autograder").decode()
+        assert archive.read("salt") == b"it's\n"
+        assert stat.S_IMODE(archive.getinfo("salt").external_attr >> 16) == 0o600
         assert "package/pyproject.toml" in names
         assert "package/trainium_edu/exercises/stochastic_rounding.py" in names
         assert not [name for name in names if "solutions" in name or "__pycache__" in name]
@@ -71,9 +73,12 @@ def test_the_archive_of_an_assignment_holds_its_files_and_nobody_elses(tmp_path)
         names = {name for name in archive.namelist() if not name.startswith("package/")}
         line = archive.read("run_autograder").decode()
         archive.extractall(tmp_path / "source")
-    assert names == {"setup.sh", "run_autograder", "assignment/spec.toml",
+    assert names == {"setup.sh", "run_autograder", "salt", "assignment/spec.toml",
                      "assignment/reference.py"}  # fmt: skip
-    assert " grade submission --assignment source/assignment/spec.toml --salt pepper " in line
+    assert (
+        " grade submission --assignment source/assignment/spec.toml --salt-file source/salt "
+        in line
+    )
     unpacked = read(tmp_path / "source" / "assignment" / "spec.toml", salt="pepper")
     assert unpacked.digest == read(spec, salt="pepper").digest
 
@@ -89,6 +94,9 @@ def test_the_archives_package_grades_a_submission(tmp_path):
         archive.extractall(tmp_path)
         line = archive.read("run_autograder").decode().replace("\\\n", "").split()
     (tmp_path / "submission").mkdir()
+    (tmp_path / "source").mkdir()
+    (tmp_path / "salt").rename(tmp_path / "source" / "salt")
+    (tmp_path / "source" / "salt").chmod(0o600)  # as setup.sh does
     answers = {b.key: b.source for b in reading.blocks("07") if b.kind == "solution"}
     book = reading.with_answers("07", answers, "")
     (tmp_path / "submission" / "07.ipynb").write_text(json.dumps(book))

@@ -1,7 +1,7 @@
 """A class of kernel files, among them wrong ones and cheats: each gets a row with its sentence.
 
 Judge: the points that each file was made to deserve (1 for the small case, 2 for the large one, 3
-for a latency that any right kernel has), and what it does, which its row has to say.
+for a latency that any right kernel has), and the right file's figures.
 """
 
 import runpy
@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from tests.cli.kernel_files import HEAD, OLDER, RIGHT, SPEC, above, changed, within, write
+from tests.exercises.test_plain_data import REWRITES_A_CLASS
 from trainium_edu.cli import grade, sandbox
 from trainium_edu.cli.assignment import read
 from trainium_edu.cli.grade_kernel import judge
@@ -34,21 +35,26 @@ FILES = {
                           "a call did not end within 3 s"),
     "floods": (above("while True: print('x' * 1000)"), 0, "its file: printed more than 1 MB"),
     "eats memory": (above("x = [0] * 10**10"), 0, "its file: line 6: MemoryError"),
-    # cheats
-    "forks": (above("import os\ntry:\n    os.fork()\nexcept OSError:\n    pass"), 0,
-              "line 8: it asks the system for a process (os.fork)"),
-    "starts": (within("import subprocess; subprocess.Popen(['sleep', '4321'])"), 0,
-               "line 9: it asks the system for a process (subprocess.Popen)"),
-    "reads the assignment": (above("print(open({spec!r}).read())"), 0, "line 6: it opens '"),
+    # cheats: they gain nothing, and their points are those of the kernel that they hold
+    "forks": (above("import os\nif not os.fork(): os._exit(0)"), 6, ""),
+    "starts": (within("import subprocess; subprocess.Popen(['sleep', '4321'])"), 6, ""),
+    "reads the assignment": (above("print(open({spec!r}).read())"), 0,
+                             "line 6: FileNotFoundError"),
     "imports the reference": (above("from reference import product as answer"), 0,
                               "line 6: ModuleNotFoundError: No module named 'reference'"),
     "changes the interface": (above("nisa.nc_matmul = lambda **k: None"), 0,
-                              "it replaces trainium_edu.nki.isa.nc_matmul, and may only call it"),
+                              "32,768 of 32,768 elements of the output are NaN"),
     "changes the model": (
-        above("import trainium_edu.neuroncore.timing.scheduler as s\ns.schedule = None"), 0,
-        "it replaces trainium_edu.neuroncore.timing.scheduler.schedule"),
-    "changes the clock": (above("import time\ntime.perf_counter = lambda: 0.0"), 0,
-                          "it replaces time.perf_counter, and may only call it"),
+        above("import trainium_edu.neuroncore.timing.scheduler as s\ns.schedule = None"), 6, ""),
+    "changes a property": (
+        above("from trainium_edu.neuroncore.run import Run\n"
+              "Run.band = property(lambda self: None)"), 6, ""),
+    "changes the clock": (above("import time\ntime.perf_counter = lambda: 0.0"), 6, ""),
+    "rewrites a class": (
+        above(f"import base64, IPython\nattack = {REWRITES_A_CLASS!r}\n"
+              "IPython.get_ipython().trainium_edu_answers.call = "
+              "lambda *a: base64.b64encode(attack).decode()"), 0,
+        "tampered with the process that grades it"),
     "answers the grader": (
         above("import IPython\n"
               "IPython.get_ipython().trainium_edu_answers.call = lambda *a: 'no base64!'"), 0,
@@ -81,22 +87,28 @@ def test_each_file_of_a_class_gets_the_row_that_it_deserves(tmp_path):
         if not (good and bool(row.leaderboard) == (points >= 6)):
             different[row.submission] = (row.points, said)
     assert different == {}
+    right = [row.figures for row in rows if row.points == 6]
+    assert len(right) > 5
+    assert all(figures == right[0] for figures in right)  # nobody's own
     left = [p for p in psutil.process_iter(["cmdline"]) if "4321" in (p.info["cmdline"] or ())]
     assert left == []
 
 
 @pytest.mark.slow
-def test_without_walls_the_same_is_said(tmp_path, monkeypatch):
-    """On systems that have no walls, watching alone says it; the program counts all the same."""
+@pytest.mark.skipif(not sandbox.has_another_user(), reason="only root can start another user")
+def test_without_walls_a_submission_of_roots_is_another_user(tmp_path, monkeypatch):
+    """As on Gradescope: what others may not read stays unread, and the row says what stood."""
     monkeypatch.setattr(sandbox, "missing", lambda: "this test tears them down")
-    spec = write(tmp_path, forks=FILES["forks"][0])
-    write(tmp_path, reads=above(f"print(open({str(spec)!r}).read())"))
+    (tmp_path / "salt").write_text("pepper")
+    (tmp_path / "salt").chmod(0o600)
+    source = f"import os\nassert os.getuid() == 65534\nopen({str(tmp_path / 'salt')!r})"
+    spec = write(tmp_path, right=above(source.rpartition("\n")[0]), reads=above(source))
+    tmp_path.chmod(0o755)
     paths = grade.submissions(tmp_path / "class", suffix=".py")
-    forks, reads = grade.grade_all(paths, assignment=read(spec), jobs=2)
-    assert forks.walls == "none: this test tears them down"
-    assert (forks.points, reads.points) == (0, 0)
-    assert forks.reason == FILES["forks"][2]
-    assert reads.reason == f"line 6: it opens {str(spec)!r:.80}, which is not its own"
+    reads, right = grade.grade_all(paths, assignment=read(spec), jobs=2)
+    assert right.walls == "none: this test tears them down; run as nobody"
+    assert (right.points, reads.points) == (6, 0)
+    assert "line 8: PermissionError" in reads.reason
 
 
 #: What no process is needed for: the file, and what is said of its first case.

@@ -3,6 +3,7 @@
 Judge: ``nki.run`` of the same kernel, NumPy, threadpoolctl, and programs forged by hand.
 """
 
+import ml_dtypes
 import numpy as np
 import pytest
 import threadpoolctl
@@ -103,6 +104,15 @@ def test_numbers_that_a_kernel_was_given_elsewhere_are_not_in_its_program():
     assert np.isnan(found["outputs"][0]).all()
     with pytest.raises(ValueError, match="argument 2 of the program"):
         measured(adds_nothing(Request((X, Y))), X, Y[:128])
+
+
+def test_an_argument_of_a_narrower_dtype_than_its_array_is_refused():
+    """A forged program could claim that it loads half of the bytes that there are."""
+    half = X.astype(ml_dtypes.bfloat16)
+    recorded = add_tiles(Request((half, half)))
+    assert measured(recorded, half, half)["hbm_bytes"] == 3 * half.nbytes
+    with pytest.raises(ValueError, match="argument 1 of the program holds bfloat16, and its array"):
+        measured(recorded, X, X)
 
 
 @pytest.mark.parametrize("forged", [b"", b"junk", {"makespan_ns": 1.0}, b"\x00" * (33 << 20)])

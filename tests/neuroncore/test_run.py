@@ -153,6 +153,23 @@ def test_a_damaged_file_gets_one_sentence(run, tmp_path, damage):
 # -- sizes, and a kill while it is written ----------------------------------------------------
 
 
+def test_a_sentence_repeats_no_bytes_of_a_damaged_file(run, tmp_path):
+    """Judge: Python's zipfile and gzip, whose messages do."""
+    path = tmp_path / "a.run"
+    run_io.save(run, path)
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"run.json", b"\xff\x1b[2J\xe2\x80\xae", 1))
+    with pytest.raises(zipfile.BadZipFile, match=r"b'"):
+        zipfile.ZipFile(path).read("run.json")
+    with pytest.raises(ValueError, match="cannot be read") as refused:
+        nki.load(path)
+    with pytest.raises(ValueError, match="cannot be read") as foreign:
+        program_io.from_bytes(b"\xff\x1b" * 20 + bytes(4), "a program")
+    for said in (str(refused.value), str(foreign.value)):
+        assert said.isprintable()
+        assert "b'" not in said
+
+
 def peak_bytes(code, *args):
     """Run code in a process of its own; return what it printed and by how much its memory grew."""
     measured = (

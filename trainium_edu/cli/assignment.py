@@ -39,6 +39,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trainium_edu.cli.limits import Limits
+from trainium_edu.exercises import plain_data
 from trainium_edu.exercises.request import Blank, Request
 from trainium_edu.files import write
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
@@ -149,15 +150,16 @@ class _Kind(NamedTuple):
 
 def _is_number(value) -> bool:
     is_one = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_one and math.isfinite(value) and value >= 0
+    return is_one and 0 <= value < math.inf
 
 
 def _is_whole(value, least=0) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+    is_one = isinstance(value, int) and not isinstance(value, bool)
+    return is_one and least <= value <= _MOST
 
 
 def _is_text(value) -> bool:
-    return isinstance(value, str) and bool(value.strip())
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
 
 
 def _list_of(is_good: Callable, least=0) -> Callable:
@@ -175,13 +177,18 @@ def _is_dtype(name) -> bool:
         return False
 
 
+_MOST = 2**53 - 1  #: of a whole number
+_MOST_BYTES = 1 << 30  #: of a case's arrays, which stand in this machine's memory several times
 _SIZES = _list_of(lambda size: _is_whole(size, 1))
 _NAMES = _list_of(_is_dtype, 1)
-_TEXT, _TEXTS = _Kind("a text", _is_text), _Kind("a list of texts", _list_of(_is_text), tuple)
+_TEXT = _Kind("a text of one line", _is_text)
+_TEXTS = _Kind("a list of texts of one line", _list_of(_is_text), tuple)
 _NAME = _Kind("the name of a function", lambda value: _is_text(value) and value.isidentifier())
 _WHOLE = _Kind("a whole number from 0", _is_whole)
 _WHOLES = _Kind("a list of whole numbers", _list_of(_is_whole), tuple)
 _NUMBER = _Kind("a number from 0", _is_number, float)
+_LIMIT = _Kind("a number above 0, below a million",
+               lambda value: _is_number(value) and 0 < value < 1e6, float)  # fmt: skip
 _ABOVE_0 = _Kind("a number above 0", lambda value: _is_number(value) and value > 0, float)
 _SHARE = _Kind("a part of the peak, above 0 and at most 1",
                lambda value: _is_number(value) and 0 < value <= 1, float)  # fmt: skip
@@ -209,8 +216,8 @@ KEYS: dict[str, tuple[_Kind, Any]] = {
     "rtol": (_NUMBER, 0.01), "atol": (_NUMBER, 0.001), "l2": (_NUMBER, None),
     "files": (_TEXTS, ()), "forbidden": (_TEXTS, ()), "chip": (_one_of("trn1", "inf2"), "trn1"),
     "latency": (_one_of("kernel", "benchmark"), "kernel"), "leaderboard": (_TEXT, None),
-    "writes": (_WHOLES, ()), "seconds": (_ABOVE_0, None), "submission_seconds": (_ABOVE_0, None),
-    "memory_gib": (_ABOVE_0, None),
+    "writes": (_WHOLES, ()), "seconds": (_LIMIT, None), "submission_seconds": (_LIMIT, None),
+    "memory_gib": (_LIMIT, None),
 }  # fmt: skip
 _CASE: dict[str, tuple[_Kind, Any]] = {
     "name": (_TEXT, None), "points": (_WHOLE, 1), "shapes": (_SHAPES, ()), "seed": (_WHOLE, 0),
@@ -242,10 +249,13 @@ def _checked(given: Mapping, keys: Mapping, where: str = "") -> dict:
 
 
 def _beside(name: str, folder: Path, key: str) -> Path:
-    """Return a file beside the specification."""
-    if not (folder / name).is_file():
+    """Return a file beside the specification, or in a folder there; no other travels with it."""
+    path = folder / name
+    if not path.resolve().is_relative_to(folder):
+        raise ValueError(f"{key} names {name}, which does not stand beside this file; copy it here")
+    if not path.is_file():
         raise ValueError(f"{key} names {name}, and there is no such file beside this one")
-    return folder / name
+    return path
 
 
 def _function(value, folder: Path, key: str) -> Callable:
@@ -283,9 +293,11 @@ def _given(path: Path) -> dict:
             raise ValueError("a Python file needs a dict called assignment")
         return dict(found)
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise ValueError(f"it is not TOML ({problem})") from None
+    except RecursionError:
+        raise ValueError("it is not TOML that can be read (brackets in too many others)") from None
 
 
 def read(path: Path, *, salt: str = "") -> Assignment:
@@ -367,6 +379,17 @@ def _case(i: int, one: Mapping, given: Mapping) -> Case:
     if count and len(dtypes) not in (1, count):
         raise ValueError(f"{where}dtypes has {len(dtypes)} of them, and there are {count} shapes")
     dtypes = dtypes * count if len(dtypes) == 1 else dtypes
+    size = sum(math.prod(shape) * get_dtype(dtype).itemsize
+               for shape, dtype in zip(found["shapes"], dtypes, strict=False))  # fmt: skip
+    if size > _MOST_BYTES:
+        raise ValueError(
+            f"{where}shapes ask for {size:,} bytes, and a case's arguments take at most "
+            f"{_MOST_BYTES:,}: the reference computes on this machine; make them smaller"
+        )
+    try:
+        plain_data.dumps(found["options"])
+    except plain_data.NotPlain as problem:
+        raise ValueError(f"{where}options holds {problem}; a kernel gets plain data") from None
     closeness = {k: given[k] if found[k] is None else found[k] for k in ("rtol", "atol", "l2")}
     name = found["name"] or str(i + 1)
     return Case(**{**found, "name": name, "dtypes": dtypes, **closeness})
@@ -425,7 +448,7 @@ def _called(key: str, function: Callable, case: Case, args: tuple, keywords: Map
     """Call an instructor's function for a case; return its arrays."""
     try:
         found = function(*args, **keywords)
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         raise ValueError(f"{key} fails in {case.key} ({_said(problem)})") from None
     found = list(found) if isinstance(found, tuple | list) else [found]
     arrays = [np.asarray(one) for one in found]

@@ -24,8 +24,8 @@ def collect(paths: Iterable[Path]) -> tuple[list[Entry], list[str]]:
     Parameters
     ----------
     paths : iterable of Path
-        What ``grade --json`` printed (``.json``), what ``grade --csv`` keeps (``.jsonl``; rows that
-        were not signed here are left out), or folders with such files.
+        What ``grade --json`` printed (``.json``), what ``grade --csv`` keeps (``.jsonl``; a line
+        that is no row is left out), or folders with such files.
 
     Returns
     -------

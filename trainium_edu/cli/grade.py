@@ -1,7 +1,7 @@
 """Grade one submission or a folder of them: one process each, nothing lost, nothing hung.
 
 This process starts, watches and ends the others (``grade_one.py``), and writes each row down as
-soon as it is known, beside the CSV as ``OUT.jsonl``, signed.  Run the same command again after a
+soon as it is known, beside the CSV as ``OUT.jsonl``.  Run the same command again after a
 stop, and only what is missing or has changed is graded.  ``.github/INSTRUCTORS.md`` says what a
 submission can reach with bubblewrap, and without.
 """
@@ -10,12 +10,10 @@ import contextlib
 import csv
 import dataclasses
 import hashlib
-import hmac
 import importlib.util
 import io
 import json
 import os
-import secrets
 import subprocess
 import sys
 import tempfile
@@ -27,13 +25,14 @@ from pathlib import Path
 import psutil
 
 import trainium_edu
-from trainium_edu import exercises, files, settings
+from trainium_edu import exercises, files
 from trainium_edu.cli import sandbox
 from trainium_edu.cli.assignment import Assignment
+from trainium_edu.cli.grade_one import exercises_of
 from trainium_edu.cli.limits import Limits, Unreadable, open_submission
 
-__all__ = ["Row", "grade_all", "grade_submission", "keep_row", "read_kept", "read_roster",
-           "submissions", "write_csv"]  # fmt: skip
+__all__ = ["Row", "absent", "grade_all", "grade_submission", "keep_row", "read_kept",
+           "read_roster", "submissions", "write_csv"]  # fmt: skip
 
 
 @dataclasses.dataclass(slots=True)
@@ -162,7 +161,7 @@ def fill(row: Row, lines: Sequence[bytes], code: int, parts: Mapping[str, int] |
     if not row.lesson and row.status == "graded":
         row.status = "not graded"
     if parts is None:
-        parts = {e.key: e.points for e in exercises.of_lesson(row.lesson)}
+        parts = {e.key: e.points for e in exercises_of(row.lesson)}
     mine = parts if row.lesson else {}
     row.exercises = {key: grade for key, grade in row.exercises.items() if key in mine}
     for key, grade in row.exercises.items():
@@ -263,7 +262,7 @@ def grade_all(
                 place, path = waiting.pop(0)
                 student = roster.get(str(path)) or roster.get(path.name) or ""
                 row = Row(str(path), digest=_digest(path, student, salt, assignment), limits=asked,
-                          walls=f"none: {walls}" if walls else "bubblewrap")  # fmt: skip
+                          walls=sandbox.described())  # fmt: skip
                 old = known.get((row.submission, row.digest))
                 if (
                     old is not None
@@ -287,9 +286,17 @@ def grade_all(
     return result
 
 
+#: What students hand in in place of a notebook or a kernel.
+_ALSO_HANDED_IN = (".ipynb", ".py", ".txt", ".md", ".doc", ".docx", ".odt", ".pdf", ".rtf", ".html",
+                   ".zip")  # fmt: skip
+
+
 def submissions(target: Path, complain: Callable = lambda sentence: None, *,
                 suffix: str = ".ipynb", leave: Iterable[Path] = ()) -> list[Path]:  # fmt: skip
     """Return the notebooks of a folder, checkpoints and hidden folders left out.
+
+    What is of another kind (a document, a script) is listed too, to get a row with the reason,
+    unless it stands beside a notebook of the same name, or in a student's folder with one.
 
     Parameters
     ----------
@@ -319,13 +326,30 @@ def submissions(target: Path, complain: Callable = lambda sentence: None, *,
     for folder, names, others in os.walk(target, onerror=unreadable):
         names[:] = sorted(n for n in names if not n.startswith("."))
         names_here = [n for n in names if n.endswith(suffix)]  # a folder named like a notebook
-        found += [Path(folder) / n for n in sorted([*others, *names_here])
-                  if n.endswith(suffix) and not n.startswith(".")]  # fmt: skip
+        found += [
+            Path(folder) / n for n in sorted([*others, *names_here])
+            if Path(n).suffix in (suffix, *_ALSO_HANDED_IN) and not n.startswith(".")
+        ]  # fmt: skip
     found = [path for path in found if path.resolve() not in leave]
-    if not found:
+    graded = {path.parent for path in found if path.suffix == suffix}
+    stems = {(path.parent, path.stem) for path in found if path.suffix == suffix}
+    found = [
+        path for path in found
+        if path.suffix == suffix
+        or ((path.parent, path.stem) not in stems and (path.parent == target
+                                                       or path.parent not in graded))
+    ]  # fmt: skip
+    if not graded:
         what = "notebook" if suffix == ".ipynb" else f"{suffix} file to grade"
         raise ValueError(f"{target} holds no {what}")
     return found
+
+
+def absent(roster: Mapping[str, str], paths: Iterable[Path]) -> list[Row]:
+    """Return a row for each entry of a roster that handed nothing in."""
+    names = {name for path in paths for name in (str(path), path.name)}
+    return [Row(name, "not graded", "nothing was handed in", student=student)
+            for name, student in roster.items() if name not in names]  # fmt: skip
 
 
 def read_roster(path: Path, paths: Iterable[Path] = ()) -> dict:
@@ -348,6 +372,7 @@ def read_roster(path: Path, paths: Iterable[Path] = ()) -> dict:
         raise ValueError(f"{path} needs the columns submission and student")
     found = {row["submission"] or "": (row["student"] or "").strip() for row in rows}
     paths = list(paths)
+    found.pop("", None)
     if paths and not any(str(p) in found or p.name in found for p in paths):
         raise ValueError(
             f"{path} names none of the {len(paths)} submissions: its column submission has "
@@ -357,39 +382,44 @@ def read_roster(path: Path, paths: Iterable[Path] = ()) -> dict:
 
 
 def keep_row(row: Row, path: Path):
-    """Write a row down, signed, so that a later run knows it for its own."""
-    plain = json.dumps(dataclasses.asdict(row))
+    """Write a row down for a later run."""
     with Path(path).open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"row": plain, "signature": _signature(plain)}) + "\n")
+        file.write(json.dumps(dataclasses.asdict(row)) + "\n")
 
 
 def read_kept(path: Path) -> dict:
-    """Read the rows of an earlier run; what is torn, or was not signed here, is left out."""
+    """Read the rows of an earlier run; a line that is torn, or no row, is left out."""
     kept: dict = {}
     if not Path(path).is_file():
         return kept
     with contextlib.suppress(OSError):
         for line in Path(path).read_text(encoding="utf-8", errors="replace").splitlines():
-            with contextlib.suppress(ValueError, TypeError, KeyError):
-                line = json.loads(line)
-                if hmac.compare_digest(_signature(line["row"]), line["signature"]):
-                    row = Row(**json.loads(line["row"]))
-                    kept[row.submission, row.digest] = row
+            with contextlib.suppress(ValueError, RecursionError):
+                row = _row_of(json.loads(line))
+                kept[row.submission, row.digest] = row
     return kept
 
 
-def _signature(text: str) -> str:
-    """Sign with a key that is made once, and that only this user can read."""
-    path = settings.data_folder() / "grading-key"
-    if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, mine = tempfile.mkstemp(dir=path.parent)  # readable by its owner only
-        os.write(descriptor, secrets.token_bytes(32))
-        os.close(descriptor)
-        with contextlib.suppress(FileExistsError):  # another grader was faster
-            os.link(mine, path)
-        os.unlink(mine)
-    return hmac.new(path.read_bytes(), text.encode(), "sha256").hexdigest()
+#: A grade's fields in a row, and their types.
+_GRADE = {"points": int, "of": int, "status": str, "reason": str, "misconception": str}
+
+
+def _row_of(found) -> Row:
+    """Return a row that was written down; raise ValueError for anything else."""
+    blank = Row("")
+    if not isinstance(found, dict) or set(found) != {f.name for f in dataclasses.fields(Row)}:
+        raise ValueError("no row")
+    for name, value in found.items():
+        kind = type(getattr(blank, name))
+        if not isinstance(value, (int, float) if kind is float else kind):
+            raise ValueError(f"{name} of a row is {value!r:.60}")
+    for part in (*found["exercises"].values(), *found["figures"].values()):
+        if not isinstance(part, dict):
+            raise ValueError("a part of a row is no table")
+    for grade in found["exercises"].values():
+        if any(not isinstance(grade.get(name), kind) for name, kind in _GRADE.items()):
+            raise ValueError("a grade of a row lacks a field")
+    return Row(**found)
 
 
 def end_torn_line(path: Path):
@@ -404,18 +434,8 @@ def end_torn_line(path: Path):
 def write_csv(rows: list[Row], out: Path):
     """Write one line per submission, whole or not at all."""
     keys = sorted({key for row in rows for key in row.exercises})
-    head = [
-        "submission",
-        "student",
-        "lesson",
-        "points",
-        "of",
-        "status",
-        "reason",
-        "notes",
-        "seconds",
-        "walls",
-    ]
+    head = ["submission", "student", "lesson", "points", "of", "status", "reason", "notes",
+            "seconds", "walls"]  # fmt: skip
     head += [column for key in keys for column in (key, f"{key} feedback")]
     measured = sorted({(case, name) for row in rows for case, found in row.figures.items()
                        for name in found})  # fmt: skip

@@ -3,17 +3,17 @@
 nbgrader's hidden tests run in the submission's own kernel, where anything of this package may have
 been replaced.  So they (``exercises/assignment.py`` writes them) start this process, hand it the
 answer, and call it when asked to: the check and its numbers are here.  A message is one line of
-hexadecimal pickle; what comes in is read as plain data, which runs nothing.
+``plain_data``, which runs nothing.
 """
 
-import pickle
 import sys
 
 from trainium_edu import exercises
-from trainium_edu.cli import plain_data, sandbox
+from trainium_edu.cli import sandbox
 from trainium_edu.cli.grade_cpp import Apart
 from trainium_edu.cli.limits import Limits
 from trainium_edu.cli.submission_kernel import as_exception
+from trainium_edu.exercises import plain_data
 
 __all__ = ["main"]
 
@@ -30,7 +30,7 @@ class _Answer:
         if kind == "raised":
             raise as_exception(str(value[0]), str(value[1]), "")
         if kind != "value":
-            raise TypeError(f"it returns a {value}; plain data is asked for")
+            raise TypeError(f"it returns {value}; plain data is asked for")
         return value
 
     def __deepcopy__(self, memo):
@@ -42,10 +42,10 @@ def main():
     out, sys.stdout = sys.stdout, sys.stderr
 
     def heard():
-        return plain_data.loads(bytes.fromhex(sys.stdin.readline()))
+        return plain_data.loads(sys.stdin.readline(plain_data.MOST_BYTES + 2))
 
     def tell(*what):
-        print(pickle.dumps(what).hex(), file=out, flush=True)
+        print(plain_data.dumps(what), file=out, flush=True)
 
     def ask(*what):
         tell(*what)
@@ -55,7 +55,7 @@ def main():
     try:
         kind, value = heard()
         if kind == "unsendable":
-            tell("wrong", f"it is a {value}; plain data or a function is asked for")
+            tell("wrong", f"it is {value}; plain data or a function is asked for")
             return
         with Apart(not sandbox.missing(), Limits()):
             grade = exercises.find(key).grade(

@@ -248,55 +248,36 @@ def uses(source: str, names: Iterable[str]) -> str:
     'line 2 uses nl.matmul'
     """
     tree = ast.parse(source)
-    known = {name: _full(name, {}) for name in names}
-    called: dict[str, str] = {}
-    found: list[tuple[int, str]] = []
-
-    def note(line, full):
-        hits = [name for name, it in known.items() if full == it or full.startswith(f"{it}.")]
-        found.extend((line, name) for name in hits)
-
+    called = dict(_USUAL)
+    known = {name: _full(name, called) for name in names}
     nodes = sorted((n for n in ast.walk(tree) if hasattr(n, "lineno")), key=lambda n: n.lineno)
     for node in nodes:
-        if isinstance(node, ast.Import):
+        found = []
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            place = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
             for alias in node.names:
-                called[alias.asname or alias.name.partition(".")[0]] = (
-                    alias.name if alias.asname else alias.name.partition(".")[0]
-                )
-                note(node.lineno, _full(alias.name, {}))
-        elif isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                whole = f"{node.module or ''}.{alias.name}"
-                called[alias.asname or alias.name] = whole
-                note(node.lineno, _full(whole, {}))
-        elif isinstance(node, ast.Attribute | ast.Name) and (chain := _chain(node)):
-            note(node.lineno, _full(chain, called))
-        elif isinstance(node, ast.Call) and len(node.args) > 1:
-            what, which = node.args[:2]
-            chain = _chain(what)
-            if isinstance(which, ast.Constant) and isinstance(which.value, str) and chain:
-                note(node.lineno, _full(f"{chain}.{which.value}", called))  # getattr(nl, "matmul")
-    line, name = min(found, default=(0, ""))
-    return f"line {line} uses {name}" if name else ""
-
-
-def _chain(node) -> str:
-    """Return an attribute chain as it is written; empty where it begins with something else."""
-    parts = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+                root = alias.name if place or alias.asname else alias.name.partition(".")[0]
+                called[alias.asname or root] = place + root
+                found.append(place + alias.name)
+        elif isinstance(node, ast.Attribute | ast.Name):
+            found = [ast.unparse(node)]
+        elif isinstance(node, ast.Call) and len(node.args) > 1:  # getattr(nl, "matmul")
+            which = getattr(node.args[1], "value", None)
+            found = [f"{ast.unparse(node.args[0])}.{which}"]
+        used = [_full(chain, {} if isinstance(node, ast.Import | ast.ImportFrom) else called)
+                for chain in found]  # fmt: skip
+        for name, full in known.items():
+            if any(f"{chain}.".startswith(f"{full}.") for chain in used):
+                return f"line {node.lineno} uses {name}"
+    return ""
 
 
 def _full(chain: str, called: Mapping) -> str:
     """Return a chain by its module's own name, the interface's prefix taken off."""
     first, dot, rest = chain.partition(".")
-    whole = f"{called.get(first, _USUAL.get(first, first))}{dot}{rest}"
-    for prefix in _PREFIXES:
-        if whole.startswith(prefix):
-            return whole.removeprefix(prefix)
-    return whole
+    whole = f"{called.get(first, first)}{dot}{rest}"
+    prefix = next(filter(whole.startswith, _PREFIXES), "")
+    return whole.removeprefix(prefix)
 
 
 def read_source(path: Path) -> str:
@@ -307,6 +288,8 @@ def read_source(path: Path) -> str:
     Unreadable
         With the reason in words.
     """
+    if path.suffix == ".ipynb":
+        raise Unreadable("a notebook; a Python file with the kernel is asked for")
     try:
         with open_submission(path) as file:
             data = file.read(_LARGEST_BYTES + 1)
@@ -365,8 +348,6 @@ class _Asked:
             raise Rejected(
                 "error", f"tampered with the process that grades it ({problem})"
             ) from None
-        if kind == "refused":
-            raise Rejected("error", str(found))
         if kind == "error":
             raise ValueError(str(found))
         return kind, found

@@ -15,6 +15,7 @@ import re
 import sys
 import tempfile
 import warnings
+from collections import Counter
 from pathlib import Path
 
 from trainium_edu import exercises
@@ -29,6 +30,8 @@ from trainium_edu.exercises.needed_cells import (
     stated,
     with_student,
 )
+
+_MOST_LEFT_OUT = 3  #: cells of a submission that stop its kernel, and belong to no exercise
 
 __all__ = ["grade_notebook", "lesson_of", "read_submission", "student_of"]
 
@@ -71,7 +74,10 @@ def read_submission(path: Path):
 
 
 def lesson_of(book, name: str = "") -> str:
-    """Return the number of the lesson that a notebook hands in.
+    """Return the lesson that a notebook hands in, ``"02"``; of several ``"02+08"``.
+
+    A lesson counts if the notebook has cells of half of its exercises, or of most of all; so a cell
+    that was copied from another lesson costs nobody anything.
 
     Parameters
     ----------
@@ -84,19 +90,28 @@ def lesson_of(book, name: str = "") -> str:
     Unreadable
         If it is no lesson with exercises.
     """
-    keys = [key for cell in book["cells"] for kind in ("exercise", "check")
-            if (key := key_of(cell, kind))]  # fmt: skip
-    numbers = [number_of(key) for key in keys]
-    counted = sorted(set(numbers), key=lambda n: -numbers.count(n))
-    known = [number for number in counted if exercises.of_lesson(number)]
-    if known:
-        return known[0]
+    keys = {key for cell in book["cells"] for kind in ("exercise", "check")
+            if (key := key_of(cell, kind))}  # fmt: skip
+    known = [key for key in keys if exercises.find(key)]
+    counted = Counter(sorted(map(number_of, known)))
+    most = counted.most_common(1)
+    lessons = [
+        lesson for lesson, count in counted.items()
+        if lesson == most[0][0] or 2 * count >= len(exercises.of_lesson(lesson))
+    ]  # fmt: skip
+    if lessons:
+        return "+".join(lessons)
     match = re.search(r"(?<!\d)(\d\d[a-z]?)_[a-z]", name)
     if match and exercises.of_lesson(match.group(1)):
         return match.group(1)
     if keys:
-        raise Unreadable(f"unknown exercise {keys[0]!r}")
+        raise Unreadable(f"unknown exercise {min(keys)!r}")
     raise Unreadable("no exercise cells of a known lesson")
+
+
+def exercises_of(lessons: str) -> list:
+    """Return the exercises of what :func:`lesson_of` says."""
+    return [e for lesson in lessons.split("+") for e in exercises.of_lesson(lesson)]
 
 
 def student_of(book) -> str:
@@ -141,30 +156,31 @@ def grade_notebook(book, lesson, *, student="", salt="", limits, folder, walls=F
         seconds=limits.seconds, print_at_most_bytes=limits.print_bytes, environment=environment,
         folder=folder, walls=walls,
     )  # fmt: skip
-    cells = [
-        dataclasses.replace(cell, source=with_student(cell.source, student))
-        if "student-id" in cell.tags else cell
-        for cell in cells_of(book)
-    ]  # fmt: skip
-    checks = {i for i, cell in enumerate(book["cells"]) if key_of(cell, "check")}
+    cells = cells_of(book)
+    for i, cell in enumerate(cells):
+        if "student-id" in cell.tags:
+            told = with_student(cell.source, student)
+            cells[i] = dataclasses.replace(cell, source=told, prepares=told)
+    left_out: set[int] = set()
     starters = _starters(lesson)
     try:
         with Apart(walls, limits):
-            for exercise in exercises.of_lesson(lesson):
+            for exercise in exercises_of(lesson):
                 done(
-                    exercise.key, *_grade(exercise, cells, checks, starters, kernel, student, salt)
+                    exercise.key,
+                    *_grade(exercise, cells, left_out, starters, kernel, student, salt),
                 )
     finally:
         kernel.stop()
 
 
-def _grade(exercise, cells, checks, starters, kernel, student, salt):
+def _grade(exercise, cells, left_out, starters, kernel, student, salt):
     """Grade one exercise; of several cells that bind its answer the last attempted one counts."""
     from trainium_edu.cli.submission_kernel import Stopped
 
-    skipped, notes, first = set(checks), [], None
+    copies, notes, first = set(), [], None
     for _ in range(6):
-        needed = needed_for(exercise.answer, cells, skip=skipped)
+        needed = needed_for(exercise.answer, cells, key=exercise.key, skip=left_out | copies)
         if not needed:
             break
         binders = [cell for cell in needed if exercise.answer in cell.binds]
@@ -172,7 +188,7 @@ def _grade(exercise, cells, checks, starters, kernel, student, salt):
             grade = Grade(0, exercise.points, "not attempted")
         else:
             try:
-                grade = _grade_cells(exercise, needed, kernel, student, salt, notes)
+                grade = _grade_cells(exercise, needed, kernel, student, salt, notes, left_out)
             except Stopped as stop:
                 grade = Grade(0, exercise.points, "stopped", str(stop))
             if any("sys.modules" in cell.source for cell in needed):
@@ -180,23 +196,33 @@ def _grade(exercise, cells, checks, starters, kernel, student, salt):
         first = first or grade
         if grade.status != "not attempted":
             return grade, notes
-        notes.append("its cell stands more than once; an empty copy was passed over")
-        skipped |= {binders[-1].index}
-    notes = [note for note in notes if "empty copy" not in note]
+        copies.add(binders[-1].index)
     return first or Grade(
         0, exercise.points, "not attempted", f"no cell binds `{exercise.answer}`"
     ), notes
 
 
-def _grade_cells(exercise, needed, kernel, student, salt, notes):
+def _grade_cells(exercise, needed, kernel, student, salt, notes, left_out):
     """Run the cells in an empty namespace, and grade what the answer's name then holds."""
+    from trainium_edu.cli.submission_kernel import Stopped
+
     kernel.begin()
     errors = []
     for cell in needed:
-        if cell.broken and exercise.answer in cell.binds:
+        is_own = exercise.answer in cell.binds or cell.key == exercise.key
+        if cell.broken and is_own:
             return Grade(0, exercise.points, "error", f"its cell cannot be read: {cell.broken}")
-        if error := kernel.run(cell.source):
-            errors.append(error)
+        try:
+            error = kernel.run(cell.source)
+        except Stopped as stop:
+            if is_own or len(left_out) >= _MOST_LEFT_OUT:
+                raise
+            left_out.add(cell.index)  # one cell of another costs no answer its points
+            notes.append(f"a cell beside it was left out: {stop}")
+            again = [other for other in needed if other is not cell]
+            return _grade_cells(exercise, again, kernel, student, salt, notes, left_out)
+        if error:
+            errors[: 0 if is_own else len(errors)] = [error]
     try:
         answer = kernel.look(exercise.answer)
     except KeyError:
@@ -204,17 +230,21 @@ def _grade_cells(exercise, needed, kernel, student, salt, notes):
                      f"its cells leave no `{exercise.answer}`")  # fmt: skip
     except ValueError as error:
         return Grade(0, exercise.points, "wrong", f"`{exercise.answer}`: {error}")
-    if errors:
-        notes.append(f"a cell that it needs raised {errors[0]}")
     return exercise.grade(answer, student, salt)
 
 
 def _starters(lesson):
     """Return the exercise cells of the installed lesson by key, to see an untouched one at once."""
-    with contextlib.suppress(OSError, ValueError, KeyError):
-        book = json.loads(lesson_notebook(lesson).read_text(encoding="utf-8"))
-        return {key_of(c): "".join(c["source"]).strip() for c in book["cells"] if key_of(c)}
-    return {}
+    return {key_of(c): "".join(c["source"]).strip() for c in _lesson_cells(lesson) if key_of(c)}
+
+
+def _lesson_cells(lessons):
+    """Return the cells of installed lessons, those that there are."""
+    cells = []
+    for lesson in lessons.split("+"):
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            cells += json.loads(lesson_notebook(lesson).read_text(encoding="utf-8"))["cells"]
+    return cells
 
 
 def suspicions(book, lesson) -> list[str]:
@@ -222,21 +252,16 @@ def suspicions(book, lesson) -> list[str]:
     source = "\n".join(c.get("source", "") for c in book["cells"] if c["cell_type"] == "code")
     told = ("sys.modules", "os._exit", "trainium_edu.cli", ".solution(", "exercises.afterwards")
     notes = [f"uses {text}" for text in told if text in source]
-    notes += [f"saw the solution of {e.key} before it passed" for e in exercises.of_lesson(lesson)
+    notes += [f"saw the solution of {e.key} before it passed" for e in exercises_of(lesson)
               if _says_solution_seen(book, e.key)]  # fmt: skip
-    with contextlib.suppress(OSError, ValueError, KeyError):
-        lesson_book = json.loads(lesson_notebook(lesson).read_text(encoding="utf-8"))
-        given = {key_of(c, "check"): "".join(c["source"]).strip() for c in lesson_book["cells"]}
-        changed = sorted(
-            {
-                key
-                for c in book["cells"]
-                if (key := key_of(c, "check")) and given.get(key) != c.get("source", "").strip()
-            }
-        )
-        notes += [f"changed the check of {key}" for key in changed]
-    unknown = sorted({k for c in book["cells"] if (k := key_of(c)) and not exercises.find(k)})
-    return notes + [f"unknown exercise {key!r}" for key in unknown]
+    given = {key_of(c, "check"): "".join(c["source"]).strip() for c in _lesson_cells(lesson)}
+    changed = {key for c in book["cells"] if (key := key_of(c, "check")) and key in given
+               and given[key] != c.get("source", "").strip()}  # fmt: skip
+    notes += [f"changed the check of {key}" for key in sorted(changed)]
+    mine = {exercise.key for exercise in exercises_of(lesson)}
+    others = sorted({k for c in book["cells"] if (k := key_of(c)) and k not in mine})
+    return notes + [f"{'exercise of another lesson' if exercises.find(key) else 'unknown exercise'}"
+                    f" {key!r}" for key in others]  # fmt: skip
 
 
 def _says_solution_seen(book, key) -> bool:

@@ -3,9 +3,10 @@
 It grades a lesson's notebook, or a kernel file against an assignment.
 
 The archive holds what Gradescope asks for (``setup.sh``, run once while it builds its image, and
-``run_autograder``, run for each submission), this package without its solutions, and the salt.
+``run_autograder``, run for each submission), this package without its solutions, and the salt in
+a file that only root can read.
 On its machines a submission stands in a container of its own; the grader in it is the one of every
-other class.
+other class, and where the container has no walls, it runs a submission as another user.
 """
 
 import json
@@ -27,12 +28,15 @@ apt-get update -qq
 apt-get install -qq -y python3 python3-venv bubblewrap
 python3 -m venv /autograder/venv
 /autograder/venv/bin/python -m pip install --quiet /autograder/source/package
-/autograder/venv/bin/python -m trainium_edu warm
+NUMBA_CACHE_DIR=/autograder/loops /autograder/venv/bin/python -m trainium_edu warm
+cd /autograder/source
+chmod -R go-rwx salt $(ls -d assignment 2>/dev/null || true)
 """
 _RUN = """\
 #!/usr/bin/env bash
 cd /autograder
-exec venv/bin/python -m trainium_edu grade submission{assignment} --salt {salt} \\
+export NUMBA_CACHE_DIR=/autograder/loops
+exec venv/bin/python -m trainium_edu grade submission{assignment} --salt-file source/salt \\
   --gradescope results/results.json
 """
 
@@ -86,9 +90,10 @@ def export(lesson: str, out: Path, *, salt: str = "") -> str:
         _put(
             archive,
             "run_autograder",
-            _RUN.format(salt=shlex.quote(salt), assignment=option),
+            _RUN.format(assignment=option),
             mode=0o755,
         )
+        _put(archive, "salt", f"{salt}\n", mode=0o600)
         packed = [root / name for name in ("pyproject.toml", "README.md", "LICENSE")]
         for folder in (package, root / "notebooks"):
             packed += sorted(p for p in folder.rglob("*") if p.is_file())
@@ -134,12 +139,13 @@ def write_results(row, out: Path):
     results = {
         "score": row.points, "execution_time": round(row.seconds), "stdout_visibility": "hidden",
         "visibility": "visible", "tests": tests,
-        "output": row.reason if row.status != "graded" else "",
+        "output": "\n".join(filter(None, [row.reason * (row.status != "graded"),
+                                          f"walls: {row.walls}"])),
     }  # fmt: skip
     if row.figures:
         texts = [f"{case}: {found['latency_us']:.2f} µs ({found['low_us']:.2f} to "
                  f"{found['high_us']:.2f})" for case, found in row.figures.items()]  # fmt: skip
-        results["output"] = "\n".join(filter(None, [results["output"], *texts, *row.advice]))
+        results["output"] = "\n".join([results["output"], *texts, *row.advice])
     if row.leaderboard:  # Gradescope ranks by the first of them and shows names of its own
         results["leaderboard"] = [
             {"name": head, "value": round(row.leaderboard[key], 4), "order": order}

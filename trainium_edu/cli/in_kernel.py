@@ -6,9 +6,9 @@ needs.  It knows no expected result; the checks are in the grader's process.
 
 import base64
 import io
-import pickle
 import sys
 
+from trainium_edu.exercises import plain_data
 from trainium_edu.exercises.answers import canonical
 
 __all__ = ["install"]
@@ -35,11 +35,11 @@ class _Counted(io.TextIOBase):
 
 
 class Answers:
-    """Answers of one submission, by name; everything that leaves is base64 of a pickle."""
+    """Answers of one submission, by name; what comes and leaves is base64 of ``plain_data``."""
 
     def __init__(self, shell, print_at_most_bytes):
         self._shell, self._stdout, self._limit = shell, sys.stdout, print_at_most_bytes
-        self._dumps, self._loads = pickle.dumps, pickle.loads
+        self._dumps, self._loads = plain_data.dumps, plain_data.loads
         self._encode, self._decode = base64.b64encode, base64.b64decode
 
     def begin(self):
@@ -58,11 +58,11 @@ class Answers:
         try:
             return self._send("value", canonical(value))
         except Exception:
-            return self._send("unsendable", type(value).__name__)
+            return self._send("unsendable", f"a {type(value).__name__}")
 
     def call(self, name, arguments):
-        """Call what a name holds with pickled arguments."""
-        args, kwargs = self._loads(self._decode(arguments))
+        """Call what a name holds with arguments."""
+        args, kwargs = self._loads(self._decode(arguments).decode())
         try:
             result = canonical(self._shell.user_ns[name](*args, **kwargs))
         except _PrintedTooMuch:
@@ -73,10 +73,10 @@ class Answers:
 
     def _send(self, kind, *parts):
         try:
-            data = self._dumps((kind, *parts), protocol=5)
-        except Exception:
-            data = self._dumps(("unsendable", type(parts[0]).__name__), protocol=5)
-        return self._encode(data).decode()
+            data = self._dumps((kind, *parts))
+        except Exception as error:
+            data = self._dumps(("unsendable", str(error)[:200]))
+        return self._encode(data.encode()).decode()
 
 
 def _line(error):

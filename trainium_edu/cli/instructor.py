@@ -24,7 +24,7 @@ def add(commands):
     grade.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="submissions at once")
     grade.add_argument("--roster", type=Path, metavar="CSV",
                        help="columns submission (file name) and student (id)")  # fmt: skip
-    grade.add_argument("--salt", default="", help="your own word: other hidden numbers")
+    _add_salt(grade)
     grade.add_argument("--exercises", type=Path, nargs="*", default=[], metavar="FILE",
                        help="lessons of your own, named like 20_my_lesson.py")  # fmt: skip
     grade.add_argument("--seconds", type=float, metavar="N",
@@ -54,11 +54,29 @@ def add(commands):
                         help="the assignment's notebook, or the archive")  # fmt: skip
     export.add_argument("--solutions", type=Path, metavar="FILE",
                         help="solutions to put between nbgrader's marks")  # fmt: skip
-    export.add_argument("--salt", default="", help="your own word: other hidden numbers")
+    _add_salt(export)
     export.add_argument(
         "--gradescope", action="store_true", help="write an autograder archive for Gradescope"
     )
     export.set_defaults(run=_export)
+
+
+def _add_salt(command):
+    command.add_argument("--salt", default="", help="your own word: other hidden numbers")
+    command.add_argument("--salt-file", metavar="FILE",
+                         help="a file of mode 0600 with the word; - reads it")  # fmt: skip
+
+
+def _salt(options):
+    """Return the instructor's word, from where submissions cannot read it."""
+    if options.salt_file == "-":
+        return sys.stdin.readline().strip()
+    if options.salt_file:
+        path = Path(options.salt_file)
+        if os.name == "posix" and path.stat().st_mode & 0o077:
+            raise ValueError(f"{path} can be read by others than you: chmod 600 {path}")
+        return path.read_text(encoding="utf-8").strip()
+    return options.salt
 
 
 def _export(options):
@@ -66,28 +84,39 @@ def _export(options):
         from trainium_edu.cli import gradescope
 
         out = options.out or Path(f"autograder-{Path(options.lesson).stem}.zip")
-        print(gradescope.export(options.lesson, out, salt=options.salt))
+        print(gradescope.export(options.lesson, out, salt=_salt(options)))
         return 0
     from trainium_edu.exercises import assignment
 
     out = options.out or Path(f"{options.lesson}.ipynb")
-    said = assignment.export(options.lesson, out, solutions=options.solutions, salt=options.salt)
+    said = assignment.export(options.lesson, out, solutions=options.solutions, salt=_salt(options))
     print(said)
     return 0
 
 
 def _grade(options):
-    from trainium_edu.cli import grade
+    from trainium_edu.cli import grade, sandbox
     from trainium_edu.cli.assignment import read
     from trainium_edu.cli.limits import Limits
 
-    if options.target.suffix == ".py" and not options.assignment:
+    if options.target.suffix == ".py" and options.target.is_file() and not options.assignment:
         raise ValueError(f"{options.target} is graded against an assignment: --assignment SPEC")
     for name in ("jobs", "seconds", "submission_seconds", "memory_gib"):
         value = getattr(options, name)
         if value is not None and not 0 < value < 1e6:
             raise ValueError(f"--{name.replace('_', '-')} takes a number above 0, below a million")
-    asked = read(options.assignment, salt=options.salt) if options.assignment else None
+    if options.csv and not options.csv.absolute().parent.is_dir():
+        raise ValueError(f"there is no folder {options.csv.parent} for --csv; make it first")
+    why = sandbox.missing()
+    if options.salt and why:
+        raise ValueError(
+            f"--salt stands on the command line, which submissions can read here ({why}); put the "
+            "word into a file of mode 0600, or better pipe it: --salt-file FILE, or -"
+        )
+    salt = _salt(options)
+    if salt and why:
+        sandbox.harden()
+    asked = read(options.assignment, salt=salt) if options.assignment else None
     paths = grade.submissions(
         options.target, lambda said: print(said, file=sys.stderr),
         suffix=".py" if asked else ".ipynb", leave=asked.own if asked else (),
@@ -116,7 +145,7 @@ def _grade(options):
         rows = grade.grade_all(
             paths,
             roster=roster,
-            salt=options.salt,
+            salt=salt,
             modules=options.exercises,
             limits=limits,
             jobs=options.jobs,
@@ -124,6 +153,8 @@ def _grade(options):
             done=done,
             assignment=asked,
         )
+        if options.target.is_dir():
+            rows += grade.absent(roster, paths)
         if options.csv:
             grade.write_csv(rows, options.csv)
     except (KeyboardInterrupt, OSError) as error:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from trainium_edu.neuroncore.run import Run
 from trainium_edu.specs.signatures import checked
@@ -136,7 +136,7 @@ class Pages(dict):
 
     def listed(self) -> str:
         """Return a page that links to all of them."""
-        links = "".join(f'<li><a href="/profile/{name}">{escape(name)}</a></li>\n'
+        links = "".join(f'<li><a href="/profile/{quote(name)}">{escape(name)}</a></li>\n'
                         for name in self.runs)  # fmt: skip
         return (f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Profiles</title>'
                 f"<h1>Profiles</h1><ul>{links}</ul></html>\n")  # fmt: skip

@@ -10,7 +10,6 @@ import asyncio
 import base64
 import contextlib
 import os
-import pickle
 import sys
 import time
 from pathlib import Path
@@ -20,11 +19,17 @@ import nbclient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat.v4 import new_code_cell, new_notebook
 
-from trainium_edu.cli import plain_data, sandbox
+from trainium_edu.cli import sandbox
+from trainium_edu.exercises import plain_data
 
 __all__ = ["Answer", "Stopped", "SubmissionKernel", "as_exception"]
 
 _REPLY_AT_MOST_BYTES = 64 << 20
+#: What the other end may reply: a word, and the types of what follows it.
+_REPLIES: dict[str, tuple] = {
+    "missing": (), "printed": (), "callable": (str,), "value": (object,), "unsendable": (str,),
+    "raised": (str, str, str),
+}  # fmt: skip
 
 
 class Stopped(BaseException):
@@ -47,8 +52,8 @@ class Client(nbclient.NotebookClient):
         if os.name == "posix":
             manager.transport, manager.ip = "ipc", str(self.folder / ".kernel")
         arguments = [sys.executable, "-m", "ipykernel_launcher", "-f", manager.connection_file]
-        if self.walls:
-            arguments = sandbox.command(self.folder, arguments)
+        run_apart = sandbox.command if self.walls else sandbox.as_another_user
+        arguments = run_apart(self.folder, arguments)
         assert manager.kernel_spec is not None  # ipykernel brings python3
         manager.kernel_spec.argv = arguments
         return manager
@@ -201,11 +206,14 @@ class SubmissionKernel:
             return Answer(self, name, str(parts[0]))
         if kind == "value":
             return parts[0]
-        raise ValueError(f"it is a {parts[0]}; plain data or a function is asked for")
+        raise ValueError(f"it is {parts[0]}; plain data or a function is asked for")
 
     def call(self, name: str, args, kwargs):
         """Call a function of the submission and return its plain result, or raise as it did."""
-        data = base64.b64encode(pickle.dumps((args, kwargs), protocol=5)).decode()
+        try:
+            data = base64.b64encode(plain_data.dumps((args, kwargs)).encode()).decode()
+        except plain_data.NotPlain as error:
+            raise Stopped(f"its check calls it with {error}, which cannot be sent") from None
         kind, *parts = self._ask_plain(
             f"get_ipython().trainium_edu_answers.call({name!r}, {data!r})"
         )
@@ -216,15 +224,19 @@ class SubmissionKernel:
             raise Stopped(f"{self._flood()} while it was called")
         if kind == "raised":
             raise as_exception(*parts)
-        raise TypeError(f"it returns a {parts[0]}; plain data is asked for")
+        raise TypeError(f"it returns {parts[0]}; plain data is asked for")
 
     def _ask_plain(self, expression):
         text = self._ask(expression)
         try:
-            return plain_data.loads(base64.b64decode(text, validate=True))
+            told = plain_data.loads(base64.b64decode(text, validate=True).decode())
+            kind, *parts = told
+            if not all(map(isinstance, parts, _REPLIES[kind])) or len(parts) != len(_REPLIES[kind]):
+                raise ValueError
+            return told
         except plain_data.NotPlain as error:
-            return "unsendable", str(error).removeprefix("a ")
-        except ValueError:
+            return "unsendable", str(error)
+        except (ValueError, LookupError, TypeError):
             raise Stopped(f"tampered with the {self._called} that grades it") from None
 
     def _ask(self, expression):
@@ -245,13 +257,13 @@ class SubmissionKernel:
             if time.monotonic() > deadline:
                 self.stop()
                 raise Stopped(f"a call did not end within {self.seconds:g} s")
-        result = reply["content"].get("user_expressions", {}).get("it", {})
-        if result.get("status") != "ok":
-            if result.get("ename") == "MemoryError":
-                raise Stopped("ran out of memory")
+        result = _part(_part(_part(reply, "content"), "user_expressions"), "it")
+        text = _part(_part(result, "data"), "text/plain")
+        if _part(result, "ename") == "MemoryError":
+            raise Stopped("ran out of memory")
+        if not isinstance(text, str):
             self.stop()
             raise Stopped(f"tampered with the {self._called} that grades it")
-        text = result["data"].get("text/plain", "")
         if len(text) > _REPLY_AT_MOST_BYTES:
             raise Stopped("its result is larger than 48 MB")
         return text[1:-1]  # the quotes of its repr
@@ -265,6 +277,11 @@ class SubmissionKernel:
             client.kc.stop_channels()
         with contextlib.suppress(Exception):
             self._run(client.km.shutdown_kernel(now=True))
+
+
+def _part(message, name):
+    """Return a part of a message, whose sender may have made anything of it."""
+    return message.get(name, {}) if isinstance(message, dict) else {}
 
 
 class Answer:

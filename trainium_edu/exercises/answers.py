@@ -9,7 +9,6 @@ import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import is_dataclass
 from decimal import Decimal
-from enum import Enum
 from fractions import Fraction
 from numbers import Integral
 
@@ -28,8 +27,8 @@ def canonical(value):
     ----------
     value : object
         What is iterable (a generator, a range) becomes a list; a number of NumPy's, or an array
-        without axes, becomes Python's; subclasses of the plain types become these.  Records of this
-        package stay as they are.
+        without axes, becomes Python's; subclasses of the plain types become these, and arrays of
+        texts become lists.  Records of this package stay as they are.
 
     Returns
     -------
@@ -72,14 +71,13 @@ def canonical(value):
 
 
 def _is_record(value) -> bool:
-    """Return whether a value is a record, or a named constant, of this package."""
-    ours = type(value).__module__.startswith("trainium_edu.")
-    return ours and (is_dataclass(value) or isinstance(value, Enum))
+    """Return whether a value is a record of this package."""
+    return type(value).__module__.startswith("trainium_edu.") and is_dataclass(value)
 
 
 def _from_array(array):
     """Return an array, or the number in one without axes."""
-    if array.dtype == object:
+    if array.dtype.kind in "OUS":
         return canonical(array.tolist())
     if array.ndim:
         return array

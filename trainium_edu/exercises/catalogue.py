@@ -71,7 +71,7 @@ def register(path) -> str:
     sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(sys.modules[name])
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         said = " ".join(str(error).split())[:200]
         raise ValueError(f"{path} cannot be used: {type(error).__name__}: {said}") from None

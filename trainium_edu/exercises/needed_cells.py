@@ -1,33 +1,32 @@
-"""Which cells of a notebook an exercise needs: a backward slice over the names that cells define.
+"""Which cells of a notebook an exercise needs, so that a grader need not run the whole lesson.
 
-A grader runs these and not the whole lesson.  Names are read with Python's own ``symtable``, so
-a function's local ``x`` pulls in nobody.  A cell that is needed for its effect alone carries the
-tag ``needed``.  Left out: changes made through a method call on another cell's object, which no
-reading of names can see.
+An answer's own cells run as they are.  Of the other cells only what prepares them is taken:
+imports, definitions, and assignments (above the exercises those of constants, since a lesson's
+results take their time to compute).  A cell with the tag ``needed`` runs as it is.
 """
 
 import ast
-import builtins
+import dataclasses
 import re
-import symtable
-from dataclasses import dataclass
+from collections.abc import Collection
 
 __all__ = ["Cell", "cells_of", "key_of", "needed_for", "stated", "with_student"]
 
+_DEFINES = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_ASSIGNS = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Cell:
-    """One code cell, and the names that it gives and takes."""
+    """One code cell."""
 
     index: int  #: its place among all cells of the notebook
     source: str
     tags: frozenset
+    key: str  #: of the exercise that is to be written in it
     binds: frozenset  #: names that it binds or changes
-    needs: frozenset  #: names that it reads while it runs
-    needs_later: frozenset  #: names that its functions read when they are called
-    changes: frozenset  #: those of `binds` that exist before (``x += 1``, ``x[0] = 1``)
+    prepares: str  #: its imports, definitions and assignments
     broken: str  #: the syntax error, or empty
-    always: bool  #: tagged ``needed``, or imports names that nobody can see
 
 
 def key_of(cell, kind: str = "exercise") -> str:
@@ -51,7 +50,7 @@ def key_of(cell, kind: str = "exercise") -> str:
 
 
 def cells_of(notebook) -> list[Cell]:
-    """Read the code cells of a notebook.
+    """Read the code cells of a notebook, all but those that check an answer.
 
     Parameters
     ----------
@@ -62,47 +61,39 @@ def cells_of(notebook) -> list[Cell]:
     -------
     cells : list of Cell
     """
-    return [
-        _read(i, _text(cell), _tags(cell))
-        for i, cell in enumerate(notebook["cells"])
-        if cell.get("cell_type") == "code"
-    ]
+    cells, in_section = [], False
+    for i, cell in enumerate(notebook["cells"]):
+        if cell.get("cell_type") == "code" and not key_of(cell, "check"):
+            in_section |= bool(key_of(cell))
+            cells.append(_read(i, cell, in_section))
+    return cells
 
 
-def needed_for(name: str, cells: list[Cell], *, skip=frozenset()) -> list[Cell]:
-    """Return the cells that bind a name, and all they need, in the order of the notebook.
+def needed_for(name: str, cells: list[Cell], *, key: str = "",
+               skip: Collection[int] = ()) -> list[Cell]:  # fmt: skip
+    """Return what has to run for an answer: what prepares its cells, then these.
 
     Parameters
     ----------
     name : str
+        That the answer is bound to.
     cells : list of Cell
-    skip : set of int
+    key : str
+        Of the exercise: a cell to be written in belongs to it whatever it binds.
+    skip : collection of int
         Indices of cells that must not run.
 
     Returns
     -------
     needed : list of Cell
-        Empty where nobody binds the name.
+        Empty where no cell binds the name.
     """
     cells = [cell for cell in cells if cell.index not in skip]
-    last = max((cell.index for cell in cells if name in cell.binds), default=None)
-    if last is None:
+    own = [cell for cell in cells if name in cell.binds or (key and cell.key == key)]
+    if not any(name in cell.binds for cell in own):
         return []
-    chosen = {cell.index: cell for cell in cells if cell.always and cell.index < last}
-    asked = set()
-    wanted = [(name, last + 1)]
-    for cell in list(chosen.values()):
-        wanted += [(n, cell.index) for n in cell.needs] + [(n, last) for n in cell.needs_later]
-    while wanted:
-        item = wanted.pop()
-        if item in asked or hasattr(builtins, item[0]):
-            continue
-        asked.add(item)
-        for cell in _binders(*item, cells):
-            chosen[cell.index] = cell
-            wanted += [(n, cell.index) for n in cell.needs | cell.changes]
-            wanted += [(n, last) for n in cell.needs_later]
-    return [chosen[i] for i in sorted(chosen)]
+    others = [cell for cell in cells if cell not in own and cell.prepares]
+    return [*(dataclasses.replace(cell, source=cell.prepares) for cell in others), *own]
 
 
 def stated(source: str, name: str) -> str | None:
@@ -159,102 +150,51 @@ def with_student(source: str, student: str) -> str:
     return changed if count else f"{source}\n{line}"
 
 
-def _binders(name, before, cells):
-    """Return the last cell above that binds a name, and those after it that change it."""
-    above = [cell for cell in cells if name in cell.binds and cell.index < before]
-    if not above:
-        return [cell for cell in cells if name in cell.binds][:1]
-    whole = [i for i, cell in enumerate(above) if name not in cell.changes]
-    return above[whole[-1] if whole else 0 :]
-
-
-def _read(index, source, tags):
+def _read(index, cell, in_section) -> Cell:
+    source, tags, key = _text(cell), _tags(cell), key_of(cell)
     code = _without_magics(source)
     try:
         tree = ast.parse(code)
-        table = symtable.symtable(code, "cell", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         # Found by its looks, so that the grader can run it and report the error.
         names = re.findall(r"^(?:async\s+)?(?:def|class)\s+(\w+)|^(\w+)\s*=", code, re.MULTILINE)
-        binds = frozenset(a or b for a, b in names)
         broken = f"{type(error).__name__}: {getattr(error, 'msg', error)}"
-        empty = frozenset()
-        return Cell(index, source, tags, binds, empty, empty, empty, broken, "needed" in tags)
-    star = any(
-        isinstance(node, ast.ImportFrom) and any(a.name == "*" for a in node.names)
-        for node in ast.walk(tree)
-    )
-    top = {s.get_name(): s for s in table.get_symbols()}
-    binds = {n for n, s in top.items() if s.is_assigned() or s.is_imported() or s.is_namespace()}
-    later = set()
-    for child in table.get_children():
-        reads, given = _globals_of(child)
-        later |= reads
-        binds |= given
-    read = {n for n, s in top.items() if s.is_referenced()}
-    changes = _changed_in_place(tree)
-    early = _read_before_bound(tree)
-    needs = (read - binds) | (read & early) | changes
-    return Cell(
-        index, source, tags, frozenset(binds | changes), frozenset(needs),
-        frozenset(later - binds), frozenset(changes | (binds & early)), "",
-        star or "needed" in tags,
-    )  # fmt: skip
+        return Cell(index, source, tags, key, frozenset(a or b for a, b in names), "", broken)
+    taken, lines = [], code.split("\n")
+    for part in tree.body:
+        if _prepares(part, in_section):
+            first = min(node.lineno for node in (part, *getattr(part, "decorator_list", ())))
+            taken += lines[first - 1 : part.end_lineno]
+    prepares = source if tags & {"needed", "student-id"} else "\n".join(taken)
+    return Cell(index, source, tags, key, frozenset(_bound(tree)), prepares, "")
 
 
-def _globals_of(table):
-    """Return the global names that a function or class body reads, and those it binds."""
-    reads, binds = set(), set()
-    for symbol in table.get_symbols():
-        if symbol.is_global():
-            reads.add(symbol.get_name())
-            if symbol.is_assigned():
-                binds.add(symbol.get_name())
-    for child in table.get_children():
-        inner_reads, inner_binds = _globals_of(child)
-        reads |= inner_reads
-        binds |= inner_binds
-    return reads, binds
+def _prepares(part, in_section) -> bool:
+    """Return whether a statement is taken from a cell that is not the answer's."""
+    if isinstance(part, _ASSIGNS):
+        value = ast.walk(part.value) if part.value else ()
+        return in_section or not any(isinstance(n, ast.Call | ast.Name) for n in value)
+    # Between a lesson's imports, so that `import neuronxcc.nki` finds the emulator.
+    activates = isinstance(part, ast.Expr) and ast.unparse(part).endswith("activate()")
+    return activates or isinstance(part, _DEFINES)
 
 
-def _changed_in_place(tree):
-    """Return names whose object is changed at the cell's top level: ``x[0] = 1``, ``x.a = 1``."""
-    changed = set()
-    for node in _top_level(tree):
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            changed.add(node.target.id)
-        if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
-            inner = node.value
-            while isinstance(inner, ast.Subscript | ast.Attribute):
-                inner = inner.value
-            if isinstance(inner, ast.Name):
-                changed.add(inner.id)
-    return changed
-
-
-def _read_before_bound(tree):
-    """Return names that a cell reads at a line above, or in, the statement that binds them."""
-    early, bound = set(), set()
-    for statement in tree.body:
-        nodes = [n for n in _top_level(statement) if isinstance(n, ast.Name)]
-        early |= {n.id for n in nodes if isinstance(n.ctx, ast.Load)} - bound
-        bound |= {n.id for n in nodes if isinstance(n.ctx, ast.Store)}
-        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            bound.add(statement.name)
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            bound |= {(a.asname or a.name).split(".")[0] for a in statement.names}
-    return early
-
-
-def _top_level(tree):
-    """Walk a tree without going into functions."""
-    nodes = [tree]
+def _bound(tree):
+    """Yield the names that a cell binds or changes (``x[0] = 1``), outside of its functions."""
+    nodes = list(tree.body)
     while nodes:
         node = nodes.pop()
-        yield node
-        for child in ast.iter_child_nodes(node):
-            if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-                nodes.append(child)
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from ((alias.asname or alias.name).split(".")[0] for alias in node.names)
+        elif isinstance(node, _DEFINES):
+            yield node.name
+            continue
+        elif isinstance(getattr(node, "ctx", None), ast.Store):
+            while isinstance(node, ast.Subscript | ast.Attribute):
+                node = node.value
+            if isinstance(node, ast.Name):
+                yield node.id
+        nodes += ast.iter_child_nodes(node)
 
 
 def _without_magics(source):

@@ -123,6 +123,7 @@ def measured(
     from trainium_edu.neuroncore import NeuronCore
     from trainium_edu.neuroncore.execution.deferred import Deferred
     from trainium_edu.neuroncore.execution.products import one_blas_thread
+    from trainium_edu.neuroncore.recording.dtypes import get_dtype
     from trainium_edu.neuroncore.recording.engine import Memory
     from trainium_edu.neuroncore.recording.program_io import from_bytes
     from trainium_edu.neuroncore.run import Run
@@ -151,6 +152,12 @@ def measured(
                 raise ValueError(
                     f"argument {info.index + 1} of the program is {info.memory} {info.shape}, and"
                     f" its array has shape {given.shape}"
+                )
+            stored = np.dtype(get_dtype(given.dtype).storage)
+            if stored != np.dtype(info.dtype.storage):  # a narrower one would move fewer bytes
+                raise ValueError(
+                    f"argument {info.index + 1} of the program holds {info.dtype.name}, and its"
+                    f" array {given.dtype}"
                 )
             if not blank:
                 data[info.index] = given.copy()

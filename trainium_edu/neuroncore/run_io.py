@@ -229,7 +229,7 @@ def _read_all(path, what, make):
         RuntimeError, MemoryError, ArithmeticError, ValueError,
     ) as problem:  # fmt: skip
         raise ValueError(
-            f"{path.name} cannot be read as a {said} ({type(problem).__name__}: {problem}); {again}"
+            f"{path.name} cannot be read as a {said} ({program_io.short_of(problem)}); {again}"
         ) from None
 
 

@@ -7,6 +7,7 @@ checked before a program is made of it: a truncated, edited or foreign file gets
 import gzip
 import io
 import json
+import re
 import zlib
 from os import PathLike
 from pathlib import Path
@@ -22,7 +23,7 @@ from trainium_edu.neuroncore.recording.source import SourceLine
 from trainium_edu.specs import INF2, TRN1
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["FORMAT_VERSION", "from_bytes", "load", "save", "to_bytes", "unpacked_bytes"]
+__all__ = ["FORMAT_VERSION", "from_bytes", "load", "save", "short_of", "to_bytes", "unpacked_bytes"]
 
 FORMAT_VERSION = 3
 _WHAT = "trainium_edu program"
@@ -114,7 +115,7 @@ def from_bytes(data: bytes, name: str) -> Program:
         plain = json.loads(text.decode())
     except (OSError, EOFError, zlib.error, RecursionError, MemoryError, ValueError) as error:
         raise ValueError(
-            f"{name} cannot be read as a saved program ({_short(error)}); save it again"
+            f"{name} cannot be read as a saved program ({short_of(error)}); save it again"
         ) from None
     if not isinstance(plain, dict) or plain.get("what") != _WHAT:
         raise ValueError(f"{name} is not a program saved by trainium_edu")
@@ -127,7 +128,7 @@ def from_bytes(data: bytes, name: str) -> Program:
         return _from_plain(plain)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(
-            f"{name} is damaged or was edited ({_short(error)}); save it again"
+            f"{name} is damaged or was edited ({short_of(error)}); save it again"
         ) from None
 
 
@@ -136,9 +137,11 @@ def unpacked_bytes(data: bytes) -> int:
     return int.from_bytes(data[-4:], "little")
 
 
-def _short(error) -> str:
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return text.split("\n")[0][:120]
+def short_of(error) -> str:
+    """Return what is wrong, printable and without the file's own bytes, which errors may repeat."""
+    said = re.sub(r"b(['\"]).*", "", str(error).split("\n")[0])
+    said = "".join(c for c in said if c.isprintable()).strip(" (")[:120]
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 class _Table:
