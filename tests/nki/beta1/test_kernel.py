@@ -3,6 +3,7 @@
 
 import inspect
 import json
+import re
 import warnings
 from pathlib import Path
 
@@ -208,7 +209,8 @@ def test_scores_that_psum_cannot_hold_are_timed_beside_it():
     most = scores.reshape(16, 8, 128, 512).max((1, 3))
     np.testing.assert_array_equal(run.outputs, (scores[::8] - most[:, :, None]).swapaxes(0, 1))
     assert summary(run)["hbm_write_bytes"] == run.outputs.nbytes
-    assert f"PSUM is too small: {128 * 2048} bytes of each partition" in run.placement.notes[-1]
+    most = re.match(r"PSUM is too small: (\d+) bytes of each", run.placement.notes[-1])
+    assert 64 * 2048 < int(most[1]) <= 128 * 2048  # as many as the issued order keeps alive
 
 
 def test_compiler_directives_make_kernels():

@@ -179,7 +179,6 @@ def test_weights_are_loaded_once_with_the_pass_and_for_each_row_block_without():
     weights, others = 4 * k * n, 4 * (m * k + m * n + n + 128 * 128)  # and nl.matmul's identity
     assert effect.before.hbm_read_bytes == others + m // 128 * weights
     assert effect.after.hbm_read_bytes == others + weights
-    assert effect.ns < effect.without_ns
 
 
 def test_no_prediction_beats_the_tensor_engine():
