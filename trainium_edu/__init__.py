@@ -5,8 +5,8 @@ The package is a house of floors; each imports only from those below it (from th
 ``numerics`` (what a number is) and ``timeline`` (what happened when), ``neuroncore`` (inside one
 core) and ``fabric`` (between cores), ``nki`` (kernels that you write) and ``xla`` (graphs that are
 compiled), ``training`` (one step, done) and ``cluster`` (a whole run, priced), ``viz``,
-``widgets``, ``exercises``, and the command line on top; under all of them ``aside`` and ``files``,
-which load and write so that Ctrl-C leaves nothing half done.
+``widgets``, ``exercises``, and the command line on top; under all of them ``names``, ``aside`` and
+``files``, which load and write so that Ctrl-C leaves nothing half done.
 Start with the notebook ``00_start_here``, then open the file that its last cell names.
 
 Left out: AWS's software.  Nothing here needs it, an account, or the network.
@@ -14,22 +14,15 @@ Left out: AWS's software.  Nothing here needs it, an account, or the network.
 Importing this module is cheap on purpose: submodules load when first used, and nothing compiles.
 """
 
-from trainium_edu import aside
+from trainium_edu import aside, names
 
 __version__ = "0.1.0"
-_SUBMODULES = (
-    "cluster", "exercises", "fabric", "neuroncore", "nki", "numerics", "settings", "specs",
-    "timeline", "training", "viz", "widgets", "xla",
+__all__, __getattr__, __dir__ = names.late(
+    __name__, {"exercises.progress": "progress"},
+    "cluster exercises fabric neuroncore nki numerics settings specs timeline tools torch training "
+    "viz widgets xla",
 )  # fmt: skip
-__all__ = ["__version__", "progress", *_SUBMODULES]
-
-
-def __getattr__(name):
-    if name in _SUBMODULES:
-        return aside.load(f"{__name__}.{name}")
-    if name == "progress":
-        return aside.load(f"{__name__}.exercises.progress").progress
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__all__ += ["__version__"]
 
 
 def load_ipython_extension(shell):
@@ -42,7 +35,3 @@ def load_ipython_extension(shell):
 def unload_ipython_extension(shell):
     """Run ``%unload_ext trainium_edu``: ``import nki`` is as it was."""
     aside.load(f"{__name__}.nki").deactivate()
-
-
-def __dir__():
-    return sorted(__all__)

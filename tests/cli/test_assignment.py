@@ -77,7 +77,7 @@ def test_what_is_kept_for_the_graders_is_the_assignment(tmp_path):
 
 #: What is changed in the right file, and what the sentence says.
 WRONG = {
-    "kernl": (("kernel =", "kernl ="), "kernl is not a key; did you mean kernel?"),
+    "kernl": (("kernel =", "kernl ="), "kernl is not a key; is kernel meant?"),
     "missing": (('kernel = "product"\n', ""), "kernel is missing"),
     "reference": (("reference.py:product", "reference.py:produkt"),
                   "reference is 'reference.py:produkt', and reference.py has no"),

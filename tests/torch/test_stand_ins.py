@@ -130,7 +130,7 @@ def test_a_module_that_is_not_built_says_so_when_it_is_imported(module, instead,
 
 
 def test_a_misspelt_name_is_answered_with_the_nearest_one(xm):
-    with pytest.raises(AttributeError, match="there is 'optimizer_step'"):
+    with pytest.raises(AttributeError, match="is optimizer_step meant"):
         xm.optimiser_step  # noqa: B018
     assert not hasattr(xm, "nothing_like_it")
 

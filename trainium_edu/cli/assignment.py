@@ -24,7 +24,6 @@ that names it, before any kernel is run; so is a reference that fails on its own
 """
 
 import dataclasses
-import difflib
 import hashlib
 import math
 import pickle
@@ -42,6 +41,7 @@ from trainium_edu.cli.limits import Limits
 from trainium_edu.exercises import plain_data
 from trainium_edu.exercises.request import Blank, Request
 from trainium_edu.files import write
+from trainium_edu.names import near
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 
 __all__ = ["KEYS", "METRICS", "Assignment", "Case", "Threshold", "read"]
@@ -235,9 +235,8 @@ def _checked(given: Mapping, keys: Mapping, where: str = "") -> dict:
     """Return the values of all keys; raise a ValueError that names the key that is wrong."""
     for key in given:
         if key not in keys:
-            near = difflib.get_close_matches(str(key), keys, 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(keys)}"
-            raise ValueError(f"{where}{key} is not a key; {hint}")
+            hint = near(str(key), keys) or f"; there are {', '.join(keys)}"
+            raise ValueError(f"{where}{key} is not a key{hint}")
     for key, (kind, default) in keys.items():
         if key not in given and default is _NEEDED:
             raise ValueError(f"{where}{key} is missing")

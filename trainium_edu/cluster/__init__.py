@@ -17,7 +17,7 @@ notebook ``11_scale_and_cost``.
 import sys
 from types import ModuleType
 
-from trainium_edu import aside
+from trainium_edu import names
 
 _HOMES = {
     "claims": "COURT Docket docket judge needed overturned",
@@ -37,21 +37,14 @@ _HOMES = {
     "traffic": "Sent traffic",
     "work": "Part Work model_flops work",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-__all__ = sorted(_HOME_OF)
-
-
-def __getattr__(name):
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(aside.load(f"{__name__}.{_HOME_OF[name]}"), name)
+__all__, __getattr__, __dir__ = names.late(__name__, _HOMES)
 
 
 class _FrontDoor(ModuleType):
     """A package where ``work`` is the function, also once work.py has been imported."""
 
     def __setattr__(self, name, value):
-        if isinstance(value, ModuleType) and _HOME_OF.get(name) == name:
+        if isinstance(value, ModuleType) and name in _HOMES and name in __all__:
             value = getattr(value, name)
         super().__setattr__(name, value)
 

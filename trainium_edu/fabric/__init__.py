@@ -24,7 +24,7 @@ to 56 MB; with all ranks on one axis that cannot come out.  The price: on trn1, 
 wins nowhere here, and whether it does on the machine is open (``axis_order``, ``selection.py``).
 """
 
-from trainium_edu import aside
+from trainium_edu import names
 
 _HOMES = {
     "topology": "Direction FabricError Topology fully_connected grid hypercube product ring torus",
@@ -47,11 +47,4 @@ _HOMES = {
     "nccom": "NccomReport nccom_test",
     "published": "Calibration Comparison calibrate compare",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-__all__ = sorted(_HOME_OF)
-
-
-def __getattr__(name):
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(aside.load(f"{__name__}.{_HOME_OF[name]}"), name)
+__all__, __getattr__, __dir__ = names.late(__name__, _HOMES)

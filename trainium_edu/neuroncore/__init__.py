@@ -33,45 +33,23 @@ Decisions
     tests hold its bits, record and errors equal to the plain ``recording/executor.py``'s.
 """
 
-from trainium_edu import aside
+from trainium_edu import names
 
-_FROM = {
-    "timing.bands": ("Band", "Ratio", "band", "band_of", "compare", "tie"),
-    "timing.causes": ("causes_table", "without"),
-    "recording.core": ("NeuronCore",),
-    "timing.timeline": ("CoreTimeline",),
-    "timing.roofline": ("Roofline",),
-    "recording.engine": ("Engine", "Memory"),
-    "recording.instruction_set": ("INSTRUCTIONS",),
-    "timing.optimise": ("optimise",),
-    "timing.placement": ("Placement", "place"),
-    "recording.program": ("Program",),
-    "recording.program_io": ("load", "save"),
-    "timing.scheduler": ("schedule",),
-    "timing.measure": ("measure",),
-    "timing.durations": ("parameters",),
-    "timing.why": ("Why", "why"),
-}
-_WHERE = {name: module for module, names in _FROM.items() for name in names}
-_SUBMODULES = ("systolic_array", "tilings")
-__all__ = [
-    "INSTRUCTIONS", "Band", "CoreTimeline", "Engine", "Memory", "NeuronCore", "Placement",
-    "Program", "Ratio", "Roofline", "Why", "band", "band_of", "causes_table", "compare", "load",
-    "measure", "optimise", "parameters", "place", "save", "schedule", "systolic_array",
-    "tie", "tilings", "why", "without",
-]  # fmt: skip
-
-
-def __getattr__(name):  # tables and compiled loops load with the first name that needs them
-    if name in _SUBMODULES:
-        return aside.load(f"{__name__}.{name}")
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    aside.load(f"{__name__}.engines")  # fills INSTRUCTIONS
-    found = getattr(aside.load(f"{__name__}.{_WHERE[name]}"), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__():
-    return sorted(__all__)
+# tables and compiled loops load with the first name that needs them; the engines fill INSTRUCTIONS
+__all__, __getattr__, __dir__ = names.late(__name__, {
+    "timing.bands": "Band Ratio band band_of compare tie",
+    "timing.causes": "causes_table without",
+    "recording.core": "NeuronCore",
+    "timing.timeline": "CoreTimeline",
+    "timing.roofline": "Roofline",
+    "recording.engine": "Engine Memory",
+    "recording.instruction_set": "INSTRUCTIONS",
+    "timing.optimise": "optimise",
+    "timing.placement": "Placement place",
+    "recording.program": "Program",
+    "recording.program_io": "load save",
+    "timing.scheduler": "schedule",
+    "timing.measure": "measure",
+    "timing.durations": "parameters",
+    "timing.why": "Why why",
+}, "systolic_array tilings", first="engines")  # fmt: skip

@@ -15,28 +15,16 @@ the notebook ``05_kernels``.
 Decision: an NkiTensor holds a view and is none; NKI counts in elements, engines in bytes.
 """
 
-from trainium_edu import aside
+from trainium_edu import names
 from trainium_edu.nki import isa, language
 from trainium_edu.nki.earlier import names_of
 from trainium_edu.nki.kernel import jit, load, run, run_ranks, simulate
 from trainium_edu.nki.objects.dtypes import DType as dtype
 
-_LATER = {
-    "activate": "nki.drop_in", "compare": "neuroncore.scoreboard", "coverage": "nki.coverage_table",
-    "deactivate": "nki.drop_in", "Run": "neuroncore.run",
-}  # fmt: skip
-_MODULES = ("collectives", "typing")
-
-__all__ = [
-    "Run", "activate", "collectives", "compare", "coverage", "deactivate", "dtype", "isa", "jit",
-    "language", "load", "run", "run_ranks", "simulate", "typing",
-]  # fmt: skip
-_missing = names_of(__name__, "nki")
-
-
-def __getattr__(name):
-    if name in _MODULES:
-        return aside.load(f"{__name__}.{name}")
-    if name not in _LATER:
-        return _missing(name)
-    return getattr(aside.load(f"trainium_edu.{_LATER[name]}"), name)
+__all__, __getattr__, __dir__ = names.late(__name__, {
+    "coverage_table": "coverage",
+    "drop_in": "activate deactivate",
+    ".neuroncore.run": "Run",
+    ".neuroncore.scoreboard": "compare",
+}, "collectives typing", missing=names_of(__name__, "nki"))  # fmt: skip
+__all__ += ["dtype", "isa", "jit", "language", "load", "run", "run_ranks", "simulate"]

@@ -7,7 +7,7 @@ results, and those of the current one take where to put them, ``dst``, first.
 import sys
 from types import ModuleType
 
-from trainium_edu.nki.mistakes import near
+from trainium_edu.names import near
 from trainium_edu.specs.software import SOFTWARE
 
 __all__ = ["NEWER", "names_of"]

@@ -6,12 +6,13 @@ Below all other modules of this package, so that each can ask: values describe t
 """
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
 
-__all__ = ["NAMES", "describe", "host_function", "is_ours", "is_whole", "near", "no_such_attribute",
+from trainium_edu.names import near
+
+__all__ = ["NAMES", "describe", "host_function", "is_ours", "is_whole", "no_such_attribute",
            "shortened"]  # fmt: skip
 
 #: As kernels write them, names that they find: "nl." -> ("add", ...).
@@ -52,13 +53,6 @@ def describe(value) -> str:
 def is_whole(value) -> bool:
     """Return whether a value stands for a whole number; truth values do not."""
     return hasattr(value, "__index__") and not isinstance(value, bool)
-
-
-def near(name: str, names, start="") -> str:
-    """Return "; is nl.exp meant?" where one of `names` is close, else nothing."""
-    known = {other.lower(): other for other in names}
-    found = get_close_matches(name.lower(), known, 1, 0.7)
-    return f"; is {start}{known[found[0]]} meant?" if found else ""
 
 
 def host_function(tensor, function, args, kwargs):

@@ -21,7 +21,7 @@ the last place does; the price is a bias below ``2**-n_random_bits`` of a spacin
 *NaN into an integer raises*: any number would be made up; the price is one pass over the array.
 """
 
-from trainium_edu import aside
+from trainium_edu import names
 
 _HOMES = {
     "formats": "BF16 FORMATS FP16 FP32 FP8_E3M4 FP8_E4M3 FP8_E4M3FN FP8_E5M2 Format INT16 INT32 "
@@ -33,15 +33,8 @@ _HOMES = {
     "predicted_sum_sd running_sum",
     "ordered": "Additions add_in_order",
     "random_bits": "MAX_RANDOM_BITS draw_bits philox4x32",
+    "_loops": "",
+    "launch": "",
 }
-_MODULES = ("_loops", "launch", *_HOMES)
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-__all__ = sorted(_HOME_OF)
-
-
-def __getattr__(name):  # the compiled loops load with the first name that needs them
-    if name in _MODULES:
-        return aside.load(f"{__name__}.{name}")
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(aside.load(f"{__name__}.{_HOME_OF[name]}"), name)
+# the compiled loops load with the first name that needs them
+__all__, __getattr__, __dir__ = names.late(__name__, _HOMES)

@@ -15,15 +15,9 @@ Read ``perfetto.py``, then ``machine.py``.  No notebook needs them; in any of th
 ``perfetto.write(run, "run.json")``.
 """
 
-__all__ = ["launchers", "machine", "neuron_ls", "neuron_monitor", "neuron_profile", "neuron_top",
-           "perfetto", "tensorboard"]  # fmt: skip
+from trainium_edu import names
 
-
-def __getattr__(name):
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from trainium_edu import aside
-
-    if name == "launchers":
-        return aside.load(f"{__name__}.on_path").launchers
-    return aside.load(f"{__name__}.{name}")
+__all__, __getattr__, __dir__ = names.late(
+    __name__, {"on_path": "launchers"},
+    "machine neuron_ls neuron_monitor neuron_profile neuron_top perfetto tensorboard",
+)  # fmt: skip

@@ -12,17 +12,10 @@ Sources: `aws-torch-guide`, `aws-torch-variables`.  Read first: ``tape.py``, ``t
 ``translate.py``, ``core.py``.  Notebook: ``10_your_own_script``.
 """
 
-from trainium_edu import aside
+from trainium_edu import names
 
 _HOMES = {
     "core": "Core ValuesOff current",
     "running": "activate deactivate last_run run_script",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-__all__ = sorted(_HOME_OF)
-
-
-def __getattr__(name):
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(aside.load(f"{__name__}.{_HOME_OF[name]}"), name)
+__all__, __getattr__, __dir__ = names.late(__name__, _HOMES)

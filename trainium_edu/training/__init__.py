@@ -29,7 +29,7 @@ Decisions
 difference between two BLAS kernels into another accuracy; the price is a third of BLAS's speed.
 """
 
-from trainium_edu import aside
+from trainium_edu import names
 
 _HOMES = {
     "accuracy_sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
@@ -63,14 +63,5 @@ _HOMES = {
     "text": "BOOKS write",
     "trainer": "Diverged Job Run Step Trainer fit",
 }
-_MODULES = ("nn", "optim")
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-__all__ = sorted(_HOME_OF)
-
-
-def __getattr__(name):  # scikit-learn and the compiled loops load with the first name needed
-    if name in _MODULES:
-        return aside.load(f"{__name__}.{name}")
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(aside.load(f"{__name__}.{_HOME_OF[name]}"), name)
+# scikit-learn and the compiled loops load with the first name needed
+__all__, __getattr__, __dir__ = names.late(__name__, _HOMES, "nn optim")

@@ -21,7 +21,7 @@ Sources: `aws-torch-guide`, `aws-torch-variables`, `aws-caching`, `aws-torch-deb
 [6.0, 8.0]
 """
 
-from trainium_edu import aside
+from trainium_edu import names
 
 _HOMES = {
     "autograd": "gradients",
@@ -35,19 +35,8 @@ _HOMES = {
     "loader": "MpDeviceLoader",
     "metrics": "metrics_report",
     "operations": "OPERATIONS",
-    "tensor": "EarlyRun NotFinite Tensor as_tensor",
+    "numpy": "Tensor as_tensor",  # of tensor.py; numpy.py gives tensors their methods
+    "tensor": "EarlyRun NotFinite",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-_MODULES = {"distributed": "distributed", "met": "metrics", "numpy": "numpy", "xm": "xm"}
-_METHODS = {"Tensor", "as_tensor"}  #: ``numpy.py`` gives tensors their methods
-__all__ = sorted({*_HOME_OF, *_MODULES})
-
-
-def __getattr__(name):  # Numba and what it compiles load with the first name needed
-    if name in _MODULES:
-        return aside.load(f"{__name__}.{_MODULES[name]}")
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in _METHODS:
-        aside.load(f"{__name__}.numpy")
-    return getattr(aside.load(f"{__name__}.{_HOME_OF[name]}"), name)
+# Numba and what it compiles load with the first name needed
+__all__, __getattr__, __dir__ = names.late(__name__, _HOMES, "distributed met=metrics numpy xm")

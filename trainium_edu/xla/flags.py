@@ -15,9 +15,9 @@ References: `aws-compiler-cli`, `aws-caching`.
 import json
 import shlex
 from dataclasses import dataclass
-from difflib import get_close_matches
 from hashlib import md5
 
+from trainium_edu.names import near
 from trainium_edu.specs import SOFTWARE
 from trainium_edu.specs.signatures import checked
 
@@ -123,8 +123,7 @@ def parse(text: str, *, target: str | None = None) -> Flags:
         values = _FLAGS.get(name)
         if values is None:
             raise ValueError(
-                f"NEURON_CC_FLAGS has {taken[0]!r}, which is no documented flag"
-                f"{_near(name, _FLAGS)}"
+                f"NEURON_CC_FLAGS has {taken[0]!r}, which is no documented flag{near(name, _FLAGS)}"
             )
         if not values and has_value:
             raise ValueError(f"NEURON_CC_FLAGS has {taken[0]!r}, but {name} is a switch: no value")
@@ -136,7 +135,7 @@ def parse(text: str, *, target: str | None = None) -> Flags:
         if values and (not value or (values is not _ANY and value not in values)):
             raise ValueError(
                 f"NEURON_CC_FLAGS has {' '.join(taken)!r}; {name} {_takes(values)}"
-                f"{_near(value, values)}"
+                f"{near(value, values)}"
             )
         found[name] = value
         if name in COMPILER_FLAGS:
@@ -175,8 +174,3 @@ def _flags(program, found) -> Flags:
 
 def _takes(values) -> str:
     return "takes a value" if values is _ANY else f"takes {', '.join(values)}"
-
-
-def _near(name, names) -> str:
-    found = get_close_matches(name, [n for n in names if n], 1, 0.6)
-    return f"; is {found[0]} meant?" if found else ""

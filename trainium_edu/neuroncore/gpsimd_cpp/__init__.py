@@ -31,7 +31,7 @@ Decisions
     so ``a[i] += 1`` counts as one trip.
 """
 
-from trainium_edu import aside
+from trainium_edu import names
 
 _HOMES = {
     "compiler": "find_compiler",
@@ -40,12 +40,6 @@ _HOMES = {
     "results": "OperatorRun",
     "stored": "Stored",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-__all__ = sorted(_HOME_OF)
-
-
-def __getattr__(name):
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    aside.load("trainium_edu.neuroncore.engines")  # fills the instruction set
-    return getattr(aside.load(f"{__name__}.{_HOME_OF[name]}"), name)
+__all__, __getattr__, __dir__ = names.late(  # the engines fill the instruction set
+    __name__, _HOMES, first=".engines"
+)

@@ -24,7 +24,7 @@ way a tile's load hides completely once N >= ceil(M / 4), which is the guide's o
 *Sums pass unused rows*: results leave at the bottom edge whatever K is.
 """
 
-from trainium_edu import aside
+from trainium_edu import names
 
 _HOMES = {
     "array": "SystolicArray TRN1_ARRAY",
@@ -41,11 +41,5 @@ _HOMES = {
     "counts": "MachineCounts Traffic count_machines traffic",
     "evidence": "EVIDENCE",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-__all__ = sorted(_HOME_OF)
-
-
-def __getattr__(name):  # the compiled loops load with the first name that needs them
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(aside.load(f"{__name__}.{_HOME_OF[name]}"), name)
+# the compiled loops load with the first name that needs them
+__all__, __getattr__, __dir__ = names.late(__name__, _HOMES)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from trainium_edu import settings, specs
+from trainium_edu.names import near
 from trainium_edu.neuroncore import run_io
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.nki import kernel as current_interface
@@ -31,7 +32,7 @@ from trainium_edu.nki.launching.arguments import (
     walk,
     written,
 )
-from trainium_edu.nki.mistakes import describe, is_whole, near
+from trainium_edu.nki.mistakes import describe, is_whole
 from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.running import current, is_running
 from trainium_edu.specs.errors import NkiValidationError

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from trainium_edu.nki.mistakes import describe, near
+from trainium_edu.names import near
+from trainium_edu.nki.mistakes import describe
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["DTYPE_NAMES", "LATER_DTYPES", "LOW_PRECISION", "DType", "fitted", "nki_dtype"]

@@ -9,10 +9,10 @@ Sources: pytorch/xla, tags 1.13.0, 2.1.0, 2.5.0 and 2.9.0; `aws-torch-guide`.
 
 import importlib.util
 import sys
-from difflib import get_close_matches
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
+from trainium_edu.names import near
 from trainium_edu.torch import loading
 from trainium_edu.torch.stand_ins import (
     amp,
@@ -154,14 +154,10 @@ class _StandIn(ModuleType):
         instead = NOT_BUILT.get(self.__name__, {}).get(name)
         if instead is not None:
             return _refusing(f"{self.__name__}.{name}", instead)
+        public = [other for other in vars(self) if other[0] != "_"]
         raise AttributeError(
-            f"module {self.__name__!r} has no attribute {name!r}{_nearest(name, vars(self))}"
+            f"module {self.__name__!r} has no attribute {name!r}{near(name, public)}"
         )
-
-
-def _nearest(name: str, there) -> str:
-    found = get_close_matches(name, [one for one in there if one[0] != "_"], 1)
-    return f"; there is {found[0]!r}" if found else ""
 
 
 def _refusing(name: str, instead: str):

@@ -1,8 +1,8 @@
 """What instructions take beside tiles: choices, keywords that are not documented, results."""
 
+from trainium_edu.names import near
 from trainium_edu.nki.beta1.operation import operation, settle, tile
 from trainium_edu.nki.beta1.promotion import as_dtype
-from trainium_edu.nki.mistakes import near
 from trainium_edu.nki.objects.enums import chosen
 from trainium_edu.specs.errors import NkiValidationError
 

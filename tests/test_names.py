@@ -1,0 +1,66 @@
+"""Names that load late; judges: IPython's completer and each package's `__all__`."""
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+from IPython.core.completer import IPCompleter, provisionalcompleter
+from traitlets.config import Config
+
+import trainium_edu
+from trainium_edu import names
+
+PACKAGES = ["trainium_edu", *(
+    each.name for each in pkgutil.walk_packages(trainium_edu.__path__, "trainium_edu.")
+    if each.ispkg and each.name != "trainium_edu.torch.stand_ins"
+)]  # fmt: skip
+
+
+def completed(text, namespace, **options):
+    """Return what Tab offers at the end of a line in a notebook."""
+    options["disable_matchers"] = ["IPCompleter.magic_matcher"]  # which needs a whole shell
+    completer = IPCompleter(namespace=namespace, config=Config(IPCompleter=options))
+    with provisionalcompleter():
+        return {found.text.lstrip(".") for found in completer.completions(text, len(text))}
+
+
+@pytest.mark.parametrize("uses_jedi", [False, True])
+@pytest.mark.parametrize("name", PACKAGES)
+def test_tab_offers_every_public_name(name, uses_jedi):
+    package = importlib.import_module(name)
+    public = {each for each in getattr(package, "__all__", []) if each[0] != "_"}
+    assert public <= completed("package.", {"package": package}, use_jedi=uses_jedi)
+    assert all(getattr(package, each) is not None for each in public)
+
+
+def test_tab_offers_the_names_of_a_package_nobody_used():
+    """In a fresh process: nothing was loaded yet, and looking loads nothing."""
+    code = (
+        "import sys; from trainium_edu import numerics, fabric, training, cluster, xla;"
+        "print({'cast', 'configure'} <= set(dir(numerics)), {'all_reduce'} <= set(dir(fabric)),"
+        "{'fit', 'nn'} <= set(dir(training)), {'fits', 'work'} <= set(dir(cluster)),"
+        "{'xm', 'Tensor'} <= set(dir(xla)), 'numba' in sys.modules, 'numpy' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["True"] * 5 + ["False"] * 2
+
+
+def test_an_unknown_name_is_refused_with_the_nearest():
+    from trainium_edu import cluster, numerics, tools
+
+    for package, wrong, right in ((numerics, "confgure", "configure"), (cluster, "memry", "memory"),
+                                  (tools, "neuron_lss", "neuron_ls")):  # fmt: skip
+        with pytest.raises(AttributeError, match=f"no attribute '{wrong}'; is {right} meant\\?"):
+            getattr(package, wrong)
+    with pytest.raises(AttributeError, match=r"no attribute '__path_hooks__'$"):
+        numerics.__path_hooks__  # noqa: B018
+
+
+def test_near_finds_spellings_capitals_and_initials():
+    known = ["lr", "ranks", "weight_decay", "bucket_bytes"]
+    assert names.near("rank", known) == "; is ranks meant?"
+    assert names.near("Ranks", known, "t.") == "; is t.ranks meant?"
+    assert names.near("learning_rate", known) == "; is lr meant?"
+    assert names.near("colour", known) == ""
