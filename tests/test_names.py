@@ -1,9 +1,12 @@
 """Names that load late; judges: IPython's completer and each package's `__all__`."""
 
 import importlib
+import inspect
+import pickle
 import pkgutil
 import subprocess
 import sys
+from enum import EnumType
 
 import pytest
 from IPython.core.completer import IPCompleter, provisionalcompleter
@@ -16,6 +19,9 @@ PACKAGES = ["trainium_edu", *(
     each.name for each in pkgutil.walk_packages(trainium_edu.__path__, "trainium_edu.")
     if each.ispkg and each.name != "trainium_edu.torch.stand_ins"
 )]  # fmt: skip
+
+
+BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 def completed(text, namespace, **options):
@@ -64,3 +70,55 @@ def test_near_finds_spellings_capitals_and_initials():
     assert names.near("Ranks", known, "t.") == "; is t.ranks meant?"
     assert names.near("learning_rate", known) == "; is lr meant?"
     assert names.near("colour", known) == ""
+
+
+def callables(package):
+    """Yield a package's public functions and classes that take arguments by name."""
+    module = importlib.import_module(f"trainium_edu.{package}")
+    for public in (getattr(module, name) for name in module.__all__):
+        is_class = isinstance(public, type)
+        function = public.__init__ if is_class and not isinstance(public, EnumType) else public
+        if not inspect.isfunction(function):  # an enum, a constant, an error, a named tuple
+            continue
+        parameters = list(inspect.signature(function).parameters.values())[is_class:]
+        by_name = [each.name for each in parameters if each.kind in BY_NAME]
+        if by_name and not any(each.kind is each.VAR_KEYWORD for each in parameters):
+            yield public, by_name[0]
+
+
+@pytest.mark.parametrize(
+    "package",
+    ["numerics", "neuroncore", "neuroncore.systolic_array", "fabric", "cluster", "nki", "xla",
+     "xla.numpy", "training", "training.nn", "training.optim", "tools", "torch"],
+)  # fmt: skip
+def test_an_unknown_argument_is_refused_with_the_right_name(package):
+    """The judge is the signature: its first name, with a letter too many, is recognised."""
+    tried = list(callables(package))
+    assert tried
+    for public, name in tried:
+        with pytest.raises(TypeError, match=f"has no argument '{name}q'; (is|it takes) .*{name}"):
+            public(**{f"{name}q": None})
+
+
+def test_names_that_newcomers_type_are_answered_with_ours():
+    from trainium_edu import training
+
+    for call, sentence in (
+        (lambda: training.Job(rank=2), "Job has no argument 'rank'; is ranks meant?"),
+        (lambda: training.Job(learning_rate=0.1), "no argument 'learning_rate'; is lr meant?"),
+        (
+            lambda: training.fit(training.Job(), 1, data=0),
+            "no argument 'data'; it takes job, steps",
+        ),
+        (lambda: training.Trainer(training.Job(), strickt=1), "Trainer has no argument 'strickt'"),
+    ):
+        with pytest.raises(TypeError) as caught:
+            call()
+        assert sentence in str(caught.value)
+
+
+def test_functions_of_a_front_door_are_those_that_pickle_finds():
+    from trainium_edu import fabric, numerics
+
+    for function in (numerics.cast, fabric.all_reduce):
+        assert pickle.loads(pickle.dumps(function)) is function

@@ -1,18 +1,21 @@
 """Names: a front door that loads each of its names when it is first needed, and the nearest name.
 
 A package lists its public names by the module that has them; importing the package loads none of
-them, and Tab after ``numerics.`` still offers all.
+them, and Tab after ``numerics.`` still offers all.  What a front door returns also refuses an
+argument that it does not have with a sentence that names the right one (``named``).
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, wraps
 from importlib.util import resolve_name
+from inspect import Parameter, signature
+from types import FunctionType
 from typing import Any
 
 from trainium_edu import aside
 
-__all__ = ["late", "near"]
+__all__ = ["late", "named", "near", "refuse_unknown"]
 
 FrontDoor = tuple[list[str], Any, Any]
 
@@ -57,7 +60,7 @@ def late(package: str, homes: Mapping[str, str], modules: str = "", *, first: st
         if name in home_of:
             for module in first.split():
                 load(module)
-            return getattr(load(home_of[name]), name)
+            return named(getattr(load(home_of[name]), name), package)
         if name in homes:
             return load(name)
         if missing is not None:
@@ -66,6 +69,59 @@ def late(package: str, homes: Mapping[str, str], modules: str = "", *, first: st
         raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
 
     return listed, get, lambda: listed
+
+
+def named(public, package: str = ""):
+    """Return a public function or class that refuses unknown arguments with the right name.
+
+    What checks its arguments itself (``specs.signatures``) and what takes none comes back as it
+    is.  A function belongs to the package then, where pickle finds it; a class stays itself.
+
+    Examples
+    --------
+    >>> named(lambda ranks: ranks)(rank=2)
+    Traceback (most recent call last):
+    TypeError: <lambda> has no argument 'rank'; is ranks meant?
+    """
+    is_class = isinstance(public, type)
+    function = vars(public).get("__init__") if is_class else public
+    is_checked = hasattr(function, "__wrapped__") or not isinstance(function, FunctionType)
+    return public if is_checked else _named(public, function, package)
+
+
+@cache
+def _named(public, function, package):
+    @wraps(function)
+    def call(*args, **kwargs):
+        __tracebackhide__ = True  # IPython and pytest show the caller's line
+        refuse_unknown(function, kwargs)
+        return function(*args, **kwargs)
+
+    if public is not function:
+        public.__init__ = call
+        return public
+    call.__module__ = package or function.__module__
+    return call
+
+
+def refuse_unknown(function: Callable, given: Iterable[str]) -> None:
+    """Raise a TypeError for the first of the arguments' names that a function does not have."""
+    for name in given:
+        known = _keywords(function)
+        if known and name not in known:
+            hint = near(name, known) or f"; it takes {', '.join(known)}"
+            owner = function.__qualname__.rpartition("<locals>.")[2].removesuffix(".__init__")
+            raise TypeError(f"{owner} has no argument {name!r}{hint}")
+
+
+@cache
+def _keywords(function) -> tuple[str, ...]:
+    """Return the names of a function's arguments; none if it takes any name."""
+    parameters = signature(function).parameters.values()
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        return ()
+    kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    return tuple(p.name for p in parameters if p.kind in kinds and p.name not in ("self", "cls"))
 
 
 def near(name: str, names: Iterable[str], start: str = "") -> str:

@@ -87,6 +87,8 @@ def test_a_format_cannot_be_changed():
     ("fmt", "error", "sentence"),
     [
         ("bf17", ValueError, "no number format is called 'bf17'; there are fp32, tf32, bf16,"),
+        ("e3m2", ValueError, r"numerics.configure\(3, 2\) makes one of your own"),
+        ("fp6", ValueError, r"configure\(exponent_bits, mantissa_bits\) makes one"),
         ("", ValueError, "no number format is called ''"),
         (16, TypeError, "a number format is a Format or its name such as 'bf16', and this is 16"),
         (None, TypeError, "and this is None"),

@@ -133,6 +133,31 @@ def test_json_has_the_fields_of_the_guide():
     assert psutil.pid_exists(process["pid"])
 
 
+def test_one_device_is_described_as_captured():
+    """On a trn1.2xlarge (tools 2.28.23.0; lablup/all-smi, neuron.rs, 8c418345, and backend.ai).
+
+    Beside bdf, whose domain AWS's guide leaves out, and cpu_affinity, which is the host's.
+    """
+    captured = {
+        "neuron_device": 0, "bdf": "0000:00:1e.0", "cpu_affinity": "0-7", "numa_node": "-1",
+        "connected_to": None, "nc_count": 2, "memory_size": 34359738368, "neuroncore_ids": [0, 1],
+        "neuron_processes": [],
+    }  # fmt: skip
+    (ours,) = json.loads(neuron_ls.as_json(Machine("trn1.2xlarge")))
+    assert list(ours) == list(captured)
+    assert [type(value) for value in ours.values()] == [type(each) for each in captured.values()]
+    differing = {name for name in captured if ours[name] != captured[name]}
+    assert differing == {"bdf", "cpu_affinity"}
+    assert captured["bdf"].endswith(ours["bdf"])
+
+
+def test_numa_node_is_an_integer_in_a_string():
+    """As parsers read it, `int(device["numa_node"])`; -1 where the host has no NUMA nodes."""
+    devices = json.loads(neuron_ls.as_json(Machine("trn1.32xlarge")))
+    assert {int(device["numa_node"]) for device in devices} == {-1}
+    assert all(len(device["connected_to"]) == 4 for device in devices)
+
+
 def test_one_device_has_no_connected_devices():
     table = neuron_ls.table(Machine("trn1.2xlarge")).splitlines()
     assert table[1] == "| NEURON | NEURON | NEURON |   PCI   |"

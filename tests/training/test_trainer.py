@@ -31,7 +31,7 @@ def task(samples=200, model=lambda: nn.MLP(64, 16, 10)):
     return Task("small", model, lambda: data)
 
 
-SMALL = Job("small", ranks=4, batch=8, dtype="float32")
+SMALL = Job(ranks=4, batch=8, dtype="float32")
 
 
 def trainer(job=SMALL, samples=200, **options):
@@ -194,7 +194,7 @@ def test_micro_batches_do_what_a_larger_batch_does():
 
 
 def test_micro_batches_of_bf16_weights_are_added_in_fp32():
-    job = Job("small", 1, batch=8, accumulate=4, rounding="nearest", reduce_dtype="float32",
+    job = Job(ranks=1, batch=8, accumulate=4, rounding="nearest", reduce_dtype="float32",
               master_weights=True, lr=1.0)  # fmt: skip
     tested = trainer(job)
     before, model = tested.weights(), task().model().to(Device(), "bfloat16")
@@ -417,7 +417,7 @@ def test_a_report_is_there_after_the_first_step():
 def test_the_trainer_repeats_first_light():
     """Judge: ``first_light``, whose gradients are written by hand; same weights, same batches."""
     judge = first_light(lambda g: [g.sum(axis=0)] * 8, 8, steps=6, images_per_rank=4, seed=5)
-    tested = Trainer(Job("light", 8, batch=4, lr=0.5, dtype="float32"),
+    tested = Trainer(Job(ranks=8, batch=4, lr=0.5, dtype="float32"),
                      task=task(1437, lambda: nn.MLP(64, 64, 10)))  # fmt: skip
     begin, end = (dict(zip(tested.weights(), (a[0] for a in parts(rows)), strict=True))
                   for rows in (initial_weights([5]), judge.weights))  # fmt: skip
@@ -436,6 +436,7 @@ def test_the_trainer_repeats_first_light():
 
 
 @pytest.mark.parametrize(("changes", "says"), [
+    ({"task": "mine"}, "task is .mine.; it must be one of digits-mlp, digits-cnn"),
     ({"ranks": 0}, "ranks is 0"), ({"batch": 2.5}, "batch is 2.5"),
     ({"accumulate": 0}, "accumulate is 0"), ({"lr": float("nan")}, "lr is nan"),
     ({"lr": -1.0}, "lr is -1"), ({"momentum": 1.0}, "momentum is 1"),
@@ -456,7 +457,6 @@ def test_a_job_that_cannot_be_is_refused_in_one_sentence(changes, says):
 
 
 @pytest.mark.parametrize(("job", "options", "says"), [
-    (Job("digitz"), {}, "there is no task 'digitz'; use digits-mlp"),
     (Job(ranks=33), {}, "33 ranks do not fit"), (Job(instance="p4d"), {}, "no instance with links"),
     (replace(SMALL, ranks=32), {"task": task(31)}, "32 ranks cannot share 31 samples"),
     (replace(SMALL, drop_last=True), {"task": task(31)}, "leaves out all of them"),

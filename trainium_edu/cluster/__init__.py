@@ -41,12 +41,11 @@ __all__, __getattr__, __dir__ = names.late(__name__, _HOMES)
 
 
 class _FrontDoor(ModuleType):
-    """A package where ``work`` is the function, also once work.py has been imported."""
+    """A package where ``work`` stays the function when work.py has been imported."""
 
     def __setattr__(self, name, value):
-        if isinstance(value, ModuleType) and name in _HOMES and name in __all__:
-            value = getattr(value, name)
-        super().__setattr__(name, value)
+        if not (isinstance(value, ModuleType) and name in __all__):
+            super().__setattr__(name, value)
 
 
 sys.modules[__name__].__class__ = _FrontDoor

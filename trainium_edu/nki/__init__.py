@@ -18,13 +18,13 @@ Decision: an NkiTensor holds a view and is none; NKI counts in elements, engines
 from trainium_edu import names
 from trainium_edu.nki import isa, language
 from trainium_edu.nki.earlier import names_of
-from trainium_edu.nki.kernel import jit, load, run, run_ranks, simulate
 from trainium_edu.nki.objects.dtypes import DType as dtype
 
 __all__, __getattr__, __dir__ = names.late(__name__, {
     "coverage_table": "coverage",
     "drop_in": "activate deactivate",
+    "kernel": "jit load run run_ranks simulate",
     ".neuroncore.run": "Run",
     ".neuroncore.scoreboard": "compare",
 }, "collectives typing", missing=names_of(__name__, "nki"))  # fmt: skip
-__all__ += ["dtype", "isa", "jit", "language", "load", "run", "run_ranks", "simulate"]
+__all__ += ["dtype", "isa", "language"]

@@ -12,6 +12,7 @@ complement.  What each code stands for is in ``codes.py``; how a value finds its
 ``rounding.py``.
 """
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -258,8 +259,11 @@ def get_format(fmt) -> Format:
     if isinstance(fmt, str):
         found = FORMATS.get(fmt.lower()) or _BY_STORAGE.get(fmt.lower())
         if found is None:
+            bits = re.search(r"e(\d+)m(\d+)", fmt.lower())
+            own = ", ".join(bits.groups()) if bits else "exponent_bits, mantissa_bits"
             raise ValueError(
-                f"no number format is called {short(fmt)}; there are {', '.join(FORMATS)}"
+                f"no number format is called {short(fmt)}; there are {', '.join(FORMATS)}, and "
+                f"numerics.configure({own}) makes one of your own"
             )
         return found
     if isinstance(fmt, (type, np.dtype)):

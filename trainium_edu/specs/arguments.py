@@ -110,12 +110,8 @@ def number(value, what: str, low=-inf, high=inf, *, above=None, below=None, why:
         raise ValueError(f"{what} is {short(value)}; {takes}") from None
     except (TypeError, ValueError):
         raise TypeError(f"{what} is {short(value)}; {takes}") from None
-    inside = low <= found <= high and isfinite(found)
-    if (
-        not inside
-        or (above is not None and found <= above)
-        or (below is not None and found >= below)
-    ):
+    is_beyond = (above is not None and found <= above) or (below is not None and found >= below)
+    if is_beyond or not (low <= found <= high and isfinite(found)):
         raise ValueError(f"{what} is {short(value)}; {takes}")
     return found
 

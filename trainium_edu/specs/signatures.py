@@ -28,6 +28,7 @@ import typing
 from enum import Enum
 from math import isnan
 
+from trainium_edu.names import refuse_unknown
 from trainium_edu.specs.arguments import _is_no_number, short
 
 __all__ = ["Numbers", "checked", "checked_after"]
@@ -52,7 +53,8 @@ def checked(function: F) -> F:
     Raises
     ------
     TypeError, ValueError
-        When called: for a value of another kind; for a word that is none of those listed.
+        When called: for a value of another kind; for a word that is none of those listed; for an
+        argument that the function does not have.
 
     Examples
     --------
@@ -77,6 +79,7 @@ def checked(function: F) -> F:
         if rest is not None:
             for value in args[len(state["order"]) :]:
                 rest[1](rest[0], value)
+        refuse_unknown(function, kwargs)
         for name, value in kwargs.items():
             rule = rules.get(name, others)
             if rule is not None:
@@ -172,8 +175,6 @@ def _kind(hint):
     origin = typing.get_origin(hint) or hint
     if origin in (typing.Any, object) or isinstance(origin, typing.TypeVar):
         return None
-    if origin is type(None):
-        return (lambda value: value is None), "None"
     if origin is typing.Literal:
         words = typing.get_args(hint)
         return (lambda value: isinstance(value, str) and value in words), (
@@ -273,6 +274,7 @@ def _makes_numbers(value) -> bool:
 
 
 _PLAIN = {
+    type(None): (lambda value: value is None, "None"),
     int: (_is_whole, "an integer"),
     float: (_is_real, "a number"),
     bool: (lambda value: type(value).__name__ in ("bool", "bool_"), "True or False"),

@@ -3,10 +3,12 @@
 Table and columns are those of the guide's editions with a Trn1 instance: columns for processes are
 there where processes are, CONNECTED DEVICES where devices are connected.  The JSON has the fields
 of the current edition.  What an emulator cannot know stays empty (``NA`` in the table, ``""`` in
-the JSON): instance-id, CPU affinity and NUMA node, RUNTIME VERSION (no Neuron Runtime is used),
-and PCI addresses of instances of which AWS prints none.
+the JSON): instance-id, CPU affinity, RUNTIME VERSION (no Neuron Runtime is used), and PCI addresses
+of instances of which AWS prints none.  The NUMA node is "-1", as on machines that have none, and
+``connected_to`` is null where there is one device.
 
-References: `aws-neuron-ls`, `aws-neuron-ls-trn1` in :data:`trainium_edu.specs.SOURCES`.
+References: `aws-neuron-ls`, `aws-neuron-ls-trn1` in :data:`trainium_edu.specs.SOURCES`; outputs of
+real machines in the tests of lablup/all-smi (src/device/readers/neuron.rs) and lablup/backend.ai.
 """
 
 import json
@@ -132,8 +134,9 @@ def as_json(of: Machine, *, is_wide: bool = False, also: Sequence[tuple[int, str
     per, several = of.cores_per_device, of.devices > 1
     return json.dumps([
         {
-            "neuron_device": device, "bdf": of.address(device), "cpu_affinity": "", "numa_node": "",
-            "connected_to": list(of.topology.neighbours(device)) if several else [],
+            "neuron_device": device, "bdf": of.address(device), "cpu_affinity": "",
+            "numa_node": "-1",
+            "connected_to": list(of.topology.neighbours(device)) if several else None,
             "nc_count": per, "memory_size": of.memory_bytes,
             "neuroncore_ids": list(range(device * per, (device + 1) * per)),
             "neuron_processes": [

@@ -5,12 +5,14 @@ the group's last update.  Utilisation, FLOP/s and latencies are in the emulated 
 periods, vCPUs and host memory are those of *this* computer, for the emulated host is not modelled.
 
 Documented fields that stay empty here: all of ``instance_info`` but the type, ``address`` (there is
-no Neuron Runtime), ``neuron_device_type`` (AWS prints none for Trn1).  Host memory is all
+no Neuron Runtime).  Host memory is all
 ``application_memory``; ``model_code`` and ``runtime_memory`` are 0, for code takes no room here.
 ECC counters are 0: emulated memory has no such errors.  ``neuron_k8s_info`` is disabled, as there.
 Models are loaded once and not unloaded, so ``is_running`` says whether anything runs now.
 
-References: `aws-neuron-monitor`, `aws-neuron-monitor-trn1` in :data:`trainium_edu.specs.SOURCES`.
+References: `aws-neuron-monitor`, `aws-neuron-monitor-trn1` in :data:`trainium_edu.specs.SOURCES`;
+``neuron_hardware_info`` as in public captures (tests of lablup/all-smi for a trn1.2xlarge, of a
+stress test for an inf2.xlarge).
 """
 
 import json
@@ -388,9 +390,12 @@ def _instance_info(of: Machine) -> dict:
 
 
 def _hardware_info(of: Machine) -> dict:
+    is_inf2 = of.instance.startswith("inf2")
     return {
-        "neuron_device_type": "", "neuron_device_version": TOOLS.device_version.value,
+        "neuron_device_type": "inferentia2" if is_inf2 else "trainium",
+        "neuron_device_version": "v3" if is_inf2 else TOOLS.device_version.value,
         "neuroncore_version": TOOLS.neuroncore_version.value, "neuron_device_count": of.devices,
         "neuron_device_memory_size": of.memory_bytes,
-        "neuroncore_per_device_count": of.cores_per_device, "error": "",
+        "neuroncore_per_device_count": of.cores_per_device, "logical_neuroncore_config": 1,
+        "error": "",
     }  # fmt: skip

@@ -52,7 +52,7 @@ _CHOICES = {
     "optimizer": tuple(_OPTIMIZERS), "schedule": ("constant", *_SCHEDULES),
     "dtype": ("float32", "bfloat16"), "reduce_dtype": ("float32", "bfloat16"),
     "rounding": ("nearest", "stochastic"), "reduce_rounding": ("nearest", "stochastic"),
-    "algorithm": tuple(ALGORITHMS),
+    "algorithm": tuple(ALGORITHMS), "task": TASKS,
 }  # fmt: skip
 _AT_LEAST = {"ranks": 1, "batch": 1, "accumulate": 1, "warmup": 0, "schedule_steps": 1, "seed": 0,
              "bucket_bytes": 0}  # fmt: skip
@@ -68,7 +68,7 @@ class Job:
     Attributes
     ----------
     task : str
-        A key of ``TASKS``.
+        A key of ``TASKS``, where one of your own can be added.
     ranks : int
     batch : int
         Samples per rank and micro-batch.
@@ -237,9 +237,8 @@ class Trainer:
     @checked
     def __init__(self, job: Job, *, task: Task | None = None, reached: Links | None = None,
                  strict: bool = True):  # fmt: skip
-        if task is None and job.task not in TASKS:
-            raise ValueError(f"there is no task {job.task!r}; use {', '.join(TASKS)}")
-        self.job, self.task, self.strict = job, TASKS[job.task] if task is None else task, strict
+        known = TASKS[choice(job.task, "task", TASKS)]
+        self.job, self.task, self.strict = job, known if task is None else task, strict
         rounding = job.reduce_rounding or job.rounding
         if reached is None:
             reached = links(job.ranks, job.instance, algorithm=job.algorithm, rounding=rounding,

@@ -185,6 +185,7 @@ def forget(*, everything: bool = False) -> None:
         _nodes.clear()
 
 
+@checked
 @contextmanager
 def scope(name: str) -> Iterator[None]:
     """Put a layer's name on the nodes that are made inside; scopes nest."""
