@@ -5,6 +5,7 @@ after the other, and NumPy updates the weights.  It must give the same bits.  ``
 gradients are written by hand, gives the same numbers.
 """
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -268,6 +269,20 @@ def test_a_flipped_bit_is_found_and_named(dtype):
     with pytest.raises(RanksDisagree, match=f"parameter {name}: rank 2"):
         tested.step()
     assert tested.number == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_flipped_bit_is_numbered_in_the_weights_own_format(dtype):
+    """Judge: the words as that format stores them, before and after: one bit differs."""
+    tested = trainer(replace(SMALL, dtype=dtype), strict=False)
+    stored = {"float32": np.uint32, "bfloat16": np.uint16}[dtype]
+    for seed in range(8):
+        told = re.fullmatch(r"bit (\d+) of element (\d+) of (.+) on rank 2", tested.upset(2, seed))
+        bit, element, name = int(told[1]), int(told[2]), told[3]
+        rows = dict(tested.model.named_parameters())[name].numpy().reshape(4, -1)
+        words = np.asarray(rows, np.float32).view(np.uint32) >> (32 - 8 * stored().itemsize)
+        assert words[2, element] ^ words[0, element] == 1 << bit
+        tested = trainer(replace(SMALL, dtype=dtype), strict=False)
 
 
 def test_an_upset_replica_alone_goes_another_way():

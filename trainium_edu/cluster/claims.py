@@ -75,7 +75,7 @@ _p4d_network = _of("p4d_network", _p4d.network_bits_per_s)
 _gpt3 = _C.gpt3_years_on_p4d.inputs[0]
 _work = _of("flops", _gpt3)
 _between = derive("of the peak", lambda a, b: (a + b) / 2, _C.a100_share_of_peak,
-                  _C.a100_share_of_peak_best, locator="between 44 and 52 %")  # fmt: skip
+                  _C.a100_share_of_peak_best, locator="between 43 and 52 %")  # fmt: skip
 _seconds = [_of("seconds", getattr(_C, f"sagemaker_seconds_{n}")) for n in ("trn1", "p4d")]
 _managed = [_of(f"{n}_usd_per_hour", PRICES[i].sagemaker_usd_per_hour)
             for n, i in (("trn1", "trn1.32xlarge"), ("p4d", "p4d.24xlarge"))]  # fmt: skip

@@ -681,7 +681,7 @@ def against_p4d(
     kind : {"on-demand", "reserved", "sagemaker", "spot"}
         For both.
     efficiency : float or (low, used, high), optional
-        Share of A100's peak: 0.44 to 0.52 in Megatron-LM's table, unless you know better.
+        Share of A100's peak: 0.43 to 0.52 in Megatron-LM's table, unless you know better.
     p4d_usd_per_hour : float, optional
     **pricing
         `usd_per_hour` (of the Trainium instance) and `spot_discount`, as for :func:`price`.

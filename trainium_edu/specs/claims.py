@@ -169,7 +169,7 @@ CLAIMS = Record(
     processors=_press(16, "processors", _KEYNOTE, note="programmable ones of a chip"),
     sagemaker_cheaper_up_to=_blog(0.50, "", "introduction", note='"up to", beside the table'),
     two_weeks=_press(14, "days", _KEYNOTE, note='GPT-3 "in under two weeks"'),
-    a100_share_of_peak=_megatron(0.44, "of the peak", _SPEEDS, note="1.7 B parameters, 32 GPUs"),
+    a100_share_of_peak=_megatron(0.43, "of the peak", _SPEEDS, note="18.4 B parameters, 256 GPUs"),
     a100_share_of_peak_best=_megatron(0.52, "of the peak", _SPEEDS, note="1 T, 3 072 GPUs"),
     headline_slack=_ours(0.05, "of the number", "claims court", note="headlines are round numbers"),
     untuned_share_of_peak=_ours(0.10, "of the peak", "claims court",

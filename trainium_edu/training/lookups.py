@@ -38,7 +38,7 @@ class Lookups:
     rows: int  #: looked up: one descriptor each
     bytes: int  #: in them
     dma_ns: float  #: in which a DMA queue works for them: indices, rows, and where they are put
-    rows_ns: float  #: in which 16 queues take so many descriptors, in a long stream
+    rows_ns: float  #: in which 16 queues take so many descriptors, in a burst
     bytes_ns: float  #: in which they take so many bytes, in long rows
 
     @property

@@ -511,7 +511,7 @@ class Trainer:
         ----------
         rank : int
         seed : int
-            Chooses the weight, the element and the bit of its fraction.
+            Chooses the weight, the element and the bit of its fraction, 0 its last place.
         """
         whole(rank, "rank", 0, self.job.ranks - 1)
         random = np.random.default_rng(whole(seed, "seed", 0))
@@ -519,9 +519,11 @@ class Trainer:
         name = names[random.integers(len(names))]
         weight = dict(self.model.named_parameters())[name]
         element = int(random.integers(weight.size))
-        bit = int(random.integers(16, 23) if weight.dtype == "bfloat16" else random.integers(23))
+        below = 16 if weight.dtype == "bfloat16" else 0  # FP32's bits that BF16 does not have
+        bit = int(random.integers(23 - below))
         values = weight.numpy()
-        values.reshape(self.job.ranks, -1).view(np.uint32)[rank, element] ^= np.uint32(1 << bit)
+        words = values.reshape(self.job.ranks, -1).view(np.uint32)
+        words[rank, element] ^= np.uint32(1 << below + bit)
         weight.set_(as_tensor(values, self.device, weight.dtype, per_replica=True))
         self.device.mark_step()
         return f"bit {bit} of element {element} of {name} on rank {rank}"

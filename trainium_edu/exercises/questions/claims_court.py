@@ -67,9 +67,9 @@ def overhead_share(share, before, after):
 # --- GPT-3 in two weeks ---------------------------------------------------------------------------
 
 
-def _needed(tokens_per_s, days):
-    """Return how many of what makes so many tokens per second train GPT-3 in so many days."""
-    return round(_TOKENS.value / tokens_per_s / (days * _DAY_S))
+def _fewest(sequences_per_s, instances, sequence, days):
+    """Return the fewest instances that train GPT-3 in so many days, scaled linearly."""
+    return math.ceil(_TOKENS.value * instances / (sequences_per_s * sequence * days * _DAY_S))
 
 
 def _of_peak(days):
@@ -80,16 +80,17 @@ def _of_peak(days):
 @question("11b/two-weeks")
 def two_weeks(sequences_per_s, instances, sequence, days):
     """Return the instances that train GPT-3's tokens in so many days, scaled linearly."""
-    rate = sequences_per_s * sequence
-    alone = _TOKENS.value / rate / _DAY_S
-    counts = (instances, _COUNTS["trn1"], needed := _needed(rate / instances, days))
+    needed = _fewest(sequences_per_s, instances, sequence, days)
+    alone = _TOKENS.value / (sequences_per_s * sequence) / _DAY_S
+    counts = (instances, _COUNTS["trn1"], needed)
     return Answer(
         needed,
         wrong={
             "the keynote's number": _COUNTS["trn1"],
-            "sequences for tokens": _needed(sequences_per_s / instances, days),
+            "sequences for tokens": _fewest(sequences_per_s, instances, 1, days),
+            "rounded down": needed - 1,
             "at the peak": round(_COUNTS["trn1"] * _of_peak(days)),
-            "of the 32": _needed(sequences_per_s * sequence, days),
+            "of the 32": _fewest(sequences_per_s, 1, sequence, days),
         },
         terms={
             "instances": instances,
@@ -99,8 +100,9 @@ def two_weeks(sequences_per_s, instances, sequence, days):
         },
         show=lambda guess: [
             "instances    days\n" + "\n".join(f"{n:9}{alone * instances / n:8.0f}" for n in counts),
-            f"of the peak of 190 TFLOPS a chip: {_of_peak(days) * counts[1] / needed:.1%} in the"
-            f" published row, {_of_peak(days):.1%} for {counts[1]} instances in {days} days",
+            f"of the peak of 190 TFLOPS a chip: {_of_peak(alone) * counts[1] / instances:.1%} in"
+            f" the published row, {_of_peak(days):.1%} for {counts[1]} instances in {days} days"
+            " (6 FLOP for each weight and token; lesson 11 counts attention as well)",
         ],
     )
 

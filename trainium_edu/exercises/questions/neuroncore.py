@@ -83,7 +83,7 @@ def _with_buffers(run, n):
     busy, sbuf = t.busy_ns("vector") / t.makespan_ns, t.placement.high_water_bytes["sbuf"]
     time = f"{t.makespan_ns / 1e3:6.1f} µs"
     count = "1 buffer:" if n == 1 else f"{n} buffers:"
-    return f"{count:10} {time}, Vector busy {busy:.0%}, SBUF {sbuf:,} bytes"
+    return f"{count:10} {time}, Vector busy {busy:.0%}, {sbuf:,} bytes of each partition of SBUF"
 
 
 @question("04/buffers")

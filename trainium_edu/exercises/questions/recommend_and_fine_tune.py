@@ -61,7 +61,7 @@ def step_of(width: int, batch: int = 256):
 def lookups_text(found) -> str:
     """Return how many rows a step looks up, and how long that takes."""
     return (f"{found.rows:,} rows of {found.bytes // found.rows} bytes; DMA works"
-            f" {found.dma_ns / 1e3:.1f} µs on them")  # fmt: skip
+            f" {found.dma_ns / 1e3:.1f} µs on them, in one burst")  # fmt: skip
 
 
 def _apart(found) -> str:
@@ -92,11 +92,13 @@ def lookups(narrow, wide, paces):
             Picture(lambda: plot_paces(paces), alt=_spoken(describe_paces(paces))),
             describe_paces(paces),
             Prose(
-                f"A lookup begins to feel its bytes at {first.width} numbers. Below that, wider"
-                " rows are free, and fewer rows are what saves time: tables that are asked with"
-                " the same number side by side as one, each number once where a batch asks for it"
-                " often, popular rows kept on the chip. Long rows reach no more than half of the"
-                " rate here: each is fetched, and put in its place. What wider rows do cost is"
+                f"The table is of a long stream, {paces[0].ns_per_row:.1f} ns a short row; in a"
+                f" burst such as this step's it is {wide.dma_ns / wide.rows:.1f} ns, for queues"
+                f" are faster at first. A lookup begins to feel its bytes at {first.width}"
+                " numbers. Below that, wider rows are free, and fewer rows save time: tables that"
+                " share a number side by side as one, each number once where a batch asks for it"
+                " often, popular rows kept on the chip. Long rows reach at most half of the rate"
+                " here: each is fetched, and put in its place. What wider rows do cost is"
                 " elsewhere in the step: a table's gradient is as large as the table, and all of"
                 " it is summed over ranks and updated, touched or not. print(step_of(width=64))"
                 " shows the whole step."

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from trainium_edu.cluster import memory
 from trainium_edu.exercises.predict import Answer, question
-from trainium_edu.specs import INSTANCES, SOURCES
+from trainium_edu.specs import CLAIMS, INSTANCES, SOURCES
 from trainium_edu.widgets.card import Prose
 
 _GIB = 2**30
@@ -227,7 +227,11 @@ def break_even(compared, flops, step_s, cluster):
             "one peak for both": 100 * per_s / ours / compared.used.price,
             "the same share": 100 * per_s / ours,
         },
-        terms={"source": SOURCES["megatron-2021"].cited},
+        terms={
+            "low": float(CLAIMS.a100_share_of_peak),
+            "high": float(CLAIMS.a100_share_of_peak_best),
+            "source": SOURCES["megatron-2021"].cited,
+        },
         show=lambda guess: [
             str(compared),
             Prose(

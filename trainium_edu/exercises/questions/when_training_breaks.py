@@ -4,7 +4,7 @@ import math
 
 from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.exercises.questions.data_parallel_training import step_table
-from trainium_edu.training.pipeline import input_pipeline
+from trainium_edu.training.pipeline import BYTES_PER_SAMPLE, input_pipeline
 from trainium_edu.viz.data_parallel import plot_memory, plot_pipeline
 from trainium_edu.viz.follow import plot_futures, plot_toss
 from trainium_edu.widgets.card import Prose
@@ -118,6 +118,7 @@ def workers(step_ms, decode_ms, batch):
     tried = [(1, 2), (most - 1, 2), (most - 1, 16), (most, 2)]
     found = {(n, ahead): feed(step_ms, n, ahead) for n, ahead in tried}
     starved, fed = found[most - 1, 2], found[most, 2]
+    read_ms = batch * float(BYTES_PER_SAMPLE) / 4e6  # of feed's 4 GB/s
     wait = f"{starved.steady_wait_ns / 1e6:.0f} ms"
     return Answer(
         most,
@@ -127,7 +128,13 @@ def workers(step_ms, decode_ms, batch):
             "for all ranks": 32 * math.ceil(batch * decode_ms / step_ms),
             "one per image": batch,
         },
-        terms={"decode": batch * decode_ms, "step_ms": step_ms, "others": most - 1, "wait": wait},
+        terms={
+            "decode": batch * decode_ms,
+            "read_ms": read_ms,
+            "step_ms": step_ms,
+            "others": most - 1,
+            "wait": wait,
+        },
         show=lambda guess: [
             Picture(
                 lambda: plot_pipeline(starved),
