@@ -25,3 +25,7 @@ def __getattr__(name):
         home = load(f"trainium_edu.{module}")
     globals().update({one: getattr(home, one) for one in __all__})
     return globals()[name]
+
+
+def __dir__():
+    return __all__
