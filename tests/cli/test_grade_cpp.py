@@ -68,7 +68,8 @@ def test_a_file_of_the_graders_is_not_there_behind_walls(apart, tmp_path):
     head = "#include <sys/syscall.h>\n#include <unistd.h>"  # a system call is what no stub refuses
     body = f'if (syscall(SYS_openat, -100, "{secret}", 0) >= 0) by = 99;'
     (first, _) = apart(job(head, body))["outcomes"]
-    assert first.output[1] == (2.0 if apart.walls else 99.0)
+    is_hidden = apart.walls or sandbox.has_another_user()  # who may not enter tmp_path
+    assert first.output[1] == (2.0 if is_hidden else 99.0)
 
 
 @pytest.mark.slow
