@@ -107,16 +107,13 @@ def test_damage_and_excess_are_named(text, named):
 
 
 def classes():
-    """Return every class of the package, with what is in it."""
-    found = {}
-    for about in pkgutil.walk_packages(trainium_edu.__path__, "trainium_edu."):
-        if about.name.startswith(("trainium_edu.torch", "trainium_edu.__main__")):
-            continue
-        module = importlib.import_module(about.name)
-        for kind in vars(module).values():
-            if inspect.isclass(kind) and kind.__module__.startswith("trainium_edu."):
-                found[kind] = dict(vars(kind))
-    return found
+    """Return every class of the package, with what is in it once all modules are loaded."""
+    names = [m.name for m in pkgutil.walk_packages(trainium_edu.__path__, "trainium_edu.")
+             if not m.name.startswith(("trainium_edu.torch", "trainium_edu.__main__"))]  # fmt: skip
+    kinds = [kind for module in list(map(importlib.import_module, names))
+             for kind in vars(module).values()
+             if inspect.isclass(kind) and kind.__module__.startswith("trainium_edu.")]  # fmt: skip
+    return {kind: dict(vars(kind)) for kind in kinds}
 
 
 #: The attack that worked: BUILD of a pickle sets attributes on the class that was found.
@@ -159,6 +156,10 @@ def test_no_input_changes_a_class_of_the_grader():
             loads(attack)
     assert min(results.values()) > 300
     assert isinstance(vars(Run)["band"], property)
-    assert [k for k, had in before.items() if dict(vars(k)) != had] == []
+    changed = [
+        (kind, name) for kind, had in before.items() for name in {*had, *vars(kind)}
+        if had.get(name) is not vars(kind).get(name)
+    ]  # fmt: skip
+    assert changed == []
     assert all(dataclasses.is_dataclass(getattr(importlib.import_module(m), n))
                for n, m in plain_data.RECORDS.items())  # fmt: skip
