@@ -1,7 +1,7 @@
 """Device times that somebody published for this generation, and the kernels that stand for them.
 
-Judges: the table of the Mamba tutorial, traces and reports of a course, seven profiles of NKIBench.
-Rows from which a rule of the model was inferred are labelled calibration; the others validate it.
+Judges: the tables of two tutorials, traces and reports of a course, seven profiles of NKIBench,
+versions of kernels of an optimisation study.  Every row is predicted with its source left out.
 """
 
 import re
@@ -12,41 +12,35 @@ import numpy as np
 import pytest
 
 import trainium_edu.nki as nki
+from trainium_edu.neuroncore import parameters
 from trainium_edu.nki import published
 from trainium_edu.nki.examples import profiled, selective_scan
-from trainium_edu.nki.published import KERNELS, ROWS, device_ns, summary, table, vector_share
-from trainium_edu.specs import SOURCES, TRN1, NkiValidationError
-from trainium_edu.specs.times import PROFILES
+from trainium_edu.nki.published import KERNELS, ROWS, device_ns, table, vector_share
+from trainium_edu.specs import SOURCES, TRN1, NkiValidationError, times
+from trainium_edu.specs.times import PROFILES, RESIDUALS, WITHOUT, spread
 
 predict = cache(published.predict)  # one recording of a row serves all tests: nobody changes it
 compare = cache(published.compare)
 ROOT = Path(__file__).parents[2]
-SHORT = [r for r in ROWS if min(r.us) < 5000]
-MAMBA = [r for r in ROWS if r.kernel.startswith("mamba")]
-#: Of eight sizes of one kernel, whose times lie on a line: half a minute to record.
-BETWEEN = [r for r in MAMBA if r.kernel == "mamba v3" and 4096 < r.sizes[1] < 8192]
+#: The convolution by columns is short on the chip, and a minute here.
+SHORT = [r for r in ROWS if min(r.us) < 5000 and r.kernel != "depthwise convolution"]
+MAMBA = [r for r in ROWS if r.source == "nki-mamba-tutorial"]
 
 
 def row(kernel, *sizes):
     return next(r for r in ROWS if (r.kernel, r.sizes) == (kernel, sizes))
 
 
-# -- the table --------------------------------------------------------------------------------
+# -- the rows, each with its source left out ----------------------------------------------------
 
 
-def test_every_row_has_a_kernel_a_source_and_a_label_and_validation_comes_first():
-    assert len(ROWS) == 26
+def test_every_row_has_a_kernel_and_a_source():
+    assert len(ROWS) == 42
     assert {r.kernel for r in ROWS} == set(KERNELS)
     assert {r.source for r in ROWS} <= set(SOURCES)
-    labels = [r.calibration for r in ROWS]
-    assert labels == sorted(labels)
-    assert sum(labels) <= len(ROWS) / 2
-
-
-def test_at_most_four_of_nkibench_calibrate_in_one_table_or_the_other():
-    bench = {r.kernel: r.calibration for r in ROWS if r.source == "accelopt-nkibench"}
-    assert bench == {p.kernel: p.calibration for p in PROFILES}
-    assert sum(bench.values()) <= 4
+    assert {r.kernel for r in ROWS if r.source == "accelopt-nkibench"} == {
+        p.kernel for p in PROFILES
+    }
 
 
 def test_the_twelve_rows_of_the_mamba_tutorial_are_those_of_specs():
@@ -58,32 +52,64 @@ def test_the_twelve_rows_of_the_mamba_tutorial_are_those_of_specs():
     assert row("mamba v2", 4096, 512).us[0] * 1e3 == float(seen.mamba_v2_ns)
 
 
+def test_a_row_is_predicted_without_what_its_source_chose():
+    """Judge: documents alone: 17 B/ns for each queue, and never more."""
+    burst = predict(row("add", 256000, 128, 2000))
+    assert burst.parameters["dma_burst_speedup"] == 1.0
+    moved = burst.queue_end_ns - burst.queue_start_ns
+    assert moved.max() >= 8 * 8000 / 17
+    assert set(WITHOUT) < {r.source for r in ROWS}
+    for parameters_without in WITHOUT.values():
+        assert parameters_without.keys() < parameters(TRN1).keys()
+
+
+def kept(rows):
+    """Return {(what bounds it, source): ratios} of `rows`, as ``specs.times`` keeps them."""
+    found = {}
+    for p in map(compare, rows):
+        found.setdefault((p.bound_by, p.row.source), []).append(p.published_us / p.us)
+    return found
+
+
 @pytest.mark.parametrize("row", SHORT, ids=str)
-def test_a_short_row_is_predicted_within_a_quarter(row):
-    assert abs(compare(row).off) <= 0.25
-
-
-def test_of_the_short_validation_rows_most_are_near_and_inside_their_band():
-    found = [compare(r) for r in SHORT if not r.calibration]
-    assert np.median([abs(p.off) for p in found]) <= 0.10
-    assert np.median([p.half_width for p in found]) <= 0.20
-    assert sum(p.is_inside for p in found) >= 0.6 * len(found)
+def test_residuals_of_short_rows_are_what_the_model_leaves(row):
+    p = compare(row)
+    ratios = RESIDUALS[p.bound_by][row.source]
+    assert min(abs(p.published_us / p.us / ratio - 1) for ratio in ratios) <= 0.01
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "rows",
-    [
-        pytest.param([r for r in ROWS if r not in BETWEEN], id="without what lies between"),
-        pytest.param(ROWS, id="all", marks=pytest.mark.soak),
-    ],
-)
-def test_rows_are_within_a_quarter_and_the_validating_ones_within_a_tenth_at_the_median(rows):
-    found = [compare(r) for r in rows]
-    assert max(abs(p.off) for p in found) <= 0.25, summary(found)
-    found = [p for p in found if not p.row.calibration]
-    assert np.median([abs(p.off) for p in found]) <= 0.10
-    assert sum(p.is_inside for p in found) >= 0.75 * len(found)
+@pytest.mark.timeout(1800)
+def test_residuals_are_what_the_model_leaves():
+    flat = {(kind, source): list(ratios) for kind, rows in RESIDUALS.items()
+            for source, ratios in rows.items()}  # fmt: skip
+    found = kept(ROWS)
+    assert found.keys() == flat.keys()
+    for key, ratios in found.items():
+        assert ratios == pytest.approx(flat[key], rel=0.01), key
+
+
+def test_eight_of_ten_rows_lie_in_bands_made_without_their_source():
+    """Judge: each row's published time against what the other sources' rows say of its kind."""
+    rows, inside = times.residuals(), []
+    for row in rows:
+        low, high = spread(row.kind, left_out=row.source)
+        inside.append(low - 0.005 <= row.ratio <= high + 0.005)
+    assert 0.75 <= np.mean(inside) <= 0.95, inside
+    assert np.median([abs(1 / row.ratio - 1) for row in rows]) <= 0.15
+
+
+def test_a_spread_counts_sources_and_not_rows(monkeypatch):
+    """Judge: a hundred rows of one source, one of another, by hand."""
+    monkeypatch.setattr(times, "ELSEWHERE", {})
+    monkeypatch.setattr(
+        times, "RESIDUALS", {"x": {"a": (0.9,) * 100, "b": (1.5,)}, "y": {"c": (2.0,)}}
+    )
+    assert spread("x") == (0.9, 1.5)
+    assert spread("x", "b") == (0.9, 2.0)  # one source is not enough: all kinds count
+    assert spread("y") == spread("z") == (0.9, 2.0)
+    monkeypatch.setattr(times, "RESIDUALS", {"x": {"a": (1.1,), "b": (1.5,)}})
+    assert spread("x") == (1.0, 1.5)
 
 
 def test_the_table_prints_what_is_published_and_what_is_predicted():
@@ -92,8 +118,8 @@ def test_the_table_prints_what_is_published_and_what_is_predicted():
     assert "published" in head
     assert "172.93" in line
     assert f"{compare(small).us:.5g}" in line
-    assert line.endswith("calibration")
-    assert last.startswith("1 calibration rows: median error")
+    assert line.endswith("the Vector Engine")
+    assert last.startswith("nki-mamba-tutorial left out: 1 rows, median error")
 
 
 def test_the_command_prints_the_table_and_stops_when_asked(monkeypatch, capsys):
@@ -117,27 +143,26 @@ def test_the_command_prints_the_table_and_stops_when_asked(monkeypatch, capsys):
 
 
 def _printed():
-    """Return {(kernel, sizes): cells} as the README's table has them."""
+    """Return {(kernel, sizes, source): cells} as the README's table has them."""
     found = {}
     for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines():
         cells = tuple(cell.strip() for cell in line.strip().strip("|").split("|"))
-        if len(cells) == 9 and cells[0] in KERNELS:
-            found[cells[:2]] = cells
+        if len(cells) == 10 and cells[0] in KERNELS:
+            found[cells[:3]] = cells
     return found
 
 
-def test_the_readmes_table_is_of_these_rows_with_their_labels():
+def test_the_readmes_table_is_of_these_rows():
     printed = _printed()
-    assert list(printed) == [(r.kernel, " x ".join(map(str, r.sizes))) for r in ROWS]
+    assert list(printed) == [(r.kernel, r.printed_sizes, r.source) for r in ROWS]
     for r, cells in zip(ROWS, printed.values(), strict=True):
-        assert cells[2] == " or ".join(f"{us:.5g}" for us in r.us)
-        assert cells[8] == ("calibration" if r.calibration else "validation")
+        assert cells[3] == " or ".join(f"{us:.5g}" for us in r.us)
 
 
 @pytest.mark.parametrize("row", SHORT, ids=str)
 def test_the_readme_prints_what_the_model_says(row):
-    cells = _printed()[row.kernel, " x ".join(map(str, row.sizes))]
-    assert compare(row).us == pytest.approx(float(cells[3]), rel=0.005)
+    cells = _printed()[row.kernel, row.printed_sizes, row.source]
+    assert compare(row).us == pytest.approx(float(cells[4]), rel=0.005)
 
 
 def test_the_template_for_a_measured_row_asks_for_every_field():
@@ -225,6 +250,18 @@ def test_profiled_kernels_compute_what_numpy_computes():
     both = x @ w + z
     norm = both / np.sqrt((both**2).mean(axis=1, keepdims=True) + 1e-6) * gain
     _near(nki.simulate(profiled.matmul_add_rmsnorm)(x, w, z, gain, eye), norm)
+    a, b = _arrays((256, 512), (256, 1024))
+    for groups in ((1, 1), (1, 2), (2, 2, 1, 1, True), (4, 2, 2, 1), (4, 2, 4, 2)):
+        _near(nki.simulate(profiled.grouped)(a, b, *groups), a.T @ b)
+    image, taps = _arrays((2, 128, 64), (128, 3))
+    padded = np.pad(image, ((0, 0), (0, 0), (1, 1)))
+    slid = sum(padded[:, :, k : k + 64] * taps[:, k, None] for k in range(3))
+    for turns, in_psum in ((64, False), (16, True)):
+        _near(nki.simulate(profiled.depthwise)(image, taps, turns, in_psum), slid)
+    scanned = [np.abs(x) for x in _arrays(*[(1, 128, 1024)] * 2, (128, 4), *[(1, 4, 1024)] * 2)]
+    scanned[2] = -scanned[2]
+    by_states = nki.simulate(selective_scan.hoisted)(*scanned)
+    _near(nki.simulate(profiled.scan_in_pieces)(*scanned), by_states)
     for rows, columns in ((1, 1), (128, 2), (128, 4)):
         x, y = _arrays((1024,), (1024,))
         assert (nki.simulate(profiled.add)(x, y, rows, columns) == x + y).all()

@@ -1,33 +1,38 @@
 """Device times that somebody published for this generation, beside our predictions.
 
 ``python -m trainium_edu.nki.published`` prints the table (``--all``: with the longest kernels,
-``--markdown``: as the README has it).  The rows are ``specs.times``; the kernels are
-``examples.selective_scan`` and ``examples.profiled``, which issue what the published ones issue.
-Rows whose figures helped to choose a rule of the model are *calibration*: that they agree proves
-nothing.  As in the publications a device time has a kernel's start and stop in it, and Mamba's busy
-share of Vector is that of the *core execution period*, from its first instruction on data to its
-last.
+``--markdown``: as the README has it, ``--residuals``: as ``specs.times`` keeps it for bands).  The
+rows are ``specs.times``; the kernels are in ``nki.examples``.  Some issue what the published ones
+issued, others are as written, and the older compiler's passes run.
+
+Every row is predicted with its source left out: without the parameters that it helped to choose,
+and in a band from the other sources' rows.  (What a source showed about the compiler stays: the
+passes are the same for all.)  As in the publications a device time has a kernel's start and stop in
+it, and Mamba's busy share of Vector is that of the *core execution period*, from its first
+instruction on data to its last.
 """
 
 import argparse
+import pprint
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
+import ml_dtypes
 import numpy as np
 
-from trainium_edu.neuroncore.timing.bands import band_of
-from trainium_edu.nki.examples import profiled, selective_scan
+from trainium_edu.neuroncore.timing.bands import Times, bound_by
+from trainium_edu.neuroncore.timing.scheduler import reschedule
+from trainium_edu.nki.examples import matmul, profiled, selective_scan
 from trainium_edu.nki.kernel import run
 from trainium_edu.specs import TRN1
-from trainium_edu.specs.times import TIMES, MeasuredTime
+from trainium_edu.specs.times import TIMES, WITHOUT, MeasuredTime
 
-__all__ = ["KERNELS", "ROWS", "Prediction", "compare", "device_ns", "predict", "summary", "table",
-           "vector_share"]  # fmt: skip
+__all__ = ["KERNELS", "ROWS", "Prediction", "compare", "device_ns", "predict", "residuals",
+           "summary", "table", "vector_share"]  # fmt: skip
 
-#: Every published time, validation first.
-ROWS = tuple(sorted(TIMES, key=lambda row: row.calibration))
+ROWS = TIMES
 _LONG_US = 10_000  # longer ones are recorded in tens of seconds
 _P = 128
 
@@ -38,7 +43,8 @@ def _zeros(*shapes):
 
 def _mamba(name, channels, length, states=16):
     wide, deep = (1, channels, length), (1, states, length)
-    return getattr(selective_scan, name), _zeros(wide, wide, (channels, states), deep, deep)
+    where = profiled if name == "scan_in_pieces" else selective_scan
+    return getattr(where, name), _zeros(wide, wide, (channels, states), deep, deep)
 
 
 def _profiled(name, shapes, *sizes):
@@ -50,11 +56,24 @@ def _add(elements, rows, columns):
     return kernel, [*arrays, rows, columns]
 
 
+def _bf16_matmul(kernel, depth, m, n, *groups):
+    operands = [np.zeros((depth, columns), ml_dtypes.bfloat16) for columns in (m, n)]
+    return kernel, [*operands, *groups]
+
+
+def _depthwise(batch, channels, width, turns, in_psum):
+    return profiled.depthwise, [*_zeros((batch, channels, width), (channels, 3)), turns, in_psum]
+
+
 #: What a row runs: its sizes -> (kernel, arguments).
 KERNELS: dict[str, Callable] = {
     "mamba v1": partial(_mamba, "reload"),
     "mamba v2": partial(_mamba, "hoisted"),
     "mamba v3": partial(_mamba, "tiled"),
+    "scan in pieces": partial(_mamba, "scan_in_pieces"),
+    "matmul in groups": partial(_bf16_matmul, profiled.grouped),
+    "blocked matmul": partial(_bf16_matmul, matmul.fully_blocked),
+    "depthwise convolution": _depthwise,
     "add": _add,
     "convolution": partial(
         _profiled, "convolution", lambda c, d, w: ((c, w, w), (d, c, 3, 3), (_P, _P))
@@ -81,6 +100,7 @@ class Prediction:
     low_us: float
     high_us: float
     vector_busy: float
+    bound_by: str
 
     @property
     def published_us(self) -> float:
@@ -109,21 +129,24 @@ class Prediction:
         row = self.row
         busy = "" if row.vector_busy is None else f"{row.vector_busy:.0%} / {self.vector_busy:.0%}"
         return (
-            row.kernel, " x ".join(map(str, row.sizes)), " or ".join(f"{us:.5g}" for us in row.us),
+            row.kernel, row.printed_sizes, row.source, " or ".join(f"{us:.5g}" for us in row.us),
             f"{self.us:.5g}", f"{self.low_us:.5g} to {self.high_us:.5g}", f"{self.off:+.1%}",
-            "yes" if self.is_inside else "no", busy,
-            "calibration" if row.calibration else "validation",
+            "yes" if self.is_inside else "no", busy, self.bound_by,
         )  # fmt: skip
 
 
-_HEAD = ("kernel", "sizes", "published us", "predicted", "band", "off", "in band",
-         "Vector busy", "label")  # fmt: skip
+_HEAD = ("kernel", "sizes", "source", "published us", "predicted", "band", "off", "in band",
+         "Vector busy", "bound by")  # fmt: skip
 
 
 def predict(row: MeasuredTime, *, buffers=None):
-    """Run a row's kernel without values and return its CoreTimeline."""
+    """Run a row's kernel without values, its source left out, and return its CoreTimeline."""
     kernel, arguments = KERNELS[row.kernel](*row.sizes)
-    return run(kernel, *arguments, values=False, buffers=buffers).timeline
+    passes = True if row.is_as_written else None
+    timeline = run(kernel, *arguments, values=False, buffers=buffers, passes=passes).timeline
+    if row.source not in WITHOUT:
+        return timeline
+    return reschedule(timeline, parameters=timeline.parameters | WITHOUT[row.source])
 
 
 def device_ns(makespan_ns: float, which: str = "middle") -> float:
@@ -158,38 +181,45 @@ def vector_share(timeline) -> float:
 
 
 def compare(row: MeasuredTime) -> Prediction:
-    """Predict a row, with its band."""
+    """Predict a row with its source left out, with its band."""
     timeline = predict(row)
-    band = band_of(timeline)
+    times = Times(timeline, in_proportion=True, left_out=row.source)
     if row.kernel.startswith("mamba"):
         busy = vector_share(timeline)
     else:
         busy = timeline.busy_ns("vector") / timeline.makespan_ns
-    return Prediction(
-        row, device_ns(timeline.makespan_ns) / 1e3, device_ns(band.low_ns, "low") / 1e3,
-        device_ns(band.high_ns, "high") / 1e3, busy,
-    )  # fmt: skip
+    us = [device_ns(ns, which) / 1e3 for ns, which in zip(
+        (timeline.makespan_ns, *times.ends()), ("middle", "low", "high"), strict=True)]  # fmt: skip
+    return Prediction(row, *us, busy, bound_by(timeline))
 
 
 def summary(found: Iterable[Prediction]) -> str:
-    """Return how near the validation rows are, and the others, as sentences."""
-    said = []
-    for label in (False, True):
-        rows = [p for p in found if p.row.calibration is label]
-        if rows:
-            off = [abs(p.off) for p in rows]
-            said.append(
-                f"{len(rows)} {'calibration' if label else 'validation'} rows: median error "
-                f"{np.median(off):.1%}, largest {max(off):.1%}, "
-                f"{sum(o <= 0.25 for o in off)} within 25 %, "
-                f"{sum(p.is_inside for p in rows)} inside their band, "
-                f"median band +- {np.median([p.half_width for p in rows]):.0%}"
-            )
-    return "\n".join(said)
+    """Return how near the rows of each source are, and all, as sentences."""
+    found = list(found)
+    sources = dict.fromkeys(p.row.source for p in found)
+    lines = []
+    for source in (*sources, *[""] * (len(sources) > 1)):
+        rows = [p for p in found if source in ("", p.row.source)]
+        off = [abs(p.off) for p in rows]
+        lines.append(
+            f"{f'{source} left out' if source else 'all'}: {len(rows)} rows, median error "
+            f"{np.median(off):.0%}, {np.mean([o <= 0.25 for o in off]):.0%} within 25 %, "
+            f"{np.mean([p.is_inside for p in rows]):.0%} in band"
+        )
+    return "\n".join(lines)
+
+
+def residuals(found: Iterable[Prediction]) -> str:
+    """Return published / predicted by what bounds a prediction and by source, as Python."""
+    by_kind: dict[str, dict[str, list]] = {}
+    for p in found:
+        ratios = by_kind.setdefault(p.bound_by, {}).setdefault(p.row.source, [])
+        ratios.append(round(p.published_us / p.us, 2))
+    return pprint.pformat(by_kind, width=100, sort_dicts=False, compact=True)
 
 
 def table(rows: Iterable[MeasuredTime] | None = None, *, markdown=False) -> str:
-    """Return published and predicted times as text, validation first.
+    """Return published and predicted times as text.
 
     Parameters
     ----------
@@ -202,21 +232,23 @@ def table(rows: Iterable[MeasuredTime] | None = None, *, markdown=False) -> str:
     str
     """
     rows = _short_rows() if rows is None else rows
-    found = sorted((compare(row) for row in rows), key=lambda p: p.row.calibration)
-    return _as_text(found, markdown)
+    return _as_text([compare(row) for row in rows], markdown)
 
 
 def _short_rows():
     return [row for row in ROWS if min(row.us) < _LONG_US]
 
 
-def _as_text(found, markdown):
+def _as_text(found, markdown, as_residuals=False):
+    if as_residuals:
+        return residuals(found)
     lines = [_HEAD, *(p.cells for p in found)]
     if markdown:
         rows = ["| " + " | ".join(cells) + " |" for cells in lines]
-        return "\n".join([rows[0], "|" + "---|" * len(_HEAD), *rows[1:], "", summary(found)])
+        said = [f"- {line}" for line in summary(found).splitlines()]
+        return "\n".join([rows[0], "|" + "---|" * len(_HEAD), *rows[1:], "", *said])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    sides = "<<>>>>><<"
+    sides = "<<<>>>>><<"
     text = [
         "  ".join(
             f"{cell:{side}{width}}" for cell, side, width in zip(cells, sides, widths, strict=True)
@@ -232,6 +264,7 @@ def main(arguments=None) -> int:
                                      description=main.__doc__)  # fmt: skip
     parser.add_argument("--all", action="store_true", help="also kernels of 10 ms and more")
     parser.add_argument("--markdown", action="store_true", help="as a Markdown table")
+    parser.add_argument("--residuals", action="store_true", help="as specs.times keeps them")
     asked = parser.parse_args(arguments)
     rows = ROWS if asked.all else _short_rows()
     found = []
@@ -242,10 +275,10 @@ def main(arguments=None) -> int:
     except KeyboardInterrupt:
         print(f"\rstopped after {len(found)} of {len(rows)} rows{'':<40}", file=sys.stderr)
         if found:
-            print(_as_text(found, asked.markdown))
+            print(_as_text(found, asked.markdown, asked.residuals))
         return 130
     print(f"\r{'':<60}\r", end="", file=sys.stderr)
-    print(_as_text(found, asked.markdown))
+    print(_as_text(found, asked.markdown, asked.residuals))
     left = len(ROWS) - len(rows)
     if left:
         print(f"{left} longer ones left out; --all takes a few minutes", file=sys.stderr)

@@ -109,6 +109,11 @@ def conflicts() -> Conflicts:
          "one packet per contiguous run of HBM explains the first two: rows of neighbouring"
          " partitions that are neighbours in HBM too travel together. Several runs of one partition"
          " are taken as one packet, too, of a buffer each"),
+        ("rows of 1 KiB", (TRN1.timing.dma_packet_ns, TRN1.timing.dma_packet_ns_tutorial,
+         TRN1.timing.dma_packet_ns_traces), 0, "AWS's figure, which AWS's times of three matmuls"
+         " agree with; another study's times of the same work are half as long. Neither names its"
+         " compiler; the instances are trn1.32xlarge and trn1.2xlarge. No rule fits both, so bands"
+         " of kernels bound by short rows hold both"),
         ("shortest matmul", (cycles.nc_matmul, te.initiation_cycles), 0,
          "the instruction reference knows the stationary size; the guide says max(N, 64) for all"),
         ("cost of nc_match_replace8", (cycles.nc_match_replace8, cycles.nc_match_replace8_printed),

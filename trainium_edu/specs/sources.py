@@ -102,6 +102,8 @@ _ALL = (
          "nki/guides/tutorials/fused_mamba.rst"),
     _sdk("nki-matmul-tutorial", "Matrix Multiplication tutorial", "9e682577", "2026-06-10",
          "nki/guides/tutorials/matrix_multiplication.rst"),
+    _sdk("nki-matmul-tutorial-2.26", "Matrix multiplication tutorial, SDK 2.26", "49ee15c5",
+         "2025-09-18", "general/nki/tutorials/matrix_multiplication.rst"),
     # chips, instances, formats
     _sdk("aws-neuroncore-v2", "NeuronCore-v2 Architecture", "1db4d74e", "2025-10-17",
          f"{_ARCH}/neuron-hardware/neuron-core-v2.rst"),
@@ -283,6 +285,9 @@ _ALL = (
     Source("accelopt-nkibench", "NKIBench: kernels and their profiles in AccelOpt", "zhang677 "
            "(public repository)", "2025", "https://github.com/zhang677/AccelOpt/tree/47e29a7c",
            Kind.MEASURED),
+    Source("autocomp-traces", "Versions of three kernels that Autocomp optimised on trn1.2xlarge",
+           "ucb-bar (public repository)", "2025-11-10",
+           "https://github.com/ucb-bar/autocomp/tree/dd26a56/examples", Kind.MEASURED),
     Source("nki-samples-tests", "Unit tests of kernels, with limits for their latencies", "AWS "
            "(public repository nki-samples)", "2025",
            "https://github.com/aws-neuron/nki-samples/tree/8370e11/test/unit", Kind.MEASURED),

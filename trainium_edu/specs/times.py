@@ -1,16 +1,20 @@
 """Device times that somebody measured on this generation and published, one row each.
 
-``PROFILES`` says more of seven of them: what ``neuron-profile`` counted while a kernel of the older
-interface ran as its compiler had made it, for ``neuroncore.timing.rewrites``.
-
-A row says what was run, what was measured, where and how, and whether its figure helped to choose
-a rule of the model (*calibration*: that it agrees proves nothing) or not (*validation*).
-``nki.published`` has a kernel for every row and prints the table; CONTRIBUTING says how to add one.
+``nki.published`` has a kernel for every row and predicts it with its source *left out*: with what
+the other sources and documents say of the numbers that it helped to choose (``WITHOUT``).  How far
+those predictions are off makes the bands of all others (``RESIDUALS``, :func:`spread`).
+``PROFILES`` says more of seven rows: what ``neuron-profile`` counted while a kernel of the older
+interface ran as its compiler had made it.
 """
 
+from collections import Counter
 from dataclasses import dataclass
+from typing import NamedTuple
 
-__all__ = ["PROFILES", "TIMES", "MeasuredTime", "Profile"]
+import numpy as np
+
+__all__ = ["ELSEWHERE", "PROFILES", "RESIDUALS", "TIMES", "WITHOUT", "MeasuredTime", "Profile",
+           "Residual", "residuals", "spread"]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,44 +27,60 @@ class MeasuredTime:
     source: str  #: a key of ``SOURCES``
     instance: str
     statistic: str  #: "mean of 10", "reported once", ...
-    calibration: bool
     note: str = ""  #: what the compiler did, as far as the publication shows it
     sdk: str = ""  #: "" where the publication does not say
     vector_busy: float | None = None  #: share of the time, or of the core execution period
     scalar_busy: float | None = None
     rounding_us: float = 0.0  #: half of the last digit printed
+    is_as_written: bool = False  #: the kernel here is as written: the older compiler's passes run
+
+    @property
+    def printed_sizes(self) -> str:
+        """The sizes as tables print them."""
+        return " x ".join(str(int(size)) for size in self.sizes)
 
     def __str__(self):
-        return f"{self.kernel} {' x '.join(map(str, self.sizes))}"
+        return f"{self.kernel} {self.printed_sizes}"
 
 
-def _mamba(kernel, channels, length, us, calibration=False, vector_busy=None, rounding_us=50.0):
+def _mamba(kernel, channels, length, us, vector_busy=None, rounding_us=50.0):
     return MeasuredTime(
         kernel, (channels, length), (us,), "nki-mamba-tutorial", "trn1", "reported once",
-        calibration, vector_busy=vector_busy, rounding_us=rounding_us,
+        vector_busy=vector_busy, rounding_us=rounding_us,
     )  # fmt: skip
 
 
-def _course(kernel, sizes, us, calibration, note=""):
+def _course(kernel, sizes, us, note=""):
     return MeasuredTime(kernel, sizes, us, "course-traces", "trn1.2xlarge",
-                        "mean, each report", calibration, note, rounding_us=0.5)  # fmt: skip
+                        "mean, each report", note, rounding_us=0.5)  # fmt: skip
 
 
-def _bench(kernel, sizes, us, calibration, vector, scalar, note=""):
+def _bench(kernel, sizes, us, vector, scalar, note=""):
     return MeasuredTime(kernel, sizes, (us,), "accelopt-nkibench", "trn1.32xlarge", "mean of 10",
-                        calibration, note, vector_busy=vector, scalar_busy=scalar)  # fmt: skip
+                        note, vector_busy=vector, scalar_busy=scalar)  # fmt: skip
 
 
-#: Every row.  The labels of the rows after Mamba's were fixed before any rule was chosen.  Changed
-#: since: the length of a burst of transfers was taken from the addition in tiles of 128 x 2; that
-#: FP32 matrices are seen to load, from the convolution; and adamw chose a pass of the older
-#: interface's compiler.  Those three had been set aside and calibrate now.  Transpose_matmul, whose
-#: loads were looked at first, validates: the number rests on documents and lies in a range whose
-#: ends are the convolution's and a document's (at its ends this row is 2 % over and 8 % under).
+def _matmul(ms, *sizes, kernel="matmul in groups"):
+    return MeasuredTime(
+        kernel, (8192, 4096, 8192, *sizes), (1000 * ms,), "nki-matmul-tutorial-2.26",
+        "trn1.32xlarge", "p99 of 10", "BF16", rounding_us=5.0, is_as_written=True,
+    )  # fmt: skip
+
+
+def _trace(kernel, sizes, ms, note="", rounding_us=0.5):
+    return MeasuredTime(kernel, sizes, (1000 * ms,), "autocomp-traces", "trn1.2xlarge",
+                        "p99 of 10", note, rounding_us=rounding_us, is_as_written=True)  # fmt: skip
+
+
+def _gemm(ms, *groups):
+    return _trace("matmul in groups", (8192, 4096, 8192, *groups), ms, "BF16", 5.0)
+
+
+#: Every row; groups of a matmul: tiles [128, 512] of m and n, and how many of them a load brings.
 TIMES = (
-    _mamba("mamba v1", 256, 512, 172.93, True, 0.9871, 0.005),
-    _mamba("mamba v1", 4096, 512, 2340.0, True, 0.9216, 5.0),
-    _mamba("mamba v2", 4096, 512, 1610.0, True, 0.9963, 5.0),
+    _mamba("mamba v1", 256, 512, 172.93, 0.9871, 0.005),
+    _mamba("mamba v1", 4096, 512, 2340.0, 0.9216, 5.0),
+    _mamba("mamba v2", 4096, 512, 1610.0, 0.9963, 5.0),
     _mamba("mamba v3", 4096, 512, 1600.0),
     _mamba("mamba v3", 4096, 1024, 3300.0),
     _mamba("mamba v3", 4096, 2048, 6600.0),
@@ -69,28 +89,110 @@ TIMES = (
     _mamba("mamba v3", 4096, 5120, 17300.0),
     _mamba("mamba v3", 4096, 6144, 19600.0),
     _mamba("mamba v3", 4096, 7168, 24200.0),
-    _mamba("mamba v3", 4096, 8192, 27800.0, True, 0.9485),
-    _course("add", (25600, 1, 1), (27404.0, 33554.0), True),
-    _course("add", (25600, 128, 1), (206.0, 144.0), True),
-    _course("add", (25600, 128, 2), (53.0, 52.0), True),
-    _course("add", (25600, 128, 200), (19.0,), False, "two reports of 19"),
-    _course("add", (256000, 128, 2000), (34.0, 33.2), True),
-    _course("add", (256000, 128, 1000), (29.0, 29.6), False),
-    _course("convolution", (256, 256, 224), (3681.0,), True, "FP32 loads are seen"),
-    _bench("silu", (4096, 7168), 1333.232, True, 0.7388, 0.3148,
+    _mamba("mamba v3", 4096, 8192, 27800.0, 0.9485),
+    _matmul(51.80, 1, 1),
+    _matmul(42.96, 1, 1, 1, 1, True),
+    _matmul(22.07, 2, 2, 1, 1, True),
+    _matmul(6.97, kernel="blocked matmul"),
+    _course("add", (25600, 1, 1), (27404.0, 33554.0)),
+    _course("add", (25600, 128, 1), (206.0, 144.0)),
+    _course("add", (25600, 128, 2), (53.0, 52.0)),
+    _course("add", (25600, 128, 200), (19.0,), "two reports of 19"),
+    _course("add", (256000, 128, 2000), (34.0, 33.2)),
+    _course("add", (256000, 128, 1000), (29.0, 29.6)),
+    _course("convolution", (256, 256, 224), (3681.0,), "FP32 loads are seen"),
+    _bench("silu", (4096, 7168), 1333.232, 0.7388, 0.3148,
            "1 + x on Scalar, as the busy shares say"),
-    _bench("adamw", (10944, 2048), 1999.829, True, 0.9002, 0.6162,
-           "products with constants on Scalar, as the busy shares say; chose a pass, no time"),
-    _bench("rope", (128, 64 * 4096), 4333.010, False, 0.7164, 0.1411,
+    _bench("adamw", (10944, 2048), 1999.829, 0.9002, 0.6162,
+           "products with constants on Scalar, as the busy shares say"),
+    _bench("rope", (128, 64 * 4096), 4333.010, 0.7164, 0.1411,
            "that packets far apart cost more was seen here and in silu; how much, in silu"),
-    _bench("bmm", (16, 4096, 64, 4096), 4610.889, True, 0.0, 0.3726,
+    _bench("bmm", (16, 4096, 64, 4096), 4610.889, 0.0, 0.3726,
            "lhs is loaded and turned once, as the bytes say; spills of 46 MB left out"),
-    _bench("matmul", (4096, 5120, 12288), 35199.742, True, 0.0, 0.0680,
+    _bench("matmul", (4096, 5120, 12288), 35199.742, 0.0, 0.0680,
            "rhs is read again for each of 32 row blocks, as the bytes say"),
-    _bench("transpose_matmul", (4096, 2048, 10944), 9610.311, False, 0.0, 0.0379),
-    _bench("matmul_add_rmsnorm", (4096, 2048, 2048), 2666.580, False, 0.1242, 0.1679,
+    _bench("transpose_matmul", (4096, 2048, 10944), 9610.311, 0.0, 0.0379),
+    _bench("matmul_add_rmsnorm", (4096, 2048, 2048), 2666.580, 0.1242, 0.1679,
            "weights are loaded once; x is turned for each n, as nl.matmul documents"),
+    _trace("mamba v1", (256, 2048), 0.636),
+    _trace("mamba v2", (256, 2048), 0.539),
+    _trace("scan in pieces", (256, 2048), 0.359),
+    _gemm(20.99, 1, 1),
+    _gemm(28.68, 1, 2),
+    _gemm(11.80, 2, 2),
+    _gemm(8.07, 4, 2),
+    _gemm(7.62, 4, 2, 2, 1),
+    _gemm(6.96, 4, 2, 4, 2),
+    _trace("depthwise convolution", (8, 512, 2048, 2048, False), 8.007),
+    _trace("depthwise convolution", (8, 512, 2048, 2048, True), 4.955),
+    _trace("depthwise convolution", (8, 512, 2048, 64, True), 0.461),
 )  # fmt: skip
+
+#: Parameters of time that a source helped to choose → what is left without it: documents alone.
+WITHOUT: dict[str, dict[str, float]] = {
+    "course-traces": {"dma_burst_speedup": 1.0, "dma_burst_ns": 0.0, "fp32_load_speedup": 4.0},
+    "accelopt-nkibench": {"dma_far_packet_ns": 147.0},
+}
+
+#: What bounds a prediction → source → published / predicted with that source left out, in the order
+#: of ``TIMES``; ``python -m trainium_edu.nki.published --all --residuals`` prints it.
+RESIDUALS: dict[str, dict[str, tuple[float, ...]]] = {}
+
+#: The same of kernels that are not ours to copy, computed from their sources.
+ELSEWHERE: dict[str, dict[str, tuple[float, ...]]] = {}
+
+_SHARE = 0.8  # of published times that a band shall hold
+_SOURCES = 2  # at least that have rows of a kind
+
+
+class Residual(NamedTuple):
+    """One published time over its prediction, its source left out."""
+
+    kind: str  #: what bounds the prediction
+    source: str
+    ratio: float
+
+
+def residuals() -> list[Residual]:
+    """Return every row's residual, of kernels here and elsewhere."""
+    return [
+        Residual(kind, source, ratio)
+        for table in (RESIDUALS, ELSEWHERE)
+        for kind, rows in table.items()
+        for source, ratios in rows.items()
+        for ratio in ratios
+    ]
+
+
+def spread(kind: str, left_out: str = "") -> tuple[float, float]:
+    """Return by which factors published times of one kind of kernel differ from predictions.
+
+    Each source counts alike, however many rows it has.  Where no two sources have rows of that
+    kind, all kinds count.
+
+    Parameters
+    ----------
+    kind : str
+        What bounds the kernel: a key of ``RESIDUALS``, or anything else.
+    left_out : str
+        A source that has no part in it.
+
+    Returns
+    -------
+    tuple of float
+        The least and the greatest factor; 1 lies between them.
+    """
+    rows = [row for row in residuals() if row.source != left_out]
+    alike = [row for row in rows if row.kind == kind]
+    if len({row.source for row in alike}) >= _SOURCES:
+        rows = alike
+    if not rows:
+        return 1.0, 1.0
+    count = Counter(row.source for row in rows)
+    rows.sort(key=lambda row: row.ratio)
+    until = np.cumsum([1 / count[row.source] for row in rows]) / len(count)
+    low, high = np.searchsorted(until, ((1 - _SHARE) / 2, (1 + _SHARE) / 2))
+    return min(rows[low].ratio, 1.0), max(rows[high].ratio, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,19 +10,23 @@ import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 
 __all__ = [
-    "adamw", "add", "bmm", "convolution", "matmul", "matmul_add_rmsnorm", "rope", "silu",
-    "transpose_matmul",
+    "adamw", "add", "bmm", "convolution", "depthwise", "grouped", "matmul", "matmul_add_rmsnorm",
+    "rope", "scan_in_pieces", "silu", "transpose_matmul",
 ]  # fmt: skip
 
 P, WIDE, LOAD = 128, 512, 1024  # partitions, columns of one PSUM bank, columns of one load
 
 
-def _tile(*shape):
-    return nl.ndarray(shape, dtype=nl.float32, buffer=nl.sbuf)
+def _tile(*shape, dtype=nl.float32):
+    return nl.ndarray(shape, dtype=dtype, buffer=nl.sbuf)
+
+
+def _sums(columns=WIDE):
+    return nl.ndarray((P, columns), dtype=nl.float32, buffer=nl.psum)
 
 
 def _load(part):
-    tile = _tile(*part.shape)
+    tile = _tile(*part.shape, dtype=part.dtype)
     nisa.dma_copy(dst=tile, src=part)
     return tile
 
@@ -152,7 +156,7 @@ def bmm(lhs, rhs, identity):
                 rows, result = nl.ds(i * P, P), _tile(P, LOAD)
                 for k in nl.affine_range(LOAD // WIDE):
                     part = nl.ds(k * WIDE, WIDE)
-                    sums = nl.ndarray((P, WIDE), dtype=nl.float32, buffer=nl.psum)
+                    sums = _sums()
                     nisa.nc_matmul(dst=sums, stationary=held[:, rows], moving=moving[:, part])
                     _scaled(sums, 1.0, dst=result[:, part])
                 nisa.dma_copy(dst=out[b, rows, nl.ds(j * LOAD, LOAD)], src=result)
@@ -173,7 +177,7 @@ def matmul(lhs, rhs, identity):
                 part = _load(lhs[rows, nl.ds(p * LOAD, LOAD)])
                 for q in nl.affine_range(LOAD // P):
                     _turn(part[:, nl.ds(q * P, P)], eye, turned[:, nl.ds(p * LOAD + q * P, P)])
-            sums = [nl.ndarray((P, WIDE), dtype=nl.float32, buffer=nl.psum) for _ in range(2)]
+            sums = [_sums() for _ in range(2)]
             for p in nl.affine_range(blocks):
                 moving = _load(rhs[nl.ds(p * P, P), columns])
                 for k in nl.affine_range(2):
@@ -201,7 +205,7 @@ def transpose_matmul(lhs, rhs):
                 result = _tile(P, wide)
                 for first in range(0, wide, WIDE):
                     part = nl.ds(first, min(WIDE, wide - first))
-                    sums = nl.ndarray((P, part.size), dtype=nl.float32, buffer=nl.psum)
+                    sums = _sums(part.size)
                     for p in blocks:
                         nisa.nc_matmul(dst=sums, stationary=held[p][:, nl.ds(r * P, P)],
                                        moving=moving[p][:, part])  # fmt: skip
@@ -222,7 +226,7 @@ def matmul_add_rmsnorm(x, w, z, g, identity, eps=1e-6):
         part, offset = _load(x[rows, :]), _load(z[rows, :])
         for j in nl.affine_range(n // WIDE):
             columns = nl.ds(j * WIDE, WIDE)
-            sums = nl.ndarray((P, WIDE), dtype=nl.float32, buffer=nl.psum)
+            sums = _sums()
             for p in nl.affine_range(depth // P):
                 turned = _tile(P, P)
                 _turn(part[:, nl.ds(p * P, P)], eye, turned)
@@ -255,7 +259,7 @@ def convolution(image, weights, identity):
     for y in nl.affine_range(down):
         rows = {c: _load(image[c : c + P, y : y + side, :]) for c in range(0, depth, P)}
         for d in range(0, filters, P):
-            sums = nl.ndarray((P, across), dtype=nl.float32, buffer=nl.psum)
+            sums = _sums(across)
             for c in range(0, depth, P):
                 for t in range(taps):
                     up, left = divmod(t, side)
@@ -263,3 +267,93 @@ def convolution(image, weights, identity):
                                    moving=rows[c][:, up, left : left + across])  # fmt: skip
             nisa.dma_copy(dst=out[d : d + P, y, :], src=_scaled(sums, 1.0))
     return out
+
+
+@nki.jit
+def grouped(lhsT, rhs, group_m, group_n, load_m=1, load_n=1, hoists=False):
+    """Multiply group by group of tiles that share loads; a load brings `load_m` or `load_n` tiles.
+
+    `hoists` loads the stationary tiles of a row of groups once.
+    """
+    (depth, m), n = lhsT.shape, rhs.shape[1]
+    out = nl.ndarray((m, n), dtype=lhsT.dtype, buffer=nl.shared_hbm)
+    tiles = [(a * P, b * WIDE) for a in range(group_m) for b in range(group_n)]
+
+    def loads(source, p, first, columns, width):
+        starts = range(first, first + columns, width)
+        return [_load(source[nl.ds(p * P, P), nl.ds(start, width)]) for start in starts]
+
+    high, wide = load_m * P, load_n * WIDE
+    for i in nl.affine_range(m // (group_m * P)):
+        top, kept = i * group_m * P, {}
+        for p in range(depth // P if hoists else 0):
+            kept[p] = loads(lhsT, p, top, group_m * P, high)
+        for j in nl.affine_range(n // (group_n * WIDE)):
+            side, sums = j * group_n * WIDE, [_sums() for _ in tiles]
+            for p in nl.affine_range(depth // P):
+                left = kept[p] if hoists else loads(lhsT, p, top, group_m * P, high)
+                right = loads(rhs, p, side, group_n * WIDE, wide)
+                for total, (a, b) in zip(sums, tiles, strict=True):
+                    nisa.nc_matmul(dst=total, stationary=left[a // high][:, nl.ds(a % high, P)],
+                                   moving=right[b // wide][:, nl.ds(b % wide, WIDE)])  # fmt: skip
+            for total, (a, b) in zip(sums, tiles, strict=True):
+                result = _tile(P, WIDE, dtype=out.dtype)
+                nisa.tensor_copy(dst=result, src=total)
+                nisa.dma_copy(dst=out[nl.ds(top + a, P), nl.ds(side + b, WIDE)], src=result)
+    return out
+
+
+@nki.jit
+def depthwise(image, taps, turns, in_psum=False):
+    """Convolve each row of image [N, C, W] with its taps [C, F] one column at a time, padded by 1.
+
+    `turns` is the length of the inner of two loops over the columns; the taps may stay in PSUM.
+    """
+    (batch, channels, width), size = image.shape, taps.shape[1]
+    out = nl.ndarray(image.shape, dtype=image.dtype, buffer=nl.shared_hbm)
+    for c in nl.affine_range(channels // P):
+        rows = nl.ds(c * P, P)
+        weights = _load(taps[rows, :])
+        if in_psum:
+            loaded, weights = weights, _sums(size)
+            nisa.tensor_copy(dst=weights, src=loaded, engine=nisa.engine.vector)
+        for b in nl.affine_range(batch):
+            padded, result = nl.zeros((P, width + size - 1), dtype=image.dtype), _tile(P, width)
+            nisa.dma_copy(dst=padded[:, nl.ds(size // 2, width)], src=image[b, rows, :])
+            for i in nl.affine_range(width // turns):
+                for j in nl.affine_range(turns):
+                    at = i * turns + j
+                    products = _binary(nl.multiply, padded[:, nl.ds(at, size)], weights)
+                    nisa.tensor_reduce(dst=result[:, nl.ds(at, 1)], op=nl.add, data=products,
+                                       axis=1)  # fmt: skip
+            nisa.dma_copy(dst=out[b, rows, :], src=result)
+    return out
+
+
+@nki.jit
+def scan_in_pieces(delta, u, A, B, C):
+    """Scan like ``selective_scan``, in pieces of one PSUM bank, where the states' shares add up."""
+    (batch, channels, length), states = delta.shape, A.shape[1]
+    y = nl.ndarray(delta.shape, dtype=delta.dtype, buffer=nl.shared_hbm)
+    for i in nl.affine_range(batch):
+        for first in range(0, channels, P):
+            rows, carry = slice(first, first + P), nl.zeros((P, states), dtype=delta.dtype)
+            rates = _load(A[rows, :])
+            for start in nl.sequential_range(0, length, WIDE):
+                time, total = nl.ds(start, WIDE), _sums()
+                nisa.memset(dst=total, value=0.0)
+                step = _load(delta[i, rows, time])
+                weighted = _binary(nl.multiply, step, _load(u[i, rows, time]))
+                for s in nl.sequential_range(states):
+                    one = nl.ds(s, 1)
+                    b, c = _load(B[i, one, time]), _load(C[i, one, time])
+                    driven = _binary(nl.multiply, weighted, nl.broadcast_to(b, step.shape))
+                    scan = _tile(P, WIDE)
+                    nisa.tensor_tensor_scan(
+                        dst=scan, data0=_scaled(step, rates[:, one], nl.exp), data1=driven,
+                        initial=carry[:, one], op0=nl.multiply, op1=nl.add)  # fmt: skip
+                    nisa.tensor_copy(dst=carry[:, one], src=scan[:, nl.ds(WIDE - 1, 1)])
+                    share = _binary(nl.multiply, scan, nl.broadcast_to(c, step.shape))
+                    _binary(nl.add, total, share, total)
+                nisa.dma_copy(dst=y[i, rows, time], src=_scaled(total, 1.0))
+    return y
