@@ -141,7 +141,7 @@ class Run(run_io.Parts):
 
     def why(self) -> Why:
         """Return where the time went: the critical path in pieces that add up to the makespan."""
-        return why(self.timeline)
+        return why(self.timeline, self.times)
 
     def __repr__(self):
         cores = f", {len(self.programs)} programs" if len(self.programs) > 1 else ""

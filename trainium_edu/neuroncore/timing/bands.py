@@ -1,37 +1,45 @@
 """How sure a predicted time is, and what can be concluded from two.
 
-A doubtful *parameter* lies between two ends; those of one group move together.  The order in which
-instructions start is frozen, so that time can only grow when a piece grows, and all parameters at
-their fast ends and all at their slow ends bound everything between.
+A band is as wide, at either end, as the wider of two things.
+
+* *Documents leave numbers open.*  A doubtful parameter lies between two ends; those of one group
+  move together.  The order in which instructions start is frozen, so that time can only grow when a
+  piece grows, and all parameters at their fast ends and all at their slow ends bound everything
+  between.
+* *The model leaves things out.*  By so much published times of kernels that are bound by the same
+  thing differ from predictions in which their source had no part (``specs.times.spread``).
 
 **The one rule for two predictions.**  What they assume together cancels, so bands that overlap
-decide nothing.  :func:`compare` moves the same parameters together in both and gives
-their *ratio* a band of its own: if 1 lies outside, one is faster wherever the truth lies between
-the ends; if 1 lies inside, the model cannot tell, and nobody should claim it: a *tie*.
+decide nothing.  :func:`compare` moves the same parameters together in both, takes two kernels that
+are bound by the same thing to be off by the same factor, and gives their *ratio* a band of its own:
+if 1 lies outside, one is faster wherever the truth lies between the ends; if 1 lies inside, the
+model cannot tell, and nobody should claim it: a *tie*.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
-from math import prod
 
 import numpy as np
 
+from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.program import Program
 from trainium_edu.neuroncore.timing.durations import durations
 from trainium_edu.neuroncore.timing.durations import parameters as known_parameters
+from trainium_edu.neuroncore.timing.expansion import ENGINES
 from trainium_edu.neuroncore.timing.placement import Placement
 from trainium_edu.neuroncore.timing.scheduler import reschedule, schedule
 from trainium_edu.neuroncore.timing.timeline import CoreTimeline
 from trainium_edu.specs.record import Record
 from trainium_edu.specs.signatures import checked
+from trainium_edu.specs.times import spread
 
-__all__ = ["Band", "Ratio", "Times", "band", "band_of", "compare", "tie"]
+__all__ = ["Band", "Ratio", "Times", "band", "band_of", "bound_by", "compare", "tie"]
 
 _ENDS = "fast", "slow"
-_MOST_ROWS = 1_000_000  # scheduled for one band or ratio; then not every combination is tried
-_ROWS_OF_A_CALL = 500  # as long as a call takes without any
+_BOUND = 0.75  # of the time in which the busiest engine, or a queue on average, works
+_SHORT_ROW_BYTES = 2048  # "the packet rate, not HBM bandwidth, is the limiting factor" below
+_PUBLISHED = "published kernels bound by "
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +53,18 @@ class Band:
 
     @property
     def most(self) -> str:
-        """The group of parameters that moves the time most ("" if none does)."""
+        """The group that moves the time most ("" if none does)."""
         return _most(self.effects)
+
+    @property
+    def wider(self) -> str:
+        """Which of the two reasons makes the band as wide as it is ("" if it is a point)."""
+        for group, (low, high) in self.effects.items():
+            if group.startswith(_PUBLISHED):
+                by_documents = max(self.nominal_ns - self.low_ns, self.high_ns - self.nominal_ns)
+                if max(self.nominal_ns - low, high - self.nominal_ns) >= by_documents:
+                    return f"how far predictions of {group} were off"
+        return "what documents leave open" if self.effects else ""
 
     def __contains__(self, ns):
         return self.low_ns <= ns <= self.high_ns
@@ -67,9 +85,6 @@ class Ratio:
     nominal: float
     high: float
     effects: dict  #: group → (low, high) when only that group moves, the widest first
-    #: False for long programs: then one group after the other was moved, for as long as that moved
-    #: an end, instead of trying every combination
-    is_exhaustive: bool = True
 
     @property
     def is_tie(self) -> bool:
@@ -78,7 +93,7 @@ class Ratio:
 
     @property
     def most(self) -> str:
-        """The group of parameters that moves the ratio most ("" if none does)."""
+        """The group that moves the ratio most ("" if none does)."""
         return _most(self.effects)
 
     def __contains__(self, ratio):
@@ -93,8 +108,21 @@ def _most(effects):
     return next((g for g, (low, high) in effects.items() if high > low), "")
 
 
+def bound_by(timeline: CoreTimeline) -> str:
+    """Return what bounds a program, in the words of ``specs.times``."""
+    t, total = timeline, timeline.makespan_ns or 1.0
+    moved = (t.queue_end_ns - t.queue_start_ns).sum(axis=1)
+    row_bytes = [kind[2][2] if kind[1] is Engine.DMA else 0 for kind in t.placement.run.kinds]
+    is_short = np.array(row_bytes)[t.placement.run.kind[t.engine == t.dma]] < _SHORT_ROW_BYTES
+    shares = {f"the {e.title}": t.busy_ns(e) / total for e in ENGINES if e is not Engine.DMA}
+    dma = "short rows" if 2 * moved[is_short].sum() > moved.sum() else "long rows"
+    shares[f"DMA in {dma}"] = moved.sum() / int(t.spec.dma.queues) / total
+    busiest = max(shares, key=shares.__getitem__)
+    return busiest if shares[busiest] >= _BOUND else "several engines"
+
+
 class Times:
-    """Makespans of one program, for any ends of its parameters.
+    """Makespans of one program, for any ends of what is doubtful about it.
 
     Nothing is timed twice, so keep it for as long as there may be questions (``Run.times`` does).
 
@@ -104,12 +132,14 @@ class Times:
     in_proportion : bool
         Whether a parameter that was given another value keeps its doubt in proportion; otherwise it
         is taken as certain.
+    left_out : str
+        A source whose rows have no part in the band.
     """
 
-    def __init__(self, timeline: CoreTimeline, *, in_proportion: bool = False):
-        self.timeline = timeline
+    def __init__(self, timeline: CoreTimeline, *, in_proportion: bool = False, left_out: str = ""):
+        self.timeline, self._left_out = timeline, left_out
         self._in_proportion = in_proportion
-        self._found: dict = {(): timeline.makespan_ns}
+        self._found = {_as_key(timeline.pieces): timeline.makespan_ns}
 
     @cached_property
     def groups(self) -> dict:
@@ -126,90 +156,71 @@ class Times:
                 values[name] = getattr(p, end) * times
         return groups
 
-    @property
-    def axes(self) -> dict:
-        """Group of parameters → what it may be, besides nominal (None)."""
-        return dict.fromkeys(self.groups, _ENDS)
+    @cached_property
+    def published(self) -> dict:
+        """Group of the published kernels that are bound by the same thing → end → factor."""
+        kind = bound_by(self.timeline)
+        return {_PUBLISHED + kind: dict(zip(_ENDS, spread(kind, self._left_out), strict=True))}
 
     def at(self, point: Mapping) -> float:
         """Return the makespan in ns at one point.
 
         Parameters
         ----------
-        point : dict of str to str or None
-            Group → end; a group that is not named, or not of this program, is nominal.
+        point : dict of str to str
+            Group → end; a group that is not named is nominal, one not of this program is left out.
         """
-        ends = tuple((g, point[g]) for g in self.groups if point.get(g) is not None)
-        if ends not in self._found:
-            moved = dict(self.timeline.parameters)
-            for group, end in ends:
-                moved |= self.groups[group][end]
-            order = self.timeline.order
-            self._found[ends] = reschedule(self.timeline, parameters=moved, order=order).makespan_ns
-        return self._found[ends]
-
-    @property
-    def active(self) -> set:
-        """The groups on which the length of some piece depends.
-
-        Of two terms the longer counts: one may hide behind another unless all others are fast.
-        """
-        t = self.timeline
-
-        def pieces(group, end, others):
-            values = dict(t.parameters)
-            for name, ends in self.groups.items():
-                values |= ends[end if name == group else others]
-            found = durations(t.placement.run, t.spec, values, t.without)
-            return [np.asarray(getattr(found, name)).tolist() for name in found.__slots__]
-
-        return {
-            group for group in self.groups for others in _ENDS
-            if pieces(group, "fast", others) != pieces(group, "slow", others)
-        }  # fmt: skip
+        t, moved, factor = self.timeline, dict(self.timeline.parameters), 1.0
+        for group, end in point.items():
+            moved |= self.groups.get(group, {}).get(end, {})
+            factor *= self.published.get(group, {}).get(end, 1.0)
+        key = _as_key(durations(t.placement.run, t.spec, moved, t.without))
+        if key not in self._found:
+            self._found[key] = reschedule(t, parameters=moved, order=t.order).makespan_ns
+        return self._found[key] * factor
 
     def ends(self) -> tuple[float, float]:
         """Return the least and the greatest makespan."""
-        low, high = (self.at(dict.fromkeys(self.groups, end)) for end in _ENDS)
+        low, high = (
+            best(self.at(dict.fromkeys(groups, end)) for groups in (self.groups, self.published))
+            for best, end in zip((min, max), _ENDS, strict=True)
+        )
         return low, high
 
     @cached_property
     def band(self) -> Band:
         """The range in which the makespan lies."""
-        low, high = self.ends()
-        return Band(low, self.timeline.makespan_ns, high, _alone(self.at, self.axes))
+        effects = _alone(self.at, (*self.groups, *self.published))
+        return Band(self.ends()[0], self.timeline.makespan_ns, self.ends()[1], effects)
 
 
-def _alone(f, axes):
-    """Return axis → (least, greatest) of f while only that axis moves, the widest first."""
+def _as_key(pieces) -> bytes:
+    return b"".join(np.asarray(getattr(pieces, name)).tobytes() for name in pieces.__slots__)
+
+
+def _alone(f, groups):
+    """Return group → (least, greatest) of f while only that group moves, the widest first."""
     found = {}
-    for axis, settings in axes.items():
-        values = [f({axis: s}) for s in (None, *settings)]
-        found[axis] = min(values), max(values)
+    for group in groups:
+        values = [f(point) for point in ({}, *({group: end} for end in _ENDS))]
+        found[group] = min(values), max(values)
     return dict(sorted(found.items(), key=lambda item: item[1][0] - item[1][1]))
 
 
-def _count(axes):
-    return prod(map(len, axes.values()))
+def _extreme(f, groups, best):
+    """Return the `best` (min or max) of f over the ends of groups, from the nominal point on.
 
-
-def _extreme(f, axes, best, most):
-    """Return the `best` (min or max) of f over all combinations of settings.
-
-    Where there are more than `most`, go from the nominal point: one axis after the other to
-    whatever is better, until nothing is.  That finds the extreme of a quotient of two sums.
+    One group after the other goes to whatever is better, until nothing is: that finds the extreme
+    of a quotient of two sums.
     """
-    if _count(axes) <= most:
-        points = (dict(zip(axes, settings, strict=True)) for settings in product(*axes.values()))
-        return best(map(f, points))
     point, value, before = {}, f({}), None
     while value != before:
         before = value
-        for axis, settings in axes.items():
-            for setting in settings:
-                x = f({**point, axis: setting})
+        for group in groups:
+            for end in _ENDS:
+                x = f({**point, group: end})
                 if x != value and best(x, value) == x:
-                    point, value = {**point, axis: setting}, x
+                    point, value = {**point, group: end}, x
     return value
 
 
@@ -276,24 +287,24 @@ def compare(before, after) -> Ratio:
 
     Notes
     -----
-    The ratio is taken where every group of parameters is at one of its ends, in both alike.
+    As of a time, the wider of two: every group of parameters at one of its ends, in both alike; or
+    what published kernels bound by the same as one, and as the other, were off.
     """
     before, after = _times(before), _times(after)
-    axes = {axis: ends for times in (*before, *after) for axis, ends in times.axes.items()}
+    both = (*before, *after)
+    for side in (before, after):
+        if not sum(t.timeline.makespan_ns for t in side):
+            raise ValueError(f"{side[0].timeline!r} takes no time, and a ratio needs two times")
 
     def ratio(point):
         return sum(t.at(point) for t in before) / sum(t.at(point) for t in after)
 
-    for side in (before, after):
-        if not sum(t.timeline.makespan_ns for t in side):
-            raise ValueError(f"{side[0].timeline!r} takes no time, and a ratio needs two times")
-    active = {group for t in (*before, *after) for group in t.active}
-    corners = {group: ends for group, ends in axes.items() if group in active}
-    most = _MOST_ROWS // sum(t.timeline.rows + _ROWS_OF_A_CALL for t in (*before, *after))
-    low, high = (_extreme(ratio, corners, best, most) for best in (min, max))
-    nominal, effects = ratio({}), _alone(ratio, axes)
-    low, high = min(low, nominal), max(high, nominal)
-    return Ratio(low, nominal, high, effects, _count(corners) <= most)
+    open_, published = ({g: None for t in both for g in getattr(t, name)}
+                        for name in ("groups", "published"))  # fmt: skip
+    low, high = (
+        best(_extreme(ratio, groups, best) for groups in (open_, published)) for best in (min, max)
+    )
+    return Ratio(low, ratio({}), high, _alone(ratio, (*open_, *published)))
 
 
 def _times(found) -> list:

@@ -4,11 +4,12 @@ Walk back from the last result: an instruction's own pieces, then what held it b
 one's pieces, until time 0.  Pieces touch each other, and their sum is the makespan to the last bit.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS
 from trainium_edu.neuroncore.recording.program import Instruction
+from trainium_edu.neuroncore.timing.bands import Times
 from trainium_edu.neuroncore.timing.durations import OPERATOR_PARAMETERS, parameters
 from trainium_edu.neuroncore.timing.timeline import CoreTimeline
 from trainium_edu.neuroncore.timing.waits import Wait
@@ -85,6 +86,7 @@ class Why:
     name: str
     makespan_ns: float
     pieces: tuple[Piece, ...]
+    times: Times | None = field(default=None, repr=False)  #: what it would be at other ends
 
     def __iter__(self):
         return iter(self.pieces)
@@ -140,16 +142,22 @@ class Why:
         lines = [f"{self.name}: {self.makespan_ns:.1f} ns on the critical path"]
         lines += [f"  {part:>6.1%}  {cause}" for cause, part in self.share_by_cause().items()]
         kinds = [f"{part:.1%} {kind}" for kind, part in self.share_by_kind().items()]
-        return "\n".join([*lines, "  known how: " + ", ".join(kinds)])
+        lines.append("  known how: " + ", ".join(kinds))
+        if self.times:
+            band = self.times.band
+            lines.append(f"  between {band.low_ns:.1f} and {band.high_ns:.1f} ns: {band.wider}")
+        return "\n".join(lines)
 
 
 @checked
-def why(timeline: CoreTimeline) -> Why:
+def why(timeline: CoreTimeline, times: Times | None = None) -> Why:
     """Explain a makespan.
 
     Parameters
     ----------
     timeline : CoreTimeline
+    times : Times, optional
+        The timeline's, where they are kept: its text then says how sure the time is, and why.
 
     Returns
     -------
@@ -169,7 +177,7 @@ def why(timeline: CoreTimeline) -> Why:
     result latency 121 measured
     """
     walk = _Walk(timeline)
-    return Why(timeline.program.name, timeline.makespan_ns, walk.pieces())
+    return Why(timeline.program.name, timeline.makespan_ns, walk.pieces(), times)
 
 
 class _Walk:
