@@ -79,7 +79,6 @@ def test_residuals_of_short_rows_are_what_the_model_leaves(row):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 def test_residuals_are_what_the_model_leaves():
     flat = {(kind, source): list(ratios) for kind, rows in RESIDUALS.items()
             for source, ratios in rows.items()}  # fmt: skip

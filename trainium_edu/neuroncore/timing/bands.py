@@ -114,11 +114,18 @@ def bound_by(timeline: CoreTimeline) -> str:
     moved = (t.queue_end_ns - t.queue_start_ns).sum(axis=1)
     row_bytes = [kind[2][2] if kind[1] is Engine.DMA else 0 for kind in t.placement.run.kinds]
     is_short = np.array(row_bytes)[t.placement.run.kind[t.engine == t.dma]] < _SHORT_ROW_BYTES
-    shares = {f"the {e.title}": t.busy_ns(e) / total for e in ENGINES if e is not Engine.DMA}
+    shares = {_name(t, e): t.busy_ns(e) / total for e in ENGINES if e is not Engine.DMA}
     dma = "short rows" if 2 * moved[is_short].sum() > moved.sum() else "long rows"
     shares[f"DMA in {dma}"] = moved.sum() / int(t.spec.dma.queues) / total
     busiest = max(shares, key=shares.__getitem__)
     return busiest if shares[busiest] >= _BOUND else "several engines"
+
+
+def _name(timeline, engine) -> str:
+    """Return an engine's name, or "short instructions" where it mostly waits to begin the next."""
+    cycles = timeline.busy_ns(engine) * timeline.parameters[f"{engine.clock}_clock_hz"] / 1e9
+    least = 2 * int(timeline.spec.cycles.min_initiation_cycles) * timeline.rows_on(engine).size
+    return "short instructions" if 0 < cycles < least else f"the {engine.title}"
 
 
 class Times:

@@ -137,7 +137,8 @@ class Packing:
     def pack(self, wanted, beside):
         """Give every site the largest number of buffers that fits for all, or what it asks for.
 
-        Sites that are named keep theirs for as long as the others have one.
+        Sites that are named keep theirs for as long as the others have one.  What room is left
+        then goes to the smallest sites first, each as much as it asks for.
         """
         default, named = wanted
         if not self.site_info:
@@ -164,6 +165,10 @@ class Packing:
             return
         if not most(~is_named, goal) and not most(is_named, 1):
             self._pack_instances(goal, beside)
+        else:
+            for s in np.argsort(self.alive * self.site_bytes, kind="stable"):
+                if self.slots[s] < self.wanted[s]:
+                    self._try(np.where(np.arange(self.slots.size) == s, self.wanted, self.slots))
         short = np.flatnonzero(self.slots < self.wanted)
         if short.size:
             self.notes.append(
