@@ -124,7 +124,7 @@ def bound_by(timeline: CoreTimeline) -> str:
 def _name(timeline, engine) -> str:
     """Return an engine's name, or "short instructions" where it mostly waits to begin the next."""
     cycles = timeline.busy_ns(engine) * timeline.parameters[f"{engine.clock}_clock_hz"] / 1e9
-    least = 2 * int(timeline.spec.cycles.min_initiation_cycles) * timeline.rows_on(engine).size
+    least = 3 * int(timeline.spec.cycles.min_initiation_cycles) * timeline.rows_on(engine).size
     return "short instructions" if 0 < cycles < least else f"the {engine.title}"
 
 

@@ -265,7 +265,7 @@ def warn_below_top_level(frame, source) -> None:
     source : code or None
         The kernel's.
     """
-    while frame is not None and is_ours(frame.f_code.co_filename):
+    while frame is not None and frame.f_code is not source and is_ours(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is None or source is None:
         return
