@@ -11,12 +11,12 @@ import tokenize
 from pathlib import Path
 
 BUDGETS = {
-    "specs": 2881, "numerics": 2395, "timeline.py": 60, "settings.py": 115, "aside.py": 60,
-    "files.py": 40, "neuroncore": 13600, "nki": 8500, "xla": 6575, "fabric": 3450, "training": 5527,
-    "cluster": 3343, "torch": 8403, "live.py": 330, "viz": 3560, "tools": 1395, "widgets": 3841,
-    "exercises": 9405, "cli": 4120, "doctor.py": 200,
+    "specs": 2985, "numerics": 2395, "timeline.py": 60, "settings.py": 120, "aside.py": 60,
+    "files.py": 40, "names.py": 70, "neuroncore": 12090, "nki": 9120, "xla": 6640, "fabric": 3200,
+    "training": 5485, "cluster": 3255, "torch": 8575, "live.py": 330, "viz": 3560, "tools": 1395,
+    "widgets": 3875, "exercises": 7860, "cli": 4100, "doctor.py": 180,
 }  # fmt: skip
-JAVASCRIPT_BUDGET, CPP_BUDGET = 9200, 1740
+JAVASCRIPT_BUDGET, CPP_BUDGET = 9200, 1750
 
 
 def code_lines(path):
