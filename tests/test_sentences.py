@@ -121,14 +121,12 @@ def test_05_counts_the_bytes_that_fusing_spares():
 
 
 def test_05_says_how_far_its_times_were_held_against_the_chip():
-    """Judge: the published times below 2 ms that helped to choose no rule of the model."""
-    found = [published.compare(r) for r in published.ROWS if max(r.us) < 2000 and not r.calibration]
-    assert (len(found), sum(p.is_inside for p in found)) == (3, 2)
-    worst = max(found, key=lambda p: abs(p.off))
-    assert worst.published_us == min(p.published_us for p in found)
-    assert "of the three below 2 ms that did not help to choose any rule" in words("05")
-    assert "two lie inside the band, and the worst, the shortest of them" in words("05")
-    assert f"is off by {abs(worst.off):.0%}.".replace("%", " %") in words("05")
+    """Judge: the published times below 2 ms, each predicted with its source left out."""
+    found = [published.compare(r) for r in published.ROWS if max(r.us) < 2000]
+    near = sum(abs(p.off) <= 0.25 for p in found)
+    inside = sum(p.is_inside for p in found)
+    assert f"of the {len(found)} below 2 ms, {near} are within 25 %" in words("05")
+    assert f"and {inside} lie in their band" in words("05")
 
 
 def _of_zeros(kernel, k, m):
