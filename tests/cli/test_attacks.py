@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -314,3 +315,27 @@ def test_a_roster_of_another_class_and_limits_without_end_are_one_sentence(tmp_p
         assert says in said
         assert "\n" not in said
     assert "20" not in exercises.LESSONS
+
+
+GARBAGE = """
+def double(x):
+    import os
+    for descriptor in range(3, 64):
+        try:
+            os.write(descriptor, b'garbage' * 50)
+        except OSError:
+            pass
+    return 2 * x
+"""
+
+
+@needs_walls
+def test_garbage_on_its_own_sockets_ends_with_the_call(tmp_path):
+    """The kernel's heartbeat then answers nothing: no thread of the grader may wait for it."""
+    limits = replace(LIMITS, seconds=3, submission_seconds=60)
+    row = grade.grade_submission(
+        submission(tmp_path / "a.ipynb", double=GARBAGE), modules=[LESSON], limits=limits
+    )
+    assert (row.points, row.exercises["99/double"]["points"]) == (4, 0)
+    assert "did not end within 3 s" in row.reason
+    assert row.seconds < 30

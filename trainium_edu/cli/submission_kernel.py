@@ -139,6 +139,7 @@ class SubmissionKernel:
         self._client = client
         self._run(client.async_start_new_kernel(env=self._environment))
         self._run(client.async_start_new_kernel_client())
+        client.kc.hb_channel.pause()  # its thread would wait for ever for an answer of garbage
         self._ask(
             "exec('from trainium_edu.cli.in_kernel import install; "
             f"install(get_ipython(), {self._print_limit})')"
