@@ -180,7 +180,9 @@ def home_of(thing, name: str, module: str) -> str | None:
         return None
     home = getattr(thing, "__module__", module) or module
     if isinstance(thing, type) or callable(thing):
-        there = vars(sys.modules.get(home, object)).get(name) is thing
+        there = inspect.unwrap(vars(sys.modules.get(home, object)).get(name)) is inspect.unwrap(
+            thing
+        )
         return home if there and home.startswith(PACKAGE) else module
     return next((m for m in (module, *_loaded_below(module)) if _assigns(m, name)), module)
 

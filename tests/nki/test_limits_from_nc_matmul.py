@@ -105,7 +105,6 @@ LIMITS = {
     "33 partitions shuffled from 32": (shuffle(dst=part(0, 33), src=part(32, 65)), "0 or 64"),
     "65 partitions shuffled into 64": (shuffle(dst=part(63, 128), src=part(0, 65)), "on 0 "),
     "1 partition shuffled from 16": (shuffle(src=part(16, 17)), "0 or 32 or 64 or 96"),
-    "a transpose by Vector of 33": (turn(dst=t(8, 33), data=t(33, 8), engine=VECTOR), "32, 32"),
     "a transpose by Tensor of 129": (turn(dst=p(128, 4), data=t(4, 129), engine=TENSOR), "128, 12"),
     "a transpose by Tensor from PSUM": (turn(dst=p(8, 4), data=P, engine=TENSOR), "reads SBUF"),
     "a transpose by Tensor into SBUF": (turn(engine=TENSOR), "writes PSUM"),

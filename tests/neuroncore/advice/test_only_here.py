@@ -169,7 +169,8 @@ def test_a_grid_on_a_chip_without_logical_cores_is_said(grid):
         warnings.simplefilter("always")
         kernel[grid](X)
         [warning] = [w for w in nki.run(kernel[grid], X).advice if w.kind == "grid"]
-    assert [str(w.message).split(" are launched")[0] for w in caught] == (
+    said = [str(w.message).split(" are launched")[0] for w in caught]
+    assert [text for text in said if "only a part is written" not in text] == (
         [f"{count} programs"] * 2 if count > 2 else []
     )
     assert warning.text.startswith(f"{count} programs")

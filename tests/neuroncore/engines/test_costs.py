@@ -94,7 +94,9 @@ def test_psum_and_bf16_shortcuts(bench, n):
         assert _cycles(bench, "tensor_tensor", dst=c, data1=b, data2=b, op=op) == at_least(n)
     assert _cycles(bench, "tensor_tensor", dst=c, data1=b, data2=b, op="maximum") == max(64, 2 * n)
     assert _cycles(bench, "tensor_tensor", dst=y, data1=b, data2=b, op="add") == max(64, 2 * n)
-    assert _cycles(bench, "tensor_tensor", dst=y, data1=x, data2=p, op="divide") == at_least(n)
+    assert _cycles(bench, "tensor_tensor", dst=y, data1=x, data2=p, op="divide") == (
+        at_least(n) if n <= 512 else 2 * n  # more than a bank of PSUM
+    )
     assert _cycles(bench, "tensor_copy_predicated", dst=y, src=p, predicate=mask) == at_least(n)
     for op in ("add", "maximum"):  # input and output in BF16
         assert _cycles(bench, "tensor_reduce", dst=narrow, data=b, op=op, axis=1) == n / 2

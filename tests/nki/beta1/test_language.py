@@ -14,7 +14,6 @@ import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
 import trainium_edu.nki.isa as now_isa
 import trainium_edu.nki.language as now
-from trainium_edu.neuroncore.timing.optimise import traffic
 from trainium_edu.nki.beta1.kernel import benchmark, jit, simulate_kernel
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -386,66 +385,6 @@ def test_a_grid_of_instances_runs_on_one_core():
         run = nki.run(jit(kernel)[grid], X)
         np.testing.assert_allclose(run.outputs, expected, rtol=1e-6)
         assert len(run.programs) == 1
-
-
-def test_instances_that_do_not_ask_which_they_are_are_issued_once():
-    """Judge: NumPy, and bytes: AWS's resize kernel goes through a batch on a grid of it."""
-
-    def kernel(x):
-        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-        row, column = nl.arange(128)[:, None], nl.arange(128)[None, :]
-        gathered = nl.load(x[nisa.iota(row, dtype=nl.int32), column])
-        turned = nl.matmul(gathered, nl.load(x), transpose_x=True)  # its identity is loaded once
-        nl.store(out, nl.copy(turned[: x.shape[0], : x.shape[1]]))
-        return out
-
-    x = np.eye(128, dtype=np.float32)[::-1].copy()
-    one, many = (nki.run(jit(kernel)[grid], x) for grid in (1, 10))
-    np.testing.assert_array_equal(many.outputs, x.T @ x)
-    effect = next(e for e in many.effects if e.name == "instances")
-    assert (effect.after.hbm_write_bytes, effect.before.hbm_write_bytes) == (
-        x.nbytes,
-        10 * x.nbytes,
-    )
-    assert effect.after == traffic(one.timeline.program)
-    assert effect.ns == one.timeline.makespan_ns < effect.without_ns
-    assert many.timeline.makespan_ns == one.timeline.makespan_ns
-    few = nki.run(jit(kernel)[10].changed(passes=["loads", "instances"]), x)
-    assert len(few.timeline.program) == len(
-        nki.run(jit(kernel), x, passes=["loads"]).timeline.program
-    )
-
-
-def test_instances_that_differ_or_count_are_all_issued():
-    """Judge: the bytes that all of them store."""
-
-    def asking(x):
-        out = nl.ndarray((4, *x.shape), x.dtype, buffer=nl.shared_hbm)
-        nl.store(out[nl.program_id(0)], nl.load(x))
-        return out
-
-    def adding(x):
-        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-        nl.store(out, nl.load(x))
-        nl.store(out, nl.load(out) + nl.load(x))  # it reads what it wrote
-        return out
-
-    def choosing(x):
-        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-        tiles = nl.load(x) * 2, nl.load(x) * 3
-        nl.store(out, tiles[nl.program_id(0) % 2])
-        return out
-
-    def throwing(x):
-        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-        nl.store(out, nl.dropout(nl.load(x), rate=0.5))
-        return out
-
-    for kernel, stores in ((asking, 1), (adding, 2), (choosing, 1), (throwing, 1)):
-        run = nki.run(jit(kernel)[4], X)
-        assert traffic(run.timeline.program).hbm_write_bytes == 4 * stores * X.nbytes, kernel
-        effect = next(e for e in run.effects if e.name == "instances")
-        assert str(effect) == "instances: changes nothing"
 
 
 def test_printing(capsys):

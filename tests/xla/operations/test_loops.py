@@ -215,7 +215,7 @@ def test_a_large_group_fits_and_does_not_beat_its_roofline(name):
                     NeuronCore(values=False))  # fmt: skip
     timeline = measure(core.program)  # raises if it does not fit
     busiest = max(timeline.busy_ns(engine) for engine in Engine)
-    assert timeline.roofline().memory_ns <= timeline.makespan_ns < 1.5 * busiest
+    assert timeline.roofline().memory_ns <= timeline.makespan_ns < 1.7 * busiest
 
 
 def test_what_rows_share_is_computed_once():

@@ -25,8 +25,8 @@ def _sums(columns=WIDE):
     return nl.ndarray((P, columns), dtype=nl.float32, buffer=nl.psum)
 
 
-def _load(part):
-    tile = _tile(*part.shape, dtype=part.dtype)
+def _load(part, dtype=nl.float32):
+    tile = _tile(*part.shape, dtype=dtype)
     nisa.dma_copy(dst=tile, src=part)
     return tile
 
@@ -281,7 +281,9 @@ def grouped(lhsT, rhs, group_m, group_n, load_m=1, load_n=1, hoists=False):
 
     def loads(source, p, first, columns, width):
         starts = range(first, first + columns, width)
-        return [_load(source[nl.ds(p * P, P), nl.ds(start, width)]) for start in starts]
+        return [
+            _load(source[nl.ds(p * P, P), nl.ds(start, width)], source.dtype) for start in starts
+        ]
 
     high, wide = load_m * P, load_n * WIDE
     for i in nl.affine_range(m // (group_m * P)):
