@@ -178,11 +178,10 @@ def home_of(thing, name: str, module: str) -> str | None:
     """Return the module on whose page a name is described, or None for a module."""
     if inspect.ismodule(thing):
         return None
-    home = getattr(thing, "__module__", module) or module
+    home = getattr(inspect.unwrap(thing), "__module__", module) or module
     if isinstance(thing, type) or callable(thing):
-        there = inspect.unwrap(vars(sys.modules.get(home, object)).get(name)) is inspect.unwrap(
-            thing
-        )
+        own = vars(sys.modules.get(home, object)).get(name)
+        there = inspect.unwrap(own) is inspect.unwrap(thing)
         return home if there and home.startswith(PACKAGE) else module
     return next((m for m in (module, *_loaded_below(module)) if _assigns(m, name)), module)
 

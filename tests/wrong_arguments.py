@@ -455,6 +455,9 @@ from trainium_edu import training
 trainer = training.Trainer(training.Job(ranks=2, batch=8))
 """
 GOOD: dict[str, list[str]] = {
+    "settings": [
+        "from trainium_edu import settings as s\ns.variable('PATH'), s.of_child({'A': 'b'})"
+    ],
     "specs": ["from trainium_edu.specs import TRN1\n"
               "TRN1.find('psum.banks'), TRN1.replace(x=TRN1.sbuf)"],
     "timeline": ["from trainium_edu.timeline import Span, Timeline\n"

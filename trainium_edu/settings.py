@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from trainium_edu.specs.signatures import checked
+
 __all__ = ["LazySettings", "LessonSettings", "ParallelCompileSettings", "RoundingSettings",
            "data_folder", "lazy", "lesson", "nki_simulator", "of_child", "parallel_compile",
            "platform_target", "precise_fp", "rounding", "variable"]  # fmt: skip
@@ -198,6 +200,7 @@ def lesson() -> LessonSettings:
     return LessonSettings(predictions_committed=committed, quiet=committed)
 
 
+@checked
 def variable(name: str) -> str | None:
     """Read a variable that a script asks for by its name; None if it is not set."""
     return os.environ.get(name)
@@ -209,6 +212,7 @@ def data_folder() -> Path:
     return Path(given) if given else Path.home() / ".trainium_edu"
 
 
+@checked
 def of_child(variables: Mapping[str, str], *folders: Path) -> dict[str, str]:
     """Return the environment of a process to start: this one's, with more variables.
 

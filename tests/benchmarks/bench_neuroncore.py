@@ -110,8 +110,7 @@ def main():
     seconds = best_of(9, lambda: schedule(small, placement))
     row("the same, buffers as they were", seconds, 0.06)
     row("its critical path", best_of(5, lambda: why(timeline)), 0.1)
-    variants = Times(timeline).variants  # kept with a placement, as the explorer keeps them
-    seconds = best_of(5, lambda: Times(timeline, variants=variants).band)
+    seconds = best_of(5, lambda: Times(timeline).band)
     row("its band", seconds, 0.1, "12 schedules")
     row("its causes, alone and in pairs", best_of(5, lambda: causes_table(timeline)), 0.1,
         "16 placements and schedules")  # fmt: skip

@@ -698,8 +698,8 @@ def against_p4d(
     Examples
     --------
     >>> print(against_p4d(1e18, 40.0, Cluster("trn1.32xlarge", 16)))
-    P4d's step: 48.15 to 56.91 s, 52.17 in between
-    cost of the same work on Trainium: -49.7% (-45.5% to -53.9%)
+    P4d's step: 48.15 to 58.23 s, 52.72 in between
+    cost of the same work on Trainium: -50.2% (-45.5% to -54.9%)
     if the speeds were as for BERT: -46.3%
     both cost the same where P4d reaches 95.4% of its peak
 

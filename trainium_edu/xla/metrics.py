@@ -104,7 +104,7 @@ class Metrics:
 
     def tick(self, name: str, by: int = 1) -> None:
         """Count without the lock, for what happens many times a step, and while it is held."""
-        self._counters[name] = self._counters.get(name, 0) + by
+        self._counters[name] = self._counters.get(name, 0) + whole(by, "by")
 
     def transferred(self, direction: str, ns: float, nbytes: int) -> None:
         """Count a copy "to" the chip or "from" it."""

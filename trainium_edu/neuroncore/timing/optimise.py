@@ -89,10 +89,8 @@ def optimise(program: Program, passes: bool | Iterable[str] = DEFAULT_PASSES) ->
     ...     core.dma_copy(dst=tile, src=x)
     ...     core.tensor_scalar(dst=twice, data=tile, op0="multiply", operand0=2.0)
     ...     core.dma_copy(dst=y.sliced(i), src=twice)
-    >>> len(core.program), len(optimise(core.program, ["loads"]))
-    (12, 9)
-    >>> len(optimise(core.program, ["loads", "algebra"]))
-    6
+    >>> len(core.program), len(optimise(core.program, ["loads"]))  # Vector reads each load
+    (12, 12)
     """
     names = check_passes(passes)
     with _no_collection():
