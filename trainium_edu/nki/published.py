@@ -188,9 +188,15 @@ def compare(row: MeasuredTime) -> Prediction:
         busy = vector_share(timeline)
     else:
         busy = timeline.busy_ns("vector") / timeline.makespan_ns
-    us = [device_ns(ns, which) / 1e3 for ns, which in zip(
-        (timeline.makespan_ns, *times.ends()), ("middle", "low", "high"), strict=True)]  # fmt: skip
-    return Prediction(row, *us, busy, bound_by(timeline))
+    low_ns, high_ns = times.ends()
+    return Prediction(
+        row,
+        device_ns(timeline.makespan_ns) / 1e3,
+        device_ns(low_ns, "low") / 1e3,
+        device_ns(high_ns, "high") / 1e3,
+        busy,
+        bound_by(timeline),
+    )
 
 
 def summary(found: Iterable[Prediction]) -> str:
