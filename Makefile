@@ -32,7 +32,7 @@ test-browser: $(VENV)/.browser $(VENV)/.warm  ## the lessons in real JupyterLab 
 soak: $(VENV)/.test $(VENV)/.warm  ## a class of two hundred; all processors (about an hour)
 	$(PIP) --editable '.[test,cpp]'
 	$(BIN)/python -m pytest -m soak
-	$(BIN)/python .ci/processors.py --whole
+	$(BIN)/python .ci/processors.py
 
 check: $(VENV)/.test  ## lint and formatting of both languages, import floors, types
 	$(BIN)/ruff check

@@ -1,12 +1,10 @@
 """All lessons and the numeric fast tests, on every processor that this machine can pass for.
 
-Usage: python .ci/processors.py [--whole]
+Usage: python .ci/processors.py, as ``make soak`` does
 
 OpenBLAS has kernels of its own for each type of core and adds in another order with each; NumPy has
 loops with and without this machine's vector instructions; and the number of threads cuts sums
-differently.  What a lesson prints and a test asserts must not depend on any of them.  Without
-``--whole`` the oldest core type runs, with one thread and no vector instructions, as far from what
-``make test`` runs on as this machine goes; with it, all combinations do.
+differently.  What a lesson prints and a test asserts must not depend on any of them.
 """
 
 import itertools
@@ -61,20 +59,17 @@ def numpy_features():
     return " ".join(name for name in __cpu_dispatch__ if __cpu_features__[name])
 
 
-def settings(whole):
+def settings():
     """Return the environments to run in, as dicts."""
-    types, features = core_types(), numpy_features()
-    combinations = list(itertools.product(types, ("1", "2"), ("", features)))
-    if not whole:
-        combinations = [(types[0], "1", features)]
+    combinations = itertools.product(core_types(), ("1", "2"), ("", numpy_features()))
     names = ("OPENBLAS_CORETYPE", "OPENBLAS_NUM_THREADS", "NPY_DISABLE_CPU_FEATURES")
     return [dict(zip(names, c, strict=True)) for c in combinations]
 
 
-def main(arguments):
+def main():
     """Run them all, whatever fails."""
     failed = []
-    for setting in settings("--whole" in arguments):
+    for setting in settings():
         said = " ".join(f"{name}={value!r}" for name, value in setting.items() if value)
         print(f"-- {said}", flush=True)
         tests = " ".join(f"tests/{name}" for name in NUMERIC)
@@ -91,4 +86,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
