@@ -3,10 +3,12 @@
 Every test says in its docstring or its name who judges it.  Property tests draw the same examples
 on every run.  Tests marked ``judge`` need an optional outside judge; with ``--judges`` (which
 ``.ci/run`` gives, having installed them) a missing judge is a failure instead of a skip.
+Tests of NKIBench's own kernels are collected where ``--nkibench`` names a clone of them.
 """
 
 import signal
 from itertools import count
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -24,6 +26,23 @@ def pytest_addoption(parser):
     parser.addoption(
         "--judges", action="store_true", help="a skipped test of an outside judge is a failure"
     )
+    parser.addoption(
+        "--nkibench", type=Path, help="a clone of zhang677/AccelOpt: run its profiled kernels too"
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what needs a clone that nobody named; pytest counts it as deselected."""
+    if config.getoption("--nkibench", None) is None:
+        without = [item for item in items if "nkibench" in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=without)
+        items[:] = [item for item in items if item not in without]
+
+
+@pytest.fixture
+def nkibench(request):
+    """Return the folder of the clone."""
+    return request.config.getoption("--nkibench")
 
 
 @pytest.hookimpl(hookwrapper=True)

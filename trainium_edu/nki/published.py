@@ -220,7 +220,7 @@ def residuals(found: Iterable[Prediction]) -> str:
     by_kind: dict[str, dict[str, list]] = {}
     for p in found:
         ratios = by_kind.setdefault(p.bound_by, {}).setdefault(p.row.source, [])
-        ratios.append(round(p.published_us / p.us, 2))
+        ratios.append(float(f"{p.published_us / p.us:.3g}"))
     return pprint.pformat(by_kind, width=100, sort_dicts=False, compact=True)
 
 

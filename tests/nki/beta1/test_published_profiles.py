@@ -2,14 +2,14 @@
 
 Judges: seven profiles of NKIBench (``specs.times.PROFILES``), NumPy for values, the recorded
 program for bits, the Tensor Engine's peak as a floor.  Four kernels do the work of profiled ones in
-our own words; the seven themselves are run where they lie beside the repository.
+our own words; ``pytest --nkibench CLONE`` runs the seven themselves.
 """
 
+import csv
 import importlib.util
 import json
 from functools import cache
 from math import prod
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,7 +28,6 @@ from trainium_edu.tools.neuron_profile import summary
 F = np.float32
 ROWS = {row.kernel: row for row in PROFILES}
 COUNTERS = ("sbuf_read_bytes", "sbuf_write_bytes", "psum_read_bytes", "psum_write_bytes")
-JUDGES = Path(__file__).parents[4] / "shared" / "judges" / "nkibench"
 
 
 def shapes(name):
@@ -81,20 +80,6 @@ def test_at_most_four_of_the_seven_profiles_calibrate_and_each_says_what():
     for row in PROFILES:
         assert row.reason
         assert row.source in SOURCES
-
-
-@pytest.mark.skipif(not JUDGES.exists(), reason="the published profiles are not here")
-def test_the_rows_are_those_that_were_published():
-    published = json.loads((JUDGES / "published.json").read_text())
-    for name, entry in published.items():
-        row, said = ROWS[name.removesuffix("_single_freq_apply")], entry["published"]
-        assert row.latency_us == pytest.approx(1e3 * said["latency"], abs=1e-3)
-        for key in ("hbm_read_bytes", "hbm_write_bytes", "spill_save_bytes", "spill_reload_bytes",
-                    *COUNTERS):  # fmt: skip
-            assert getattr(row, key) == said.get(key, 0), key
-        for engine in ("vector", "scalar"):
-            share = said[f"{engine}_engine_active_time_percent"]
-            assert getattr(row, f"{engine}_busy") == pytest.approx(share, abs=5e-5)
 
 
 # -- four kernels in our own words --------------------------------------------------------------
@@ -203,11 +188,33 @@ def test_wider_tiles_are_faster_until_one_is_the_whole_tensor():
 # -- the seven themselves -----------------------------------------------------------------------
 
 
-def _module(file):
-    spec = importlib.util.spec_from_file_location(file.removesuffix(".py"), JUDGES / file)
+def profiles(clone):
+    """Yield each row with its entry in the clone's table of profiles."""
+    with (clone / "experiments/full_complete_local/profile_results.csv").open() as table:
+        entries = {entry["problem"]: entry for entry in csv.DictReader(table)}
+    for row in PROFILES:
+        name = "rope_single_freq_apply" if row.kernel == "rope" else row.kernel
+        yield row, entries[name]
+
+
+def _module(clone, path):
+    file = clone / "NKIBench" / path.rpartition("/NKIBench/")[2]
+    spec = importlib.util.spec_from_file_location(file.stem, file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def test_the_rows_are_those_that_were_published(nkibench):
+    for row, entry in profiles(nkibench):
+        profile = json.loads(entry["profile"])
+        assert row.latency_us == pytest.approx(1e3 * profile["latency"], abs=1e-3)
+        for key in ("hbm_read_bytes", "hbm_write_bytes", "spill_save_bytes", "spill_reload_bytes",
+                    *COUNTERS):  # fmt: skip
+            assert getattr(row, key) == profile.get(key, 0), key
+        for engine in ("vector", "scalar"):
+            share = profile[f"{engine}_engine_active_time_percent"]
+            assert getattr(row, f"{engine}_busy") == pytest.approx(share, abs=5e-5)
 
 
 @pytest.fixture
@@ -218,29 +225,26 @@ def as_neuronxcc():
     nki.deactivate()
 
 
-def judged(name, monkeypatch):
-    """Return the run of one of the seven, recorded without values, and its profile."""
-    entries = json.loads((JUDGES / "published.json").read_text())
-    entry = entries[next(key for key in entries if key.removesuffix("_single_freq_apply") == name)]
-    reference = _module(entry["reference"])
+def run_unmodified(clone, entry, monkeypatch):
+    """Return the run of one of the seven, recorded without values."""
+    reference = _module(clone, entry["task"])
     monkeypatch.setattr(np.random, "normal", lambda loc=0, scale=1, size=None: np.zeros(size, F))
     arrays = reference.transform_to_nki_inputs(reference.get_inputs())
-    return nki.run(_module(entry["kernel"]).kernel, *arrays, values=False), ROWS[name]
+    return nki.run(_module(clone, entry["kernel"]).kernel, *arrays, values=False)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the body of nl.affine_range was traced once")
-@pytest.mark.skipif(not JUDGES.exists(), reason="the published kernels are not here")
 @pytest.mark.usefixtures("as_neuronxcc")
-def test_the_seven_kernels_unmodified_are_as_their_profiles_say(monkeypatch):
+def test_the_seven_kernels_unmodified_are_as_their_profiles_say(nkibench, monkeypatch):
     off = []
-    for name in ROWS:
-        run, row = judged(name, monkeypatch)
+    for row, entry in profiles(nkibench):
+        run = run_unmodified(nkibench, entry, monkeypatch)
         off.append(abs(check_near(row, run)))
         moved = traffic(run.timeline.program)
         assert moved.hbm_write_bytes == row.hbm_write_bytes - row.spill_save_bytes
         more = row.hbm_read_bytes - row.spill_reload_bytes - moved.hbm_read_bytes
-        if name != "matmul_add_rmsnorm":
+        if row.kernel != "matmul_add_rmsnorm":
             assert more == 0
         else:  # 54 tiles of w that came again; the identity of nl.matmul is loaded here, too
             assert more == 54 * 128 * 512 * 4
