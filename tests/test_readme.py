@@ -123,8 +123,12 @@ def without_clocks(monkeypatch):
         ("neuroncore", "in_plain_python", lambda _: 1.0),
         ("neuroncore", "best_of", lambda *_: 1.0),
         ("nki", "best", lambda *_: 1.0),
+        ("cluster", "moves", lambda: [1.0] * 12),
+        ("parallel", "alternating", lambda *calls: [(call(), 1.0)[1] for call in calls]),
+        ("parallel", "peak_bytes", lambda *_: 2**30),
         ("recording", "best_us", lambda *_: 1.0),
         ("timeline_explorer", "answers_ms", lambda _: [1.0]),
+        ("torch", "alternating", lambda *calls: [1.0] * len(calls)),
         ("training", "alternating", lambda *calls: [1.0] * len(calls)),
         ("training", "compiled", lambda *_: (1.0, 1.0, 2**30, 1.0)),
     ]:

@@ -56,28 +56,23 @@ def {name}(*arguments):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lesson", LESSONS)
-def test_generators_and_numpy_numbers_get_full_points(tmp_path, lesson):
-    answers = of_kind(lesson, "solution")
-    for key in answers:
-        exercise = exercises.find(key)
-        if not exercise.literal:
-            answers[key] += OTHERWISE.format(name=exercise.answer)
+def test_each_kind_of_answer_gets_its_grade(tmp_path, lesson):
+    """Kinds take turns among a lesson's exercises; ``tests/exercises`` tries each with each."""
+    by_kind = {kind: of_kind(lesson, kind) for kind in ("solution", "wrong", "hard-coded")}
+    answers, wanted = {}, {}
+    for turn, exercise in enumerate(exercises.of_lesson(lesson), LESSONS.index(lesson)):
+        key, kind = exercise.key, ("otherwise", "wrong", "hard-coded", "untouched")[turn % 4]
+        if kind == "otherwise":
+            answers[key] = by_kind["solution"][key]
+            if not exercise.literal:
+                answers[key] += OTHERWISE.format(name=exercise.answer)
+            wanted[key] = exercise.points, "full"
+        elif kind == "untouched":
+            wanted[key] = 0, "not attempted"
+        else:
+            answers[key] = by_kind[kind][key]
+            wanted[key] = 0, "wrong"
     row = graded(tmp_path, lesson, answers)
-    assert row.points == row.of, row.exercises
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("lesson", LESSONS)
-@pytest.mark.parametrize("kind", ["wrong", "hard-coded"])
-def test_wrong_and_hard_coded_lessons_get_nothing(tmp_path, lesson, kind):
-    row = graded(tmp_path, lesson, of_kind(lesson, kind))
-    assert {g["status"] for g in row.exercises.values()} == {"wrong"}
-    assert row.points == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("lesson", LESSONS)
-def test_lessons_as_handed_out_are_not_attempted(tmp_path, lesson):
-    row = graded(tmp_path, lesson, {})
-    assert {g["status"] for g in row.exercises.values()} == {"not attempted"}
+    assert {k: (g["points"], g["status"]) for k, g in row.exercises.items()} == wanted
+    assert row.points == sum(points for points, _ in wanted.values())
     assert row.of == sum(exercise.points for exercise in exercises.of_lesson(lesson))

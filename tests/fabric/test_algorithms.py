@@ -137,17 +137,29 @@ def test_a_rank_to_which_none_sends_ends_a_permute_with_zeros():
     assert np.array_equal(out, [data[3], data[0], [0, 0], [0, 0]])
 
 
+FEW = (4, 8, 12, 16, 24, 32)
+
+
 @pytest.mark.parametrize("per_chip", [1, 2, 4])
-@pytest.mark.parametrize("ranks", [4, 8, 12, 16, 24, 32])
+@pytest.mark.parametrize("ranks", FEW)
 def test_integers_are_exact(ranks, per_chip):
     rng = np.random.default_rng(ranks * 8 + per_chip)
     for topology in topologies(ranks, per_chip):
         assert sum_everything(topology, rng) >= 12
 
 
-@pytest.mark.slow
+#: Numbers of ranks of each CI run: all small ones, then primes, squares, powers and products.
+OFTEN = {*range(2, 21), 25, 27, 30, 31, 36, 45, 48, 49, 61, 64}
+
+
 @pytest.mark.parametrize(
-    ("ranks", "per_chip"), [(n, r) for n in range(2, 65) for r in (1, 2, 4) if n % r == 0]
+    ("ranks", "per_chip"),
+    [
+        pytest.param(n, r, marks=pytest.mark.slow if n in OFTEN else pytest.mark.soak)
+        for n in sorted({*range(2, 65)} - {*FEW})
+        for r in (1, 2, 4)
+        if n % r == 0
+    ],
 )
 def test_integers_are_exact_for_every_number_of_ranks(ranks, per_chip):
     rng = np.random.default_rng(ranks * 8 + per_chip)

@@ -409,7 +409,7 @@ print(stopped, "times")
 """
 
 
-@pytest.mark.parametrize("count", [5, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [5, pytest.param(60, marks=pytest.mark.soak)])
 def test_ctrl_c_at_any_moment_leaves_checkpoints_that_load_and_go_on(tmp_path, count):
     root = Path(__file__).resolve().parents[2]
     found = subprocess.run(

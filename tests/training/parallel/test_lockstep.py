@@ -563,7 +563,7 @@ class Steps:
 
 # an interrupt inside a generator that nobody holds any more goes to nobody
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("moments", [60, pytest.param(1500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("moments", [60, pytest.param(1500, marks=pytest.mark.soak)])
 def test_an_interrupt_at_any_moment_leaves_nothing_half_made(moments):
     main = one_step(steps=2)
 
