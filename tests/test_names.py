@@ -15,11 +15,11 @@ from traitlets.config import Config
 import trainium_edu
 from trainium_edu import names
 
+WITH_TORCH = "trainium_edu.torch", "trainium_edu.torch.operations"
 PACKAGES = ["trainium_edu", *(
     each.name for each in pkgutil.walk_packages(trainium_edu.__path__, "trainium_edu.")
-    if each.ispkg and each.name != "trainium_edu.torch.stand_ins"
-)]  # fmt: skip
-
+    if each.ispkg and each.name not in (*WITH_TORCH, "trainium_edu.torch.stand_ins")
+), *(pytest.param(name, marks=pytest.mark.judge) for name in WITH_TORCH)]  # fmt: skip
 
 BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -89,7 +89,8 @@ def callables(package):
 @pytest.mark.parametrize(
     "package",
     ["numerics", "neuroncore", "neuroncore.systolic_array", "fabric", "cluster", "nki", "xla",
-     "xla.numpy", "training", "training.nn", "training.optim", "tools", "torch"],
+     "xla.numpy", "training", "training.nn", "training.optim", "tools",
+     pytest.param("torch", marks=pytest.mark.judge)],
 )  # fmt: skip
 def test_an_unknown_argument_is_refused_with_the_right_name(package):
     """The judge is the signature: its first name, with a letter too many, is recognised."""

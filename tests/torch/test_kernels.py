@@ -81,6 +81,7 @@ def cubes(x):
 @beta1.jit
 def doubled(x: mutable_tensor):
     older.store(x, older.multiply(older.load(x), 2.0))
+    return x
 
 
 class Cube(torch.autograd.Function):
@@ -148,7 +149,7 @@ def test_gradients_pass_through_a_function_around_it(xm):
 def test_what_a_kernel_writes_is_seen_through_every_view(xm):
     x = torch.ones(8, 4).to(xm.xla_device())
     half = x[:4]
-    assert doubled(half) is None
+    assert doubled(half).shape == half.shape
     xm.mark_step()
     assert x.cpu().sum(1).tolist() == [8] * 4 + [4] * 4
 
