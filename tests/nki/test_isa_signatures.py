@@ -12,14 +12,16 @@ import numpy as np
 import pytest
 
 import trainium_edu.nki as nki
+import trainium_edu.nki.beta1.isa as older_isa
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from trainium_edu.neuroncore import INSTRUCTIONS
-from trainium_edu.nki.isa import later as isa_later
+from trainium_edu.nki.coverage_table import entries
 from trainium_edu.specs.errors import NkiValidationError
 
 TABLE = json.loads((Path(__file__).parents[1] / "golden" / "nki_isa.json").read_text())
 FUNCTIONS = TABLE["functions"]
+LATER = [e.name for e in entries() if (e.section, e.state) == ("nki.isa", "later chip")]
 
 
 def _text(default) -> str:
@@ -63,17 +65,24 @@ def test_unknown_keywords_are_type_errors(name):
         getattr(nisa, name)(mask=None)
 
 
-@pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - set(isa_later.__all__)))
+@pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - set(LATER)))
 def test_every_instruction_of_this_chip_has_a_row(name):
     without = {"get_nc_version", "get_nc_sub_version", "register_alloc", "register_move"}
     assert name in without or name in INSTRUCTIONS
 
 
-@pytest.mark.parametrize("name", isa_later.__all__)
+@pytest.mark.parametrize("name", LATER)
 def test_later_instructions_name_their_chip(name):
     needed = [None for p in FUNCTIONS[name] if len(p) == 1]
     with pytest.raises(NkiValidationError, match=r"nki\.isa\..* needs NeuronCore-v[34] \(Trainium"):
         getattr(nisa, name)(*needed)
+
+
+@pytest.mark.parametrize("interface", [nisa, older_isa])
+def test_source_of_an_instruction_made_from_a_row_can_be_read(interface):
+    """Judge: ``inspect``, which IPython's ``nisa.activation??`` asks."""
+    source = inspect.getsource(interface.activation)
+    assert source.startswith("def activation(") and "reduce_cmd=reduce_cmd.idle" in source
 
 
 def test_generations_are_ordered():

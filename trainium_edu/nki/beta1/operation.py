@@ -1,13 +1,13 @@
 """Operations that wait for their destination, masks that cut them, and what they take.
 
-How an instruction of this interface is written (``isa.py``)::
+How an instruction of this interface is recorded, where its row of ``nki/instructions.toml`` does not
+say it (``isa/``)::
 
-    def tensor_scalar(data, op0, operand0, reverse0=False, op1=None, operand1=None, reverse1=False,
-                      *, dtype=None, mask=None, engine=engine.unknown, **kwargs):
-        data = tile(data, "tensor_scalar: data")
-        operand0, operand1 = scalar(operand0), scalar(operand1)
-        return operation("tensor_scalar", data.shape, dtype or promoted(...), mask=mask,
-                         engine=engine, data=data, op0=op_name(op0), operand0=operand0, ...)
+    def tensor_partition_reduce(op, data, mask, dtype, **kwargs):
+        data = tile(data, "tensor_partition_reduce: data")
+        return operation("tensor_partition_reduce", (1, *data.shape[1:]), dtype or data.kind,
+                         mask=mask, space=data.shape, axes={"dst": (None, ...)}, op=op_name(op),
+                         data=data, **kwargs)
 
 *Operands.*  ``tile(x, who)`` turns what a kernel passes into a :class:`Tile`: a Tile (whole or
 indexed), an :class:`Operation` that still waits (asking for its ``window`` issues it), a tensor
@@ -30,7 +30,7 @@ Tile whose place is not known yet.  ``t[...] = op`` lets it write there (any dty
 ``p += op`` of a matmul accumulates; any other use, or the next instruction, gives it a tile of its
 own.  ``perform(instruction, mask=..., space=..., ...)`` issues at once: for what writes tiles that
 are there already (``dst=``).  Other keywords go to ``neuroncore``'s instruction by its own names
-(see ``nki/isa/instructions.py``).
+(``now`` in ``nki/instructions.toml``).
 
 *dtypes.*  ``promotion.as_dtype(dtype)`` (np.float32, nl.bfloat16, ...) gives NKI's name,
 ``promoted(a.kind, b.kind)`` what two become together, ``of_scalar(x)`` that of a number.

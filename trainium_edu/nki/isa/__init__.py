@@ -1,7 +1,7 @@
 """``nki.isa`` (``nisa``): one thin name per instruction, in the order of the public reference.
 
-Names, argument order and defaults are the reference's; checks, values and times are in
-``neuroncore.engines``.  What a later chip has raises, naming it (``later.py``).
+Names, argument order and defaults are the reference's, a row each in ``nki/instructions.toml``;
+checks, values and times are in ``neuroncore.engines``.  What a later chip has raises, naming it.
 
 On-chip tiles are [partition, free, ...], at most 128 partitions; the free axes count together.
 Engines compute in FP32 and round once into the dtype of `dst`.  What several engines can run takes
@@ -28,10 +28,9 @@ a handle on the instruction, for ``depends_on``.
 """
 
 from trainium_edu.nki.earlier import names_of
-from trainium_edu.nki.isa import constants, instructions, later, registers
+from trainium_edu.nki.isa import constants, instructions, registers
 from trainium_edu.nki.isa.constants import *
 from trainium_edu.nki.isa.instructions import *
-from trainium_edu.nki.isa.later import *
 from trainium_edu.nki.isa.registers import *
 from trainium_edu.nki.issuing import NkiInstruction
 from trainium_edu.nki.mistakes import NAMES
@@ -40,7 +39,7 @@ from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = [
     "NkiInstruction", "NkiValidationError", "VirtualRegister", "constants", *constants.__all__,
-    *instructions.__all__, *later.__all__, *registers.__all__,
+    *instructions.__all__, *registers.__all__,
 ]  # fmt: skip
 NAMES["nisa."] = __all__
 

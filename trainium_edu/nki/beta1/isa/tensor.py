@@ -1,9 +1,8 @@
-"""The Tensor Engine: ``nc_matmul`` and ``nc_transpose``, which the Vector Engine can do too."""
+"""Rules of the Tensor Engine: ``nc_matmul`` and ``nc_transpose``, also on the Vector Engine."""
 
 from math import prod
 
 from trainium_edu.nki.beta1.isa.constants import engine
-from trainium_edu.nki.beta1.isa.options import more
 from trainium_edu.nki.beta1.operation import Operation, in_sbuf, operation, tile
 from trainium_edu.nki.beta1.promotion import as_dtype
 from trainium_edu.nki.objects.enums import MemoryRegion, chosen
@@ -26,36 +25,10 @@ def _reached(value, who):
     return in_sbuf(value) if isinstance(value, Operation) else value
 
 
-def nc_matmul(stationary, moving, *, is_stationary_onezero=False, is_moving_onezero=False,
-              is_transpose=False, tile_position=(), tile_size=(), mask=None, **kwargs):  # fmt: skip
-    """Return ``stationary.T @ moving`` in PSUM; ``p += nc_matmul(...)`` adds to `p`.
-
-    Parameters
-    ----------
-    stationary : tile[K, M] in SBUF
-        K, M <= 128.
-    moving : tile[K, N] in SBUF
-        N <= 512; with more free axes the result has them too.
-    is_stationary_onezero, is_moving_onezero : bool
-        The operand holds ones and zeros only: FP32 takes two passes instead of four.
-    is_transpose : bool
-        Of the compiler: the product is a transpose.
-    tile_position, tile_size : (row, column)
-        A half or a quarter of the array, given together; sizes 64 or 128.
-    mask : mask over (K, N), or (K, M, N)
-
-    Returns
-    -------
-    float32[M, N] in PSUM
-
-    Raises
-    ------
-    NkiValidationError
-        For operands outside SBUF, sizes beyond the array or a bank, mixed FP32 and narrow dtypes.
-    """
+def nc_matmul(stationary, moving, mask, **kwargs):
+    """Return FP32 sums in PSUM; masks are over (K, N) or (K, M, N)."""
     stationary = _reached(stationary, "nc_matmul: stationary")
     moving = _reached(moving, "nc_matmul: moving")
-    more("nc_matmul", kwargs, nc_matmul.__kwdefaults__, ("name", "perf_mode"))
     k, m, free = stationary.shape[0], prod(stationary.shape[1:]), tuple(moving.shape[1:])
     columns = tuple(range(2, 2 + len(free)))
     space = (k, m, *free)
@@ -67,32 +40,13 @@ def nc_matmul(stationary, moving, *, is_stationary_onezero=False, is_moving_onez
                 "dst": (None, *columns)}  # fmt: skip
     return operation(
         "nc_matmul", (m, *free), "float32", buffer=_PSUM, mask=mask, space=space,
-        axes=axes, stationary=stationary, moving=moving,
-        is_stationary_onezero=is_stationary_onezero, is_moving_onezero=is_moving_onezero,
-        is_transpose=is_transpose, tile_position=tile_position, tile_size=tile_size, **kwargs,
+        axes=axes, stationary=stationary, moving=moving, **kwargs,
     )  # fmt: skip
 
 
-def nc_transpose(data, *, mask=None, dtype=None, engine=engine.unknown, **kwargs):
-    """Return a tile with partitions and free elements exchanged.
-
-    Parameters
-    ----------
-    data : tile[P, F]
-        Further free axes count together.  The Tensor Engine takes up to 128 x 128, from SBUF, and
-        leaves the result in PSUM; the Vector Engine takes up to 32 x 32 (larger ones, where it is
-        asked for, block by block), and SBUF is its default.
-    engine : nki.isa.engine
-        Default: Vector for tiles of up to 32 x 32, else Tensor.
-    dtype : dtype, optional
-        Another than that of `data`: a copy casts.
-
-    Returns
-    -------
-    tile[F, P]
-    """
+def nc_transpose(data, mask, dtype, engine, **kwargs):
+    """Return [F, P] from the engine that suits, or is named; a copy casts."""
     data = tile(data, "nc_transpose: data")
-    more("nc_transpose", kwargs, nc_transpose.__kwdefaults__)
     rows, columns = data.shape[0], prod(data.shape[1:])
     asked = chosen(_ENGINES, engine, "nc_transpose: engine")
     small = rows <= _BLOCK and columns <= _BLOCK

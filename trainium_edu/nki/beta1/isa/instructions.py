@@ -1,0 +1,108 @@
+"""The instructions of the older ``nki.isa``: a function for each row of ``instructions.toml``.
+
+Most rows say what the function returns: "-> like data".  The others have a rule, a function of
+their name in ``arithmetic``, ``selection``, ``tensor`` or ``moving``.
+"""
+
+import numpy as np
+
+from trainium_edu.nki.beta1.isa import arithmetic, moving, selection, tensor
+from trainium_edu.nki.beta1.isa.constants import dge_mode as dge_mode
+from trainium_edu.nki.beta1.isa.constants import engine as engine
+from trainium_edu.nki.beta1.isa.constants import oob_mode as oob_mode
+from trainium_edu.nki.beta1.isa.constants import reduce_cmd
+from trainium_edu.nki.beta1.isa.options import also_written, choice, more, same_dtype
+from trainium_edu.nki.beta1.operation import op_name, operation, perform, scalar, tile
+from trainium_edu.nki.beta1.promotion import promoted
+from trainium_edu.nki.rows import make, names_in, read
+from trainium_edu.nki.running import later_chip as later_chip
+
+fp32 = np.finfo(np.float32)
+
+
+def _tile(value, who):
+    return tile(value, who)
+
+
+def _number(value, _who):
+    return scalar(value)
+
+
+def _operator(op, _who):
+    return op_name(op)
+
+
+def _command(value, who):
+    return choice(reduce_cmd, value, who)
+
+
+#: How an operand is taken, by its role, or by the instruction and its role.
+_TAKEN = {
+    **dict.fromkeys(("data", "data0", "data1", "data2", "dst", "on_true", "predicate", "src",
+                     "vals", "scalar_tensor_tensor: operand1"), _tile),
+    **dict.fromkeys(("bias", "imm", "imm0", "imm1", "initial", "on_false", "operand0", "operand1",
+                     "scale", "tensor_copy_predicated: src"), _number),
+    **dict.fromkeys(("op", "op0", "op1", "reduce_op"), _operator),
+    **dict.fromkeys(("dst_idx", "reduce_res"), also_written),
+    "reduce_cmd": _command,
+}  # fmt: skip
+_RULES = {name: getattr(module, name) for module in (arithmetic, moving, selection, tensor)
+          for name in module.__all__}  # fmt: skip
+#: Taken although the signatures do not show them: where the result is, its name, and more.
+_HIDDEN = {"dma_transpose": ("buffer", "name", "dge_mode"), "nc_matmul": ("name", "perf_mode"),
+           "nc_stream_shuffle": (), "tensor_copy_dynamic_dst": ()}  # fmt: skip
+_BY_LANE = ("vals", "dst_idx")  #: of which a mask cuts the partitions alone
+
+
+def _ruled(name, operands, keywords, hidden):
+    """Return what an instruction's rule gives."""
+    more(name, hidden, keywords, _HIDDEN.get(name, ("buffer", "name")))
+    return _RULES[name](**operands, **hidden)
+
+
+def _issued(name, gives, operands, keywords, hidden):
+    """Return the result of an instruction, as its row says what it is; or write it at once."""
+    taken = {}
+    for role, value in operands.items():
+        take = _TAKEN.get(f"{name}: {role}") or _TAKEN.get(role)
+        taken[role] = take(value, f"{name}: {role}") if take else value
+    kind, *roles = gives
+    more(name, hidden, keywords, () if kind == "into" else ("buffer", "name"))
+    mask, dtype, on = (taken.pop(key, None) for key in ("mask", "dtype", "engine"))
+    if kind == "into":
+        same_dtype(name, taken["dst"], dtype)
+        perform(name, mask=mask, space=taken[roles[-1]].window.shape, **taken)
+        return None
+    sources = [taken[role] for role in roles if role in taken]
+    shape = space = sources[0].shape
+    dtype = dtype or ("uint32" if "uint32" in roles else promoted(*(s.kind for s in sources)))
+    if name in arithmetic.FITTING:
+        name, on = arithmetic.FITTING[name](name, taken, on)
+    axes = {role: (0, *(None,) * (len(taken[role].shape) - 1)) for role in _BY_LANE
+            if taken.get(role) is not None}  # fmt: skip
+    if kind != "like":
+        shape, axes["dst"] = (space[0], int(kind)), (0, None)
+    elif len(sources) > 1:
+        shape = space = taken[roles[0]].shape
+    return operation(name, shape, dtype, mask=mask, space=space, axes=axes or None, engine=on,
+                     **taken, **hidden)  # fmt: skip
+
+
+def _body(name, row):
+    """Return the line that a function consists of."""
+    if "chip" in row:
+        return f"raise later_chip('nki.isa.{name}', {row['chip']!r})"
+    signature, _, gives = row["old"].partition("->")
+    operands = ", ".join(f"{role}={role}" for role in names_in(signature))
+    keywords = tuple(names_in(signature.partition("*")[2]))
+    hidden = "kwargs" if "**kwargs" in signature else "{}"
+    call = f"_issued('{name}', {gives.split()}" if gives else f"_ruled('{name}'"
+    return f"return {call}, dict({operands}), {keywords}, {hidden})"
+
+
+_ROWS = {name: row for name, row in read("instructions.toml").items() if "old" in row}
+__all__ = list(_ROWS)
+for _name, _row in _ROWS.items():
+    globals()[_name] = make(
+        _name, _row["old"].partition("->")[0], _row["old_says"], _body(_name, _row), globals()
+    )
