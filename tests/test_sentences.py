@@ -120,6 +120,7 @@ def test_05_counts_the_bytes_that_fusing_spares():
     assert "9 times fewer bytes" in words("05")
 
 
+@pytest.mark.slow
 def test_05_says_how_far_its_times_were_held_against_the_chip():
     """Judge: the published times below 2 ms, each predicted with its source left out."""
     found = [published.compare(r) for r in published.ROWS if max(r.us) < 2000]

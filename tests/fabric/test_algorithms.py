@@ -137,7 +137,7 @@ def test_a_rank_to_which_none_sends_ends_a_permute_with_zeros():
     assert np.array_equal(out, [data[3], data[0], [0, 0], [0, 0]])
 
 
-FEW = (4, 8, 12, 16, 24, 32)
+FEW = (4, 8, 12, 16)
 
 
 @pytest.mark.parametrize("per_chip", [1, 2, 4])
@@ -149,7 +149,7 @@ def test_integers_are_exact(ranks, per_chip):
 
 
 #: Numbers of ranks of each CI run: all small ones, then primes, squares, powers and products.
-OFTEN = {*range(2, 21), 25, 27, 30, 31, 36, 45, 48, 49, 61, 64}
+OFTEN = {*range(2, 21), 24, 25, 27, 30, 31, 32, 36, 45, 48, 49, 61, 64}
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ OFTEN = {*range(2, 21), 25, 27, 30, 31, 36, 45, 48, 49, 61, 64}
 def test_integers_are_exact_for_every_number_of_ranks(ranks, per_chip):
     rng = np.random.default_rng(ranks * 8 + per_chip)
     for topology in topologies(ranks, per_chip):
-        assert sum_everything(topology, rng) >= 10
+        assert sum_everything(topology, rng) >= 10 + 2 * (ranks in (24, 32))
 
 
 @pytest.mark.parametrize("intra", ["ring", "kangaring", "mesh", "rdh"])

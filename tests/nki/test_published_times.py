@@ -71,14 +71,21 @@ def kept(rows):
     return found
 
 
-@pytest.mark.parametrize("row", SHORT, ids=str)
-def test_residuals_of_short_rows_are_what_the_model_leaves(row):
+@pytest.mark.parametrize(
+    "row",
+    [
+        *SHORT,
+        *(pytest.param(r, marks=pytest.mark.slow) for r in ROWS if min(r.us) >= 5000),
+    ],
+    ids=str,
+)
+def test_residual_of_a_row_is_what_the_model_leaves(row):
     p = compare(row)
     ratios = RESIDUALS[p.bound_by][row.source]
     assert min(abs(p.published_us / p.us / ratio - 1) for ratio in ratios) <= 0.01
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_residuals_are_what_the_model_leaves():
     flat = {(kind, source): list(ratios) for kind, rows in RESIDUALS.items()
             for source, ratios in rows.items()}  # fmt: skip
