@@ -173,6 +173,60 @@ def test_the_readme_prints_what_the_model_says(row):
     assert compare(row).us == pytest.approx(float(cells[4]), rel=0.005)
 
 
+#: Versions of one piece of work, in the order in which they were published.
+TRACES = {
+    "AWS's matmuls": ("nki-matmul-tutorial-2.26", "", 4),
+    "AWS's Mamba": ("nki-mamba-tutorial", "4096 x 512 ", 3),
+    "the course's adds": ("course-traces", "25600 x", 4),
+    "the study's matmuls": ("autocomp-traces", "8192 x 4096", 6),
+    "the study's Mamba": ("autocomp-traces", "256 x 2048", 3),
+    "the study's convolution": ("autocomp-traces", "8 x 512", 3),
+}
+
+
+def _versions(source, sizes, count):
+    """Return (published, predicted) of a trace, as the README prints them."""
+    found = [c for c in _printed().values() if c[2] == source and f"{c[1]} ".startswith(sizes)]
+    assert len(found) == count
+    return [[float(c[k].split(" or ")[0]) for c in found] for k in (3, 4)]
+
+
+def _rank_correlation(*both):
+    """Return Spearman's: Pearson's of ranks; what is equal to 1 % shares one."""
+    ranks = [[sum(y < 0.99 * x for y in us) + sum(y <= 1.01 * x for y in us) for x in us]
+             for us in both]  # fmt: skip
+    return float(np.corrcoef(ranks)[0, 1]) if np.ptp(ranks, axis=1).all() else 0.0
+
+
+def test_ranks_that_are_equal_are_shared():
+    """Judge: a tie in both, and one turned pair of three, by hand."""
+    assert _rank_correlation([1610, 1600, 2340], [1661, 1661, 2143]) == pytest.approx(1)
+    assert _rank_correlation([1, 2, 3], [1, 3, 2]) == pytest.approx(0.5)
+    assert _rank_correlation([1, 2, 3], [5, 5, 5]) == 0
+
+
+def test_versions_of_one_kernel_are_in_their_order():
+    """Judge: 0.9 within a trace; the convolution's versions all have the same prediction."""
+    found = {name: _rank_correlation(*_versions(*trace)) for name, trace in TRACES.items()}
+    assert found.pop("the study's convolution") == 0
+    assert min(found.values()) >= 0.9, found
+
+
+def test_three_of_four_changes_above_five_percent_have_their_sign():
+    """Judge: the published times; nine in ten are the aim, and the README names the four others."""
+    is_right = {}
+    for name, trace in TRACES.items():
+        published, predicted = np.diff(np.log(_versions(*trace)))
+        for k in np.flatnonzero(np.abs(published) > np.log(1.05)):
+            change = predicted[k] if abs(predicted[k]) > 0.01 else 0.0
+            is_right[name, int(k)] = np.sign(change) == np.sign(published[k])
+    assert [change for change, right in is_right.items() if not right] == [
+        ("AWS's matmuls", 0), ("the study's matmuls", 0),
+        ("the study's convolution", 0), ("the study's convolution", 1),
+    ]  # fmt: skip
+    assert len(is_right) == 16
+
+
 def test_the_template_for_a_measured_row_asks_for_every_field():
     form = (ROOT / ".github/ISSUE_TEMPLATE/measured_time.yml").read_text(encoding="utf-8")
     for field in ("kernel", "sizes", "us", "source", "instance", "statistic", "sdk"):
