@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.cli import under_nbval as under_nbval_plugin
 
 TOP = Path(__file__).parents[1]
@@ -56,6 +57,23 @@ def test_each_failure_of_each_lane_is_listed_at_the_end(tmp_path):
     listed = done.stdout.split("\n== what failed in ")[1:]
     assert listed[0] == "fourth ==\nFAILED a - why\nFAILED b\nmodule.py:3: error: no type\n"
     assert listed[1].startswith("second ==\ntwo\n")
+
+
+def test_a_loop_over_values_goes_on_and_names_each_that_fails():
+    met = []
+
+    @for_each("value", [1, pytest.param(2, id="two"), 3, 4])
+    def odd(value):
+        met.append(value)
+        assert value % 2, "even"
+
+    with pytest.raises(pytest.fail.Exception) as problem:
+        odd()
+    assert re.fullmatch(
+        r"2 of 4 values failed\n\[two\] AssertionError: even[^[]*\[4\] AssertionError: even[^[]*",
+        str(problem.value),
+    )
+    assert met == [1, 2, 3, 4]
 
 
 def told(code, **environment):

@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu import fabric
 from trainium_edu.cluster import (
     COURT,
@@ -32,7 +33,7 @@ KEYS = list(COURT)
 # --- the arithmetic, to the digits ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "moved", "expected", "digits"),
     [
         *[(f"{kind}_over_p4d", {"trn1_flops": share * 16 * peak * 1e12}, expected, 2)
@@ -176,7 +177,7 @@ def _sampled(claim, n=10_000):
     return at, np.broadcast_to(claim.formula(*at), n)
 
 
-@pytest.mark.parametrize("key", [key for key in KEYS if COURT[key].verdict is not UNTESTABLE])
+@for_each("key", [key for key in KEYS if COURT[key].verdict is not UNTESTABLE])
 def test_the_verdict_is_what_10_000_samples_show(key):
     claim, ruling = COURT[key], COURT[key].ruling
     _, values = _sampled(claim)

@@ -12,6 +12,7 @@ from math import floor
 
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu import training
 from trainium_edu.cluster.memory import memory, stages
 from trainium_edu.cluster.models import MODELS, Cnn, Mlp, Transformer, get_model
@@ -62,7 +63,7 @@ def _printed(value, text):
     return text in (f"{up:.{digits}f}", f"{down:.{digits}f}")
 
 
-@pytest.mark.parametrize(("replicas", "size", "zero", "text"), CELLS)
+@for_each(("replicas", "size", "zero", "text"), CELLS)
 def test_every_cell_of_zeros_table_1_to_its_printed_digits(replicas, size, zero, text):
     """The paper rounds the cells of 7.5 billion and cuts off those of a trillion (4187.5)."""
     assert _printed(_states_gb(size, replicas, zero), text)
@@ -239,7 +240,7 @@ def test_megatrons_own_estimate_is_ours_but_for_what_it_splits_that_is_whole(
 # -- AWS -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("row", BENCHMARKS, ids=lambda row: row.name)
+@for_each("row", BENCHMARKS, ids=lambda row: row.name)
 def test_every_configuration_that_aws_published_fits(row):
     """It ran; tensor-parallel runs with sequence parallelism, as the scripts of its tables have."""
     model = MODELS[row.model]
@@ -428,10 +429,10 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("field", STEPS)
-@pytest.mark.parametrize("tensor", [1, 8])
-@pytest.mark.parametrize("pipeline", [1, 4])
+@for_each("name", NAMES)
+@for_each("field", STEPS)
+@for_each("tensor", [1, 8])
+@for_each("pipeline", [1, 4])
 def test_nothing_that_saves_memory_ever_costs_any(name, field, tensor, pipeline):
     for zero, recompute in product(STEPS["zero"], STEPS["recompute"]):
         plan = _plan(ranks=64, tensor=tensor, pipeline=pipeline, zero=zero, recompute=recompute,
@@ -440,9 +441,9 @@ def test_nothing_that_saves_memory_ever_costs_any(name, field, tensor, pipeline)
         assert totals == sorted(totals, reverse=True)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("zero", STEPS["zero"])
-@pytest.mark.parametrize("recompute", STEPS["recompute"])
+@for_each("name", NAMES)
+@for_each("zero", STEPS["zero"])
+@for_each("recompute", STEPS["recompute"])
 def test_more_tensor_parallel_ranks_never_hold_more(name, zero, recompute):
     """Each rank keeps its micro-batch; there are fewer replicas to share with under ZeRO."""
     totals = [
@@ -452,7 +453,7 @@ def test_more_tensor_parallel_ranks_never_hold_more(name, zero, recompute):
     assert totals == sorted(totals, reverse=True)
 
 
-@pytest.mark.parametrize("name", [m.name for m in MODELS.values() if m.layers % 4 == 0])
+@for_each("name", [m.name for m in MODELS.values() if m.layers % 4 == 0])
 def test_the_stages_of_a_replica_hold_the_model_and_a_copy_of_a_tied_embedding(name):
     model, plan = MODELS[name], _plan(pipeline=4)
     held = sum(kept.parameters for kept in stages(model, plan))

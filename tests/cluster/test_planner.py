@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.cluster import (
     Cluster,
     NothingFits,
@@ -285,7 +286,7 @@ def test_an_interrupted_search_can_be_asked_again(monkeypatch):
     assert fits("gpt3-46b", Cluster(instances=8), global_batch=768).best.memory.fits
 
 
-@pytest.mark.parametrize(("wrong", "error", "says"), [
+@for_each(("wrong", "error", "says"), [
     (lambda: fits("gpt5", Cluster()), ValueError, "no model 'gpt5'"),
     (lambda: fits("gpt3-175b", 4096), TypeError, "cluster is 4096"),
     (lambda: fits("gpt3-175b", Cluster(), most=0), ValueError, "most is 0"),

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.cluster import (
     MODELS,
     Cluster,
@@ -156,7 +157,7 @@ def test_32_of_36_rows_lie_within_15_per_cent_and_no_llm_but_two_lies_outside():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("row", BENCHMARKS, ids=lambda row: row.name)
+@for_each("row", BENCHMARKS, ids=lambda row: row.name)
 def test_a_table_s_columns_and_its_library_are_enough(row):
     """But for what a library's scripts do differently: two rows of GPT-3, three of Llama 3."""
     model, plan, rules = setup(row)

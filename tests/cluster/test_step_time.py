@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.cluster import (
     MODELS,
     PARTS,
@@ -55,7 +56,7 @@ def test_no_remedy_is_told_that_the_plan_already_has():
         assert left not in why.partition(told)[0]
 
 
-@pytest.mark.parametrize("row", BENCHMARKS, ids=lambda row: row.name)
+@for_each("row", BENCHMARKS, ids=lambda row: row.name)
 def test_the_tensor_engine_never_beats_its_array(row):
     model, plan, rules = setup(row)
     step = work(model, recompute=plan.recompute, flash_attention=plan.flash_attention)

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.cluster import MODELS, Cnn, Mlp, Transformer, get_model, mfu, model_flops, work
 from trainium_edu.specs import PUBLISHED_MODELS, SOURCES
 from trainium_edu.training import nn
@@ -104,7 +105,7 @@ def printed(value, fact):
     return f"{value:.{digits}g}" == f"{fact:.{digits}g}"
 
 
-@pytest.mark.parametrize("name", MODELS)
+@for_each("name", MODELS)
 def test_parameters_are_those_published(name):
     assert printed(work(name).parameters, PUBLISHED_MODELS[name].parameters.value)
 
@@ -275,7 +276,7 @@ def test_full_recomputation_does_every_block_again_whatever_the_attention():
 # -- laws ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", [*MODELS.values(), *DESCRIBED.values()], ids=lambda m: m.name)
+@for_each("model", [*MODELS.values(), *DESCRIBED.values()], ids=lambda m: m.name)
 def test_work_grows_with_the_batch_and_parameters_do_not(model):
     one, many = work(model), work(model, batch=7)
     assert many.parameters == one.parameters

@@ -5,6 +5,7 @@ Judge: the reference solutions and the named misconceptions in tests/solutions.
 
 import pytest
 
+from tests.for_each import for_each
 from tests.solutions import reading
 from trainium_edu import exercises
 from trainium_edu.exercises import afterwards
@@ -29,7 +30,7 @@ def answer_of(block, student=""):
     return reading.run(block, student)[exercises.find(block.key).answer]
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.key)
+@for_each("exercise", EXERCISES, ids=lambda e: e.key)
 def test_each_exercise_has_a_solution_three_wrong_answers_and_a_hard_coded_one(exercise):
     mine = [b for b in reading.blocks(number_of(exercise.key)) if b.key == exercise.key]
     kinds = [b.kind for b in mine]
@@ -38,7 +39,7 @@ def test_each_exercise_has_a_solution_three_wrong_answers_and_a_hard_coded_one(e
     assert len({b.name for b in mine if b.kind == "wrong"}) >= 3
 
 
-@pytest.mark.parametrize("block", blocks())
+@for_each("block", blocks())
 def test_each_block_belongs_to_an_exercise(block):
     assert exercises.find(block.key) is not None
 
@@ -76,7 +77,7 @@ def test_a_hard_coded_public_answer_passes_in_public_and_fails_the_hidden_check(
     assert grade.reason.startswith("hidden check: ") or exercise.literal
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.key)
+@for_each("exercise", EXERCISES, ids=lambda e: e.key)
 def test_the_starter_is_called_not_attempted(exercise):
     starter = reading.starter(exercise)
     answer = reading.run(starter, "ab123")[exercise.answer]
@@ -85,7 +86,7 @@ def test_the_starter_is_called_not_attempted(exercise):
     assert (grade.points, grade.status) == (0, "not attempted")
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.key)
+@for_each("exercise", EXERCISES, ids=lambda e: e.key)
 def test_behind_a_pass_stand_two_lines_of_why_a_solution_and_a_challenge(exercise):
     told = afterwards.of(exercise)
     assert 60 < len(told.why) < 260
@@ -102,7 +103,7 @@ def test_no_cell_of_a_lesson_gives_a_solution_away(lesson):
         assert afterwards.of(exercise).why not in text
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.key)
+@for_each("exercise", EXERCISES, ids=lambda e: e.key)
 def test_the_last_hint_is_not_the_first(exercise):
     assert len(set(exercise.hints)) == len(exercise.hints) >= 2
 

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.exercises import neuroncore as check
 from trainium_edu.exercises.exercise import Status
 from trainium_edu.neuroncore import NeuronCore
@@ -65,7 +66,7 @@ def run_plan(tiles, steps, *, stated):
     return seen
 
 
-@pytest.mark.parametrize("seed", range(25))
+@for_each("seed", range(25))
 def test_a_race_is_where_real_bytes_change(seed):
     """Exactly the destroyed tile reads other numbers than with bytes of its own."""
     tiles, steps = check.racing_plan(seed)

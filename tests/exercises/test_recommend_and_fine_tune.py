@@ -3,11 +3,12 @@
 import pytest
 from scipy.stats import entropy
 
+from tests.for_each import for_each
 from trainium_edu.exercises import recommend_and_fine_tune as check
 
 
-@pytest.mark.parametrize("student", range(20))
-@pytest.mark.parametrize("name", check.BELIEFS)
+@for_each("student", range(20))
+@for_each("name", check.BELIEFS)
 def test_each_short_cut_answers_differently(name, student):
     exercise = {"lookup-time": check.lookup_time, "best-loss": check.best_loss}[name]
     cases = exercise.numbers(f"student {student}").cases

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu import fabric
 from trainium_edu.fabric import Costs, FabricError
 
@@ -182,8 +183,8 @@ def test_account_equals_the_closed_form(topology, algorithm, options, steps, fac
 SUMMING = [a for a, able in fabric.ALGORITHMS.items() if "all_reduce" in able]
 
 
-@pytest.mark.parametrize("algorithm", [a for a in SUMMING if a != "hierarchical"])
-@pytest.mark.parametrize("topology", [TORUS, CUBE, fabric.fully_connected(8, latency_ns=1000)],
+@for_each("algorithm", [a for a in SUMMING if a != "hierarchical"])
+@for_each("topology", [TORUS, CUBE, fabric.fully_connected(8, latency_ns=1000)],
                          ids=lambda t: t.name)  # fmt: skip
 def test_lower_bounds_are_never_beaten(algorithm, topology):
     schedule = fabric.plan(topology, "all_reduce", algorithm)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu import fabric
 from trainium_edu.fabric import FabricError
 from trainium_edu.specs import NCCOM_TABLES
@@ -311,7 +312,7 @@ def wrong_calls():
     ]
 
 
-@pytest.mark.parametrize(("call", "good", "argument", "kind"), wrong_calls())
+@for_each(("call", "good", "argument", "kind"), wrong_calls())
 def test_wrong_arguments_are_refused_in_one_sentence(call, good, argument, kind):
     for wrong in KINDS[kind]:
         if number(wrong) and not isinstance(wrong, float) and wrong in (0, 1) and kind == "none":
@@ -327,7 +328,7 @@ def test_wrong_arguments_are_refused_in_one_sentence(call, good, argument, kind)
             pytest.fail(f"{argument}={shown!r} was taken: {str(got)[:200]}")
 
 
-@pytest.mark.parametrize("case", CASES, ids=name_of)
+@for_each("case", CASES, ids=name_of)
 def test_the_good_arguments_are_good(case):
     call, good, _ = case
     call(**good)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trainium_edu import fabric
 from trainium_edu.fabric import FabricError, RanksDisagree
 
@@ -86,8 +87,8 @@ def test_single_step_mesh_adds_in_rank_order_everywhere():
 SUMMING = [a for a, able in fabric.ALGORITHMS.items() if "all_reduce" in able]
 
 
-@pytest.mark.parametrize("algorithm", [a for a in SUMMING if a != "hierarchical"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, BF16, np.int8, np.uint16])
+@for_each("algorithm", [a for a in SUMMING if a != "hierarchical"])
+@for_each("dtype", [np.float32, np.float64, np.float16, BF16, np.int8, np.uint16])
 def test_ranks_agree_bit_for_bit_in_every_type(algorithm, dtype):
     data = noisy(8, 37).clip(-100, 100).astype(dtype)
     out = fabric.run(fabric.torus(2, 2, ranks_per_chip=2), "all_reduce", data, algorithm)

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu import fabric
 from trainium_edu.fabric import FabricError, nccom_test
 from trainium_edu.fabric.nccom import OPERATIONS, bus_factor, parse_bytes
@@ -49,9 +50,9 @@ def test_json_report_has_the_tools_keys(tmp_path):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
-@pytest.mark.parametrize("datatype", ["uint8", "fp32", "bf16"])
-@pytest.mark.parametrize("check", ["random", "all_ones"])
+@for_each("operation", OPERATIONS)
+@for_each("datatype", ["uint8", "fp32", "bf16"])
+@for_each("check", ["random", "all_ones"])
 def test_check_runs_every_operation_on_data(operation, datatype, check):
     report = nccom_test(
         operation, nworkers=8, minbytes=4096, maxbytes=4096, datatype=datatype, check=check

@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu import fabric
 from trainium_edu.fabric import (
     ALGORITHMS,
@@ -58,9 +59,9 @@ def test_every_algorithm_equals_the_executor_bit_for_bit(schedule):
         assert same(ours, wanted[0]), (n, fmt, rounding)
 
 
-@pytest.mark.parametrize("schedule", plans("reduce_scatter"),
+@for_each("schedule", plans("reduce_scatter"),
                          ids=lambda s: f"{s.algorithm}{s.ranks}")  # fmt: skip
-@pytest.mark.parametrize("rounding", ["nearest", "stochastic"])
+@for_each("rounding", ["nearest", "stochastic"])
 def test_a_reduce_scatter_has_all_chunks(schedule, rounding):
     held = noisy(schedule.ranks, 1037, "bf16")
     wanted = np.concatenate(execute(schedule, held, rounding=rounding, seed=1))

@@ -12,6 +12,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_each
 from trainium_edu.nki.coverage_table import entries
 from trainium_edu.nki.earlier import NEWER
 from trainium_edu.specs import NkiValidationError
@@ -51,7 +52,7 @@ def test_parameters_order_and_defaults_are_the_references(section):
         assert _parameters(getattr(HOMES[section], name)) == parameters, name
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: f"{e.section}.{e.name}")
+@for_each("entry", ENTRIES, ids=lambda e: f"{e.section}.{e.name}")
 def test_a_name_is_there_and_its_test_names_it(entry):
     home = nl.tile_size if entry.name == "_TileSize" else HOMES[entry.section]
     found = type(home) if entry.name == "_TileSize" else getattr(home, entry.name)
@@ -180,7 +181,7 @@ def test_the_older_table_has_the_older_references_names():
     assert names == set(OLDER_NAMES["tensor"])
 
 
-@pytest.mark.parametrize("entry", OLDER, ids=lambda e: f"{e.section}.{e.name}")
+@for_each("entry", OLDER, ids=lambda e: f"{e.section}.{e.name}")
 def test_a_name_of_the_older_interface_is_there_and_its_test_names_it(entry):
     part = entry.section.removeprefix("neuronxcc.nki").lstrip(".")
     home = importlib.import_module("trainium_edu.nki.beta1")

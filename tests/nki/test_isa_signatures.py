@@ -15,6 +15,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.beta1.isa as older_isa
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_each
 from trainium_edu.neuroncore import INSTRUCTIONS
 from trainium_edu.nki.coverage_table import entries
 from trainium_edu.specs.errors import NkiValidationError
@@ -33,7 +34,7 @@ def _text(default) -> str:
     return default.__name__ if callable(default) else repr(default)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@for_each("name", FUNCTIONS)
 def test_parameters_their_order_and_defaults(name):
     found = [
         [p.name] if p.default is p.empty else [p.name, _text(p.default)]
@@ -59,13 +60,13 @@ def test_no_public_name_is_missing_and_ours_are_none_beside():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@for_each("name", FUNCTIONS)
 def test_unknown_keywords_are_type_errors(name):
     with pytest.raises(TypeError, match="mask"):
         getattr(nisa, name)(mask=None)
 
 
-@pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - set(LATER)))
+@for_each("name", sorted(set(FUNCTIONS) - set(LATER)))
 def test_every_instruction_of_this_chip_has_a_row(name):
     without = {"get_nc_version", "get_nc_sub_version", "register_alloc", "register_move"}
     assert name in without or name in INSTRUCTIONS
@@ -82,7 +83,8 @@ def test_later_instructions_name_their_chip(name):
 def test_source_of_an_instruction_made_from_a_row_can_be_read(interface):
     """Judge: ``inspect``, which IPython's ``nisa.activation??`` asks."""
     source = inspect.getsource(interface.activation)
-    assert source.startswith("def activation(") and "reduce_cmd=reduce_cmd.idle" in source
+    assert source.startswith("def activation(")
+    assert "reduce_cmd=reduce_cmd.idle" in source
 
 
 def test_generations_are_ordered():

@@ -9,6 +9,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_each
 from trainium_edu.specs import NkiValidationError
 
 RNG = np.random.default_rng(7)
@@ -53,8 +54,8 @@ def test_two_tiles_combine_as_in_numpy(name):
     near(on_tiles(getattr(nl, name), X, Y), getattr(np, name)(X, Y))
 
 
-@pytest.mark.parametrize("name", BINARY)
-@pytest.mark.parametrize("side", ["left", "right"])
+@for_each("name", BINARY)
+@for_each("side", ["left", "right"])
 def test_a_number_combines_on_either_side(name, side):
     call = getattr(nl, name)
     wanted = getattr(np, name)
@@ -154,7 +155,7 @@ UNARY = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", UNARY)
+@for_each("name", UNARY)
 def test_functions_of_one_tile(name):
     near(on_tiles(getattr(nl, name), X), UNARY[name](X.astype(np.float64)), 1e-5)
 

@@ -10,6 +10,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_each
 from tests.nki.cases import refused
 from trainium_edu.specs import NkiValidationError
 
@@ -177,7 +178,7 @@ LIMITS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", LIMITS)
+@for_each("name", LIMITS)
 def test_a_limit_is_refused_by_one_clear_sentence(name):
     refused(*LIMITS[name])
 
@@ -223,7 +224,7 @@ TYPES = {
 }
 
 
-@pytest.mark.parametrize("name", TYPES)
+@for_each("name", TYPES)
 def test_what_is_of_the_wrong_kind_is_a_type_error(name):
     with pytest.raises(TypeError):
         nki.simulate(TYPES[name])()

@@ -10,6 +10,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_each
 from tests.nki.cases import U16, U32, Later, P, h, of, refused, t, tile
 
 CMD, ENGINE = nisa.reduce_cmd, nisa.engine
@@ -254,7 +255,7 @@ LIMITS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", LIMITS)
+@for_each("name", LIMITS)
 def test_one_step_past_a_limit_is_refused_and_says_so(name):
     refused(*LIMITS[name])
 
@@ -322,7 +323,7 @@ ALLOWED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ALLOWED)
+@for_each("name", ALLOWED)
 def test_what_the_reference_allows_runs(name):
     nki.simulate(ALLOWED[name])()
 
@@ -362,7 +363,7 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", WRONG)
+@for_each("name", WRONG)
 def test_a_choice_of_the_wrong_kind_is_a_type_error(name):
     kernel, words = WRONG[name]
     with pytest.raises(TypeError, match=words):

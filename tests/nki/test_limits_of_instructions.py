@@ -13,6 +13,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_each
 from tests.nki.cases import U16, U32, Later, P, h, hbm, of, psum, refused, t, tile
 
 ADD, INF = nl.add, float("inf")
@@ -241,7 +242,7 @@ LIMITS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", LIMITS)
+@for_each("name", LIMITS)
 def test_one_step_past_a_limit_is_refused_and_says_so(name):
     refused(*LIMITS[name])
 
@@ -284,7 +285,7 @@ ALLOWED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ALLOWED)
+@for_each("name", ALLOWED)
 def test_what_the_reference_allows_runs(name):
     nki.simulate(ALLOWED[name])()
 

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.numerics import (
     ROUNDINGS,
     cast,
@@ -26,9 +27,9 @@ INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 FEW = 6 if INTERPRETED else 60
 
 
-@pytest.mark.parametrize("n_random_bits", [5, 16, 20])
-@pytest.mark.parametrize("rounding", ROUNDINGS)
-@pytest.mark.parametrize(
+@for_each("n_random_bits", [5, 16, 20])
+@for_each("rounding", ROUNDINGS)
+@for_each(
     "fmt",
     ["fp16", "bf16", "tf32", "fp32", "fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn",
      configure(4, 3, bias=3, infinities=False, nan=False), configure(0, 7, infinities=False)],
@@ -243,7 +244,7 @@ def test_rounded_products_are_rounded_by_cast():
 BAD = np.float32([1.0, 2.0])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "error", "sentence"),
     [
         (lambda: running_sum(BAD, "int8"), ValueError, "int8 is an integer format; sums are kept"),

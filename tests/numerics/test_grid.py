@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.numerics import FORMATS, all_values, configure, from_bits, get_format
 from trainium_edu.numerics.grid import Outcome, land, number_text, step_code, stretches
 
@@ -15,8 +16,8 @@ def _listed(found):
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-@pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize("window", [(-300.0, 300.0), (0.013, 0.4), (-3.0, -1.0), (0.0, 5e-6)])
+@for_each("name", SMALL)
+@for_each("window", [(-300.0, 300.0), (0.013, 0.4), (-3.0, -1.0), (0.0, 5e-6)])
 def test_runs_list_exactly_the_numbers_of_the_window(name, window):
     values = all_values(name)
     expected = values[(values >= window[0]) & (values <= window[1])]

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.numerics import random_bits
 from trainium_edu.numerics.random_bits import draw_bits, philox4x32
 
@@ -73,8 +74,8 @@ def defined_bits(element, seed, step, n_random_bits):
     return (drawn >> (16 * half) & 0xFFFF) >> (16 - n_random_bits)
 
 
-@pytest.mark.parametrize("n_random_bits", [1, 5, 16, 17, 24, 31])
-@pytest.mark.parametrize("offset", [0, 77, 2**35 - 100, 2**63])
+@for_each("n_random_bits", [1, 5, 16, 17, 24, 31])
+@for_each("offset", [0, 77, 2**35 - 100, 2**63])
 def test_the_bits_are_what_the_docstring_says(n_random_bits, offset):
     seed, step, n = 0x0123456789ABCDEF, 2**40 + 3, 300
     drawn = draw_bits(n, seed=seed, step=step, offset=offset, n_random_bits=n_random_bits)

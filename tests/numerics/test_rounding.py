@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trainium_edu.numerics import (
     FORMATS,
     ROUNDINGS,
@@ -184,8 +185,8 @@ def test_ties_go_to_the_even_code(name):
 # --- Stochastic rounding: proved, not sampled ---
 
 
-@pytest.mark.parametrize("n_random_bits", [1, 4, 8, 12, 16])
-@pytest.mark.parametrize("name", [*NARROW, "fixed point", "int8"])
+@for_each("n_random_bits", [1, 4, 8, 12, 16])
+@for_each("name", [*NARROW, "fixed point", "int8"])
 def test_the_mean_over_all_random_bits_is_exact_or_off_by_less_than_the_last_bit(
     name, n_random_bits
 ):
@@ -240,8 +241,8 @@ def test_numbers_on_the_grid_never_move():
             assert same_numbers(round_to(grid, name, "stochastic", random_bits=bits), grid)
 
 
-@pytest.mark.parametrize("n_random_bits", [3, 16, 20])
-@pytest.mark.parametrize("name", [*NARROW, "int8"])
+@for_each("n_random_bits", [3, 16, 20])
+@for_each("name", [*NARROW, "int8"])
 def test_drawn_bits_are_those_given_as_random_bits(name, n_random_bits):
     """The two doors of `cast` agree: drawing inside equals drawing first."""
     x = np.random.default_rng(5).standard_normal(1000).astype(np.float32) * 20
@@ -496,7 +497,7 @@ def test_integers_narrow_by_saturation(name):
 ONE = np.float32([1.0])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "error", "sentence"),
     [
         (lambda: cast(ONE, "bf17"), ValueError, "no number format is called 'bf17'"),

@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.numerics import (
     FORMATS,
     ROUNDINGS,
@@ -287,7 +288,7 @@ def test_special_values_of_float64():
 MASKED = np.ma.array([1.0, 2.0], mask=[False, True])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "error", "sentence"),
     [
         (lambda: cast(MASKED, "bf16"), TypeError, "x is a masked array"),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.numerics import _loops, cast, rounding
 from trainium_edu.numerics.rounding import round_floats
 
@@ -22,9 +23,9 @@ def same(a, b):
     np.testing.assert_array_equal(a.view(np.uint32), b.view(np.uint32))
 
 
-@pytest.mark.parametrize("fmt", ["bf16", "fp16", "fp8_e4m3"])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shape", [(1, 7), (3, 255), (4, 256), (5, 2, 300), (32, 40, 60), (2, 0)])
+@for_each("fmt", ["bf16", "fp16", "fp8_e4m3"])
+@for_each("kind", KINDS)
+@for_each("shape", [(1, 7), (3, 255), (4, 256), (5, 2, 300), (32, 40, 60), (2, 0)])
 def test_rows_together_are_rows_alone(fmt, kind, shape):
     x = noisy(*shape)
     together = round_floats(x, fmt, kind, seed=5, step=9, rows=len(x))

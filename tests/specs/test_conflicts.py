@@ -2,10 +2,11 @@
 
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.specs import SOURCES, TRN1, conflicts
 
 
-@pytest.mark.parametrize("conflict", conflicts(), ids=lambda c: c.subject)
+@for_each("conflict", conflicts(), ids=lambda c: c.subject)
 def test_readings_disagree_and_the_default_is_one_of_them(conflict):
     assert len({fact.value for fact in conflict.facts}) > 1
     assert any(fact is conflict.default for fact in conflict.facts)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu import exercises
 from trainium_edu.specs import SOURCES
 from trainium_edu.specs.glossary import glossary
@@ -30,7 +31,7 @@ def _cells(path):
     return json.loads(path.read_text(encoding="utf-8"))["cells"]
 
 
-@pytest.mark.parametrize("term", glossary().values(), ids=lambda t: t.slug)
+@for_each("term", glossary().values(), ids=lambda t: t.slug)
 def test_every_term_is_one_sentence_with_a_source(term):
     assert term.source in SOURCES
     assert term.sentence.endswith(".")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.specs import (
     CLAIMS,
     FABRIC,
@@ -50,7 +51,7 @@ def test_derived_instance_facts(instance, fact, value):
     assert getattr(INSTANCES[instance], fact).value == value
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("claim", "value"),
     [
         ("bf16_over_p4d_with_210", 1.35), ("tf32_over_p4d_with_210", 2.69),

@@ -5,6 +5,7 @@ Judge: the tables of the architecture guide and of the instruction reference (SD
 
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.specs import INF2, TRN1
 from trainium_edu.specs.neuroncore import CYCLES, FORMATS, MEASURED
 
@@ -75,7 +76,7 @@ COSTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("instruction", "sizes", "cycles"), COSTS)
+@for_each(("instruction", "sizes", "cycles"), COSTS)
 def test_printed_cost_formulas(instruction, sizes, cycles):
     names = {"MIN": CYCLES.min_initiation_cycles.value, "max": max, "min": min, **sizes}
     formula = getattr(CYCLES, instruction).value

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.specs import INSTANCES
 from trainium_edu.training.pipeline import input_pipeline
 
@@ -40,7 +41,7 @@ def test_what_each_stage_allows_is_its_closed_form():
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(30))
+@for_each("seed", range(30))
 def test_no_run_is_faster_than_any_stage_allows(seed):
     rng = np.random.default_rng(seed)
     how = {"ranks": 6, "batch": 3, "workers": 5, "prefetch": 4, "vcpus": 9}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.for_each import for_each
 from tests.widgets.page import press, said
 from trainium_edu.cluster import claims, failures
 from trainium_edu.cluster.scaling import KEYNOTE, overhead
@@ -99,7 +100,7 @@ def test_what_nobody_published_is_untestable_until_the_learner_says_it():
     assert "**consistent**" in said(sketch)
 
 
-@pytest.mark.parametrize("key", list(claims.COURT))
+@for_each("key", list(claims.COURT))
 def test_every_claim_has_its_picture_and_its_verdict(key):
     sketch = court(key)
     assert f"**{claims.judge(key).verdict}**" in said(sketch)

@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.numerics import all_values
 from trainium_edu.training.samples import sample
 from trainium_edu.widgets.formats import cfp8, cfp8_explorer, range_explorer
@@ -38,9 +39,9 @@ def test_every_data_set_can_be_shown():
         assert data in explorer.page["said"][0]
 
 
-@pytest.mark.parametrize("exponent", range(1, 7))
-@pytest.mark.parametrize("shift", [-16, 0, 16])
-@pytest.mark.parametrize(("infinities", "nan"), [(True, True), (False, True), (False, False)])
+@for_each("exponent", range(1, 7))
+@for_each("shift", [-16, 0, 16])
+@for_each(("infinities", "nan"), [(True, True), (False, True), (False, False)])
 def test_every_position_of_the_sliders_is_a_format(exponent, shift, infinities, nan):
     explorer = cfp8_explorer("none")
     explorer.set(exponent=exponent, shift=shift, infinities=infinities, nan=nan)

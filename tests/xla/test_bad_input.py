@@ -10,6 +10,7 @@ import traceback
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla import xm
@@ -163,7 +164,7 @@ SENTENCES = {
 }
 
 
-@pytest.mark.parametrize("mistake", SENTENCES, ids=lambda f: f.__name__)
+@for_each("mistake", SENTENCES, ids=lambda f: f.__name__)
 def test_mistake_is_one_sentence_at_the_line_that_made_it(mistake):
     with pytest.raises((ValueError, TypeError, RuntimeError), match=SENTENCES[mistake]) as caught:
         mistake(Device())

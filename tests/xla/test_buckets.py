@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.xla.buckets import bill, bucket_of, choose_buckets, pad_to_bucket
 
 
@@ -22,7 +23,7 @@ def least(lengths, count):
     )
 
 
-@pytest.mark.parametrize("seed", range(40))
+@for_each("seed", range(40))
 def test_choose_buckets_wastes_as_little_as_the_best_of_all_choices(seed):
     rng = np.random.default_rng(seed)
     lengths = [int(n) for n in rng.integers(1, rng.integers(2, 30), rng.integers(1, 25))]

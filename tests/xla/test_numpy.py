@@ -6,6 +6,7 @@ Judge: NumPy in FP32; where it lacks a function, PyTorch or the formula.
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.graph import GraphError
@@ -123,7 +124,7 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES)
+@for_each("case", CASES)
 def test_function_gives_what_numpy_gives(case):
     function, arrays = CASES[case]
     for made, wanted, tensor in both(function, *arrays):

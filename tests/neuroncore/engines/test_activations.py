@@ -5,6 +5,7 @@ from math import erf, pi
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.neuroncore.engines.activations import ACTIVATIONS, get_activation
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -50,7 +51,7 @@ def test_every_function_of_the_reference_has_a_closed_form_here():
     assert set(CLOSED) == set(ACTIVATIONS) - {"prelu"}
 
 
-@pytest.mark.parametrize("name", CLOSED)
+@for_each("name", CLOSED)
 def test_close_to_the_closed_form(name):
     x = POSITIVE if name in ("log", "sqrt", "rsqrt", "reciprocal") else X
     x = x[np.abs(x) <= pi] if name == "sin" else x

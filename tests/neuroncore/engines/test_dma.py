@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.engines.dma import transfer
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
@@ -31,8 +32,8 @@ def round_trip(core, values, on_chip_shape, dtype=None):
     return core.value(tile), core.value(back)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(
+@for_each("dtype", DTYPES)
+@for_each(
     ("shape", "on_chip"),
     [((128, 512), (128, 512)), ((1, 1), (1, 1)), ((7,), (7, 1)), ((7,), (1, 7)),
      ((2, 3, 4), (6, 4)), ((6, 4), (2, 3, 4))],

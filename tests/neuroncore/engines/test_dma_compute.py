@@ -5,6 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.indirect import IndirectView, OutOfBoundsError
@@ -13,9 +14,9 @@ from trainium_edu.specs import NkiValidationError
 AXES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(16, 128), (3, 5), (4, 3, 5), (6, 2, 3, 4), (1, 1)])
-@pytest.mark.parametrize("memory", ["hbm", "sbuf"])
+@for_each("dtype", DTYPES)
+@for_each("shape", [(16, 128), (3, 5), (4, 3, 5), (6, 2, 3, 4), (1, 1)])
+@for_each("memory", ["hbm", "sbuf"])
 def test_transposes_every_rank_and_dtype(dtype, shape, memory):
     core = NeuronCore()
     values = np.random.default_rng(0).integers(0, 15, shape).astype(DTYPES[dtype].storage)

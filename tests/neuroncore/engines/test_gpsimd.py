@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.engine import Engine
@@ -51,8 +52,8 @@ def affine_by_loops(partitions, pattern, offset, channel_multiplier):
     return np.array(rows)
 
 
-@pytest.mark.parametrize(("pattern", "offset", "channel_multiplier"), PATTERNS)
-@pytest.mark.parametrize("dtype", ["int32", "float32", "bfloat16", "int16"])
+@for_each(("pattern", "offset", "channel_multiplier"), PATTERNS)
+@for_each("dtype", ["int32", "float32", "bfloat16", "int16"])
 def test_iota_is_the_printed_loop(pattern, offset, channel_multiplier, dtype):
     core = NeuronCore()
     dst = core.sbuf((9, 6), dtype)
@@ -76,10 +77,8 @@ def test_iota_wraps_at_32_bits_like_integer_arithmetic():
     assert core.value(dst).reshape(-1).tolist() == [2**31 - 1, -(2**31)]
 
 
-@pytest.mark.parametrize(("pattern", "offset", "channel_multiplier"), PATTERNS)
-@pytest.mark.parametrize(
-    "compare", ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"]
-)
+@for_each(("pattern", "offset", "channel_multiplier"), PATTERNS)
+@for_each("compare", ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
 def test_affine_select_is_the_printed_loop(pattern, offset, channel_multiplier, compare):
     core = NeuronCore()
     values = np.random.default_rng(0).standard_normal((9, 6)).astype(np.float32)
@@ -257,7 +256,7 @@ def test_local_gather_outside_its_row():
 # -- across partitions ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("op", "dtype", "judge"),
     [
         ("add", "float32", np.sum), ("add", "bfloat16", np.sum), ("average", "float32", np.mean),
@@ -266,7 +265,7 @@ def test_local_gather_outside_its_row():
         ("bitwise_and", "int32", np.bitwise_and.reduce),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("partitions", [1, 7, 128])
+@for_each("partitions", [1, 7, 128])
 def test_partition_reduce(op, dtype, judge, partitions):
     """Small whole numbers, so that every order of additions gives the same."""
     core = NeuronCore()

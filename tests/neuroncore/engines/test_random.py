@@ -4,6 +4,7 @@ Random123 vectors), binomial bounds for dropout, replay."""
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS, cycles_of
@@ -61,8 +62,8 @@ def test_the_same_seed_replays():
     assert (results[0] != results[2]).any()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("prob", [0.0, 0.2, 1.0])
+@for_each("dtype", DTYPES)
+@for_each("prob", [0.0, 0.2, 1.0])
 def test_dropout_zeroes_the_stated_share(dtype, prob):
     core = NeuronCore(seed=3)
     values = np.ones((128, 100)).astype(DTYPES[dtype].storage)

@@ -4,6 +4,7 @@ proven bound, ml_dtypes for the operands, the printed limits and cost formulas o
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.neuroncore import NeuronCore, systolic_array
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.engine import Engine
@@ -31,10 +32,8 @@ def multiply(core, stationary, moving, dtype="float32", **options):
     return core.value(dst)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(
-    "shape", [(1, 1, 1), (3, 2, 5), (128, 128, 512), (64, 128, 1), (128, 1, 7)]
-)
+@for_each("dtype", DTYPES)
+@for_each("shape", [(1, 1, 1), (3, 2, 5), (128, 128, 512), (64, 128, 1), (128, 1, 7)])
 def test_contracts_over_partitions_in_every_format(dtype, shape):
     k, m, n = shape
     draw = np.random.default_rng(1)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.engine import Engine
@@ -18,8 +19,8 @@ def filled(core, shape, dtype, seed=0):
     return view, values
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(128, 128), (1, 128), (128, 1), (7, 100)])
+@for_each("dtype", DTYPES)
+@for_each("shape", [(128, 128), (1, 128), (128, 1), (7, 100)])
 def test_tensor_engine_turns_every_dtype(dtype, shape):
     core = NeuronCore()
     data, values = filled(core, shape, dtype)
@@ -37,9 +38,9 @@ def test_tensor_engine_may_write_its_own_float32(dtype):
     np.testing.assert_array_equal(core.value(dst), values.T.astype(np.float32))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(32, 32), (1, 32), (5, 3), (1, 1)])
-@pytest.mark.parametrize("memory", ["sbuf", "psum"])
+@for_each("dtype", DTYPES)
+@for_each("shape", [(32, 32), (1, 32), (5, 3), (1, 1)])
+@for_each("memory", ["sbuf", "psum"])
 def test_vector_engine_turns_bits(dtype, shape, memory):
     core = NeuronCore()
     data, values = filled(core, shape, dtype)

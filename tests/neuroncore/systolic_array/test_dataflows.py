@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trainium_edu.neuroncore.systolic_array import (
     Dataflow,
     SystolicArray,
@@ -59,7 +60,7 @@ def scale_sim_cycles(dataflow, k, m, n, array):
     return tiles * (ours + d) - 1
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda r: "-".join(list(r.values())[:6]))
+@for_each("row", ROWS, ids=lambda r: "-".join(list(r.values())[:6]))
 def test_scale_sim_counts_the_same_by_one_formula(row):
     flow = row["dataflow"]
     rows, columns, k, m, n, cycles, stalls, moving, stationary = map(int, list(row.values())[1:])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.neuroncore import NeuronCore, measure, place
 from trainium_edu.neuroncore.recording.dtypes import DTYPES, get_dtype
 from trainium_edu.neuroncore.recording.engine import Engine
@@ -60,9 +61,9 @@ def same_program_without_values(run, arrays, out_shape, out_dtype="float32"):
 # -- matmul -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sizes", [(1, 1, 1), (128, 128, 512), (129, 127, 513), (300, 260, 70),
+@for_each("sizes", [(1, 1, 1), (128, 128, 512), (129, 127, 513), (300, 260, 70),
                                    (70, 600, 5), (257, 1, 1030)])  # fmt: skip
-@pytest.mark.parametrize("layouts", [("KM", "KN"), ("MK", "KN"), ("KM", "NK"), ("MK", "NK")])
+@for_each("layouts", [("KM", "KN"), ("MK", "KN"), ("KM", "NK"), ("MK", "NK")])
 def test_matmul_is_numpys(sizes, layouts):
     k, m, n = sizes
     a, b = make((k, m)), make((k, n), seed=1)
@@ -253,9 +254,9 @@ def test_elementwise_refuses_shapes_that_do_not_match():
 # -- reductions -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize(("op", "numpy"), [("add", np.sum), ("maximum", np.max)])
+@for_each("shape", SHAPES)
+@for_each("axis", [0, 1])
+@for_each(("op", "numpy"), [("add", np.sum), ("maximum", np.max)])
 def test_reduce_is_numpys(shape, axis, op, numpy):
     x = make(shape)
     core = NeuronCore()

@@ -10,6 +10,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
+from tests.for_each import for_each
 from trainium_edu.nki.beta1.kernel import jit
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -194,7 +195,7 @@ LIMITS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", LIMITS)
+@for_each("name", LIMITS)
 def test_it_is_refused_in_one_sentence(name):
     build, arrays, match = LIMITS[name]
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import trainium_edu.nki.beta1.isa as nisa
+from tests.for_each import for_each
 from trainium_edu.nki.beta1.kernel import simulate_kernel
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -40,7 +41,7 @@ def _found(function) -> list:
     return found
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@for_each("name", FUNCTIONS)
 def test_parameters_their_order_and_defaults(name):
     assert _found(getattr(nisa, name)) == FUNCTIONS[name]
 

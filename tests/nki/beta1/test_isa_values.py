@@ -9,6 +9,7 @@ import pytest
 
 import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
+from tests.for_each import for_each
 from trainium_edu import nki
 from trainium_edu.nki.beta1.kernel import jit
 from trainium_edu.specs import TRN1, NkiValidationError
@@ -228,7 +229,7 @@ def _five():
     return p * 24 + a * 12 + b * 4 + c * 2 + d * 99 + e
 
 
-@pytest.mark.parametrize("name", CASES)
+@for_each("name", CASES)
 def test_numpy_agrees(name):
     build, arrays, expected = CASES[name]
     found = computed(build, *arrays)

@@ -14,6 +14,7 @@ import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
 import trainium_edu.nki.isa as now_isa
 import trainium_edu.nki.language as now
+from tests.for_each import for_each
 from trainium_edu.nki.beta1.kernel import benchmark, jit, simulate_kernel
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -53,7 +54,7 @@ def _same(before, after):
     assert before.timeline.makespan_ns == after.timeline.makespan_ns
 
 
-@pytest.mark.parametrize("name", ONE)
+@for_each("name", ONE)
 def test_a_function_of_one_tile_is_the_current_interfaces(name):
     def older(x):
         return stored(getattr(nl, name)(nl.load(x), dtype=F))
@@ -66,8 +67,8 @@ def test_a_function_of_one_tile_is_the_current_interfaces(name):
     _same(nki.run(jit(older), X, passes=()), nki.run(nki.jit(current), X, optimise=False))
 
 
-@pytest.mark.parametrize("name", TWO)
-@pytest.mark.parametrize("other", ["tile", "number", "column"])
+@for_each("name", TWO)
+@for_each("other", ["tile", "number", "column"])
 def test_a_function_of_two_is_the_current_interfaces(name, other):
     if name in ("mod", "fmod") and other == "column":
         return
@@ -111,8 +112,8 @@ REDUCED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REDUCED)
-@pytest.mark.parametrize("axis", [1, [2], [1, 2], -1, [1, 3], (1, 2, 3)])
+@for_each("name", REDUCED)
+@for_each("axis", [1, [2], [1, 2], -1, [1, 3], (1, 2, 3)])
 def test_reductions_are_numpys(name, axis):
     cube = X.reshape(32, 4, 3, 2)
     keep = {} if name in ("all", "var") else {"keepdims": True}

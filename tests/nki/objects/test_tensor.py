@@ -6,6 +6,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_each
 from trainium_edu.specs import NkiValidationError
 
 DATA = np.arange(64 * 4 * 6, dtype=np.float32).reshape(64, 4, 6)
@@ -72,7 +73,7 @@ SLICES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "numpys"), SLICES)
+@for_each(("change", "numpys"), SLICES)
 def test_a_view_on_chip_shows_what_numpy_shows(change, numpys):
     assert np.array_equal(seen(change), numpys(DATA))
 
@@ -359,14 +360,14 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", WRONG)
+@for_each("name", WRONG)
 def test_what_no_access_can_do_is_refused(name):
     change, words = WRONG[name]
     with pytest.raises((NkiValidationError, IndexError), match=words):
         seen(change)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         lambda t: t[1.5], lambda t: t[True], lambda t: t["a"], lambda t: t[:, None],

@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu import fabric
 from trainium_edu.fabric import ALGORITHMS, FabricError
 from trainium_edu.training.parallel.collectives import Links, links
@@ -27,8 +28,8 @@ def noisy(ranks, elements, seed=0):
     return held.astype(np.float32)
 
 
-@pytest.mark.parametrize("algorithm", ONE_INSTANCE)
-@pytest.mark.parametrize(("dtype", "rounding"), [("float32", "nearest"), ("bfloat16", "nearest"),
+@for_each("algorithm", ONE_INSTANCE)
+@for_each(("dtype", "rounding"), [("float32", "nearest"), ("bfloat16", "nearest"),
                                                  ("bfloat16", "stochastic")])  # fmt: skip
 def test_values_are_what_the_schedule_makes_of_padded_rows(algorithm, dtype, rounding):
     reached, rows = links(8, algorithm=algorithm, rounding=rounding, seed=3), noisy(8, 1001)

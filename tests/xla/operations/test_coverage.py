@@ -1,7 +1,6 @@
 """Every row of the table has a case, and every gradient is tested.  Judge: the table itself."""
 
-import pytest
-
+from tests.for_each import for_each
 from tests.xla.operations.cases import all_cases, families
 from trainium_edu.xla.operations import OPERATIONS
 
@@ -13,12 +12,12 @@ WITHOUT_VJP, STEPS, ELSEWHERE = (
 ROWS = sorted(set(OPERATIONS) - ELSEWHERE)
 
 
-@pytest.mark.parametrize("name", ROWS)
+@for_each("name", ROWS)
 def test_every_row_has_a_case(name):
     assert any(case.operation == name for case in CASES)
 
 
-@pytest.mark.parametrize("name", ROWS)
+@for_each("name", ROWS)
 def test_every_gradient_has_a_case(name):
     has = any(case.operation == name and case.is_smooth for case in CASES)
     assert has != (name in WITHOUT_VJP | STEPS)
@@ -29,7 +28,7 @@ def test_lists_name_rows_that_exist():
     assert set(OPERATIONS) >= WITHOUT_VJP | STEPS | ELSEWHERE
 
 
-@pytest.mark.parametrize("name", ROWS)
+@for_each("name", ROWS)
 def test_every_row_has_values_and_instructions(name):
     row = OPERATIONS[name]
     assert row.value is not None

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from tests.xla.operations.cases import add_up, all_cases, values
 from trainium_edu.xla.autograd import gradients
 from trainium_edu.xla.graph import Graph, GraphError
@@ -33,7 +34,7 @@ def inputs_and_weights(case):
     return [*arrays, weights]
 
 
-@pytest.mark.parametrize("case", SMOOTH, ids=str)
+@for_each("case", SMOOTH, ids=str)
 def test_gradients_are_central_differences(case):
     graph, feeds = graph_of_gradients(case), inputs_and_weights(case)
     _, *found = values(graph, feeds)

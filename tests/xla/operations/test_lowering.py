@@ -12,6 +12,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_each
 from tests.xla.operations.cases import all_cases, lowered, values
 from trainium_edu.neuroncore import NeuronCore, measure
 from trainium_edu.nki.examples.softmax import softmax_fused
@@ -32,8 +33,8 @@ def assert_equal_to_executor(graph, arrays):
     return core
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("case", CASES, ids=str)
+@for_each("dtype", ["float32", "bfloat16"])
+@for_each("case", CASES, ids=str)
 def test_instructions_compute_the_executors_values(case, dtype):
     case = case.of_dtype(dtype)
     assert_equal_to_executor(case.graph(), case.arrays())
@@ -46,7 +47,7 @@ BIG = {name: next(c for c in ELEMENTWISE if c.operation == name)
        for name in dict.fromkeys(c.operation for c in ELEMENTWISE)}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [n for n in BIG if n != "broadcast"])
+@for_each("name", [n for n in BIG if n != "broadcast"])
 def test_no_elementwise_operation_beats_its_roofline(name):
     """The judge: bytes in and out of HBM at its bandwidth."""
     case = BIG[name]

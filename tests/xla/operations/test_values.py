@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from tests.xla.operations.cases import all_cases, values
 
 CASES = all_cases()
@@ -21,7 +22,7 @@ def assert_close(got, want, dtype="float32"):
     )
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.numpy], ids=str)
+@for_each("case", [c for c in CASES if c.numpy], ids=str)
 def test_values_are_numpys(case):
     graph, arrays = case.graph(), case.arrays()
     (got,), want = values(graph, arrays), case.numpy(*map(wide, arrays))
@@ -38,7 +39,7 @@ def test_values_are_pytorchs(case):
     assert_close(got, want.detach().numpy())
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@for_each("case", CASES, ids=str)
 def test_a_leading_axis_of_replicas_is_one_replica_after_the_other(case):
     graph, replicas = case.graph(), case.arrays(lead=(3,))
     (together,) = values(graph, replicas, replicas=3)
@@ -47,7 +48,7 @@ def test_a_leading_axis_of_replicas_is_one_replica_after_the_other(case):
         assert_close(together[r], alone, graph.outputs[0].dtype)
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if len(c.types) > 1], ids=str)
+@for_each("case", [c for c in CASES if len(c.types) > 1], ids=str)
 def test_replicas_may_share_an_input(case):
     graph, replicas = case.graph(), case.arrays(lead=(3,))
     (shared,) = case.arrays(seed=1)[-1:]
@@ -60,7 +61,7 @@ def test_replicas_may_share_an_input(case):
 NARROW = [c for c in CASES if c.of_dtype("bfloat16").graph().outputs[0].dtype == "bfloat16"]
 
 
-@pytest.mark.parametrize("case", NARROW, ids=str)
+@for_each("case", NARROW, ids=str)
 def test_bfloat16_results_are_rounded_once(case):
     graph = case.of_dtype("bfloat16").graph()
     narrow = case.of_dtype("bfloat16").arrays()

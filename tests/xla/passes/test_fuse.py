@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from tests.xla.random_graphs import random_graph
 from trainium_edu.neuroncore import NeuronCore, measure
 from trainium_edu.xla.executor import Plan
@@ -23,7 +24,7 @@ def kinds(graph):
     return [n.operation for n in graph.nodes if n.operation not in ("parameter", "constant")]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@for_each("seed", range(40))
 def test_values_stay_bit_for_bit_in_fp32(seed):
     graph, feeds = random_graph(seed)
     after = fuse(graph).after

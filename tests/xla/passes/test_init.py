@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from tests.xla.random_graphs import random_graph
 from trainium_edu.xla.executor import Plan
 from trainium_edu.xla.passes import run_passes, stands_for
@@ -24,8 +25,8 @@ def test_values_stay(seed):
         np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("mode", ["none", "matmult", "all"])
-@pytest.mark.parametrize("seed", range(10))
+@for_each("mode", ["none", "matmult", "all"])
+@for_each("seed", range(10))
 def test_every_recorded_node_is_accounted_for(seed, mode):
     graph, _ = random_graph(seed)
     flags = SimpleNamespace(auto_cast=mode, auto_cast_type="bf16")

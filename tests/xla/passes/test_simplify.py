@@ -6,6 +6,7 @@ Judges: the plan of the graph as recorded, bit for bit; closed forms of counts.
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from tests.xla.random_graphs import random_graph
 from trainium_edu.xla.executor import Plan
 from trainium_edu.xla.graph import Graph, GraphError, Type
@@ -28,7 +29,7 @@ def number(value):
     return constant(np.full((1, 1), value))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@for_each("seed", range(40))
 def test_values_stay_bit_for_bit(seed):
     graph, feeds = random_graph(seed)
     simple = simplify(graph).after
