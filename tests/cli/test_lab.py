@@ -37,3 +37,12 @@ def test_only_root_is_told_to_be_allowed_and_only_once(
     (command,) = commands
     assert command.count("--allow-root") == root
     assert (tmp_path / "work" / lab.FIRST).is_file()
+
+
+def test_a_copy_alone_is_made_without_opening_anything(commands, tmp_path, capsys):
+    from trainium_edu import __main__
+
+    assert __main__.main(["lab", "--folder", str(tmp_path / "mine"), "--copy-only"]) == 0
+    assert (tmp_path / "mine" / lab.FIRST).is_file()
+    assert str(tmp_path / "mine") in capsys.readouterr().out
+    assert commands == []

@@ -8,9 +8,22 @@ from pathlib import Path
 from trainium_edu.cli import update
 from trainium_edu.cli.working_copy import default_folder, make_working_copy
 
-__all__ = ["open_lab"]
+__all__ = ["make_copy", "open_lab"]
 
 FIRST = "00_start_here.ipynb"
+
+
+def make_copy(work: Path | None = None) -> Path:
+    """Make the working copy, or complete it; say where it is, and what is new in the lessons."""
+    work = Path(work or default_folder()).resolve()
+    new = make_working_copy(work)
+    print(f"Your lessons are in {work}" + (f" ({len(new)} new)" if new else ""))
+    if waiting := update.waiting(work):
+        print(
+            f"{len(waiting)} lessons have a newer version: `python -m trainium_edu update` brings "
+            "it and keeps what you wrote"
+        )
+    return work
 
 
 def open_lab(work: Path | None = None, options=()) -> int:
@@ -27,14 +40,7 @@ def open_lab(work: Path | None = None, options=()) -> int:
     code : int
         JupyterLab's exit code.
     """
-    work = Path(work or default_folder()).resolve()
-    new = make_working_copy(work)
-    print(f"Your lessons are in {work}" + (f" ({len(new)} new)" if new else ""))
-    if waiting := update.waiting(work):
-        print(
-            f"{len(waiting)} lessons have a newer version: `python -m trainium_edu update` brings "
-            "it and keeps what you wrote"
-        )
+    work = make_copy(work)
     # A kernel of the same name in the user's home must not win over this environment's.
     environment = {**os.environ, "JUPYTER_PREFER_ENV_PATH": "1"}
     if _is_root() and "--allow-root" not in options:  # containers; the server listens here only

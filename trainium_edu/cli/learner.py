@@ -18,6 +18,7 @@ def add(commands):
     """Add the commands to the argument parser."""
     lab = commands.add_parser("lab", help="open JupyterLab on your copy of the lessons")
     lab.add_argument("--folder", type=_folder, help="your copy (default: work)")
+    lab.add_argument("--copy-only", action="store_true", help="make the copy, open nothing")
     lab.set_defaults(run=_lab)
     update = commands.add_parser("update", help="bring in newer lessons; keeps all that you wrote")
     update.add_argument("--folder", type=_folder, help="your copy (default: work)")
@@ -29,6 +30,9 @@ def add(commands):
 def _lab(options):
     from trainium_edu.cli import lab
 
+    if options.copy_only:
+        lab.make_copy(options.folder)
+        return 0
     return lab.open_lab(options.folder, options.rest)
 
 
