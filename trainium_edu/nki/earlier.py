@@ -79,6 +79,6 @@ def _instead_of(name, module, public) -> str:
 
 def _public(module) -> list[str]:
     """Return a module's public names."""
-    names = vars(sys.modules.get(module))
+    names = vars(sys.modules[module]) if module in sys.modules else {}
     own = (key for key, value in names.items() if not isinstance(value, ModuleType))
     return names.get("__all__") or [key for key in own if key[0] != "_"]

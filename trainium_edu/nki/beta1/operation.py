@@ -1,7 +1,7 @@
 """Operations that wait for their destination, masks that cut them, and what they take.
 
-How an instruction of this interface is recorded, where its row of ``nki/instructions.toml`` does not
-say it (``isa/``)::
+How an instruction of this interface is recorded, where its row of ``nki/instructions.toml`` does
+not say it (``isa/``)::
 
     def tensor_partition_reduce(op, data, mask, dtype, **kwargs):
         data = tile(data, "tensor_partition_reduce: data")

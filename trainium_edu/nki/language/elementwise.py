@@ -6,6 +6,7 @@ Two tiles go through ``tensor_tensor``, a tile and a number (or one number per p
 
 import math
 
+from trainium_edu.nki.earlier import names_of
 from trainium_edu.nki.issuing import issue
 from trainium_edu.nki.language.creation import made, ndarray
 from trainium_edu.nki.language.matrix import broadcast_to, copied
@@ -14,12 +15,14 @@ from trainium_edu.nki.objects.dtypes import DTYPE_NAMES
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.enums import engine as _engine
 from trainium_edu.nki.objects.tensor import NkiTensor
+from trainium_edu.nki.rows import read
 from trainium_edu.nki.running import known_issue, later_chip
 from trainium_edu.specs.errors import NkiValidationError
 
-_FLOATS = ("float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2")
+FLOATS = ("float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2")
 _FLOAT32 = DTYPE_NAMES["float32"]
-_BITWISE = {"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"}
+BITWISE = {"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"}
+_ROWS = read("elementwise.toml")
 
 __all__ = []
 
@@ -30,7 +33,8 @@ def _operator(function, name="", doc=""):
         function.__name__ = function.__qualname__ = name
         function.__doc__ = doc
     function.op = function.__name__
-    __all__.append(function.__name__)
+    if function.op not in __all__:
+        __all__.append(function.op)
     return function
 
 
@@ -41,7 +45,7 @@ def _wider(a, b):
     """Return the dtype that holds both: floats before integers, then the wider."""
     if a == b:
         return a
-    floats = [d for d in (a, b) if d in _FLOATS]
+    floats = [d for d in (a, b) if d in FLOATS]
     if len(floats) == 1:
         return floats[0]
     if a.itemsize == b.itemsize:
@@ -54,7 +58,7 @@ def _result_dtype(tile, other, dtype):
         return dtype
     if isinstance(other, NkiTensor):
         return _wider(tile.dtype, other.dtype)
-    if isinstance(other, float) and tile.dtype not in _FLOATS:
+    if isinstance(other, float) and tile.dtype not in FLOATS:
         return _FLOAT32
     return tile.dtype
 
@@ -108,10 +112,10 @@ def _number(op, value):
 
 def _uneven(op, x, y, dtype):
     """Combine tiles of two shapes: one number per partition, or free dimensions that repeat."""
-    shape = _common_shape(op, x.shape, y.shape)
+    shape = common_shape(op, x.shape, y.shape)
     out = ndarray(shape, _result_dtype(x, y, dtype))
     for tile, vector, reverse in ((x, y, False), (y, x, True)):
-        if tile.shape == shape and vector.size == shape[0] and op not in _BITWISE:
+        if tile.shape == shape and vector.size == shape[0] and op not in BITWISE:
             column = vector.reshape((shape[0], 1))
             if column.dtype != "float32":
                 column = copied(column, _FLOAT32)
@@ -121,7 +125,7 @@ def _uneven(op, x, y, dtype):
     return _tensor_tensor(op, out, first, second)
 
 
-def _common_shape(op, x, y):
+def common_shape(op, x, y):
     if len(x) == len(y) and all(a == b or 1 in (a, b) for a, b in zip(x, y, strict=True)):
         return tuple(max_of(a, b) for a, b in zip(x, y, strict=True))
     raise NkiValidationError(
@@ -167,26 +171,10 @@ def _two(name, says):
     return _operator(function, name, doc)
 
 
-add = _two("add", "x + y")
-subtract = _two("subtract", "x - y")
-multiply = _two("multiply", "x * y")
-maximum = _two("maximum", "the larger of x and y")
-minimum = _two("minimum", "the smaller of x and y")
-power = _two("power", "x to the power of y")
-equal = _two("equal", "1 where x == y, else 0")
-not_equal = _two("not_equal", "1 where x != y, else 0")
-less = _two("less", "1 where x < y, else 0")
-less_equal = _two("less_equal", "1 where x <= y, else 0")
-greater = _two("greater", "1 where x > y, else 0")
-greater_equal = _two("greater_equal", "1 where x >= y, else 0")
-bitwise_and = _two("bitwise_and", "the bits of x and y")
-bitwise_or = _two("bitwise_or", "the bits of x or y")
-bitwise_xor = _two("bitwise_xor", "the bits of x or y but not both")
-left_shift = _two("left_shift", "the bits of x shifted up by y places")
-right_shift = _two("right_shift", "the bits of x shifted down by y places")
-logical_and = _two("logical_and", "1 where x and y are nonzero")
-logical_or = _two("logical_or", "1 where x or y is nonzero")
-logical_xor = _two("logical_xor", "1 where one of x and y is nonzero")
+for _name, _says in _ROWS["two_inputs"].items():
+    globals()[_name] = _two(_name, _says)
+for _name, _says in _ROWS["comparisons"].items():
+    globals()[_name] = _two(_name, f"1 where {_says}, else 0")
 
 
 @_operator
@@ -214,7 +202,7 @@ def divide(x, y, dtype=None):
 
 def _float_of(x, y):
     dtype = _result_dtype(y, x, None)
-    return dtype if dtype in _FLOATS else _FLOAT32
+    return dtype if dtype in FLOATS else _FLOAT32
 
 
 # -- one input --------------------------------------------------------------------------------
@@ -242,29 +230,8 @@ def _one_tile(name, x):
     _on_chip(name, x)
 
 
-abs = _activation("abs", "the absolute value of x")
-square = _activation("square", "x times x")
-exp = _activation("exp", "e to the power of x")
-log = _activation("log", "the natural logarithm of x")
-sqrt = _activation("sqrt", "the square root of x")
-tanh = _activation("tanh", "the hyperbolic tangent of x")
-sigmoid = _activation("sigmoid", "1 / (1 + exp(-x))")
-relu = _activation("relu", "the larger of x and 0")
-gelu = _activation("gelu", "x times the normal distribution function at x")
-gelu_apprx_sigmoid = _activation("gelu_apprx_sigmoid", "x * sigmoid(1.702 x)")
-gelu_apprx_tanh = _activation("gelu_apprx_tanh", "gelu by its tanh formula")
-gelu_dx = _activation("gelu_dx", "the derivative of gelu")
-gelu_apprx_sigmoid_dx = _activation(
-    "gelu_apprx_sigmoid_dx", "the derivative of x * sigmoid(1.702 x)"
-)
-silu = _activation("silu", "x * sigmoid(x)")
-silu_dx = _activation("silu_dx", "the derivative of silu")
-softplus = _activation("softplus", "log(1 + exp(x))")
-mish = _activation("mish", "x * tanh(softplus(x))")
-erf = _activation("erf", "the error function of x")
-erf_dx = _activation("erf_dx", "the derivative of the error function")
-arctan = _activation("arctan", "the inverse tangent of x")
-sign = _activation("sign", "-1, 0 or 1")
+for _name, _says in _ROWS["activations"].items():
+    globals()[_name] = _activation(_name, _says)
 
 
 @_operator
@@ -286,7 +253,7 @@ def rsqrt(x, dtype=None):
 def negative(x, dtype=None):
     """Return -x, element by element."""
     _one_tile("negative", x)
-    return _binary("multiply", x, -1.0 if x.dtype in _FLOATS else -1, dtype)
+    return _binary("multiply", x, -1.0 if x.dtype in FLOATS else -1, dtype)
 
 
 @_operator
@@ -303,3 +270,6 @@ def logical_not(x, dtype=None):
     """Return 1 where x is 0, else 0, for tiles of zeros and ones."""
     _one_tile("logical_not", x)
     return _binary("logical_xor", x, 1, dtype)
+
+
+__getattr__ = names_of(__name__, "nki.language")

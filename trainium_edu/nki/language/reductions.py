@@ -205,7 +205,7 @@ def where(condition, x, y, dtype=None) -> NkiTensor:
     shape = condition.shape
     for tile in tiles:
         ew._on_chip("where", tile)
-        shape = ew._common_shape("where", shape, tile.shape)
+        shape = ew.common_shape("where", shape, tile.shape)
     out = ndarray(shape, dtype or (tiles[0].dtype if tiles else condition.dtype))
     if isinstance(y, NkiTensor):
         issue("tensor_copy", dst=out, src=broadcast_to(y, shape))

@@ -23,23 +23,26 @@ from trainium_edu.nki.beta1.operation import (
 )
 from trainium_edu.nki.beta1.promotion import as_dtype, of_scalar, promoted
 from trainium_edu.nki.beta1.tile import Blocks, Moved, Tile, allocate, of_tensor
+from trainium_edu.nki.language.elementwise import BITWISE, FLOATS, common_shape
 from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.objects.dtypes import DTYPE_NAMES
 from trainium_edu.nki.objects.enums import MemoryRegion
+from trainium_edu.nki.rows import make, read
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["broadcast_to"]
 
 _FLOAT32 = DTYPE_NAMES["float32"]
-_FLOATS = frozenset({"float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2"})
-_BITWISE = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"})
+_ROWS = read("elementwise.toml")
 _PSUM = MemoryRegion.psum
 
 
-def _published(function, name, doc):
-    function.__name__ = function.__qualname__ = function.op = name
-    function.__doc__ = doc
-    __all__.append(name)
+def _published(function, name="", doc=""):
+    if name:
+        function.__name__ = function.__qualname__ = name
+        function.__doc__ = doc
+    function.op = function.__name__
+    __all__.append(function.op)
     return function
 
 
@@ -64,7 +67,7 @@ def _binary(op, x, y, dtype, mask):
     if dtype is None:
         dtype = promoted(data.kind, of_scalar(given[is_tile]))
     return operation("tensor_scalar", data.shape, dtype, mask=mask, data=data, op0=op,
-                     operand0=number, reverse0=not is_tile, casts=op not in _BITWISE)  # fmt: skip
+                     operand0=number, reverse0=not is_tile, casts=op not in BITWISE)  # fmt: skip
 
 
 def _two_tiles(op, x, y, kind, mask):
@@ -73,7 +76,7 @@ def _two_tiles(op, x, y, kind, mask):
     if op == "power":  # on GpSimd
         x = in_sbuf(x)
     return operation("tensor_tensor", x.shape, kind, mask=mask, data1=x, data2=y, op=op,
-                     casts=op not in _BITWISE)  # fmt: skip
+                     casts=op not in BITWISE)  # fmt: skip
 
 
 def _uneven(op, x, y, kind, mask):
@@ -81,7 +84,7 @@ def _uneven(op, x, y, kind, mask):
     shape = _common_shape(op, x.shape, y.shape)
     for data, vector, reverse in ((x, y, False), (y, x, True)):
         is_column = math.prod(vector.shape) == shape[0] == vector.shape[0]
-        if tuple(data.shape) == shape and is_column and op not in _BITWISE:
+        if tuple(data.shape) == shape and is_column and op not in BITWISE:
             if vector.kind != "float32":
                 vector = copied(vector, _FLOAT32)
             if len(vector.window.shape) != 2:
@@ -99,12 +102,7 @@ def _common_shape(op, x, y):
         x = (*x, 1)
     elif len(y) == 1 and len(x) == 2:
         y = (*y, 1)
-    if len(x) == len(y) and all(a == b or 1 in (a, b) for a, b in zip(x, y, strict=True)):
-        return tuple(max(a, b) for a, b in zip(x, y, strict=True))
-    raise NkiValidationError(
-        f"nl.{op}: shapes {list(x)} and {list(y)} do not match; they need the same number of "
-        "dimensions, with sizes equal or 1"
-    )
+    return common_shape(op, x, y)
 
 
 def broadcast_to(src, *, shape, **kwargs) -> Tile:
@@ -138,21 +136,13 @@ def broadcast_to(src, *, shape, **kwargs) -> Tile:
     return src.like(view.broadcast(*shape)) if tuple(view.shape) != shape else src
 
 
+def refuse(name, more) -> None:
+    """Raise for arguments that a function does not have."""
+    if more:
+        raise TypeError(f"nl.{name} has no argument {min(more)}")
+
+
 def _two(name, says, *, compares=False):
-    if compares:
-
-        def function(x, y, *, dtype=bool, mask=None, **kwargs):
-            if kwargs:
-                raise unknown(name, kwargs)
-            return _binary(name, x, y, dtype, mask)
-
-    else:
-
-        def function(x, y, *, dtype=None, mask=None, **kwargs):
-            if kwargs:
-                raise unknown(name, kwargs)
-            return _binary(name, x, y, dtype, mask)
-
     doc = f"""Return {says}, element by element.
 
     Parameters
@@ -164,39 +154,21 @@ def _two(name, says, *, compares=False):
     mask : mask, optional
         Where it is computed.
     """
-    return _published(function, name, doc)
+    parameters = f"x y * dtype={'bool' if compares else None} mask=None **kwargs"
+    body = f"refuse('{name}', kwargs); return _binary('{name}', x, y, dtype, mask)"
+    return _published(make(name, parameters, doc, body, globals()), name, doc)
 
 
-def unknown(name, more) -> TypeError:
-    """Return the error for an argument that a function does not have."""
-    return TypeError(f"nl.{name} has no argument {min(more)}")
+for _name, _says in _ROWS["two_inputs"].items():
+    globals()[_name] = _two(_name, _says)
+for _name, _says in _ROWS["comparisons"].items():
+    globals()[_name] = _two(_name, f"whether {_says}", compares=True)
 
 
-add = _two("add", "x + y")
-subtract = _two("subtract", "x - y")
-multiply = _two("multiply", "x * y")
-maximum = _two("maximum", "the larger of x and y")
-minimum = _two("minimum", "the smaller of x and y")
-power = _two("power", "x to the power of y")
-bitwise_and = _two("bitwise_and", "the bits of x and y")
-bitwise_or = _two("bitwise_or", "the bits of x or y")
-bitwise_xor = _two("bitwise_xor", "the bits of x or y but not both")
-left_shift = _two("left_shift", "the bits of x shifted up by y places")
-right_shift = _two("right_shift", "the bits of x shifted down by y places")
-equal = _two("equal", "whether x == y", compares=True)
-not_equal = _two("not_equal", "whether x != y", compares=True)
-less = _two("less", "whether x < y", compares=True)
-less_equal = _two("less_equal", "whether x <= y", compares=True)
-greater = _two("greater", "whether x > y", compares=True)
-greater_equal = _two("greater_equal", "whether x >= y", compares=True)
-logical_and = _two("logical_and", "whether x and y are nonzero", compares=True)
-logical_or = _two("logical_or", "whether x or y is nonzero", compares=True)
-logical_xor = _two("logical_xor", "whether one of x and y is nonzero", compares=True)
-
-
+@_published
 def divide(x, y, *, dtype=None, mask=None, **kwargs):
-    if kwargs:
-        raise unknown("divide", kwargs)
+    """Return x / y: the Vector Engine's reciprocal of y, times x (none divides)."""
+    refuse("divide", kwargs)
     x, y = scalar(x), scalar(y)
     if not isinstance(y, Tile):
         kind = dtype or promoted(tile(x, "divide: x").kind, of_scalar(float(y)))
@@ -205,24 +177,18 @@ def divide(x, y, *, dtype=None, mask=None, **kwargs):
     inverse = operation("reciprocal", y.shape, _FLOAT32, mask=mask if y.size > 1 else None, data=y)
     if dtype is None:
         kind = promoted(x.kind if isinstance(x, Tile) else of_scalar(x), y.kind)
-        dtype = kind if kind in _FLOATS else _FLOAT32
+        dtype = kind if kind in FLOATS else _FLOAT32
     return _binary("multiply", x, inverse, dtype, mask)
-
-
-_published(
-    divide, "divide", "Return x / y: the Vector Engine's reciprocal of y, times x (none divides)."
-)
 
 
 # -- one input --------------------------------------------------------------------------------
 
 
-def _activation(name, says, op=None):
+def _activation(name, says):
     def function(x, *, dtype=None, mask=None, **kwargs):
-        if kwargs:
-            raise unknown(name, kwargs)
+        refuse(name, kwargs)
         x = tile(x, f"{name}: x")
-        return operation("activation", x.shape, dtype or x.kind, mask=mask, op=op or name, data=x)
+        return operation("activation", x.shape, dtype or x.kind, mask=mask, op=name, data=x)
 
     doc = f"""Return {says}, element by element, on the Scalar Engine.
 
@@ -236,58 +202,40 @@ def _activation(name, says, op=None):
     return _published(function, name, doc)
 
 
-abs = _activation("abs", "the absolute value of x")
-square = _activation("square", "x times x")
-exp = _activation("exp", "e to the power of x")
-log = _activation("log", "the natural logarithm of x")
-sqrt = _activation("sqrt", "the square root of x")
-rsqrt = _activation("rsqrt", "1 / sqrt(x)")
-tanh = _activation("tanh", "the hyperbolic tangent of x")
-sigmoid = _activation("sigmoid", "1 / (1 + exp(-x))")
-relu = _activation("relu", "the larger of x and 0")
-gelu = _activation("gelu", "x times the normal distribution function at x")
-gelu_apprx_sigmoid = _activation("gelu_apprx_sigmoid", "x * sigmoid(1.702 x)")
-gelu_apprx_tanh = _activation("gelu_apprx_tanh", "gelu by its tanh formula")
-gelu_dx = _activation("gelu_dx", "the derivative of gelu")
-silu = _activation("silu", "x * sigmoid(x)")
-silu_dx = _activation("silu_dx", "the derivative of silu")
-softplus = _activation("softplus", "log(1 + exp(x))")
-mish = _activation("mish", "x * tanh(softplus(x))")
-erf = _activation("erf", "the error function of x")
-erf_dx = _activation("erf_dx", "the derivative of the error function")
-arctan = _activation("arctan", "the inverse tangent of x")
-sign = _activation("sign", "-1, 0 or 1")
+for _name in set(_ROWS["activations"]) - {"gelu_apprx_sigmoid_dx"}:
+    globals()[_name] = _activation(_name, _ROWS["activations"][_name])
 
 
+@_published
 def reciprocal(x, *, dtype=None, mask=None, **kwargs):
-    if kwargs:
-        raise unknown("reciprocal", kwargs)
+    """Return 1 / x, element by element, on the Vector Engine."""
+    refuse("reciprocal", kwargs)
     x = tile(x, "reciprocal: x")
     return operation("reciprocal", x.shape, dtype or x.kind, mask=mask, data=x)
 
 
+@_published
 def negative(x, *, dtype=None, mask=None, **kwargs):
+    """Return -x, element by element."""
     x = tile(x, "negative: x")
-    return _binary("multiply", x, -1.0 if x.kind in _FLOATS else -1, dtype or x.kind, mask)
+    return _binary("multiply", x, -1.0 if x.kind in FLOATS else -1, dtype or x.kind, mask)
 
 
+@_published
 def invert(x, *, dtype=None, mask=None, **kwargs):
+    """Return an integer tile with its bits inverted."""
     x = tile(x, "invert: x")
     ones = -1 if x.kind.startswith("int") else 256**x.kind.itemsize - 1
     return operation("tensor_scalar", x.shape, dtype or x.kind, mask=mask, data=x,
                      op0="bitwise_xor", operand0=ones, casts=False)  # fmt: skip
 
 
+@_published
 def logical_not(x, *, dtype=bool, mask=None, **kwargs):
+    """Return whether x is 0, element by element."""
     x = tile(x, "logical_not: x")
     return operation("tensor_scalar", x.shape, dtype, mask=mask, data=x, op0="equal",
                      operand0=0.0)  # fmt: skip
-
-
-_published(reciprocal, "reciprocal", "Return 1 / x, element by element, on the Vector Engine.")
-_published(negative, "negative", "Return -x, element by element.")
-_published(invert, "invert", "Return an integer tile with its bits inverted.")
-_published(logical_not, "logical_not", "Return whether x is 0, element by element.")
 
 
 # -- put together by the current interface ----------------------------------------------------
@@ -327,16 +275,12 @@ def _rounding(name, says):
             name, x, x.shape, mask, partial(getattr(current_interface, name), dtype=kind)
         )
 
-    doc = f"""Return {says}, element by element, put together from several instructions."""
+    doc = f"Return {says}, element by element, put together from several instructions."
     return _published(function, name, doc)
 
 
-floor = _rounding("floor", "the largest whole number not above x")
-ceil = _rounding("ceil", "the smallest whole number not below x")
-trunc = _rounding("trunc", "x without its fraction")
-sin = _rounding("sin", "the sine of x")
-cos = _rounding("cos", "the cosine of x")
-tan = _rounding("tan", "the tangent of x")
+for _name, _says in _ROWS["roundings"].items():
+    globals()[_name] = _rounding(_name, _says)
 
 
 def _remainder(name, says):
@@ -353,7 +297,7 @@ def _remainder(name, says):
             second = y.like(cut(y, box, None, tuple(x.shape))).tensor
         return composed(name, first, first.shape, mask, lambda t: of(t, second, dtype=kind))
 
-    doc = f"""Return {says}, element by element, put together from several instructions."""
+    doc = f"Return {says}, element by element, put together from several instructions."
     return _published(function, name, doc)
 
 
@@ -378,7 +322,7 @@ def _operator_of_one(function):
 def _in_place(function):
     def called(self, other):
         whole = self.one() if type(self) is Blocks else self
-        is_sum = function is add and isinstance(other, Operation)
+        is_sum = function.op == "add" and isinstance(other, Operation)
         if is_sum and other.accumulates_into(whole):
             other.accumulate(whole)
         else:
@@ -388,22 +332,22 @@ def _in_place(function):
     return called
 
 
+_BY_SIGN = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "power",
+    "mod": "mod", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+    "lshift": "left_shift", "rshift": "right_shift",
+}  # fmt: skip
+_COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
+                "eq": "equal", "ne": "not_equal"}  # fmt: skip
 for _kind in (Tile, Blocks):
-    for _sign, _function in (
-        ("add", add), ("sub", subtract), ("mul", multiply), ("truediv", divide), ("pow", power),
-        ("mod", mod), ("and", bitwise_and), ("or", bitwise_or), ("xor", bitwise_xor),
-        ("lshift", left_shift), ("rshift", right_shift),
-    ):  # fmt: skip
+    for _sign, _name in (_BY_SIGN | _COMPARISONS).items():
+        _function = globals()[_name]
         setattr(_kind, f"__{_sign}__", _operator(_function))
-        setattr(_kind, f"__r{_sign}__", _operator(_function, reverse=True))
-        setattr(_kind, f"__i{_sign}__", _in_place(_function))
-    for _sign, _function in (
-        ("lt", less), ("le", less_equal), ("gt", greater), ("ge", greater_equal), ("eq", equal),
-        ("ne", not_equal),
-    ):  # fmt: skip
-        setattr(_kind, f"__{_sign}__", _operator(_function))
-    for _sign, _function in (("neg", negative), ("abs", abs), ("invert", invert)):
-        setattr(_kind, f"__{_sign}__", _operator_of_one(_function))
+        if _sign in _BY_SIGN:
+            setattr(_kind, f"__r{_sign}__", _operator(_function, reverse=True))
+            setattr(_kind, f"__i{_sign}__", _in_place(_function))
+    for _sign, _name in (("neg", "negative"), ("abs", "abs"), ("invert", "invert")):
+        setattr(_kind, f"__{_sign}__", _operator_of_one(globals()[_name]))
 
 
 def _of_one_tile(method):
@@ -411,12 +355,12 @@ def _of_one_tile(method):
     return lambda self, *args: method(self.one(), *args)
 
 
-_UFUNCS = {"true_divide": divide, "absolute": abs, "remainder": mod, "bitwise_not": invert}
+_UFUNCS = {"true_divide": "divide", "absolute": "abs", "remainder": "mod", "bitwise_not": "invert"}
 
 
 def _ufunc(self, ufunc, method, *inputs, **kwargs):
     """Let ``np.exp(tile)`` and ``np.float32(2) * tile`` mean this language's function."""
-    found = _UFUNCS.get(ufunc.__name__) or globals().get(ufunc.__name__)
+    found = globals().get(_UFUNCS.get(ufunc.__name__, ufunc.__name__))
     if method != "__call__" or kwargs.keys() - {"dtype"} or found is None:
         raise TypeError(
             f"np.{ufunc.__name__} does not compute on tiles; nl has what the chip can do"

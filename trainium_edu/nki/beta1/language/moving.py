@@ -6,7 +6,7 @@ import numpy as np
 
 from trainium_edu.nki import language as current_interface
 from trainium_edu.nki.beta1.language.creation import full
-from trainium_edu.nki.beta1.language.elementwise import composed, unknown
+from trainium_edu.nki.beta1.language.elementwise import composed, refuse
 from trainium_edu.nki.beta1.operation import (
     constant,
     copied,
@@ -46,8 +46,7 @@ def load(src, *, mask=None, dtype=None, **kwargs):
     -------
     tile in SBUF
     """
-    if kwargs:
-        raise unknown("load", kwargs)
+    refuse("load", kwargs)
     src = _column(tile(src, "nl.load: src", on_chip=False))
     shape = src.window.shape
     return operation("dma_copy", shape, dtype or src.kind, mask=mask, src=src)
@@ -78,8 +77,7 @@ def store(dst, value, *, mask=None, **kwargs):
     mask : mask, optional
         What is stored.
     """
-    if kwargs:
-        raise unknown("store", kwargs)
+    refuse("store", kwargs)
     dst = tile(dst, "nl.store: dst", on_chip=False)
     value = scalar(value)
     if not isinstance(value, Tile):
@@ -120,8 +118,7 @@ def load_transpose2d(src, *, mask=None, dtype=None, **kwargs):
 
 def copy(src, *, mask=None, dtype=None, **kwargs):
     """Copy a tile into another, in SBUF unless assigned to one in PSUM."""
-    if kwargs:
-        raise unknown("copy", kwargs)
+    refuse("copy", kwargs)
     src = tile(src, "nl.copy: src")
     return operation("tensor_copy", src.shape, dtype or src.kind, mask=mask, src=src)
 
@@ -183,8 +180,7 @@ def matmul(x, y, *, transpose_x=False, mask=None, **kwargs):
     its compiler did the same for a product is assumed.  ``nisa.nc_matmul`` inserts nothing, and
     refuses such a pair.
     """
-    if kwargs:
-        raise unknown("matmul", kwargs)
+    refuse("matmul", kwargs)
     x, y = tile(x, "nl.matmul: x"), tile(y, "nl.matmul: y")
     for operand in (x, y):
         if len(operand.window.shape) != 2:

@@ -48,8 +48,7 @@ def reduced(name, op, x, axis, dtype, mask, keepdims):
 
 def _reduction(name, op, says):
     def function(x, axis, *, dtype=None, mask=None, keepdims=False, **kwargs):
-        if kwargs:
-            raise ew.unknown(name, kwargs)
+        ew.refuse(name, kwargs)
         return reduced(name, op, x, axis, dtype, mask, keepdims)
 
     function.__name__ = function.__qualname__ = name
