@@ -11,24 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from trainium_edu.names import near
+from trainium_edu.nki.rows import read
 
 __all__ = ["NAMES", "describe", "host_function", "is_ours", "is_whole", "no_such_attribute",
            "shortened"]  # fmt: skip
 
 #: As kernels write them, names that they find: "nl." -> ("add", ...).
 NAMES: dict[str, Sequence[str]] = {"nki.": ("jit", "run", "simulate")}
-_INSTEAD = {
-    "T": "nl.transpose(t), or nisa.nc_transpose(dst, t), transposes a tile",
-    "astype": "nl.copy(t, dtype=...) casts", "to": "nl.copy(t, dtype=...) casts",
-    "clone": "nl.copy(t) copies", "dot": "nl.matmul(a, b) multiplies",
-    "flatten": "t.reshape(...) and t.flatten_dims(...) rename dimensions without a copy",
-    "any": "nl.max over nl.not_equal(t, 0) gives the answer as a tile, for nl.where to choose by",
-    "numpy": "np.array(t) copies the numbers out to look at them",
-    "tolist": "np.array(t) copies the numbers out to look at them",
-    "item": "nl.device_print shows numbers; nisa.register_load brings one into a register",
-    "unsqueeze": "t.expand_dim(dim) inserts a dimension",
-    "squeeze": "t.squeeze_dim(dim) removes one",
-}  # fmt: skip
+_INSTEAD = read("instead.toml")["attributes"]
 #: Functions of NumPy that only look at numbers, as somebody does who debugs a kernel.
 _LOOKS = {"allclose", "array2string", "array_equal", "array_repr", "array_str", "copyto", "isclose",
           "ndim", "save", "savetxt", "shape", "size"}  # fmt: skip

@@ -23,7 +23,7 @@ from trainium_edu.nki import kernel as current_interface
 from trainium_edu.nki import launching
 from trainium_edu.nki.beta1.index import forget_asked
 from trainium_edu.nki.beta1.operation import settle
-from trainium_edu.nki.beta1.tile import Blocks, Tile, of_tensor
+from trainium_edu.nki.beta1.tile import Held, Tile, of_tensor
 from trainium_edu.nki.beta1.traced_once import annotations_of, warn_of_loops
 from trainium_edu.nki.launching.arguments import (
     checked_output,
@@ -137,15 +137,11 @@ class Kernel(current_interface.Kernel):
 
     def changed(self, **what) -> "Kernel":
         """Return the same kernel with another source, mode, grid, options, spec or passes."""
-        found = Kernel(
-            what.get("source", self.source), what.get("mode", self.mode),
-            what.get("instances", self.instances), what.get("options", self.options),
-            what.get("spec", self.spec),
-        )  # fmt: skip
-        found.passes = what.get("passes", self.passes)
-        found.ignores_addresses = what.get("ignores_addresses", self.ignores_addresses)
-        found.protects = self.protects
-        return found
+        made_with = ("source", "mode", "instances", "options", "spec")
+        kernel = Kernel(*(what.get(name, getattr(self, name)) for name in made_with))
+        for name in ("passes", "ignores_addresses", "protects"):
+            setattr(kernel, name, what.get(name, getattr(self, name)))
+        return kernel
 
     def __call__(self, *args, **kwargs):
         """Run the kernel: arrays in, arrays out; inside another kernel, as a part of it."""
@@ -349,7 +345,7 @@ def _is_tensor(value):
 
 
 def _is_tile(value):
-    return isinstance(value, Tile | Blocks)
+    return isinstance(value, Held)
 
 
 def _given_back(tile):

@@ -53,7 +53,7 @@ from trainium_edu.nki.asking import warn_at_kernel
 from trainium_edu.nki.beta1.access import cut
 from trainium_edu.nki.beta1.index import EMPTY, box_of
 from trainium_edu.nki.beta1.promotion import as_dtype
-from trainium_edu.nki.beta1.tile import Blocks, Tile, allocate, of_tensor
+from trainium_edu.nki.beta1.tile import Blocks, Held, Tile, allocate, of_tensor
 from trainium_edu.nki.beta1.traced_once import check_annotations
 from trainium_edu.nki.language import shared_constant
 from trainium_edu.nki.mistakes import describe
@@ -175,7 +175,7 @@ def settle() -> None:
 
 
 def _has_shape(value) -> bool:
-    return isinstance(value, Tile | Blocks)
+    return isinstance(value, Held)
 
 
 def operation(
@@ -526,5 +526,4 @@ def _set_part(self, key, value):
     assign(self if key is Ellipsis else self[key], value)
 
 
-for _kind in (Tile, Blocks):
-    setattr(_kind, "__setitem__", _set_part)  # noqa: B010
+setattr(Held, "__setitem__", _set_part)  # noqa: B010

@@ -25,7 +25,7 @@ from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.running import current
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["Blocks", "Moved", "Storage", "Tile", "allocate", "of_tensor"]
+__all__ = ["Blocks", "Held", "Moved", "Storage", "Tile", "allocate", "of_tensor"]
 
 _SBUF, _PSUM = MemoryRegion.sbuf, MemoryRegion.psum
 
@@ -171,7 +171,38 @@ def _missing(wanted, done, size):
     return left
 
 
-class Tile:
+class Held:
+    """A tensor that kernels hold, a tile or blocks of them: has a storage, a shape and a kind."""
+
+    __slots__ = ()
+
+    @property
+    def dtype(self):
+        """NumPy's dtype."""
+        return outside(self.kind)
+
+    @property
+    def itemsize(self):
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def ndim(self):
+        """How many dimensions it has."""
+        return len(self.shape)
+
+    @property
+    def region(self):
+        """Where it is."""
+        return self.storage.region
+
+    buffer = region
+
+    def __len__(self):
+        return self.shape[0]
+
+
+class Tile(Held):
     """A window on one block of a storage: what instructions take.
 
     Attributes
@@ -185,7 +216,6 @@ class Tile:
     """
 
     __slots__ = ("__weakref__", "block", "kind", "one", "origin", "reach", "storage", "window")
-    __array_ufunc__ = None
 
     def __init__(self, view, storage, block=(), *, kind=None, reach=None, one=False):
         self.window = view
@@ -203,31 +233,9 @@ class Tile:
         return Shape(shape[:1] if self.one else shape)
 
     @property
-    def dtype(self):
-        """NumPy's dtype."""
-        return outside(self.kind)
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of one element."""
-        return outside(self.kind).itemsize
-
-    @property
-    def ndim(self) -> int:
-        """How many dimensions it has."""
-        return len(self.shape)
-
-    @property
     def size(self) -> int:
         """Elements in all."""
         return prod(self.shape)
-
-    @property
-    def region(self) -> MemoryRegion:
-        """Where it is."""
-        return self.storage.region
-
-    buffer = region
 
     @property
     def name(self) -> str:
@@ -252,9 +260,6 @@ class Tile:
 
     def _described(self):
         return f"the tile {self!r}"
-
-    def __len__(self):
-        return self.shape[0]
 
     def __bool__(self):
         return truth_of_result(self)
@@ -331,7 +336,7 @@ class Tile:
         return self
 
 
-class Blocks:
+class Blocks(Held):
     """A tensor on chip of which block dimensions are still open: ``t[b]`` is a tile of it.
 
     Attributes
@@ -353,32 +358,12 @@ class Blocks:
         return Shape((*sizes, *self.storage.shape))
 
     @property
-    def dtype(self):
-        """NumPy's dtype."""
-        return outside(self.storage.kind)
-
-    @property
-    def itemsize(self):
-        """Bytes of one element."""
-        return self.dtype.itemsize
-
-    @property
-    def ndim(self):
-        """How many dimensions it has."""
-        return len(self.shape)
-
-    @property
-    def region(self):
-        """Where it is."""
-        return self.storage.region
-
-    buffer = region
+    def kind(self):
+        """NKI's dtype."""
+        return self.storage.kind
 
     def __repr__(self):
         return f"{self.storage.name}: {self.storage.kind}{list(self.shape)} in {self.region}"
-
-    def __len__(self):
-        return self.shape[0]
 
     def __bool__(self):
         return bool(self.one())

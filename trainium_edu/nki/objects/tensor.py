@@ -21,6 +21,7 @@ from trainium_edu.nki.objects.object import NKIObject
 from trainium_edu.nki.objects.patterns import access_pattern
 from trainium_edu.nki.objects.rearrange import rearrange
 from trainium_edu.nki.objects.virtual_register import VirtualRegister
+from trainium_edu.nki.rows import read
 from trainium_edu.nki.running import current, known_issue, later_chip
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -497,20 +498,6 @@ def _placeholder(shape, dtype, region, name):
 
 
 _MASK = ", a mask that nl.where(mask, c, d) chooses by (Python's `if` cannot: it asks too early)"
-_OPERATORS = {
-    "add": ("+", "nl.add(a, b)"), "sub": ("-", "nl.subtract(a, b)"),
-    "mul": ("*", "nl.multiply(a, b)"), "truediv": ("/", "nl.divide(a, b)"),
-    "floordiv": ("//", "nl.floor(nl.divide(a, b))"), "pow": ("**", "nl.power(a, b)"),
-    "matmul": ("@", "nl.matmul(a, b)"), "mod": ("%", "nl.mod(a, b)"),
-    "and": ("&", "nl.bitwise_and(a, b)"), "or": ("|", "nl.bitwise_or(a, b)"),
-    "xor": ("^", "nl.bitwise_xor(a, b)"), "lshift": ("<<", "nl.left_shift(a, b)"),
-    "rshift": (">>", "nl.right_shift(a, b)"), "lt": ("<", "nl.less(a, b)" + _MASK),
-    "le": ("<=", "nl.less_equal(a, b)" + _MASK), "gt": (">", "nl.greater(a, b)" + _MASK),
-    "ge": (">=", "nl.greater_equal(a, b)" + _MASK), "neg": ("-a", "nl.negative(a)"),
-    "abs": ("abs", "nl.abs(a)"), "invert": ("~", "nl.invert(a)"),
-    "iadd": ("+=", "nisa.tensor_tensor(dst=a, data1=a, data2=b, op=nl.add) (and nc_matmul itself "
-                   "adds to what a matmul wrote to its dst before)"),
-}  # fmt: skip
 
 
 def _refusal(sign, instead):
@@ -523,7 +510,9 @@ def _refusal(sign, instead):
     return refuse
 
 
-for _name, (_sign, _call) in _OPERATORS.items():
+for _name, (_sign, _call) in read("instead.toml")["operators"].items():
     setattr(NkiTensor, f"__{_name}__", _refusal(_sign, _call))
-    if ("(a, b)" in _call and _sign[0] not in "<>") or _name.endswith("shift"):
+    if "(a, b)" in _call:
         setattr(NkiTensor, f"__r{_name}__", _refusal(_sign, _call))
+for _name, (_sign, _call) in read("instead.toml")["comparisons"].items():
+    setattr(NkiTensor, f"__{_name}__", _refusal(_sign, _call + _MASK))

@@ -22,7 +22,7 @@ from trainium_edu.nki.beta1.operation import (
     tile,
 )
 from trainium_edu.nki.beta1.promotion import as_dtype, of_scalar, promoted
-from trainium_edu.nki.beta1.tile import Blocks, Moved, Tile, allocate, of_tensor
+from trainium_edu.nki.beta1.tile import Blocks, Held, Moved, Tile, allocate, of_tensor
 from trainium_edu.nki.language.elementwise import BITWISE, FLOATS, common_shape
 from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.objects.dtypes import DTYPE_NAMES
@@ -339,15 +339,14 @@ _BY_SIGN = {
 }  # fmt: skip
 _COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
                 "eq": "equal", "ne": "not_equal"}  # fmt: skip
-for _kind in (Tile, Blocks):
-    for _sign, _name in (_BY_SIGN | _COMPARISONS).items():
-        _function = globals()[_name]
-        setattr(_kind, f"__{_sign}__", _operator(_function))
-        if _sign in _BY_SIGN:
-            setattr(_kind, f"__r{_sign}__", _operator(_function, reverse=True))
-            setattr(_kind, f"__i{_sign}__", _in_place(_function))
-    for _sign, _name in (("neg", "negative"), ("abs", "abs"), ("invert", "invert")):
-        setattr(_kind, f"__{_sign}__", _operator_of_one(globals()[_name]))
+for _sign, _name in (_BY_SIGN | _COMPARISONS).items():
+    _function = globals()[_name]
+    setattr(Held, f"__{_sign}__", _operator(_function))
+    if _sign in _BY_SIGN:
+        setattr(Held, f"__r{_sign}__", _operator(_function, reverse=True))
+        setattr(Held, f"__i{_sign}__", _in_place(_function))
+for _sign, _name in (("neg", "negative"), ("abs", "abs"), ("invert", "invert")):
+    setattr(Held, f"__{_sign}__", _operator_of_one(globals()[_name]))
 
 
 def _of_one_tile(method):
@@ -376,8 +375,7 @@ def _astype(self, dtype):
     return copied(self, as_dtype(dtype))
 
 
-for _name, _method in (
-    ("__array_ufunc__", _ufunc), ("broadcast_to", _broadcast_to), ("astype", _astype),
-):  # fmt: skip
+setattr(Held, "__array_ufunc__", _ufunc)  # noqa: B010
+for _name, _method in (("broadcast_to", _broadcast_to), ("astype", _astype)):
     setattr(Tile, _name, _method)
-    setattr(Blocks, _name, _ufunc if _method is _ufunc else _of_one_tile(_method))
+    setattr(Blocks, _name, _of_one_tile(_method))

@@ -11,7 +11,7 @@ from trainium_edu.nki.beta1.language import elementwise as ew
 from trainium_edu.nki.beta1.language.creation import ones
 from trainium_edu.nki.beta1.operation import operation, scalar, settle, tile
 from trainium_edu.nki.beta1.promotion import as_dtype
-from trainium_edu.nki.beta1.tile import Blocks, Tile, of_tensor
+from trainium_edu.nki.beta1.tile import Held, Tile, of_tensor
 from trainium_edu.nki.mistakes import is_whole
 from trainium_edu.nki.objects.dtypes import DTYPE_NAMES
 from trainium_edu.specs.errors import NkiValidationError
@@ -170,5 +170,4 @@ def _numpy_function(self, function, types, args, kwargs):
     return _NUMPYS[name](*args, **kwargs)
 
 
-for _kind in (Tile, Blocks):
-    setattr(_kind, "__array_function__", _numpy_function)  # noqa: B010
+setattr(Held, "__array_function__", _numpy_function)  # noqa: B010
