@@ -38,15 +38,9 @@ from trainium_edu.nki.running import current, is_running
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = [
-    "FrameworkKernel",
-    "Kernel",
-    "baremetal",
-    "benchmark",
-    "jit",
-    "profile",
-    "simulate_kernel",
+    "FrameworkKernel", "Kernel", "baremetal", "benchmark", "jit", "profile", "simulate_kernel",
     "trace",
-]
+]  # fmt: skip
 
 _GRID = "grid"  #: the outermost loop, whose turns are the instances
 _MODES = ("auto", "baremetal", "benchmark", "jax", "profile", "simulation", "torchxla", "trace")
@@ -131,9 +125,9 @@ class Kernel(current_interface.Kernel):
         if 0 in sizes:
             warnings.warn(_NO_INSTANCES.format(self.__name__, grid), UserWarning, stacklevel=2)
             sizes = tuple(size or 1 for size in sizes)
-        found = self.changed(instances=sizes)
-        found.whole = self.whole
-        return found
+        on_grid = self.changed(instances=sizes)
+        on_grid.whole = self.whole
+        return on_grid
 
     def changed(self, **what) -> "Kernel":
         """Return the same kernel with another source, mode, grid, options, spec or passes."""
@@ -225,11 +219,11 @@ def _artifacts(options) -> list[Path]:
     where.mkdir(parents=True, exist_ok=True)
     runs = range(nth, max(nth, options["num_execs"]) + 1, nth)
     names = [trace.name if n == 1 else f"{trace.stem}_exec_{n}{trace.suffix}" for n in runs]
-    found = [where / name for name in (options["save_neff_name"], *names)]
-    there = [path.name for path in found if path.exists()]
+    paths = [where / name for name in (options["save_neff_name"], *names)]
+    there = [path.name for path in paths if path.exists()]
     if there and not options["overwrite"]:
         raise FileExistsError(f"nki.profile: {where} holds {there[0]} already; overwrite=True?")
-    return found
+    return paths
 
 
 def _without_numbers(result, _):
@@ -407,10 +401,10 @@ def _made(function, mode, options):
     options = {**known, **{name: value for name, value in options.items() if name in known}}
     if isinstance(function, Kernel):
         kept = mode if mode != "auto" else function.mode
-        found = function.changed(mode=kept, options=options or function.options,
+        changed = function.changed(mode=kept, options=options or function.options,
                                  spec=spec or function.spec)  # fmt: skip
-        found.protects = function.protects and mode != "trace"
-        return found
+        changed.protects = function.protects and mode != "trace"
+        return changed
     if isinstance(function, current_interface.Kernel):
         raise TypeError(
             f"{function!r} was made by the current interface (import nki); in the older one "

@@ -83,18 +83,18 @@ _ENGINES = {e: None if e is enums.engine.unknown else e.name for e in enums.engi
 
 def _issued(instruction, engine, box, space, axes, dst, operands):
     """Issue an instruction: tiles are cut to the box, zeros filled in where they are read."""
-    found = {}
+    views = {}
     for role, value in operands.items():
         if isinstance(value, Tile):
-            found[role] = cut(value, box, axes and axes.get(role), space)
+            views[role] = cut(value, box, axes and axes.get(role), space)
             storage = value.storage
             if storage.zero is not None:
                 storage.before_read(value)
         elif type(value) is list:  # several sources: each is cut as the destination is
-            found[role] = [cut(v, box, axes and axes.get(role), space) if isinstance(v, Tile) else v
+            views[role] = [cut(v, box, axes and axes.get(role), space) if isinstance(v, Tile) else v
                            for v in value]  # fmt: skip
         else:
-            found[role] = value
+            views[role] = value
     turn = current().turn
     for role, value in dst.items():
         storage = value.storage
@@ -107,15 +107,15 @@ def _issued(instruction, engine, box, space, axes, dst, operands):
                 f"({storage.is_input}: nt.mutable_tensor) and return it "
                 "(err_cannot_update_immutable_parameter)"
             )
-        found[role] = cut(value, box, axes and axes.get(role), space)
+        views[role] = cut(value, box, axes and axes.get(role), space)
         is_sum = instruction in _ADDS and operands.get("accumulate") is not False
         if turn and not is_sum and not _reads(operands, storage):
-            storage.check_turn(found[role], turn)
+            storage.check_turn(views[role], turn)
         if storage.region is _PSUM:
-            storage.note_write(value.block, found[role].footprint())
+            storage.note_write(value.block, views[role].footprint())
     result = None
-    is_each = instruction in _EACH and found.get("reduce_res") is None
-    for part in _walkable(found) if is_each else (found,):
+    is_each = instruction in _EACH and views.get("reduce_res") is None
+    for part in _walkable(views) if is_each else (views,):
         if instruction == "nc_transpose":
             result = current().transpose(part, engine)
         else:
@@ -129,18 +129,18 @@ def _reads(operands, storage):
     return any(source is storage or source.is_sum for source in read)
 
 
-def _walkable(found):
+def _walkable(operands):
     """Yield an instruction's operands, cut along the outer free axes that the hardware lacks.
 
     An access pattern walks four; published kernels index six, which the compiler took.
     """
-    views = {role: v for role, v in found.items() if isinstance(v, View) and v.free_size > 1}
+    views = {role: v for role, v in operands.items() if isinstance(v, View) and v.free_size > 1}
     shapes, most = {v.shape for v in views.values()}, current().core.spec.limits.free_dimensions_max
     if len(shapes) != 1 or all(len(walked_axes(v)) <= most.value for v in views.values()):
-        yield found
+        yield operands
         return
     for k in range(next(iter(shapes))[1]):
-        yield from _walkable(found | {r: v.sliced(slice(None), k) for r, v in views.items()})
+        yield from _walkable(operands | {r: v.sliced(slice(None), k) for r, v in views.items()})
 
 
 def _engine(instruction, engine):
@@ -207,9 +207,9 @@ def operation(
     space = tuple(shape if space is None else space)
     box = box_of(mask, space, instruction)
     call = (instruction, _engine(instruction, engine), box, space, axes, operands)
-    found = Operation(call, tuple(shape), as_dtype(dtype), buffer, casts, name)
-    current().waiting = found
-    return found
+    waiting = Operation(call, tuple(shape), as_dtype(dtype), buffer, casts, name)
+    current().waiting = waiting
+    return waiting
 
 
 def _warn_of_allocated(instruction, buffer, operands) -> None:

@@ -82,12 +82,12 @@ class Storage:
         start, address = (0, None) if self._place is None else self._place(block, self)
         shape = self.shape if len(self.shape) > 1 else (*self.shape, 1)
         memory = Memory.SBUF if self.region is _SBUF else Memory.PSUM
-        found = running.core.allocate(
+        tile_view = running.core.allocate(
             memory, shape, stored, self._named(block), address, start, limits, site=self._site
         )
         if address is None and not block:  # blocks cannot be more than their shape says
-            running.count_tile(found.buffer._base)
-        return found
+            running.count_tile(tile_view.buffer._base)
+        return tile_view
 
     def _named(self, block):
         return f"{self.name}{list(block)}" if block and self.name else self.name or None
@@ -315,8 +315,8 @@ class Tile(Held):
         """
         if isinstance(shape, list | tuple):
             shape = tuple(int(n) if isinstance(n, float) and n.is_integer() else n for n in shape)
-        found = self.tensor.reshape(shape)
-        return self.like(found._view)
+        reshaped = self.tensor.reshape(shape)
+        return self.like(reshaped._view)
 
     def expand_dims(self, axis) -> "Tile":
         """Return it with a dimension of size 1 at `axis`."""
@@ -472,9 +472,9 @@ def at_run_time(tile, parts):
     if count == 1 and (tile.on_chip or axis):
         start = part.index if isinstance(part, Moved) else 0
         fixed = (*parts[:axis], start, *parts[axis + 1 :])
-        found = tile[fixed]
-        view = with_offset(tile.tensor, found.window, by.tensor, None, axis)
-        return tile.like(view, reach=found.reach)
+        part_of_rows = tile[fixed]
+        view = with_offset(tile.tensor, part_of_rows.window, by.tensor, None, axis)
+        return tile.like(view, reach=part_of_rows.reach)
     if tile.on_chip or axis or isinstance(part, Moved):
         raise NkiValidationError(
             f"{tile!r}: index {by!r} of dimension {axis}; a tile of indices selects rows "
@@ -489,17 +489,17 @@ def at_run_time(tile, parts):
         return rows
     whole = Expression((count, 1), 0, (1, 0))
     is_indexed = Expression in map(type, rest)
-    found = indexed(rows, (whole, *rest)) if is_indexed else sliced(rows, (ALL, *rest))
-    return found.like(rows.tensor._like(found.window)._view, reach=found.reach)
+    part_of_rows = indexed(rows, (whole, *rest)) if is_indexed else sliced(rows, (ALL, *rest))
+    return part_of_rows.like(rows.tensor._like(part_of_rows.window)._view, reach=part_of_rows.reach)
 
 
 def allocate(shape, kind, region=_SBUF, *, blocks=(), name="", place=None, zero=None):
     """Return a new tile, or Blocks of tiles, on chip."""
-    found = Storage(name, tuple(blocks), tuple(shape), as_dtype(kind), region, place=place,
+    storage = Storage(name, tuple(blocks), tuple(shape), as_dtype(kind), region, place=place,
                     zero=zero)  # fmt: skip
     if blocks:
-        return Blocks(found)
-    return Tile(found.view(), found, one=len(found.shape) == 1)
+        return Blocks(storage)
+    return Tile(storage.view(), storage, one=len(storage.shape) == 1)
 
 
 def of_tensor(tensor: NkiTensor) -> Tile:

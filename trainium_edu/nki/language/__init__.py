@@ -34,14 +34,8 @@ from trainium_edu.nki.objects.indexing import ds
 from trainium_edu.nki.objects.object import NKIObject
 from trainium_edu.nki.objects.tensor import NkiTensor
 
-bool_ = bool = _DTYPES["bool"]
-int8, int16, int32 = (_DTYPES[n] for n in ("int8", "int16", "int32"))
-uint8, uint16, uint32 = (_DTYPES[n] for n in ("uint8", "uint16", "uint32"))
-float16, bfloat16, float32 = (_DTYPES[n] for n in ("float16", "bfloat16", "float32"))
-tfloat32, float8_e4m3 = (_DTYPES[n] for n in ("tfloat32", "float8_e4m3"))
-float8_e5m2, float8_e4m3fn = (_DTYPES[n] for n in ("float8_e5m2", "float8_e4m3fn"))
-float8_e8m0fnu, float8_e5m2_x4 = (_DTYPES[n] for n in ("float8_e8m0fnu", "float8_e5m2_x4"))
-float8_e4m3fn_x4, float4_e2m1fn_x4 = (_DTYPES[n] for n in ("float8_e4m3fn_x4", "float4_e2m1fn_x4"))
+globals().update(_DTYPES)  # int8, bfloat16, ...
+bool_ = _DTYPES["bool"]
 
 sbuf, psum = MemoryRegion.sbuf, MemoryRegion.psum
 private_hbm = hbm = MemoryRegion.private_hbm
@@ -49,11 +43,9 @@ shared_hbm = MemoryRegion.shared_hbm
 range = range
 
 __all__ = [
-    "DType", "MemoryRegion", "NKIObject", "NkiTensor", "average", "bfloat16", "bool_", "bypass",
-    "ds", "float16", "float32", "float4_e2m1fn_x4", "float8_e4m3", "float8_e4m3fn",
-    "float8_e4m3fn_x4", "float8_e5m2", "float8_e5m2_x4", "float8_e8m0fnu", "hbm", "int16", "int32",
-    "int8", "prelu", "private_hbm", "psum", "sbuf", "shared_hbm", "tfloat32", "tile_size", "uint16",
-    "uint32", "uint8", *creation.__all__, *elementwise.__all__, *loops.__all__, *matrix.__all__,
+    "DType", "MemoryRegion", "NKIObject", "NkiTensor", "average", "bool_", "bypass", "ds", "hbm",
+    "prelu", "private_hbm", "psum", "sbuf", "shared_hbm", "tile_size", *(set(_DTYPES) - {"bool"}),
+    *creation.__all__, *elementwise.__all__, *loops.__all__, *matrix.__all__,
     *programs.__all__, *reductions.__all__, *_rounding.__all__, *transfer.__all__,
 ]  # fmt: skip
 NAMES["nl."] = __all__

@@ -32,9 +32,9 @@ def _range(name, start, stop, step):
     try:
         return range(start) if stop is None else range(start, stop, step)
     except TypeError:
-        given = ", ".join(describe(part) for part in (start, stop) if part is not None)
+        bounds = ", ".join(describe(part) for part in (start, stop) if part is not None)
         raise TypeError(
-            f"nl.{name}({given}): bounds must be whole numbers (a // b gives one); a bound that "
+            f"nl.{name}({bounds}): bounds must be whole numbers (a // b gives one); a bound that "
             "the chip computes goes to nl.fori_loop as a register"
         ) from None
 

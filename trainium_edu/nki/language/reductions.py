@@ -22,12 +22,12 @@ _UINT8 = DTYPE_NAMES["uint8"]
 def _axes(name, x, axis):
     """Return the reduced axes in order: free ones, the last of the tile."""
     ew._one_tile(name, x)
-    given = [axis] if is_whole(axis) else axis
-    if not isinstance(given, tuple | list) or not builtins.all(map(is_whole, given)):
+    requested = [axis] if is_whole(axis) else axis
+    if not isinstance(requested, tuple | list) or not builtins.all(map(is_whole, requested)):
         raise TypeError(
             f"nl.{name}: axis is {axis!r}; it must be a whole number, or a tuple of them"
         )
-    axes = sorted({a % x.ndim if -x.ndim <= a < x.ndim else a for a in given})
+    axes = sorted({a % x.ndim if -x.ndim <= a < x.ndim else a for a in requested})
     if 0 in axes:
         raise NkiValidationError(
             f"nl.{name}: axis 0 of {x!r} is the partition axis, along which no vector engine adds; "
@@ -138,9 +138,9 @@ def softmax(x, axis=-1, dtype=None) -> NkiTensor:
     top = _reduce("softmax", "maximum", x, axis, _FLOAT32, True)
     powers = ndarray(x.shape, _FLOAT32)
     if len(axes) == x.ndim - 1:  # one number per partition: the activation's own bias
-        one = (x.shape[0], 1)
-        how = {"data": top.reshape(one), "op0": "multiply", "operand0": -1.0}
-        negative = made(one, _FLOAT32, "tensor_scalar", **how)
+        column = (x.shape[0], 1)
+        how = {"data": top.reshape(column), "op0": "multiply", "operand0": -1.0}
+        negative = made(column, _FLOAT32, "tensor_scalar", **how)
         issue("activation", dst=powers, op="exp", data=x, bias=negative)
     else:
         issue("tensor_tensor", dst=powers, data1=x, data2=_spread(top, x, axes), op="subtract")

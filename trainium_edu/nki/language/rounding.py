@@ -40,11 +40,11 @@ def _rounded(name, x, dtype, correct):
     ew._one_tile(name, x)
     if not x._view.dtype.is_float:
         return copied(x, dtype or x.dtype)  # whole already
-    found = correct(_nearest(x))
+    rounded = correct(_nearest(x))
     out = copied(x, _FLOAT32)
     magnitude = _scalar(x, "abs", 0.0)
     small = _scalar(magnitude, "less", _WHOLE_FROM, _UINT8)
-    issue("tensor_copy_predicated", dst=out, src=found, predicate=small)
+    issue("tensor_copy_predicated", dst=out, src=rounded, predicate=small)
     dtype = dtype or x.dtype
     return out if dtype == _FLOAT32 else copied(out, dtype)
 
@@ -90,14 +90,14 @@ def _remainder(name, x, y, dtype, whole):
     dtype = dtype or ew._result_dtype(tile, y if tile is x else x, None)
     x, y = (t if isinstance(t, NkiTensor) else _filled(tile, ew._number(name, t)) for t in (x, y))
     turns = whole(ew.divide(x, y, _FLOAT32))
-    left = ew.subtract(x, ew.multiply(turns, y, _FLOAT32), _FLOAT32)
+    remainder = ew.subtract(x, ew.multiply(turns, y, _FLOAT32), _FLOAT32)
     # The reciprocal is rounded, so the quotient may be one off: bring |left| under |y|.
     size = ew.abs(y, _FLOAT32)
     signs = ew.sign(y if name == "mod" else x, _FLOAT32)
-    left = ew.multiply(left, signs)
-    left = ew.subtract(left, ew.multiply(size, ew.greater_equal(left, size)))
-    left = ew.add(left, ew.multiply(size, ew.less(left, 0.0)))
-    return ew.multiply(left, signs, dtype)
+    remainder = ew.multiply(remainder, signs)
+    remainder = ew.subtract(remainder, ew.multiply(size, ew.greater_equal(remainder, size)))
+    remainder = ew.add(remainder, ew.multiply(size, ew.less(remainder, 0.0)))
+    return ew.multiply(remainder, signs, dtype)
 
 
 def _filled(tile, number):

@@ -92,9 +92,9 @@ def _made(shape, dtype, buffer, name, value=_EMPTY):
         )
     if blocks or region is _PSUM:  # a block is filled when it is first used
         return allocate(rest, dtype, region, blocks=blocks, name=name, zero=value)
-    found = allocate(rest, dtype, region, name=name)
-    fill(found, value)
-    return found
+    filled = allocate(rest, dtype, region, name=name)
+    fill(filled, value)
+    return filled
 
 
 def _check_bank(shape, dtype, name):
@@ -227,9 +227,9 @@ def shared_constant(constant, dtype=None, **kwargs):
     """
     kind = as_dtype(np.asarray(constant).dtype if dtype is None else dtype)
     array = np.asarray(constant)
-    found = of_tensor(current_interface.shared_constant(_cast(array, kind)))
-    found.kind = kind
-    return found
+    tensor = of_tensor(current_interface.shared_constant(_cast(array, kind)))
+    tensor.kind = kind
+    return tensor
 
 
 def _cast(array, kind):

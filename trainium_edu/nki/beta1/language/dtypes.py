@@ -7,27 +7,9 @@ from trainium_edu.nki.beta1.promotion import TFLOAT32, as_dtype, outside
 from trainium_edu.nki.objects.enums import MemoryRegion
 
 __all__ = [
-    "bfloat16",
-    "bfp16",
-    "bool_",
-    "finfo",
-    "float8_e4m3",
-    "float8_e5m2",
-    "float16",
-    "float32",
-    "fp32",
-    "hbm",
-    "int8",
-    "int16",
-    "int32",
-    "private_hbm",
-    "psum",
-    "sbuf",
-    "shared_hbm",
-    "tfloat32",
-    "uint8",
-    "uint16",
-    "uint32",
+    "bfloat16", "bfp16", "bool_", "finfo", "float8_e4m3", "float8_e5m2", "float16", "float32",
+    "fp32", "hbm", "int8", "int16", "int32", "private_hbm", "psum", "sbuf", "shared_hbm",
+    "tfloat32", "uint8", "uint16", "uint32",
 ]  # fmt: skip
 
 int8, int16, int32 = np.int8, np.int16, np.int32
@@ -51,8 +33,8 @@ def finfo(dtype):
     >>> float(finfo(bfloat16).max)
     3.3895313892515355e+38
     """
-    found = outside(as_dtype(dtype))
-    return ml_dtypes.finfo(np.float32 if found == TFLOAT32 else found)
+    numpy_dtype = outside(as_dtype(dtype))
+    return ml_dtypes.finfo(np.float32 if numpy_dtype == TFLOAT32 else numpy_dtype)
 
 
 class fp32:

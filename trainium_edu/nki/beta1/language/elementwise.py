@@ -52,7 +52,7 @@ def _published(function, name="", doc=""):
 def _binary(op, x, y, dtype, mask):
     if op == "add" and Expression in (type(x), type(y)):  # an index that the chip moves
         return Moved(x, y) if type(x) is Expression else Moved(y, x)
-    given, (x, y) = (x, y), (scalar(x), scalar(y))
+    passed, (x, y) = (x, y), (scalar(x), scalar(y))
     is_tile, also = isinstance(x, Tile), isinstance(y, Tile)
     if not is_tile and not also:
         raise TypeError(f"nl.{op} takes at least one tile, not {describe(x)} and {describe(y)}")
@@ -65,7 +65,7 @@ def _binary(op, x, y, dtype, mask):
     data, number = (x, y) if is_tile else (y, x)
     data = tile(data, f"{op}: {'x' if is_tile else 'y'}")
     if dtype is None:
-        dtype = promoted(data.kind, of_scalar(given[is_tile]))
+        dtype = promoted(data.kind, of_scalar(passed[is_tile]))
     return operation("tensor_scalar", data.shape, dtype, mask=mask, data=data, op0=op,
                      operand0=number, reverse0=not is_tile, casts=op not in BITWISE)  # fmt: skip
 
@@ -359,12 +359,12 @@ _UFUNCS = {"true_divide": "divide", "absolute": "abs", "remainder": "mod", "bitw
 
 def _ufunc(self, ufunc, method, *inputs, **kwargs):
     """Let ``np.exp(tile)`` and ``np.float32(2) * tile`` mean this language's function."""
-    found = globals().get(_UFUNCS.get(ufunc.__name__, ufunc.__name__))
-    if method != "__call__" or kwargs.keys() - {"dtype"} or found is None:
+    nl_function = globals().get(_UFUNCS.get(ufunc.__name__, ufunc.__name__))
+    if method != "__call__" or kwargs.keys() - {"dtype"} or nl_function is None:
         raise TypeError(
             f"np.{ufunc.__name__} does not compute on tiles; nl has what the chip can do"
         )
-    return found(*inputs, **kwargs)
+    return nl_function(*inputs, **kwargs)
 
 
 def _broadcast_to(self, shape):

@@ -59,10 +59,10 @@ def _column(tensor, like=None):
         return tensor
     size = view.dtype.itemsize
     if like is not None and like.window.shape[0] == 1 and view.shape[0] != 1:
-        found = view._like((1, *view.shape), (size * view.shape[0], *view.strides), view.offset)
+        column = view._like((1, *view.shape), (size * view.shape[0], *view.strides), view.offset)
     else:
-        found = view._like((*view.shape, 1), (*view.strides, size), view.offset)
-    return tensor.like(found, reach=tensor.reach)
+        column = view._like((*view.shape, 1), (*view.strides, size), view.offset)
+    return tensor.like(column, reach=tensor.reach)
 
 
 def store(dst, value, *, mask=None, **kwargs):
@@ -229,11 +229,11 @@ def gather_flattened(data, indices, *, mask=None, dtype=None, **kwargs):
     flat = indices.reshape((indices.shape[0], prod(indices.shape[1:])))
     flat_data = data.reshape((data.shape[0], prod(data.shape[1:])))
     kind = None if dtype is None else as_dtype(dtype)
-    found = composed(
+    gathered = composed(
         "gather_flattened", flat, flat.shape, mask,
         lambda part: current_interface.gather_flattened(flat_data.tensor, part, dtype=kind),
     )  # fmt: skip
-    return found.reshape(tuple(indices.shape))
+    return gathered.reshape(tuple(indices.shape))
 
 
 def atomic_rmw(dst, value, op, *, mask=None, **kwargs):

@@ -24,11 +24,11 @@ _FLOAT32, _BOOL = DTYPE_NAMES["float32"], DTYPE_NAMES["bool"]
 
 def axes_of(name, x, axis) -> tuple:
     """Return the reduced axes in order: free ones."""
-    given = [axis] if is_whole(axis) else axis
-    if not isinstance(given, tuple | list) or not builtins.all(map(is_whole, given)) or not given:
+    axes = [axis] if is_whole(axis) else axis
+    if not isinstance(axes, tuple | list) or not builtins.all(map(is_whole, axes)) or not axes:
         raise TypeError(f"nl.{name}: axis is {axis!r}; it is a whole number, or several in a list")
     count = len(x.window.shape)
-    axes = sorted({a + count if a < 0 else int(a) for a in given})
+    axes = sorted({a + count if a < 0 else int(a) for a in axes})
     if axes[0] < 0 or axes[-1] >= count:
         raise NkiValidationError(f"nl.{name}: axis {axis} of {x!r}, which has {count} dimensions")
     if 0 in axes:
