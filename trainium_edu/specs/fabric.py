@@ -30,23 +30,15 @@ def _per_port(instance, ports):
 FABRIC = Record(
     "NeuronLink, EFA and collectives",
     link_bytes_per_s=_link,
-    link_direction=_own("unknown", "", "fabric", note="one_way and both_ways are both offered"),
     link_one_way_if_label_is_one_way=derive("bytes/s", lambda b: b, _link, locator="the label"),
     link_one_way_if_label_is_sum=derive("bytes/s", lambda b: b // 2, _link, locator="label / 2"),
     link_bytes_per_s_trn1=_per_port("trn1.32xlarge", TRN1.neuronlink_ports),
     link_bytes_per_s_trn1n=_per_port("trn1n.32xlarge", TRN1.neuronlink_ports),
     hop_latency_ns=_intra((1_000, 2_000), "ns", "execution time paragraph",
                          note="per hop of Ring and KangaRing, depends on HBM load"),
-    intra_latency_ns=_intra((1_000, 10_000), "ns", "execution time paragraph",
-                           note='"10^0 to 10^1 us" overall'),
     inter_step_latency_ns=_inter(15_000, "ns", "execution time paragraph",
                                 note="about; aws-collectives, System Connectivity: HBM to HBM,"
                                      " smallest packet, Trn2"),
-    intra_example=_intra(((10**3, 10), (10**6, 10**4), (10**9, 10**7)), "(bytes, ns)",
-                         "execution time paragraph", note="at 100 GB/s"),
-    inter_example=_inter(((2**10, 160), (2**20, 160_000), (2**30, 160_000_000)), "(bytes, ns)",
-                         "execution time paragraph",
-                         note="at 50 Gbit/s; exact: 163.8 ns, 167.8 us, 171.8 ms"),
     mesh_below_bytes=_intra(10**6, "bytes", "Algorithm Summary, Sweet Range", note='"< 1MB"'),
     rdh_range_bytes=_intra((10**6, 56 * 10**6), "bytes", "Algorithm Summary, Sweet Range",
                            note='"1-56MB"'),
@@ -57,13 +49,9 @@ FABRIC = Record(
         note="KangaRing already chosen inside RDH's range", kind=Kind.MEASURED),
     hamiltonian_cycles=_intra(2, "edge-disjoint cycles", "KangaRing Algorithm",
                               note='"2 non-overlapping Hamiltonian cycles on 2D Torus"'),
-    rdh_axes=_intra(("W", "X", "Y", "Z"), "axes", "RDH AllGather, and figure of one rank",
-                    note="in this order for the rank shown; not said of the others of its chip"),
     rdh_axis_order=_own("rotated", "", "fabric.algorithms.rdh",
                         note="rank j starts at axis j: if all took the same axis, RDH could be the"
                         " fastest at no size, and the summary table says 1-56MB"),
-    flat_ring=_inter("several directed cycles, each leaving through another chip's EFA device", "",
-                     "Flat Ring Algorithm", note='"only ... on Trn1 for large message size cases"'),
     ranks_per_chip=SOURCES["nki-trn1-arch"].says(2, "ranks", "figure of the device",
                                                  note="Trn2, for which the text is written: 4"),
     bucket_bytes=SOURCES["aws-torch-envvars"].says(
@@ -75,9 +63,6 @@ FABRIC = Record(
     group_sizes_inference=SOURCES["aws-nxdi-features"].says(
         (1, 2, 8, 16, 32), "NeuronCores", "tensor-parallelism degrees, Trn1",
         note="of the runtime, which adds 16"),
-    overlap_gain=SOURCES["aws-training-faq"].says(
-        (0.10, 0.15), "of the workload", "time to train advantages",
-        note="collectives on dedicated engines beside compute; a claim"),
     unit_in_guide=_nccom("GB/s means GiB/s", "", "output columns",
                          note="true of the tables whose time column is a whole number"),
     unit_in_newer_tables=_nccom("GB/s means GB/s", "", "tables with time:avg(us), JSON sample",

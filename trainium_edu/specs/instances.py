@@ -39,7 +39,6 @@ def _chip(name, ports, page):
         name,
         cores=_cores,
         hbm_bytes=_hbm,
-        hbm_stacks=_arch(2, "stacks", _DEVICE),
         hbm_bytes_per_core=derive("bytes", lambda b, n: b // n, _hbm, _cores,
                                   locator="HBM of the chip / NeuronCores"),
         hbm_bytes_per_s=_arch(820e9, "bytes/s", _DEVICE, note='"820 GB/s"'),

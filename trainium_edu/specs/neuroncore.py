@@ -54,8 +54,6 @@ TENSOR_ENGINE = Record(
     rows=_rows,
     columns=_columns,
     clock_hz=_tensor_clock,
-    input_width=_arch(256, "elements per cycle", _TABLE, note="2 x 128"),
-    output_width=_arch(128, "elements per cycle", _TABLE),
     peak_flops=_arch(92e12, "FLOP/s", "Tensor Engine, Data Types",
                      note="BF16, FP16, TF32, cFP8 inputs"),
     peak_flops_fp32=_arch(23e12, "FLOP/s", "Tensor Engine, Data Types"),
@@ -64,7 +62,6 @@ TENSOR_ENGINE = Record(
                          note='"over 90 TFLOPS"'),
     accumulates_in=_arch("fp32", "", "Tensor Engine, Data Types", note="output always FP32"),
     stationary_free_max=_arch(128, "elements", _TILE),
-    contraction_max=_arch(128, "partitions", _TILE),
     moving_free_max=_mm_free,
     initiation_cycles=_arch("max(moving_free, 64)", "Tensor Engine cycles", _COST),
     min_initiation_cycles=_min_mm,
@@ -101,10 +98,6 @@ VECTOR_ENGINE = _lanes(
     arithmetic_in=_arch("fp32", "", "Vector Engine, Data Types", note="casts in and out are free"),
     transpose_block=_arch(32, "partitions", "Vector Engine, Cross-partition Data Movement"),
     shuffle_group=_arch(32, "partitions", "Vector Engine, Cross-partition Data Movement"),
-    one_input_cycles=_arch("N", "Vector Engine cycles", "Vector Engine, Cost Model",
-                           note="N free elements per partition, N > 128"),
-    two_input_cycles=_arch("2*N", "Vector Engine cycles", "Vector Engine, Cost Model",
-                           note="N > 128"),
     bn_stats_free_max=_arch(512, "elements", "Vector Engine, Layout & Tile Size"),
     random_generator=SOURCES["nki-trn3-arch"].says(
         "LFSR", "", "XORWOW-based PRNG", note="before NeuronCore-v4, which has XORWOW"),
@@ -128,14 +121,11 @@ GPSIMD_ENGINE = _lanes(
     simd_bits=_arch(512, "bits", "GpSimd Engine", note="16 x 32, 32 x 16 or 64 x 8 bits"),
     local_memory_bytes=_arch(64 * 1024, "bytes per processor", "GpSimd Engine, Memory Hierarchy",
                              note='printed as "64KB"'),
-    local_memory_latency_cycles=_arch(3, "GpSimd Engine cycles",
-                                      "GpSimd Engine, Memory Hierarchy"),
     partitions_per_processor=_arch(16, "partitions", "GpSimd Engine, Memory Hierarchy",
                                    note="processor i sees partitions 16i to 16i + 15"),
     elementwise_cycles=_own(
         "the Vector Engine's formulas", "GpSimd Engine cycles", "neuroncore",
         note="for the instructions that both engines run; no figure of its own is published"),
-    port_bits_per_cycle=_arch(512, "bits per cycle each way", "GpSimd Engine, Memory Hierarchy"),
 )  # fmt: skip
 
 _partitions = _arch(128, "partitions", _ENGINES)
@@ -175,9 +165,6 @@ PSUM = Record(
                             _psum_per_partition),
     capacity_printed=_arch(2 * 2**20, "bytes", _ENGINES, note='printed as "2MiB"'),
     accumulates_in=_arch("fp32", "", _PSUM),
-    open_groups_max=_arch(8, "matmul accumulation groups", _PSUM),
-    unspecified_write=SOURCES["nki-isa"].says(
-        "first write overwrites, later ones add", "", "nc_matmul, accumulate=None"),
 )  # fmt: skip
 
 _engines = _arch(16, "engines", "Data movement between HBM and SBUF using DMAs")
@@ -185,7 +172,6 @@ _per_engine = _dma(17e9, "bytes/s", f"{_WHY}, table of generations, TRN1", note=
 DMA = Record(
     "DMA engines of one NeuronCore",
     engines=_engines,
-    engines_in_guide=_dma(16, "engines", _WHY),
     queues=_own(
         16, "queues", "neuroncore.timing", note="one on each DMA engine: a transfer may be"
         " submitted to one queue ID across all 16 engines; in what order an engine serves its 16"
@@ -202,14 +188,10 @@ DMA = Record(
         27.2e9, "bytes/s", "Basic DMA Capabilities", note="27.2 GB/s, NeuronCore-v2 and -v3"),
     start_ns=_dma(1300, "ns", _WHY, note="about, cross-engine, from semaphore to start"),
     first_data_4kib_rows_ns=_traces((1200, 1400), "ns", "first data after the descriptor is read"),
-    first_data_8kib_rows_ns=_traces((2300, 2500), "ns", "first data after the descriptor is read"),
     very_poor_below_bytes=_dma(256, "bytes per partition", _PAYLOAD,
                                note='"a small fraction of peak"'),
     good_from_bytes=_dma(2048, "bytes per partition", _PAYLOAD),
     saturated_from_bytes=_dma(4096, "bytes per partition", _PAYLOAD),
-    best_transfer_bytes=_perf(
-        32 * 1024, "bytes", "Opt #9: Perform sufficiently large DMA transfers",
-        note='"larger than"'),
     one_32kib_transfer_ns=_overview(
         1416, "ns", "Example 1: Move A[4,4096] HBM → SBUF, Profile", kind=Kind.MEASURED,
         note="one engine of NeuronCore-v3, the next generation"),
@@ -225,8 +207,6 @@ DMA = Record(
     short_rows_in_bursts=_traces(
         (14, 40), "ns per row on one queue", "additions in tiles of 128 x 1 and 128 x 2",
         note="rows of 4 and 8 bytes, whose neighbours in HBM go to the neighbouring partitions"),
-    example_transfers=_arch(16, "transfers", "Data movement between HBM and SBUF using DMAs",
-                            note="for a 128 x 512 FP32 load, 8 descriptors each"),
 )  # fmt: skip
 
 LIMITS = Record(
@@ -238,29 +218,18 @@ LIMITS = Record(
         ((128, (0,)), (64, (0, 64)), (32, (0, 32, 64, 96))), "(up to, allowed starts)", _ACCESS,
         note="over 64 partitions start at 0, 33 to 64 at 0 or 64, up to 32 at any quarter"),
     free_dimensions_max=_arch(4, "dimensions", _ACCESS),
-    size_type=_arch("uint16", "", _ACCESS, note="size of each free dimension, in elements"),
     stride_type=_arch("int16", "", _ACCESS, note="stride of each free dimension, in elements"),
-    cross_half_max=_arch(64, "partitions", "Cross-Partition Connectivity",
-                         note="up to this many may move to the other half"),
-    cross_quadrant_max=_arch(32, "partitions", "Cross-Partition Connectivity",
-                             note="up to this many may move to any quarter"),
     full_rate_stride_bytes=_arch(16, "bytes", f"{_ADVICE}, Access pattern",
                                  note="a longer innermost stride halves the port's bandwidth"),
     long_stride_factor=_arch(0.5, "", f"{_ADVICE}, Access pattern"),
     port_clock_hz=_arch(1.4e9, "Hz", f"{_ADVICE}, Access pattern",
                         note="128 elements per cycle for each read or write interface"),
-    never_together=_arch(
-        (("vector", "gpsimd", "sbuf"), ("vector", "scalar", "psum")), "(engine, engine, memory)",
-        f"{_ADVICE}, Concurrent SBUF/PSUM accesses by engines"),
     reads=_arch((("tensor", "sbuf"), ("vector", "sbuf psum"), ("scalar", "sbuf psum"),
                  ("gpsimd", "sbuf"), ("dma", "hbm sbuf")), "(engine, memories)",
                 "NeuronCore-v2 Compute Engines, figure of NeuronCore-v2"),
     writes=_arch((("tensor", "psum"), ("vector", "sbuf psum"), ("scalar", "sbuf psum"),
                   ("gpsimd", "sbuf"), ("dma", "hbm sbuf")), "(engine, memories)",
                  "NeuronCore-v2 Compute Engines, figure of NeuronCore-v2"),
-    instruction_streams=derive("streams", lambda n: n + 1, _arch(4, "compute engines", _ENGINES),
-                               locator="one of each compute engine, and the Sync Engine's"),
-    register_bits=_arch(32, "bits", _ENGINES, note="scalar registers of each sequencer"),
     fresh_memory=SOURCES["nki-simulator"].says(
         (("float", "NaN"), ("integer", 4)), "", "Uninitialized Memory Detection"),
 )  # fmt: skip
@@ -277,8 +246,6 @@ CYCLES = Record(
                                 note="MIN_II, roughly, of the engine that runs it"),
     fixed_overhead_cycles=_arch(100, "cycles", "Vector Engine, Cost Model",
                                 note="when N is small or each instruction waits for the last"),
-    access_start_cycles=_arch(60, "cycles", f"{_ADVICE}, Tensor access overhead",
-                              note="about, often hidden"),
     activation=_cost(_N, "Scalar Engine", "activation"),
     activation_reduce=_cost("max(MIN, N) + MIN", "Scalar Engine", "activation_reduce"),
     tensor_copy=_cost(_N, "engine", "tensor_copy"),
@@ -363,19 +330,12 @@ MEASURED = Record(
             ("mamba_v1_small_ns", 172_930, "ns", f"{_CHECK}, text: v1, 256 x 512"),
             ("mamba_v1_ns", 2_340_000, "ns", f"{_CHANNELS}, text: v1, 4 096 x 512"),
             ("mamba_v1_vector_busy", 0.9216, _PERIOD, f"{_CHANNELS}, text: v1, 4 096 x 512"),
-            ("mamba_v1_small_vector_busy", 0.9871, _PERIOD, f"{_CHECK}, text: v1, 256 x 512"),
-            ("mamba_v1_period_ns", (17_590, 2_310_000), "ns, from and to", f"{_CHANNELS}, figure of"
-             " v1: Selection Summary"),
-            ("mamba_v1_small_period_ns", (16_920, 167_840), "ns, from and to", f"{_CHECK},"
-             " figure of v1, zoomed in: Selection Summary"),
             ("mamba_v2_ns", 1_610_000, "ns", f"{_ORDER}, text: v2"),
             ("mamba_v2_vector_busy", 0.9963, _PERIOD, f"{_ORDER}, text: v2"),
             ("mamba_v3_8192_vector_busy", 0.9485, _PERIOD, f"{_TILING}, text: v3"),
             ("mamba_v3_ns", ((512, 1_600_000), (1024, 3_300_000), (2048, 6_600_000),
                              (3072, 10_100_000), (4096, 13_300_000), (5120, 17_300_000),
                              (6144, 19_600_000), (7168, 24_200_000), (8192, 27_800_000)),
-             "(sequence length, ns)", f"{_TILING}, table"),
-            ("mamba_v2_spilling_ns", ((1024, 4_400_000), (8192, 52_200_000)),
              "(sequence length, ns)", f"{_TILING}, table"),
         )
     },
@@ -529,13 +489,8 @@ FORMATS = Record(
                                     note="and for activations; without infinities, up to 448"),
     fp8_for_gradients=_FP8_PAPER.says("E5M2", "", "3 FP8 Binary Interchange Format"),
     integers=_types(("uint8", "int32", "uint32"), "", "Trn1 / Inf2 (NeuronCore v2)"),
-    engine_integers=_nc2(("int8", "int16"), "", f"{_NC2}, ScalarEngine and VectorEngine paragraphs",
-                         note="engines take these too"),
-    integers_64=_types("become 32-bit", "", "Trn1 / Inf2 (NeuronCore v2), Integer Type Conversion"),
     default_rounding=_types("nearest", "", "Trn1 / Inf2 (NeuronCore v2), Rounding Modes",
                             note="ties to even"),
-    stochastic_from=SOURCES["aws-rounding-modes"].says("NeuronCore-v2", "",
-                                                       "Stochastic Rounding (SR)"),
     stochastic_formats=SOURCES["aws-torch-variables"].says(
         ("fp16", "bf16", "fp8", "tf32"), "", "NEURON_RT_STOCHASTIC_ROUNDING_EN",
         note="all internal rounding from FP32 to these"),

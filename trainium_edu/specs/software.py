@@ -35,8 +35,6 @@ SOFTWARE = Record(
         "none, says the same page", "", "Should I downcast operations to smaller Data Types?"),
     auto_cast_type_default=SOURCES["aws-compiler-cli"].says(
         "bf16", "", "'compile' Command, Parameters"),
-    compile_cache_default=SOURCES["aws-torch-variables"].says(
-        "/var/tmp/neuron-compile-cache", "", "NEURON_COMPILE_CACHE_URL"),
     quick_test=_rounding("1024 + 2048 x 0.5 in FP16", "", "Quick Tests"),
     quick_test_nearest=_rounding(1024, "", "Quick Tests", note="nearest-even"),
     quick_test_stochastic=_rounding(2056, "", "Quick Tests", note="one run, stochastic"),
