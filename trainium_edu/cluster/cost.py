@@ -28,7 +28,7 @@ _P4D = "p4d.24xlarge"
 _YOURS = SOURCES["emulator"].says
 #: The parts of a predicted step (``step_time.PARTS``) that bring samples nearer to done.
 USEFUL = ("Tensor Engine", "other engines", "weights to and from HBM", "optimiser")
-#: Prices that somebody read on a day that nobody wrote down.
+#: Prices whose day of reading is not recorded.
 _UNDATED = ("memory", "third-party-prices")
 
 
@@ -76,7 +76,7 @@ class Input:
 
     @property
     def kind(self) -> Kind:
-        """How we know it."""
+        """The evidence for it."""
         return self.fact.kind if self.fact else Kind.ASSUMED
 
     @property
@@ -130,7 +130,7 @@ def _step(value, cluster) -> Input:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What an instance costs per hour.
+    """The price of an instance per hour.
 
     Attributes
     ----------
@@ -150,12 +150,12 @@ class Price:
 
     @property
     def fact(self) -> Fact:
-        """Who says so."""
+        """The source of the price."""
         return self.hourly.fact  # type: ignore[return-value]
 
     @property
     def when(self) -> str:
-        """The price's date, or that nobody wrote it down."""
+        """The price's date, or that none is recorded."""
         undated = self.fact.source in _UNDATED
         return f"day not known (read by {self.fact.as_of})" if undated else self.fact.as_of
 
@@ -256,7 +256,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Swing:
-    """What a bill comes to at the low and high end of one input's range, the others as used."""
+    """The bill at the low and high end of one input's range, the others as used."""
 
     name: str
     low: float
@@ -271,7 +271,7 @@ class Swing:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What a run costs in US dollars.
+    """The cost of a run in US dollars.
 
     Attributes
     ----------
@@ -315,7 +315,7 @@ class Bill:
 
     @property
     def wasted(self) -> float:
-        """What was paid while no sample came nearer to done."""
+        """The money paid while no sample came nearer to done."""
         return sum(row.usd for row in self.rows if row.what not in ("useful work", "checkpoints"))
 
     @property
@@ -335,7 +335,7 @@ class Bill:
 
     @property
     def shares(self) -> dict[Kind, float]:
-        """What part of the bill rests on inputs of each kind, the least sure factor counting."""
+        """The part of the bill resting on inputs of each kind; the least sure factor counts."""
         found = {kind: sum(row.usd for row in self.rows if row.kind is kind) for kind in Kind}
         return {kind: usd / self.usd for kind, usd in found.items() if usd}
 

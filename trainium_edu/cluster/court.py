@@ -34,7 +34,7 @@ _COUNTED = ("NeuronCores", "chips", "processing elements")
 
 
 class Verdict(StrEnum):
-    """What a claim comes to."""
+    """The value that a claim comes to."""
 
     CONSISTENT = "consistent"  #: whatever the inputs are within their ranges
     ONLY_UNDER = "only under"  #: some of them, and `Ruling.conditions` says which
@@ -93,7 +93,7 @@ class Claim:
 
     @property
     def allowed(self) -> tuple[float, float]:
-        """What the arithmetic may give for the headline to be right."""
+        """The range that the arithmetic must give for the headline to be right."""
         if self.relation == "at least":
             return self.claimed, inf
         if self.relation == "at most":
@@ -103,12 +103,12 @@ class Claim:
 
     @property
     def ruling(self) -> "Ruling":
-        """How it is judged with its inputs as they are."""
+        """The verdict with its inputs as they are."""
         return rule(self, self.inputs)
 
     @property
     def verdict(self) -> Verdict:
-        """What it comes to with its inputs as they are."""
+        """The value with its inputs as they are."""
         return self.ruling.verdict
 
     @checked_after
@@ -185,7 +185,7 @@ class Ruling:
 
     @property
     def condition(self) -> str:
-        """What the verdict hangs on, in words; empty where it hangs on nothing."""
+        """The inputs that the verdict depends on, in words; empty if there are none."""
         if self.together:
             return " with ".join(f"{i.name} {i.written(v)}" for i, v in self.together)
         return " or ".join(map(str, self.conditions))

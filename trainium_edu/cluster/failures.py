@@ -602,7 +602,7 @@ def _times(interval, mtbf_s, checkpoint_s, restart_s, latency_s):
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """What training reads.
+    """The data that training reads.
 
     Attributes
     ----------

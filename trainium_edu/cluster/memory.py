@@ -59,7 +59,7 @@ _PARTS = ("weights", "gradients", "master", "states", "activations", "buffers")
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What one NeuronCore keeps in HBM, in bytes.
+    """The HBM that one NeuronCore uses, in bytes.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class Memory:
         return max(_PARTS, key=lambda part: getattr(self, part))
 
     def explain(self) -> str:
-        """Say in one sentence what takes most, and what would make it less.
+        """Return a sentence on what takes most, and what would make it less.
 
         Examples
         --------

@@ -87,7 +87,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where the ranks of a plan sit."""
+    """The places of a plan's ranks."""
 
     plan: Plan
     links: Links = Links()

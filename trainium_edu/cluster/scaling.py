@@ -53,7 +53,7 @@ class Point:
 
     @property
     def step_ns(self) -> float:
-        """What a step takes; infinite beyond the wall."""
+        """The time of a step; infinite beyond the wall."""
         return self.time.step_ns if self.time else inf
 
     @property
@@ -192,7 +192,7 @@ def _on(plan, cluster, kind):
 
 @dataclass(frozen=True, slots=True)
 class Wall:
-    """Where more instances stop helping.
+    """The point from which more instances do not help.
 
     Attributes
     ----------

@@ -37,7 +37,7 @@ _MICRO_BATCH = PARTS[: PARTS.index("tensor-parallel sums") + 1]
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A plan, what it holds and takes, and why it stands where it stands.
+    """A plan, what it holds and takes, and the reason for its rank.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Option:
 
     @property
     def step_ns(self) -> float:
-        """What a step takes."""
+        """The time of a step."""
         return self.time.step_ns
 
     def __str__(self):

@@ -81,7 +81,7 @@ _HEAD = 8  #: passes over logits: softmax and loss, both ways
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How a step is timed.
+    """The settings by which a step is timed.
 
     Attributes
     ----------
@@ -279,7 +279,7 @@ def products(model: Transformer, plan: Plan) -> tuple:
 
 
 def _moving(n):
-    """Return the cycles for n moving columns: in tiles of 512, of which each takes at least 64."""
+    """Return the cycles for n moving columns: in tiles of up to 512; each takes at least 64."""
     return n // _MOVING * _MOVING + (max(n % _MOVING, _FEWEST) if n % _MOVING else 0)
 
 

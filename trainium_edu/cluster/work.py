@@ -30,7 +30,7 @@ _SUMMED = ("parameters", "forward_flops", "backward_flops", "recomputed_flops", 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one kind of layer does in a step, all blocks together.
+    """The work of one kind of layer in a step, all blocks together.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Part:
     forward_flops, backward_flops, recomputed_flops : int
         Of matrix products; recomputed is what backward does again.
     other_flops : int
-        Of forward, what is no matrix product.
+        The forward operations outside matrix products.
     moved : int
         Numbers that forward's products read and write at least: each factor and result once.
     elements, masks : int
@@ -92,7 +92,7 @@ class Work:
 
     @property
     def other_flops(self) -> int:
-        """Operations of forward that are no matrix products."""
+        """Forward operations outside matrix products."""
         return self._total("other_flops")
 
     @property

@@ -36,14 +36,14 @@ _FEW_MOVES = 20_000  #: as plain Python some 50 ms; loading the compiled loop ta
 
 
 class Latency(StrEnum):
-    """How the latencies of the links on a path add up."""
+    """The rule by which the latencies of the links on a path add up."""
 
     ONCE = "once"  #: the dearest link counts once: a message is a DMA, routed by the hardware
     EACH = "each"  #: every link counts, as in ASTRA-sim and SimGrid
 
 
 class Hbm(StrEnum):
-    """How memory traffic joins the time of a step."""
+    """The rule by which memory traffic joins the time of a step."""
 
     OVERLAPPED = "overlapped"  #: the longer of links and memory
     ADDED = "added"  #: first one, then the other

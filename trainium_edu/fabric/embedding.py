@@ -130,7 +130,7 @@ def _runs_on_links(topology, cycle):
 
 
 def _search(topology):
-    """Look for one Hamiltonian cycle, depth first, chips with few ways on first."""
+    """Search for one Hamiltonian cycle, depth first, chips with few ways on first."""
     n = topology.chips
     ways = [
         [c for c in dict.fromkeys(topology.neighbours(v)) if c < n and topology.link(c, v) >= 0]

@@ -31,7 +31,7 @@ class RanksDisagree(FabricError):
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """What every rank held after every step, for players and tests."""
+    """The values that every rank held after every step, for players and tests."""
 
     values: np.ndarray  #: [steps + 1, ranks, places, widest item]
     sizes: np.ndarray  #: int64[items], elements of each item

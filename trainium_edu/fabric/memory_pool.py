@@ -16,7 +16,7 @@ class Pool:
 
     home: int
     chips: tuple[int, ...]  #: where the tensor lies, nearest first
-    hops: tuple[int, ...]  #: from home to each
+    hops: tuple[int, ...]  #: the hops from home to each chip
     capacity_bytes: int
     bandwidth_bytes_per_s: float  #: at which home reads all shares at the same time
     latency_ns: float  #: until the first byte of the farthest share

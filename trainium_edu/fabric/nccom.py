@@ -55,7 +55,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class NccomReport:
-    """What one run of the tool prints."""
+    """The report of one run of the tool."""
 
     operation: str
     ranks: int

@@ -21,7 +21,7 @@ _MOST_PAIRS = 70_000  # about two seconds
 
 
 class Ties(StrEnum):
-    """Which way round a ring when both are equally long."""
+    """The direction round a ring when both are equally long."""
 
     BALANCED = "balanced"  #: even positions go up, odd ones down
     ONE_WAY = "one_way"  #: everybody goes up, as SimGrid's torus and ASTRA-sim do

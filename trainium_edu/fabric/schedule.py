@@ -31,7 +31,7 @@ _MOST_MOVES = 1_000_000
 
 
 class Collective(StrEnum):
-    """What all ranks want to know in the end."""
+    """The result that all ranks want in the end."""
 
     ALL_REDUCE = "all_reduce"  #: every rank gets the sum of all buffers
     REDUCE_SCATTER = "reduce_scatter"  #: rank r gets chunk r of the sum
@@ -47,7 +47,7 @@ def a_collective(value) -> Collective:
 
 
 class Op(IntEnum):
-    """What a move does with the item that arrives."""
+    """The use that a move makes of the item that arrives."""
 
     COPY = 0  #: overwrite
     ADD = 1  #: add to what is there
@@ -88,8 +88,8 @@ class Schedule:
     op: np.ndarray  #: int8[moves], of :class:`Op`
     fused: np.ndarray  #: bool[moves]: on-chip, shares a memory touch with the sender's next move
     owner: np.ndarray  #: int32[items], rank that ends a reduce-scatter with, or starts a gather
-    root: int = 0  #: of a broadcast
-    target: tuple[int, ...] = ()  #: of a permute
+    root: int = 0  #: the root of a broadcast
+    target: tuple[int, ...] = ()  #: the targets of a permute
     note: str = ""
 
     def __post_init__(self):

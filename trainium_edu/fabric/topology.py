@@ -38,7 +38,7 @@ _MOST_LINKS = 8_000_000
 
 
 class Direction(StrEnum):
-    """What a published link bandwidth counts; the documents do not say."""
+    """The meaning of a published link bandwidth; the documents do not say."""
 
     ONE_WAY = "one_way"  #: each direction has the figure to itself
     BOTH_WAYS = "both_ways"  #: the two directions share it, half each
@@ -67,8 +67,8 @@ class Topology:
     switches: int = 0
     instances: int = 1  #: equal groups of chips; ``shape`` describes one of them
     gateways: tuple[int, ...] = ()  #: chips of an instance that hold a network device
-    hbm_bytes_per_s: float = 820e9  #: per chip, reads and writes together
-    hbm_bytes: int = 32 * GIB  #: per chip
+    hbm_bytes_per_s: float = 820e9  #: of each chip, reads and writes together
+    hbm_bytes: int = 32 * GIB  #: memory of each chip
 
     def __post_init__(self):
         for name in ("chips", "ranks_per_chip", "instances"):

@@ -131,7 +131,7 @@ def running_sum(
 
 
 def _run(terms, state, values, fmt: Format, rounding, seed, step, n_random_bits, every):
-    """Let the loop add all terms, some at a time, so that Ctrl-C works in between."""
+    """Add all terms in the loop, some at a time, so that Ctrl-C works in between."""
     drawn = np.empty(_loops.DRAW // 2, np.uint32)
     random_bits = drawn.view(np.uint16) if n_random_bits <= 16 else drawn
     layout = loop_layout(fmt, rounding, "infinity")

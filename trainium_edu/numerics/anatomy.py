@@ -13,7 +13,7 @@ __all__ = ["Anatomy", "Kind", "decimal_text", "dissect", "landmarks"]
 
 
 class Kind(StrEnum):
-    """What sort of number a code stands for."""
+    """The sort of number that a code stands for."""
 
     ZERO = "zero"
     SUBNORMAL = "subnormal"
@@ -60,7 +60,7 @@ class Anatomy:
 
     @property
     def significand(self) -> float:
-        """What the power of two is multiplied by: ``1 + f / 2^m``, or ``f / 2^m`` if subnormal."""
+        """The factor of the power of two: ``1 + f / 2^m``, or ``f / 2^m`` if subnormal."""
         fraction = int(self.mantissa or "0", 2) / 2.0**self.fmt.mantissa_bits
         return fraction + (self.exponent_field > 0)
 

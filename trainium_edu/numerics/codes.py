@@ -29,7 +29,7 @@ class Range:
     min: float
     smallest_normal: float  #: NaN where every number is subnormal
     smallest_subnormal: float
-    epsilon: float  #: from 1 to the next number
+    epsilon: float  #: the gap from 1 to the next number
     decimal_digits: float  #: log10 of 2^precision
     binades: float  #: log2 of largest over smallest positive
     finite_values: int  #: zero counted once

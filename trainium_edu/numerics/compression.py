@@ -44,7 +44,7 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What an array of BF16 numbers shrinks to, in bits per number."""
+    """The size that an array of BF16 numbers shrinks to, in bits per number."""
 
     fields: Fields  #: the bound
     bits: float  #: as :func:`compress` writes it, its table and all

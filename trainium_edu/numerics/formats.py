@@ -47,7 +47,7 @@ __all__ = [
 
 
 class Specials(StrEnum):
-    """Which codes do not stand for a finite number."""
+    """The codes that do not stand for a finite number."""
 
     IEEE = "ieee"  #: exponent field all ones: mantissa zero is infinity, the rest NaN
     NAN_ONLY = "nan_only"  #: only the code with every bit one is NaN; no infinity ("fn")
@@ -56,7 +56,7 @@ class Specials(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How the bits of one number are split; everything else follows from these fields.
+    """The split of one number's bits; everything else follows from these fields.
 
     Use the named records (``BF16``, ...) or :func:`configure`, which checks that a split is
     possible.

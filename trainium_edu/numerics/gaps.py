@@ -47,7 +47,7 @@ class Gap:
 
     @property
     def nearest(self) -> float:
-        """Where nearest-even puts x, every time."""
+        """The neighbour to which nearest-even always rounds x."""
         return float(round_to(self.x, self.fmt))
 
     @property
@@ -68,16 +68,16 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """How often x went up, and the first few random bits."""
+    """The count of roundings up, and the first few random bits."""
 
     n: int
     up: int
-    random_bits: tuple[int, ...]  #: of the first ten, each below 2**16
+    random_bits: tuple[int, ...]  #: the bits of the first ten roundings, each below 2**16
     went_up: tuple[bool, ...]  #: what became of them
 
     @property
     def down(self) -> int:
-        """How often x went down."""
+        """The count of roundings down."""
         return self.n - self.up
 
 

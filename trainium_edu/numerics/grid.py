@@ -20,7 +20,7 @@ __all__ = ["Landing", "Outcome", "Stretch", "land", "number_text", "step_code", 
 
 
 class Outcome(StrEnum):
-    """What a cast did to one number."""
+    """The effect of a cast on one number."""
 
     EXACT = "exact"  #: the format holds it
     ROUNDED = "rounded"  #: a neighbour took its place

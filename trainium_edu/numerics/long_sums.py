@@ -32,7 +32,7 @@ class QuickTest:
     nearest: np.ndarray  #: float32[k]
     runs: np.ndarray  #: float32[k, runs], stochastic
     sd: np.ndarray  #: float64[k], theory's standard deviation along the way
-    law: Law  #: of the final sum
+    law: Law  #: the law of the final sum
 
     @property
     def final(self) -> np.ndarray:
@@ -170,7 +170,7 @@ def long_sums(fmt="bf16", *, n: int = 100_000, replicas: int = 64, seed: int = 0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ErrorGrowth:
-    """How the errors of n independent roundings of one number add up."""
+    """The sum of the errors of n independent roundings of one number."""
 
     fmt: Format
     value: float

@@ -283,7 +283,7 @@ def _writable(chunk):
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """What is the same for every chunk of an array."""
+    """The settings that every chunk of an array shares."""
 
     fmt: Format
     rounding: str

@@ -95,7 +95,7 @@ class Doublings:
 
     @property
     def saturation(self) -> float:
-        """Where scatter / sum settles, sqrt(epsilon / 3)."""
+        """The value to which scatter / sum tends, sqrt(epsilon / 3)."""
         return float(np.sqrt(self.fmt.epsilon / 3))
 
     def __repr__(self):

@@ -11,7 +11,7 @@ __all__ = ["Fact", "Kind", "derive"]
 
 
 class Kind(StrEnum):
-    """How we know a fact, from best to worst."""
+    """The kinds of evidence for a fact, from best to worst."""
 
     DOCUMENTED = "documented"  #: a document of the maker states it
     DERIVED = "derived"  #: arithmetic on other facts
@@ -97,7 +97,7 @@ class Fact:
         return " to ".join(_written(v, self.unit) for v in values)
 
     def recompute(self):
-        """Return a derived fact's value computed anew from its inputs (other kinds: the value)."""
+        """Return a derived fact's value recomputed from its inputs (other kinds: the value)."""
         return self.formula(*(f.value for f in self.inputs)) if self.formula else self.value
 
 

@@ -57,7 +57,7 @@ class Record:
 
     @property
     def name(self) -> str:
-        """What the group describes."""
+        """The name of what the group describes."""
         return self._name
 
     def items(self) -> tuple:

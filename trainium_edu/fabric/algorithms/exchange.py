@@ -1,4 +1,4 @@
-"""All-to-all, broadcast and permute: collectives in which nobody adds."""
+"""All-to-all, broadcast and permute: collectives without additions."""
 
 import numpy as np
 

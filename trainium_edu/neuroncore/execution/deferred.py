@@ -8,7 +8,7 @@ Every instruction is checked, marked and recorded at once; its numbers may wait:
 - whoever looks at the bytes of a buffer involved (``Buffer.base``, ``View.array``: there is no
   other way to them) first lets all that waits be computed, in an order that gives the same numbers.
 
-Only buffers that nobody else can see take part: no stated addresses, no arrays of the caller, no
+Only buffers invisible to all others take part: no stated addresses, no arrays of the caller, no
 tensors shared with other cores.  Beside that, operands of matmuls stay in FP32 until their tile
 changes, and checks are remembered by shape.
 """

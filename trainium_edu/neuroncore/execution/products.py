@@ -27,7 +27,7 @@ _MOST_HELPERS = 3
 
 
 class Work:
-    """A call that its caller or a helper makes, whoever comes first.
+    """A call that its caller or a helper makes, the one that is free first.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Work:
 
 
 class Sum(Work):
-    """What one tile will hold: ``left.T @ right`` of its factors, added up in order.
+    """The value that one tile will hold: ``left.T @ right`` of its factors, added up in order.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Sum(Work):
     adds : bool
         Whether the first product is added to what the tile holds.
     finish : callable
-        Computes all that waits; called where somebody looks at the tile.
+        Computes all that waits; called when the tile is read.
     """
 
     __slots__ = ("_adds", "_is_offered", "factors", "finish", "out", "place")
@@ -90,12 +90,12 @@ class Sum(Work):
     def __init__(self, place, out, adds, finish):
         super().__init__(self._add_up)
         self.place, self.out, self.finish = place, out, finish
-        self.factors: list = []  #: (float32[k, m], float32[k, n]) that nobody will change
+        self.factors: list = []  #: (float32[k, m], float32[k, n]) that stay unchanged
         self._adds = adds
         self._is_offered = False
 
     def offer(self) -> None:
-        """Let a helper compute it, if there are CPUs for helpers and it is worth waking one."""
+        """Hand it to a helper, if there are CPUs for helpers and it is worth waking one."""
         if _owner and not self._is_offered:
             left, right = self.factors[0]
             self._is_offered = True
@@ -199,7 +199,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def _after_fork():
-    """Let a forked process start helpers of its own: threads stay behind."""
+    """Reset the helpers in a forked process, which inherits no threads."""
     global _lock, _offers
     _helpers.clear()
     _lock, _offers = threading.Lock(), SimpleQueue()

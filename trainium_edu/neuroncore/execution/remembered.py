@@ -11,7 +11,7 @@ _PLAIN = {int, bool, str, type(None)}
 
 
 class Remembered(dict):
-    """What was found for calls that look the same to a check by shape."""
+    """Results of checks by shape, kept for later calls of equal shapes."""
 
     def keep(self, look, call, found: Checked) -> tuple[Engine, Checked]:
         """Return the call's engine and what was found; keep them if looks decide."""

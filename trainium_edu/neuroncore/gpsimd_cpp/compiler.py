@@ -213,7 +213,7 @@ def _homes(sources, kernels) -> dict:
 
 
 def cache_folder() -> Path:
-    """Return the folder of compiled programs, which nobody else may write to."""
+    """Return the folder of compiled programs, which only its owner may write to."""
     who = os.getuid()
     folder = Path(tempfile.gettempdir()) / f"trainium_edu-cpp-{who}"
     folder.mkdir(mode=0o700, exist_ok=True)

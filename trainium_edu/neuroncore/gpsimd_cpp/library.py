@@ -445,7 +445,7 @@ class Operator:
 
     @cached_property
     def digest(self) -> str:
-        """What identifies the operator: its sources and flags."""
+        """The operator's identity: its sources and flags."""
         programs = self.library._kernels.program.parent.name, self._shape
         return "-".join(map(str, programs))
 

@@ -38,7 +38,7 @@ class OperatorRun(Run):
 
     @property
     def works(self) -> tuple[Work, ...]:
-        """What each processor did, counted."""
+        """The counted work of each processor."""
         return tuple(Work(*work) for work in self._options["works"])
 
     @property
@@ -51,7 +51,7 @@ class OperatorRun(Run):
 
     @property
     def printed(self) -> str:
-        """What the program printed, and its warnings."""
+        """The program's output, and its warnings."""
         return self._options["said"]
 
     def parts_ns(self) -> dict[str, float]:

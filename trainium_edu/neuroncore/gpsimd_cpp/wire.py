@@ -16,7 +16,7 @@ DTYPES = ("float32", "bfloat16", "float16", "int32", "int8", "int16", "uint8")
 
 
 class Status:
-    """How a call ended."""
+    """The ways in which a call ends."""
 
     OK, REFUSED, SIGNALLED, THREW, SHAPE, NO_DST, RUNNING = range(7)
 
@@ -26,7 +26,7 @@ def _fields(kind, names):
 
 
 class TensorSlot(ctypes.Structure):
-    """Where one tensor is."""
+    """The place of one tensor."""
 
     _fields_ = (
         *_fields(c_int32, "dtype dims"), ("sizes", c_int64 * MAX_DIMS),
@@ -39,7 +39,7 @@ class _Argument(ctypes.Structure):
 
 
 class Counts(ctypes.Structure):
-    """What one processor did."""
+    """The counts of one processor."""
 
     _fields_ = _fields(
         c_int64,

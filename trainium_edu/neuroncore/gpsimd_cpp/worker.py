@@ -43,7 +43,7 @@ class Entry(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What came back."""
+    """The outcome of one call."""
 
     call: wire.Call
     output: np.ndarray  #: empty if none was asked for
@@ -217,7 +217,7 @@ def _said(file: BinaryIO) -> str:
 
 
 class Limits(NamedTuple):
-    """What one call may use."""
+    """The limits of one call."""
 
     cpu_seconds: int = 10
     memory_bytes: int = 4 << 30
@@ -254,7 +254,7 @@ def _array(buffer, offset, shape, dtype):
 
 
 def _fresh(buffer, slot, shape, dtype) -> None:
-    """Fill the room of the result as memory is that nobody wrote: NaN, or the integer 4."""
+    """Fill the result as uninitialised memory: NaN, or the integer 4."""
     there = _array(buffer, slot.offset, shape, dtype)
     there[...] = 4 if there.dtype.kind in "iu" else np.nan
 
