@@ -20,10 +20,6 @@ from trainium_edu.nki.running import later_chip as later_chip
 fp32 = np.finfo(np.float32)
 
 
-def _tile(value, who):
-    return tile(value, who)
-
-
 def _number(value, _who):
     return scalar(value)
 
@@ -39,13 +35,14 @@ def _command(value, who):
 #: How an operand is taken, by its role, or by the instruction and its role.
 _TAKEN = {
     **dict.fromkeys(("data", "data0", "data1", "data2", "dst", "on_true", "predicate", "src",
-                     "vals", "scalar_tensor_tensor: operand1"), _tile),
+                     "vals", "scalar_tensor_tensor: operand1"), tile),
     **dict.fromkeys(("bias", "imm", "imm0", "imm1", "initial", "on_false", "operand0", "operand1",
                      "scale", "tensor_copy_predicated: src"), _number),
     **dict.fromkeys(("op", "op0", "op1", "reduce_op"), _operator),
     **dict.fromkeys(("dst_idx", "reduce_res"), also_written),
     "reduce_cmd": _command,
 }  # fmt: skip
+_TAKING: dict[str, list] = {}  #: of each instruction, (role, how it is taken, who asks)
 _RULES = {name: getattr(module, name) for module in (arithmetic, moving, selection, tensor)
           for name in module.__all__}  # fmt: skip
 #: Taken although the signatures do not show them: where the result is, its name, and more.
@@ -62,30 +59,30 @@ def _ruled(name, operands, keywords, hidden):
 
 def _issued(name, gives, operands, keywords, hidden):
     """Return the result of an instruction, as its row says what it is; or write it at once."""
-    taken = {}
-    for role, value in operands.items():
-        take = _TAKEN.get(f"{name}: {role}") or _TAKEN.get(role)
-        taken[role] = take(value, f"{name}: {role}") if take else value
+    for role, take, who in _TAKING[name]:
+        operands[role] = take(operands[role], who)
     kind, *roles = gives
     more(name, hidden, keywords, () if kind == "into" else ("buffer", "name"))
-    mask, dtype, on = (taken.pop(key, None) for key in ("mask", "dtype", "engine"))
+    pop = operands.pop
+    mask, dtype, on = pop("mask", None), pop("dtype", None), pop("engine", None)
     if kind == "into":
-        same_dtype(name, taken["dst"], dtype)
-        perform(name, mask=mask, space=taken[roles[-1]].window.shape, **taken)
+        same_dtype(name, operands["dst"], dtype)
+        perform(name, mask=mask, space=operands[roles[-1]].window.shape, **operands)
         return None
-    sources = [taken[role] for role in roles if role in taken]
+    sources = [operands[role] for role in roles if role in operands]
     shape = space = sources[0].shape
-    dtype = dtype or ("uint32" if "uint32" in roles else promoted(*(s.kind for s in sources)))
+    if dtype is None:
+        dtype = "uint32" if "uint32" in roles else promoted(*(s.kind for s in sources))
     if name in arithmetic.FITTING:
-        name, on = arithmetic.FITTING[name](name, taken, on)
-    axes = {role: (0, *(None,) * (len(taken[role].shape) - 1)) for role in _BY_LANE
-            if taken.get(role) is not None}  # fmt: skip
+        name, on = arithmetic.FITTING[name](name, operands, on)
+    axes = {role: (0, *(None,) * (len(operands[role].shape) - 1)) for role in _BY_LANE
+            if operands.get(role) is not None}  # fmt: skip
     if kind != "like":
         shape, axes["dst"] = (space[0], int(kind)), (0, None)
     elif len(sources) > 1:
-        shape = space = taken[roles[0]].shape
+        shape = space = operands[roles[0]].shape
     return operation(name, shape, dtype, mask=mask, space=space, axes=axes or None, engine=on,
-                     **taken, **hidden)  # fmt: skip
+                     **operands, **hidden)  # fmt: skip
 
 
 def _body(name, row):
@@ -103,6 +100,9 @@ def _body(name, row):
 _ROWS = {name: row for name, row in read("instructions.toml").items() if "old" in row}
 __all__ = list(_ROWS)
 for _name, _row in _ROWS.items():
+    _whose = [(role, f"{_name}: {role}") for role in names_in(_row["old"].partition("->")[0])]
+    _TAKING[_name] = [(role, _TAKEN.get(who) or _TAKEN[role], who) for role, who in _whose
+                      if who in _TAKEN or role in _TAKEN]  # fmt: skip
     globals()[_name] = make(
         _name, _row["old"].partition("->")[0], _row["old_says"], _body(_name, _row), globals()
     )
