@@ -138,8 +138,7 @@ class Costing:
     def long_rows(self, values) -> np.ndarray:
         """Return float64[rows]: which part of a transfer's work is left when its rows are long."""
         run, spec = self.timeline.placement.run, self.timeline.spec
-        size = np.array([what[2] if engine is Engine.DMA else _LONG_ROW_BYTES
-                         for _, engine, what, *_ in run.kinds], float)  # fmt: skip
+        size = np.array([k.work[2] if k.packets else _LONG_ROW_BYTES for k in run.kinds], float)
         now = durations(run, spec, values).work
         full = dma_row_ns(_LONG_ROW_BYTES, values, int(spec.dma.queues)) * size / _LONG_ROW_BYTES
         gain = (size < _LONG_ROW_BYTES) & (now > full)
@@ -159,5 +158,5 @@ def _changed(run, change, values):
     )
     kind = run.kind.copy()
     kind[rows] = len(run.kinds) + number.ravel()
-    kinds = [*run.kinds, *((*run.kinds[int(k)], *parts) for k, *parts in new.tolist())]
+    kinds = run.kinds + [run.kinds[int(k)]._replace(left=parts) for k, *parts in new.tolist()]
     return replace(run, kind=kind, kinds=kinds, cache={})

@@ -112,7 +112,7 @@ def bound_by(timeline: CoreTimeline) -> str:
     """Return what bounds a program, in the words of ``specs.times``."""
     t, total = timeline, timeline.makespan_ns or 1.0
     moved = (t.queue_end_ns - t.queue_start_ns).sum(axis=1)
-    row_bytes = [kind[2][2] if kind[1] is Engine.DMA else 0 for kind in t.placement.run.kinds]
+    row_bytes = [k.work[2] if k.packets else 0 for k in t.placement.run.kinds]
     is_short = np.array(row_bytes)[t.placement.run.kind[t.engine == t.dma]] < _SHORT_ROW_BYTES
     shares = {_name(t, e): t.busy_ns(e) / total for e in ENGINES if e is not Engine.DMA}
     dma = "short rows" if 2 * moved[is_short].sum() > moved.sum() else "long rows"
@@ -152,7 +152,7 @@ class Times:
     def groups(self) -> dict:
         """Group of doubtful parameters → end ("fast", "slow") → values by name."""
         nominal, groups = self.timeline.parameters, {}
-        names = {name for name, *_ in self.timeline.placement.run.kinds}
+        names = {kind.name for kind in self.timeline.placement.run.kinds}
         for name, p in known_parameters(self.timeline.spec).items():
             is_open = nominal[name] == p.nominal or (self._in_proportion and p.nominal)
             if p.fast == p.slow or not is_open or (p.only and p.only not in names):

@@ -224,12 +224,12 @@ def _cycles(run: Expanded, spec: Record):
     if kept is not None and kept[0] is spec:
         return kept[1]
     cycles = np.zeros(len(run.kinds))
-    for k, (name, engine, work, *_) in enumerate(run.kinds):
-        if engine is Engine.DMA:
+    for k, kind in enumerate(run.kinds):
+        if kind.engine is Engine.DMA:
             continue
-        cycles[k] = cycles_of(name, work, engine, spec)
+        cycles[k] = cycles_of(kind.name, kind.work, kind.engine, spec)
         if not 0 <= cycles[k] < 1e12:
-            raise ValueError(f"{name}{work}: its cost function returns {cycles[k]} cycles")
+            raise ValueError(f"{kind.name}{kind.work}: its cost function returns {cycles[k]}")
     run.cache["cycles"] = (spec, cycles)
     return cycles
 
@@ -263,14 +263,14 @@ def durations(run: Expanded, spec: Record, values: Mapping, without=()) -> Durat
     descriptors = np.zeros(n, np.int64)
     least = float(spec.cycles.min_initiation_cycles)
     queues = int(spec.dma.queues)
-    row_bytes, packets, far = np.zeros(n), np.ones(n), np.zeros(n, bool)
-    has_lists = np.zeros(n, bool)
-    lanes, in_hbm = np.zeros((n, 2), np.int64), np.zeros(n, bool)
-    for k, (name, engine, what, written, detail, *_) in enumerate(run.kinds):
-        if engine is Engine.DMA:
-            descriptors[k], row_bytes[k] = what[1], what[2]
-            lanes[k], far[k], in_hbm[k], has_lists[k] = detail[2:4], detail[1], detail[4], detail[5]
-            packets[k] = max(detail[0], min(what[1], detail[3] or queues)) / max(what[1], 1)
+    row_bytes, packets, lanes = np.zeros(n), np.ones(n), np.zeros((n, 2), np.int64)
+    far, in_hbm, has_lists = np.zeros((3, n), bool)
+    for k, kind in enumerate(run.kinds):
+        name, engine, what = kind[:3]
+        if kind.packets is not None:
+            descriptors[k], row_bytes[k] = what[1:3]
+            count, far[k], *lanes[k], in_hbm[k], has_lists[k] = kind.packets
+            packets[k] = max(count, min(what[1], lanes[k, 1] or queues)) / max(what[1], 1)
             continue
         ns = 1e9 / values[f"{engine.clock}_clock_hz"]
         full = cycles[k] * values["work_factor"]
@@ -286,13 +286,13 @@ def durations(run: Expanded, spec: Record, values: Mapping, without=()) -> Durat
                 floor = float(spec.tensor_engine.min_initiation_cycles)
                 passes = cycles[k] / max(min(floor, what[1]), what[2])
                 load = what[1] * passes * ns
-                if passes > 1 and detail:  # each pass loads a part of a new FP32 matrix
+                if passes > 1 and kind.loads_another:  # each pass loads a part of a new FP32 matrix
                     fixed[k] = load / values["fp32_load_speedup"]
                 else:
                     lead[k] = load / values["load_stationary_speedup"]
         elif not has_own_fixed_part(name, spec):
             fixed[k] = values["fixed_cycles"] * ns
-        first = min(full, max(least, full / max(written, 1)))
+        first = min(full, max(least, full / max(kind.written, 1)))
         chain[k] = first * ns
     is_dma = descriptors > 0
     lead[is_dma] = values["dma_start_ns"]
@@ -311,9 +311,9 @@ def durations(run: Expanded, spec: Record, values: Mapping, without=()) -> Durat
     if "fixed" in without:
         lead[:] = fixed[:] = quick_fixed[:] = result[:] = 0
     for k, kind in enumerate(run.kinds):
-        if len(kind) > 5:  # a what-if: so much is left of each
-            lead[k], fixed[k], work[k] = np.multiply(kind[5:], (lead[k], fixed[k], work[k]))
-            quick_fixed[k], quick[k] = np.multiply(kind[6:], (quick_fixed[k], quick[k]))
+        if kind.left:
+            lead[k], fixed[k], work[k] = np.multiply(kind.left, (lead[k], fixed[k], work[k]))
+            quick_fixed[k], quick[k] = np.multiply(kind.left[1:], (quick_fixed[k], quick[k]))
     lead, fixed, work, result, chain, quick, quick_fixed = map(
         quantise, (lead, fixed, work, result, chain, quick, quick_fixed)
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.program import Program
 
-__all__ = ["Expanded", "expand"]
+__all__ = ["Expanded", "Kind", "Packets", "expand"]
 
 MOST_ROWS = 2_000_000
 QUEUES = 16
@@ -28,6 +29,29 @@ _ENGINE = {engine: i for i, engine in enumerate(ENGINES)}
 _MEMORY = {memory: i for i, memory in enumerate(MEMORIES)}
 
 
+class Packets(NamedTuple):
+    """How a transfer is cut into packets, and which queues take them."""
+
+    number: int
+    are_far: bool  #: whether they begin far apart in HBM
+    first_queue: int
+    queues: int  #: 0: all
+    is_in_hbm: bool  #: whether it goes from HBM to HBM
+    are_lists: bool  #: whether each is a list of several buffers
+
+
+class Kind(NamedTuple):
+    """What the time of an instruction depends on."""
+
+    name: str
+    engine: Engine
+    work: tuple
+    written: int  #: elements per partition
+    packets: Packets | None = None  #: of a transfer
+    loads_another: bool = False  #: whether a matmul's stationary matrix takes the place of another
+    left: tuple = ()  #: in a what-if, which parts of lead, fixed part and work are left
+
+
 @dataclass(slots=True)
 class Expanded:
     """Rows, their accesses, and the instances of allocations that they touch."""
@@ -36,11 +60,7 @@ class Expanded:
     instruction: np.ndarray  #: int32[rows], index into ``program.instructions``
     engine: np.ndarray  #: int8[rows], index into ``ENGINES``
     kind: np.ndarray  #: int32[rows], index into ``kinds``
-    #: (instruction name, engine, work, elements per partition written, detail: a transfer's
-    #: (packets, far, first queue, queues, HBM to HBM, lists of buffers), or whether a matmul's
-    #: stationary matrix takes the place of another); in a what-if also the parts that are left of
-    #: lead, fixed part and work
-    kinds: list
+    kinds: list[Kind]
     row_access: np.ndarray  #: int64[rows + 1], where each row's accesses begin
     access_row: np.ndarray  #: int32[accesses]
     access_instance: np.ndarray  #: int32[accesses]
@@ -111,10 +131,8 @@ def _expand(program):
     )  # fmt: skip
 
 
-def _way(transfer, allocations):
-    """Return (packets, are they far apart, first queue, queues, HBM to HBM, lists) of a transfer.
-
-    0 queues: all; lists: whether a packet is a list of several buffers.
+def _packets(transfer, allocations) -> Packets:
+    """Return the packets of a transfer.
 
     A packet is one run of contiguous bytes in HBM, in whatever order a tile takes them: a
     transposed load reads whole rows of HBM, too, and hands every element to another partition, as a
@@ -138,20 +156,18 @@ def _way(transfer, allocations):
             packets = max(packets, prod(shape) // run)
             far = far or _step(shape, strides, run) >= FAR_BYTES
         elif not access.role.endswith(".index"):
-            lanes += [info.start_partition + access.first_row,
-                      info.start_partition + access.end_row - 1]  # fmt: skip
+            lanes += [info.start_partition + row for row in (access.first_row, access.end_row - 1)]
             partitions = access.end_row - access.first_row
     is_plain = transfer.name == "dma_copy" or (transfer.name == "dma_transpose" and not inside)
     if not {("indirect", "src"), ("indirect", "dst")}.isdisjoint(transfer.options):
         is_plain = False
     packets = min(packets, count) if packets and is_plain else count
     has_lists = is_plain and not far and 0 < partitions < packets == count
-    if has_lists:
-        packets = partitions
+    packets = partitions if has_lists else packets
     if not lanes or count >= QUEUES:
-        return packets, far, 0, 0, not lanes, has_lists
+        return Packets(packets, far, 0, 0, not lanes, has_lists)
     first, last = min(lanes) // QUEUE_PARTITIONS, max(lanes) // QUEUE_PARTITIONS
-    return packets, far, first, last - first + 1, False, has_lists
+    return Packets(packets, far, first, last - first + 1, False, has_lists)
 
 
 @lru_cache(4096)
@@ -171,25 +187,20 @@ def _step(shape, strides, run):
 
 
 def _kinds(instructions, allocations):
-    """Give each distinct (name, engine, work) a number: durations are computed once for each."""
+    """Give each distinct kind a number: durations are computed once for each."""
     numbers, kind_of, engines = {}, [], []
     held = None  # the stationary matrix of the newest matmul
     for i in instructions:
-        written = 0
-        for a in i.accesses:
-            if a.is_write:
-                written = prod(a.geometry[1][1:])
-                break
-        detail = None
-        if i.engine is Engine.DMA:
-            detail = _way(i, allocations)
-        elif i.name == "nc_matmul":
+        shapes = [a.geometry[1] for a in i.accesses if a.is_write]
+        packets = _packets(i, allocations) if i.engine is Engine.DMA else None
+        loads_another = False
+        if i.name == "nc_matmul":
             now = next((a[0], a[7]) for a in i.accesses if a[6] == "stationary")
-            detail, held = held not in (None, now), now
-        key = (i.name, i.engine, i.work, written, detail)
+            loads_another, held = held not in (None, now), now
+        key = i.name, i.engine, i.work, prod(shapes[0][1:]) if shapes else 0, packets, loads_another
         kind_of.append(numbers.setdefault(key, len(numbers)))
         engines.append(_ENGINE[i.engine])
-    return np.array(kind_of, np.int32), list(numbers), np.array(engines, np.int8)
+    return np.array(kind_of, np.int32), [Kind(*key) for key in numbers], np.array(engines, np.int8)
 
 
 def _rows(program):
@@ -197,9 +208,7 @@ def _rows(program):
     loops = program.loops
     if any(x.end < 0 for x in loops):
         raise ValueError("a loop of this program is still being recorded; time it after the block")
-    inside = [[] for _ in loops]
-    outermost = []
-    open_now = []
+    inside, outermost, open_now = [[] for _ in loops], [], []
     for index, loop in enumerate(loops):  # a loop is listed before those inside it
         while open_now and not (
             loops[open_now[-1]].start <= loop.start
@@ -212,11 +221,9 @@ def _rows(program):
         open_now.append(index)
 
     def length(start, end, children):
-        total = end - start
-        for c in children:
-            x = loops[c]
-            total += (length(x.start, x.end, inside[c]) * x.count) - (x.end - x.start)
-        return total
+        body = [(loops[c], inside[c]) for c in children]
+        more = sum(length(x.start, x.end, inner) * x.count - (x.end - x.start) for x, inner in body)
+        return end - start + more
 
     total = length(0, len(program.instructions), outermost)
     if total > MOST_ROWS:

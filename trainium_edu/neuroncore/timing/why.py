@@ -320,15 +320,16 @@ class _Walk:
 def transfer_facts(timeline, kind: int, what: str) -> tuple[str, ...]:
     """Return the facts that the pace of one kind of transfer rests on."""
     p, values = timeline.pieces, timeline.parameters
-    packets, far, *_, has_lists = timeline.placement.run.kinds[kind][4]
+    packets = timeline.placement.run.kinds[kind].packets
+    far = "far_" if packets.are_far else ""
     rows = max(int(p.descriptors[kind]), 1)
     shares = int(p.lanes[kind, 1]) or int(timeline.spec.dma.queues)
     paths: tuple[str, ...]
     if -(-rows // shares) * p.work[kind] < p.fixed[kind]:
         paths = ("timing.dma_turnaround_ns",)
-    elif packets * values["dma_far_packet_ns" if far else "dma_packet_ns"] >= rows * p.work[kind]:
-        paths = (f"timing.dma_{'far_' * far}packet_ns",)
-    elif has_lists:  # as quick in a burst
+    elif packets.number * values[f"dma_{far}packet_ns"] >= rows * p.work[kind]:
+        paths = (f"timing.dma_{far}packet_ns",)
+    elif packets.are_lists:  # as quick in a burst
         return "dma.bytes_per_s", "timing.dma_buffer_ns"
     else:
         paths = "dma.bytes_per_s", "timing.dma_row_ns"
