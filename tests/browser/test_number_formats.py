@@ -11,7 +11,13 @@ from tests.browser.test_start_here import SCROLLED, cell, commit
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(scope="module", params=[(1400, False), (900, True)], ids=["light", "dark"])
+@pytest.fixture(  # test_lessons turns every page narrow and dark
+    scope="module",
+    params=[
+        pytest.param((1400, False), id="light"),
+        pytest.param((900, True), id="dark", marks=pytest.mark.soak),
+    ],
+)
 def lesson(request, browser, lab):
     width, dark = request.param
     for journal in (lab[1].parent / "progress").glob("*.jsonl"):

@@ -14,7 +14,13 @@ pytestmark = pytest.mark.browser
 SCROLLED = "() => document.querySelector('.jp-WindowedPanel-outer').scrollTop"
 
 
-@pytest.fixture(scope="module", params=[(1400, False), (900, True)], ids=["light", "dark"])
+@pytest.fixture(  # test_lessons turns every page narrow and dark
+    scope="module",
+    params=[
+        pytest.param((1400, False), id="light"),
+        pytest.param((900, True), id="dark", marks=pytest.mark.soak),
+    ],
+)
 def lesson(request, browser, lab):
     width, dark = request.param
     for journal in (lab[1].parent / "progress").glob("*.jsonl"):
