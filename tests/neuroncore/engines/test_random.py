@@ -94,8 +94,8 @@ def test_draws_are_not_pure():
     ("name", "operands", "words"),
     [
         ("rng", {"dst": ("sbuf", (4, 4), "float32")}, "random bits go into integers"),
-        ("set_rng_seed", {"src_seeds": ("sbuf", (1, 2), "uint32")}, "one 32-bit value"),
-        ("set_rng_seed", {"src_seeds": ("sbuf", (1, 1), "uint16")}, "one 32-bit value"),
+        ("set_rng_seed", {"src_seeds": ("sbuf", (1, 2), "uint32")}, r"must be \[1, 1\]"),
+        ("set_rng_seed", {"src_seeds": ("sbuf", (1, 1), "uint16")}, "32-bit value"),
     ],
 )
 def test_limits(name, operands, words):
@@ -113,7 +113,8 @@ def test_limits(name, operands, words):
         ("float32", "bfloat16", 0.5, "same dtype"), ("float32", "float32", 1.5, "between 0 and 1"),
         ("float32", "float32", -0.1, "between 0 and 1"),
         ("float32", "float32", float("nan"), "between 0 and 1"),
-        ("int32", "int32", "bfloat16", "float32"), ("float32", "float32", "int32", "bfloat16"),
+        ("int32", "int32", "bfloat16", "float32"),
+        ("float32", "float32", "int32", "must be a float"),
     ],
 )  # fmt: skip
 def test_dropout_limits(data, dst, prob, words):

@@ -104,9 +104,9 @@ def test_select_reduce_refuses(bench):
     for wrong, match in (
         ({"predicate": bench.tile([[1, 0, 1, 0]], "uint32")}, "predicate is"),
         ({"on_true": bench.tile(np.ones((1, 4)), "int32")}, "on_true is int32"),
-        ({"reduce_op": "add"}, "only maximum"),
+        ({"reduce_op": "add"}, "must be maximum"),
         ({"reduce_cmd": "load_reduce"}, "reduce_cmd"),
-        ({"reduce_res": bench.empty(1, 1, dtype="int32")}, "float tile"),
+        ({"reduce_res": bench.empty(1, 1, dtype="int32")}, "must be float32"),
     ):
         operands = {"dst": bench.empty(1, 4), "predicate": held, "on_true": x,
                     "on_false": 0.0} | wrong  # fmt: skip
@@ -163,12 +163,12 @@ def test_eight_at_a_time_limits(bench):
         ("max8", {"dst": eight, "src": bench.tile(np.ones((1, 7)))}, "8 to 16384"),
         ("max8", {"dst": eight, "src": bench.tile(np.ones((1, 16_385)))}, "8 to 16384"),
         ("max8", {"dst": eight, "src": bench.tile(np.ones((1, 2, 2, 2)))}, "up to 3"),
-        ("max8", {"dst": bench.empty(1, 9), "src": x}, "8 elements"),
+        ("max8", {"dst": bench.empty(1, 9), "src": x}, r"must be \[\d, 8\]"),
         ("nc_find_index8", {"dst": eight, "data": x, "vals": ones}, "uint16 or uint32"),
         ("nc_match_replace8", {"dst": bench.empty(1, 9), "data": x, "vals": ones, "imm": 0.0},
          "same number"),
         ("nc_match_replace8", {"dst": eight, "data": x, "vals": bench.tile(np.ones((1, 7))),
-                               "imm": 0.0}, "8 elements"),
+                               "imm": 0.0}, r"must be \[\d, 8\]"),
     ]  # fmt: skip
     for name, operands, match in cases:
         with pytest.raises(NkiValidationError, match=match):

@@ -46,7 +46,7 @@ def test_a_quarter_may_move_to_another(bench, start):
         (None, TypeError, "list of 32"),
         ([32, *range(31)], NkiValidationError, "0 to 31"),
         ([-1, *range(31)], NkiValidationError, "0 to 31"),
-        ([1.0, *range(31)], TypeError, "takes integers"),
+        ([1.0, *range(31)], TypeError, "whole number"),
     ],
 )
 def test_masks_that_are_none(bench, mask, error, match):
@@ -60,5 +60,5 @@ def test_dtype_and_free_size_must_agree(bench):
     with pytest.raises(NkiValidationError, match="same dtype"):
         bench.issue("nc_stream_shuffle", dst=bench.empty(32, 2, dtype="bfloat16"), src=x,
                     shuffle_mask=mask)  # fmt: skip
-    with pytest.raises(NkiValidationError, match="same number"):
+    with pytest.raises(NkiValidationError, match=r"must be \[32, 2\]"):
         bench.issue("nc_stream_shuffle", dst=bench.empty(32, 3), src=x, shuffle_mask=mask)

@@ -39,9 +39,9 @@ def test_aggregate_of_pieces_is_the_mean_and_variance_of_all(bench, rng, n):
 def test_limits(bench):
     with pytest.raises(NkiValidationError, match="at most 512"):
         bench.issue("bn_stats", dst=bench.empty(1, 6), data=bench.tile(np.ones((1, 513))))
-    with pytest.raises(NkiValidationError, match=r"the result is \[1, 6\]"):
+    with pytest.raises(NkiValidationError, match=r"must be \[1, 6\]"):
         bench.issue("bn_stats", dst=bench.empty(1, 5), data=bench.tile(np.ones((1, 12))))
     with pytest.raises(NkiValidationError, match="multiple of 3"):
         bench.issue("bn_aggr", dst=bench.empty(1, 2), data=bench.tile(np.ones((1, 4))))
-    with pytest.raises(NkiValidationError, match=r"the result is \[1, 2\]"):
+    with pytest.raises(NkiValidationError, match=r"must be \[1, 2\]"):
         bench.issue("bn_aggr", dst=bench.empty(1, 3), data=bench.tile(np.ones((1, 6))))

@@ -6,24 +6,7 @@ the Vector Engine share.  Before the first reset they read NaN: what they hold i
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_shape, check_tiles
-
-__all__ = ["accumulators", "check_reduce_cmd", "check_reduce_res"]
-
-
-def check_reduce_cmd(call, allowed) -> None:
-    """Raise unless ``reduce_cmd`` is one of the commands that this instruction takes."""
-    if call.reduce_cmd not in allowed:
-        call.refuse(f"reduce_cmd is {call.reduce_cmd!r}; it must be one of {', '.join(allowed)}")
-
-
-def check_reduce_res(call, like: str) -> None:
-    """Raise unless ``reduce_res`` is None or holds one number for each of the lanes."""
-    if call.reduce_res is None:
-        return
-    check_tiles(call, "reduce_res")
-    partitions = call.__dict__[like].shape[0]
-    check_shape(call, "reduce_res", partitions, 1, f"one register per lane fills [{partitions}, 1]")
+__all__ = ["accumulators"]
 
 
 def accumulators(call, engine: str, like) -> np.ndarray:

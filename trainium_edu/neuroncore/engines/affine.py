@@ -8,7 +8,7 @@ from operator import index
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_same_size, check_tiles, number
+from trainium_edu.neuroncore.engines.checks import limits, number
 from trainium_edu.neuroncore.engines.costs import priced
 from trainium_edu.neuroncore.engines.operators import get_operator
 from trainium_edu.neuroncore.recording.dtypes import to_fp32, write_fp32
@@ -68,11 +68,6 @@ def _affine(call):
     return (channels[:, None] + (free + int(call.offset))).astype(np.int32)
 
 
-def _check_iota(call):
-    check_tiles(call, "dst")
-    _check_pattern(call)
-
-
 def _iota(call):
     values, dst = _affine(call).reshape(call.dst.shape), call.dst
     if dst.dtype.name in ("int32", "uint32"):
@@ -83,26 +78,15 @@ def _iota(call):
 
 define(
     "iota", Engine.GPSIMD, options=("pattern",), defaults={"offset": 0, "channel_multiplier": 0},
-    check=_check_iota, execute=_iota, **priced("iota", "dst", any_stride=True),
+    check=limits(dst="[P, F]", pattern=_check_pattern), execute=_iota,
+    **priced("iota", "dst", any_stride=True),
 )  # fmt: skip
-
-
-def _compare(call):
-    return get_operator(call.cmp_op, "affine_select: cmp_op").name
-
-
-def _check_select(call):
-    check_tiles(call, "dst", "on_true_tile")
-    check_same_size(call, "dst", "on_true_tile")
-    _check_pattern(call)
-    number(call, "on_false_value")
-    if _compare(call) not in _COMPARE:
-        call.refuse(f"cmp_op is {_compare(call)!r}; it must be one of {', '.join(_COMPARE)}")
 
 
 def _select(call):
     dst, tile = call.dst, call.on_true_tile
-    predicate = _COMPARE[_compare(call)](_affine(call), 0).reshape(dst.shape)
+    compare = _COMPARE[get_operator(call.cmp_op, "cmp_op").name]
+    predicate = compare(_affine(call), 0).reshape(dst.shape)
     other = np.asarray(number(call, "on_false_value"), np.float32)
     values = tile.read().reshape(dst.shape)
     if tile.dtype is not dst.dtype:
@@ -118,5 +102,9 @@ define(
     "affine_select", Engine.GPSIMD, reads=("on_true_tile",),
     options=("pattern", "channel_multiplier", "on_false_value"),
     defaults={"cmp_op": "equal", "offset": 0},
-    check=_check_select, execute=_select, **priced("affine_select", "dst", any_stride=True),
+    check=limits(
+        on_true_tile="[P, F]", dst="[P, F]", pattern=_check_pattern, on_false_value="number",
+        cmp_op=f"operator {' '.join(_COMPARE)}",
+    ),
+    execute=_select, **priced("affine_select", "dst", any_stride=True),
 )  # fmt: skip

@@ -1,46 +1,148 @@
-"""Checks that all engines share: memories within reach, shapes and dtypes that match."""
+"""What an instruction accepts, written in its row, and the sentences for what it refuses.
+
+``limits(data="[P, F ≤ 512]: call it on pieces", dst="[P, 6]; float32 bfloat16")`` reads: data is a
+tile of P partitions with F elements in each, at most 512; dst has 6 in each of as many partitions,
+in one of two dtypes.  After a colon follows what the sentence ends with: why, and what to try.
+
+==============================  ====================================================================
+clause                          the operand is
+==============================  ====================================================================
+``tile``                        a tile of any size
+``[P, F]``, ``[F, P]``          a tile; a letter is a size, and is the same wherever it occurs
+``[P, 2F]``, ``[1, F]``         ... of twice that size; of this size
+``F ≤ N``, ``F 8..N``,          ... within a range; N is a number or a fact of the chip
+``F multiple of N``
+``in SBUF``                     ... in this memory (elsewhere: in a memory that the engine reaches)
+``uint8 uint16``, ``integer``   ... of one of these dtypes
+``like data``                   ... of the dtype of data
+``up to 3 axes``                ... of that rank
+``not in PSUM with data``       ... in SBUF where data is in PSUM: the engine has one port to it
+``flag``, ``number``            True or False; one number
+``one of add max``              one of these words
+``operator``, ``operator of     an ALU operator; one that works on numbers; one of these
+numbers``, ``operator add``
+``operand of op0``              what that operator takes beside the data
+``number or [P, 1]``            a number, or a tile; ``None or`` stands for an operand left out
+==============================  ====================================================================
+"""
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from operator import index
+from typing import NamedTuple
 
 import numpy as np
 
 from trainium_edu.neuroncore.engines.operators import get_operator
+from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS
 from trainium_edu.neuroncore.recording.views import View
 
-__all__ = [
-    "check_dtype", "check_flag", "check_not_both_in_psum", "check_pattern", "check_per_partition",
-    "check_same_dtype", "check_same_size", "check_shape", "check_tiles", "number", "short",
-    "walked_axes",
-]  # fmt: skip
+__all__ = ["integer", "limits", "number", "short", "walked_axes"]
+
+_SAME_SIZE = (
+    "the same partitions and the same number of elements, because every lane takes one element of "
+    "each tile per step"
+)
+_CAST = "tensor_copy it into such a tile first"
 
 
-def check_tiles(call, *roles) -> None:
-    """Raise unless each operand is a tile that the engine can reach."""
-    for role in roles:
-        view = call.__dict__[role]
-        if not isinstance(view, View):
-            hint = isinstance(view, int | float) and call.name == "tensor_tensor"
-            hint = " (tensor_scalar combines a tile with a number)" if hint else ""
-            raise TypeError(f"{call.name}: {role} is {short(view)}; it must be a tile{hint}")
-        memory = view.memory
-        if memory is Memory.HBM:
-            call.refuse(
-                f"{role} is in HBM ({view!r}), and engines compute on SBUF and PSUM only; "
-                "bring it on chip with dma_copy first"
-            )
-        if memory is Memory.PSUM and call.engine is Engine.GPSIMD:
-            call.refuse(
-                f"{role} is in PSUM, which the GpSimd Engine cannot reach; {_way_out(call)}"
-            )
-        check_pattern(call, role)
+def limits(**clauses) -> Callable:
+    """Return the check of an instruction whose operands have these limits.
+
+    Parameters
+    ----------
+    **clauses : str or callable
+        The clauses of each operand, separated by semicolons, or ``function(call)`` that raises for
+        a limit no clause expresses.  Inputs come first, because the first operand with a letter
+        decides the letter's size.
+    """
+    steps: list[_Step] = []
+    for role, text in clauses.items():
+        after_tiles = any(step.phase for step in steps)
+        if callable(text):
+            steps.append(_Step(3 * after_tiles, role, "", partial(_call_alone, text)))
+        else:
+            steps += _steps(role, text, after_tiles=after_tiles)
+    steps.sort(key=lambda step: step.phase)
+
+    def check(call):
+        sizes: dict[str, tuple[int, str]] = {}
+        operands = call.__dict__
+        for _, role, otherwise, function in steps:
+            if otherwise and not isinstance(operands[role], View):
+                if operands[role] is None and "None" in otherwise:
+                    continue
+                if "number" in otherwise:
+                    number(call, role, "a number or a tile")
+                    continue
+            function(call, role, sizes)
+
+    return check
+
+
+def _call_alone(function, call, role, sizes):
+    function(call)
+
+
+class _Step(NamedTuple):
+    """One limit of one operand; of all operands, kinds are checked first, then sizes."""
+
+    phase: int
+    role: str
+    otherwise: str  #: "None or ", "number or " where the operand may be that instead
+    function: Callable  #: ``function(call, role, sizes)`` raises
+
+
+def _steps(role, text, *, after_tiles):
+    """Return the steps of one operand's clauses."""
+    otherwise, text = re.fullmatch(r"((?:None or |number or )*)(.+)", text).groups()
+    steps = []
+    for clause in text.split("; "):
+        words, _, why = clause.partition(": ")
+        for phase, pattern, function in _CLAUSES:
+            match = re.fullmatch(pattern, words)
+            if match and not (function is _check_tile and "; in " in text):
+                given = match.groupdict(default="")
+                phase = 3 if otherwise or (phase == 0 and after_tiles) else phase
+                steps.append(_Step(phase, role, otherwise, function(**given, why=why)))
+                if function is not _check_tile or words == "tile":
+                    break
+        else:
+            raise ValueError(f"{role}: {words!r} is not a clause of limits()")
+    return steps
+
+
+# -- tiles --------------------------------------------------------------------------------------
+
+
+def _check_reach(call, role: str, sizes=None) -> None:
+    """Raise unless an operand is a tile that the engine can reach."""
+    view = call.__dict__[role]
+    if not isinstance(view, View):
+        hint = isinstance(view, int | float) and call.name == "tensor_tensor"
+        hint = " (tensor_scalar combines a tile with a number)" if hint else ""
+        raise TypeError(f"{call.name}: {role} is {short(view)}; it must be a tile{hint}")
+    memory = view.memory
+    if memory is Memory.HBM:
+        call.refuse(
+            f"{role} is in HBM ({view!r}), and engines compute on SBUF and PSUM only; "
+            "bring it on chip with dma_copy first"
+        )
+    if memory is Memory.PSUM and call.engine is Engine.GPSIMD:
+        call.refuse(f"{role} is in PSUM, which the GpSimd Engine cannot reach; {_way_out(call)}")
+    _check_pattern(call, role)
 
 
 def _way_out(call) -> str:
     """Return the remedy for a tile in PSUM, which GpSimd cannot reach."""
     copy = "use a tile in SBUF, and tensor_copy from or to PSUM"
     roles = {"tensor_tensor": ("op",), "tensor_scalar": ("op0", "op1")}.get(call.name, ())
-    found = [getattr(call, role) for role in roles]
-    names = {get_operator(op, "op").name for op in found if op is not None}
+    operators = [getattr(call, role) for role in roles]
+    names = {get_operator(op, "op").name for op in operators if op is not None}
     if call.name == "tensor_tensor" and "power" in names:
         return f"power of two tiles runs there only: {copy}"
     if "rsqrt" in names:
@@ -68,107 +170,250 @@ def walked_axes(view: View) -> list:
     return axes
 
 
-def check_pattern(call, role: str) -> None:
+def _check_pattern(call, role: str) -> None:
     """Raise unless one access pattern of the hardware can walk the tile's free elements."""
-    view, limits = call.__dict__[role], call.core.spec.limits
-    most = (limits.psum_free_max if view.memory is Memory.PSUM else limits.sbuf_free_max).value
+    view, chip = call.__dict__[role], call.core.spec.limits
+    most = (chip.psum_free_max if view.memory is Memory.PSUM else chip.sbuf_free_max).value
     if view.free_size > most:
         call.refuse(
             f"{role} has {view.free_size} elements per partition, and one instruction walks at "
             f"most {most} in {view.memory.upper()}; split the free axis"
         )
     axes = walked_axes(view)
-    if len(axes) > limits.free_dimensions_max.value:
+    if len(axes) > chip.free_dimensions_max.value:
         call.refuse(
             f"{role} {list(view.shape)} has {len(axes)} free axes with strides of their own, and "
-            f"an access pattern has up to {limits.free_dimensions_max.value}; copy part by part"
+            f"an access pattern has up to {chip.free_dimensions_max.value}; copy part by part"
         )
-    top = np.iinfo(limits.stride_type.value).max
+    top = np.iinfo(chip.stride_type.value).max
     for size, stride in axes:
         if stride // view.dtype.itemsize > top:
             call.refuse(
                 f"{role} steps by {stride // view.dtype.itemsize} elements on an axis of {size}, "
-                f"and strides are {limits.stride_type.value}: at most {top}; use a view of 32-bit "
+                f"and strides are {chip.stride_type.value}: at most {top}; use a view of 32-bit "
                 "elements, or one instruction for each step"
             )
 
 
-def check_same_size(call, one: str, *others: str) -> None:
-    """Raise unless the tiles have the same partitions and elements per partition."""
-    first = call.__dict__[one]
-    for role in others:
-        second = call.__dict__[role]
-        if first.shape == second.shape:
-            continue
-        if first.shape[0] != second.shape[0] or first.free_size != second.free_size:
+def _check_tile(why, **_):
+    return _check_reach
+
+
+def _in_memory(memory, why):
+    def check(call, role, sizes):
+        view = call.__dict__[role]
+        if not isinstance(view, View):
+            raise TypeError(f"{call.name}: {role} is {short(view)}; it must be a tile in {memory}")
+        if view.memory != memory.lower():
+            call.refuse(f"{role} is {view!r}; {why}")
+
+    return check
+
+
+class _Size(NamedTuple):
+    """One size of a tile: ``F``, ``2F``, ``6``, ``F ≤ 512``, ``F 8..99``, ``P multiple of 16``."""
+
+    name: str
+    times: int
+    least: int
+    most: str  #: "" for no end; a number, or a fact of the chip
+    unit: str  #: "" or what it is a multiple of
+
+    @classmethod
+    def of(cls, text):
+        """Return the size that a clause writes."""
+        times, name, least, most, unit = re.fullmatch(
+            r"(\d*)([A-Z]?)(?: (?:(\d+)\.\.|≤ )(\S+))?(?: multiple of (\S+))?", text
+        ).groups("")
+        return cls(name, int(times or 1), int(least or 0), most, unit)
+
+    def check(self, call, role, size, what, why):
+        """Raise unless a size is inside the range, and a multiple of the unit."""
+        most, unit = (_evaluate(call, bound) for bound in (self.most, self.unit))
+        if (most and not self.least <= size <= most) or (unit and size % unit):
+            if unit:
+                takes = f"a multiple of {unit}"
+            else:
+                takes = f"{self.least} to {most}" if self.least else f"at most {most}"
+            call.refuse(f"{role} has {size} {what}; {call.name} takes {takes}{_end(why)}")
+
+
+def _evaluate(call, bound: str) -> int:
+    """Return a bound that is a number, or a fact of the chip; 0 for none."""
+    if not bound or bound.isdigit():
+        return int(bound or 0)
+    return int(call.core.spec.find(bound).value)
+
+
+def _end(why: str) -> str:
+    return f": {why}" if why else ""
+
+
+def _of_sizes(lanes, free, why):
+    dimensions = _Size.of(lanes), _Size.of(free)
+    default = {("P", "F"): _SAME_SIZE, ("P", "1"): "one number per partition"}.get((lanes, free))
+
+    def check(call, role, sizes):
+        view = call.__dict__[role]
+        actual = [view.shape[0], view.free_size]
+        needed, deciding = [], {}
+        for dimension, size in zip(dimensions, actual, strict=True):
+            known, decided_by = sizes.setdefault(dimension.name, (size, role))
+            needed.append(dimension.times * (known if dimension.name else 1))
+            if dimension.name and decided_by != role:
+                deciding[decided_by] = list(call.__dict__[decided_by].shape)
+        if actual != needed:
+            beside = " and ".join(f"{other} {shape}" for other, shape in deciding.items())
+            beside = f"with {beside} " if beside else ""
+            end = _end(why or default)
+            call.refuse(f"{role} is {list(view.shape)}; {beside}it must be {needed}{end}")
+        for dimension, size, what in zip(
+            dimensions, actual, ("partitions", "elements per partition"), strict=True
+        ):
+            dimension.check(call, role, size, what, why)
+
+    return check
+
+
+def _of_dtypes(names, why):
+    groups = {"integer": lambda d: not d.is_float, "float": lambda d: d.is_float}
+    allowed = []
+    for name in names.split():
+        if name in groups:
+            allowed += [dtype.name for dtype in DTYPES.values() if groups[name](dtype)]
+        else:
+            allowed.append(DTYPES[name].name)
+
+    def check(call, role, sizes):
+        dtype = call.__dict__[role].dtype
+        if dtype.name not in allowed:
+            end = _end(why or (_CAST if role in call.row.reads else ""))
+            call.refuse(f"{role} is {dtype}; it must be {_listed(allowed)}{end}")
+
+    return check
+
+
+def _listed(names) -> str:
+    """Write names as "a, b or c"."""
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _like(other, why):
+    why = why or "this instruction moves bits, so both need the same dtype"
+
+    def check(call, role, sizes):
+        dtype, needed = call.__dict__[role].dtype, call.__dict__[other].dtype
+        if dtype is not needed:
+            call.refuse(f"{role} is {dtype} and {other} is {needed}; {why}")
+
+    return check
+
+
+def _of_rank(most, why):
+    def check(call, role, sizes):
+        shape = call.__dict__[role].shape
+        if len(shape) > int(most):
             call.refuse(
-                f"{one} is {list(first.shape)} and {role} is {list(second.shape)}; they need "
-                "the same partitions and the same number of elements in each, because every lane "
-                "takes one element of each per step"
-                + (
-                    ", and tensor_scalar takes one number per partition"
-                    if call.name == "tensor_tensor" and second.free_size == 1
-                    else ""
-                )
+                f"{role} {list(shape)} has {len(shape)} axes; it takes up to {most}: "
+                f"{why or 'reshape'}"
             )
 
-
-def check_same_dtype(call, one: str, other: str) -> None:
-    """Raise unless two tiles hold the same dtype."""
-    first, second = call.__dict__[one], call.__dict__[other]
-    if first.dtype is not second.dtype:
-        call.refuse(
-            f"{one} is {first.dtype} and {other} is {second.dtype}; this instruction moves bits, "
-            "so both need the same dtype"
-        )
+    return check
 
 
-def check_shape(call, role: str, partitions: int, elements: int, why: str) -> None:
-    """Raise unless a tile has this many elements in each of this many partitions."""
-    view = call.__dict__[role]
-    if view.shape[0] != partitions or view.free_size != elements:
-        call.refuse(f"{role} is {list(view.shape)}; {why}")
+def _not_both_in_psum(other, why):
+    def check(call, role, sizes):
+        if all(getattr(call.__dict__[r], "memory", None) is Memory.PSUM for r in (other, role)):
+            call.refuse(
+                f"{other} and {role} are both in PSUM, and one of the two inputs must be in SBUF; "
+                "copy one there with tensor_copy"
+            )
+
+    return check
 
 
-def check_dtype(call, role: str, *names: str, instead="") -> None:
-    """Raise unless a tile holds one of these dtypes; `instead` ends the sentence."""
-    dtype = call.__dict__[role].dtype
-    if dtype.name not in names:
-        *most, last = names
-        wanted = f"{', '.join(most)} or {last}" if most else last
-        call.refuse(f"{role} is {dtype}; it must be {wanted}{instead}")
+# -- operators, numbers, words --------------------------------------------------------------------
 
 
-def check_not_both_in_psum(call, one: str, other: str) -> None:
-    """Raise where both inputs are in PSUM: the engine has one port to it."""
-    first, second = call.__dict__[one], call.__dict__[other]
-    if (
-        isinstance(first, View)
-        and isinstance(second, View)
-        and first.memory is Memory.PSUM
-        and second.memory is Memory.PSUM
-    ):
-        call.refuse(
-            f"{one} and {other} are both in PSUM, and one of the two inputs must be in SBUF; "
-            "copy one there with tensor_copy"
-        )
+def _operator(kind, names, why):
+    allowed = names.split()
+    needs = "arithmetic on two inputs" if kind == "two numbers" else "arithmetic"
+
+    def check(call, role, sizes):
+        operator = get_operator(call.__dict__[role], f"{call.name}: {role}")
+        if kind and operator.is_bitvec:
+            call.refuse(f"{role} is {operator.name}, which works on bits; it must be {needs}")
+        if kind == "two numbers" and operator.is_unary:
+            call.refuse(f"{role} is {operator.name}, which takes one input; it must be {needs}")
+        if names and operator.name not in allowed:
+            one_of = "one of " * (len(allowed) > 1) + ", ".join(allowed)
+            call.refuse(f"{role} is {operator.name}; it must be {one_of}{_end(why)}")
+
+    return check
 
 
-def check_per_partition(call, role: str, like: str, dtypes=("float32",)) -> None:
+def _check_per_partition(call, role: str, partitions: int, like: str, dtypes=()) -> None:
     """Raise unless the operand is a number, or a tile with one element per partition."""
-    operand = call.__dict__[role]
-    if not isinstance(operand, View):
+    if isinstance(call.__dict__[role], View):
+        _check_reach(call, role)
+        sizes = {"P": (partitions, like)}
+        _ONE_EACH(call, role, sizes)
+        if dtypes:
+            _of_dtypes(" ".join(dtypes), "")(call, role, sizes)
+    else:
         number(call, role, "a number or a tile")
-        return
-    check_tiles(call, role)
-    partitions = call.__dict__[like].shape[0]
-    why = f"a scalar per partition has the shape [{partitions}, 1], with the partitions of {like}"
-    check_shape(call, role, partitions, 1, why)
-    if dtypes and operand.dtype.name not in dtypes:
-        call.refuse(
-            f"{role} is {operand.dtype}; with this {like} it must be {', '.join(dtypes)}: "
-            "tensor_copy it into such a tile first"
-        )
+
+
+def _operand_of(op, dtypes, why):
+    """Return the check of what an operator takes: nothing, a number, a scalar per partition."""
+
+    def check(call, role, sizes):
+        if call.__dict__[op] is None:
+            return
+        operator, value = get_operator(call.__dict__[op], op), call.__dict__[role]
+        if operator.name == "bypass" and not isinstance(value, View | str | bool):
+            return  # whatever stands there is not looked at
+        if operator.is_unary:
+            if value is not None and not (isinstance(value, int | float) and value == 0):
+                call.refuse(f"{operator.name} takes one input, so {role} is None or 0")
+            return
+        if value is None:
+            raise TypeError(f"{call.name}: {operator.name} takes two inputs, and {role} is None")
+        if operator.is_bitvec and not isinstance(value, View):
+            integer(call, role, value)
+            return
+        partitions, like = sizes["P"]
+        is_free = operator.is_bitvec or dtypes
+        _check_per_partition(call, role, partitions, like, () if is_free else ("float32",))
+        if operator.is_bitvec and value.dtype.is_float:
+            call.refuse(f"{operator.name} works on bits, and {role} is {value.dtype}")
+
+    return check
+
+
+def _flag(why):
+    def check(call, role, sizes):
+        value = call.__dict__[role]
+        if not isinstance(value, bool | np.bool_):
+            raise TypeError(f"{call.name}: {role} is {short(value)}; it must be True or False")
+
+    return check
+
+
+def _word(names, why):
+    words = names.split()
+
+    def check(call, role, sizes):
+        value = call.__dict__[role]
+        if value not in words:
+            call.refuse(f"{role} is {value!r}; it must be one of {', '.join(words)}{_end(why)}")
+
+    return check
+
+
+def _number(why):
+    return lambda call, role, sizes: number(call, role)
 
 
 def number(call, role: str, kind="one number") -> float:
@@ -186,12 +431,12 @@ def number(call, role: str, kind="one number") -> float:
     raise TypeError(f"{call.name}: {role} is {short(value)}; it must be {kind}")
 
 
-def check_flag(call, *roles: str) -> None:
-    """Raise unless each option is True or False."""
-    for role in roles:
-        value = call.__dict__[role]
-        if not isinstance(value, bool | np.bool_):
-            raise TypeError(f"{call.name}: {role} is {short(value)}; it must be True or False")
+def integer(call, what: str, value) -> int:
+    """Return an integer; raise TypeError for anything else."""
+    if not isinstance(value, bool | np.bool_):
+        with suppress(TypeError):
+            return index(value)
+    raise TypeError(f"{call.name}: {what} is {short(value)}; it must be an integer (whole number)")
 
 
 def short(value) -> str:
@@ -200,3 +445,17 @@ def short(value) -> str:
         return f"a host array, {value.dtype}{list(value.shape)}"
     text = repr(value)
     return text if len(text) < 60 else f"{text[:56]} ..."
+
+
+_TILE = r"\[(?P<lanes>[^,\]]+), (?P<free>[^\]]+)\]"
+_CLAUSES = (
+    (1, r"tile", _check_tile), (1, _TILE, _check_tile),
+    (1, r"in (?P<memory>SBUF|PSUM)", _in_memory), (2, _TILE, _of_sizes),
+    (3, r"like (?P<other>\w+)", _like), (3, r"up to (?P<most>\d) axes", _of_rank),
+    (3, r"not in PSUM with (?P<other>\w+)", _not_both_in_psum),
+    (0, r"operator(?: of (?P<kind>numbers|two numbers))?(?P<names>(?: \w+)*)", _operator),
+    (3, r"operand of (?P<op>\w+)(?P<dtypes>, of any dtype)?", _operand_of),
+    (0, r"flag", _flag), (0, r"number", _number), (0, r"one of (?P<names>.+)", _word),
+    (3, r"(?P<names>\w+(?: \w+)*)", _of_dtypes),
+)  # fmt: skip
+_ONE_EACH = _of_sizes("P", "1", "")

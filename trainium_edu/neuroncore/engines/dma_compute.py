@@ -7,7 +7,7 @@ adds and writes rows of HBM that only the data name.
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_flag
+from trainium_edu.neuroncore.engines.checks import limits
 from trainium_edu.neuroncore.engines.dma import (
     MODES,
     TIMED,
@@ -118,14 +118,13 @@ def _check_compute(call):
             f"scales {scales!r}; one 1.0 for each source is all that is supported: "
             "scale with tensor_scalar first"
         )
-    check_flag(call, "unique_indices")
-    if any(view.indirect is not None for view in (*srcs, call.dst)):
-        _check_rows(call)
 
 
 def _check_rows(call):
     """Raise unless a call with an index adds a tile to rows of HBM, or rows of HBM to a tile."""
     srcs, dst = call.srcs, call.dst
+    if all(view.indirect is None for view in (*srcs, dst)):
+        return
     if len(srcs) != 2:
         call.refuse(
             f"{len(srcs)} sources with an index; reading, adding and writing rows "
@@ -194,5 +193,6 @@ def _compute_work(call):
 define(
     "dma_compute", Engine.DMA, reads=("srcs",), options=("reduce_op", "scales"),
     defaults={"scales": None, "unique_indices": True, "oob_mode": "error"},
-    check=_check_compute, execute=_compute, work=_compute_work, **TIMED,
+    check=limits(sums=_check_compute, unique_indices="flag", rows=_check_rows),
+    execute=_compute, work=_compute_work, **TIMED,
 )  # fmt: skip

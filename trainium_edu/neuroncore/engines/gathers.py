@@ -6,7 +6,7 @@ list of indices, and each partition picks from its own row at those places.
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_dtype, check_same_dtype, check_tiles
+from trainium_edu.neuroncore.engines.checks import limits
 from trainium_edu.neuroncore.engines.costs import price, priced
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.indirect import out_of_bounds
@@ -28,23 +28,6 @@ def _check_inside(call, index, source, count, role):
 # -- nc_n_gather ------------------------------------------------------------------------------
 
 
-def _check_n_gather(call):
-    check_tiles(call, "data", "indices", "dst")
-    check_same_dtype(call, "data", "dst")
-    data, indices, dst = call.data, call.indices, call.dst
-    check_dtype(call, "indices", "uint32")
-    if not data.shape[0] == indices.shape[0] == dst.shape[0]:
-        call.refuse(
-            f"data, indices and dst have {data.shape[0]}, {indices.shape[0]} and {dst.shape[0]} "
-            "partitions; each partition gathers from itself, so the three must be equal"
-        )
-    if dst.free_size != indices.free_size:
-        call.refuse(
-            f"indices {list(indices.shape)} name {indices.free_size} elements per partition, and "
-            f"dst {list(dst.shape)} holds {dst.free_size}"
-        )
-
-
 def _n_gather(call):
     data = call.data.read()
     flat = data.reshape(data.shape[0], -1)
@@ -56,7 +39,11 @@ def _n_gather(call):
 
 define(
     "nc_n_gather", Engine.GPSIMD, reads=("data", "indices"),
-    check=_check_n_gather, execute=_n_gather, **priced("nc_n_gather", "dst", any_stride=True),
+    check=limits(
+        data="[P, E]", indices="[P, F]: each partition gathers from itself; uint32",
+        dst="[P, F]: an element for each index; like data",
+    ),
+    execute=_n_gather, **priced("nc_n_gather", "dst", any_stride=True),
 )  # fmt: skip
 
 
@@ -75,17 +62,8 @@ def _is_whole(value):
 
 
 def _check_local_gather(call):
-    check_tiles(call, "src_buffer", "index", "dst")
-    check_same_dtype(call, "src_buffer", "dst")
-    src, index, dst, each = call.src_buffer, call.index, call.dst, call.num_elem_per_idx
+    index, dst, each = call.index, call.dst, call.num_elem_per_idx
     group, valid = _counts(call)
-    check_dtype(call, "index", "uint16")
-    if not src.shape[0] == index.shape[0] == dst.shape[0] or src.shape[0] % group:
-        call.refuse(
-            f"src_buffer, index and dst have {src.shape[0]}, {index.shape[0]} and {dst.shape[0]} "
-            f"partitions; the three must be equal, and a multiple of {group}: the partitions that "
-            "one processor of the GpSimd Engine sees"
-        )
     if not _is_whole(each) or each not in _PER_INDEX:
         call.refuse(f"num_elem_per_idx is {each!r}; it must be one of {_PER_INDEX}")
     every = group * index.free_size
@@ -121,7 +99,12 @@ def _local_gather_cycles(chip, engine, n, valid, each, itemsize):
 define(
     "local_gather", Engine.GPSIMD, reads=("src_buffer", "index"),
     defaults={"num_elem_per_idx": 1, "num_valid_indices": None},
-    check=_check_local_gather, execute=_local_gather,
+    check=limits(
+        src_buffer="[P multiple of gpsimd_engine.partitions_per_processor, E]: so many partitions "
+        "one processor of the GpSimd Engine sees",
+        index="[P, I]; uint16", dst="[P, N]; like src_buffer", num_elem_per_idx=_check_local_gather,
+    ),
+    execute=_local_gather,
     work=lambda call: (
         call.dst.free_size, _counts(call)[1], call.num_elem_per_idx, call.dst.dtype.itemsize
     ),

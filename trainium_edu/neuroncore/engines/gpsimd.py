@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_dtype, check_same_dtype, check_tiles
+from trainium_edu.neuroncore.engines.checks import limits
 from trainium_edu.neuroncore.engines.costs import price, priced
 from trainium_edu.neuroncore.engines.operators import bits, operator_name
 from trainium_edu.neuroncore.engines.vector import WORDS
@@ -21,7 +21,6 @@ _REDUCTIONS = {
 
 
 def _check_partition_reduce(call):
-    check_tiles(call, "data", "dst")
     name = operator_name(call.op)
     if name not in _REDUCTIONS:
         call.refuse(
@@ -29,16 +28,12 @@ def _check_partition_reduce(call):
             "average, max, bitwise_or and bitwise_and: for others transpose first, then "
             "tensor_reduce"
         )
-    data, dst = call.data, call.dst
-    if dst.shape[0] != 1 or dst.free_size != data.free_size:
+    data, dst = call.data.dtype, call.dst.dtype
+    if name.startswith("bitwise") and (data.is_float or dst is not data):
         call.refuse(
-            f"data {list(data.shape)} becomes one partition of {data.free_size} elements, and dst "
-            f"is {list(dst.shape)}"
+            f"data is {data} and dst is {dst}; {name} works on bits of integers, so both need the "
+            "same dtype of integers"
         )
-    if name.startswith("bitwise"):
-        check_same_dtype(call, "data", "dst")
-        if data.dtype.is_float:
-            call.refuse(f"{name} works on bits of integers, and data is {data.dtype}")
 
 
 def _partition_reduce(call):
@@ -61,7 +56,10 @@ def _partition_reduce(call):
 
 define(
     "tensor_partition_reduce", Engine.GPSIMD, reads=("data",), options=("op",),
-    check=_check_partition_reduce, execute=_partition_reduce,
+    check=limits(
+        data="[P, F]", dst="[1, F]: one partition holds the result", op=_check_partition_reduce
+    ),
+    execute=_partition_reduce,
     work=lambda call: (call.data.free_size, call.data.shape[0]),
     cycles=lambda chip, engine, n, partitions: price(chip, "tensor_partition_reduce", n),
     facts=("cycles.tensor_partition_reduce",),
@@ -72,24 +70,12 @@ define(
 
 
 def _check_topk(call):
-    check_tiles(call, "src", "val_dst", "idx_dst")
-    src, values, places, n = call.src, call.val_dst, call.idx_dst, call.n
+    src, n, k = call.src, call.n, call.val_dst.free_size
     group = call.core.spec.gpsimd_engine.partitions_per_processor.value
-    check_dtype(call, "src", "bfloat16")
-    check_dtype(call, "val_dst", "bfloat16")
-    check_dtype(call, "idx_dst", "uint32")
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 8 <= n < 65536:
         call.refuse(f"n is {n!r}; it must be a whole number from 8 to 65535")
-    k = values.free_size
     if not 1 <= k <= min(n, 32767):
         call.refuse(f"val_dst holds {k} values; k must be 1 to 32767 and at most n = {n}")
-    if places.free_size != k or not src.shape[0] == values.shape[0] == places.shape[0]:
-        call.refuse(
-            f"src, val_dst and idx_dst are {list(src.shape)}, {list(values.shape)} and "
-            f"{list(places.shape)}; all need the same partitions, and the last two the same k"
-        )
-    if src.shape[0] % group:
-        call.refuse(f"src has {src.shape[0]} partitions; they must be a multiple of {group}")
     if src.free_size * group < n:
         call.refuse(
             f"n is {n}, and {group} partitions of src {list(src.shape)} hold "
@@ -114,7 +100,11 @@ def _topk(call):
 
 define(
     "topk", Engine.GPSIMD, writes=("val_dst", "idx_dst"), reads=("src",), options=("n",),
-    check=_check_topk, execute=_topk,
+    execute=_topk,
+    check=limits(
+        src="[P multiple of gpsimd_engine.partitions_per_processor, C]; bfloat16",
+        val_dst="[P, K]; bfloat16", idx_dst="[P, K]: the same k; uint32", n=_check_topk,
+    ),
     work=lambda call: (call.src.free_size, call.n, call.val_dst.free_size),
     cycles=lambda chip, engine, free, n, k: price(chip, "topk", free, n=n, K=k),
     facts=("cycles.topk",),
@@ -122,22 +112,6 @@ define(
 
 
 # -- sequence_bounds --------------------------------------------------------------------------
-
-
-def _check_bounds(call):
-    check_tiles(call, "segment_ids", "dst")
-    ids, dst = call.segment_ids, call.dst
-    if ids.shape[0] != 1 or dst.shape[0] != 1:
-        call.refuse(
-            f"segment_ids has {ids.shape[0]} partitions and dst {dst.shape[0]}; both must have one"
-        )
-    for role in ("segment_ids", "dst"):
-        check_dtype(call, role, "float32", "int32")
-    if dst.free_size != 2 * ids.free_size:
-        call.refuse(
-            f"dst {list(dst.shape)} holds {dst.free_size} numbers; {ids.free_size} ids have a "
-            f"start and an end each: [1, 2, {ids.free_size}]"
-        )
 
 
 def _bounds(call):
@@ -159,6 +133,10 @@ def _bounds(call):
 
 
 define(
-    "sequence_bounds", Engine.GPSIMD, reads=("segment_ids",), check=_check_bounds,
+    "sequence_bounds", Engine.GPSIMD, reads=("segment_ids",), 
+    check=limits(
+        segment_ids="[1, F]: one partition holds all ids; float32 int32",
+        dst="[1, 2F]: a start and an end for each id; float32 int32",
+    ),
     execute=_bounds, **priced("sequence_bounds", "segment_ids", any_stride=True),
 )  # fmt: skip

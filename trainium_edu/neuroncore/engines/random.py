@@ -6,13 +6,7 @@ of (seed, number of the element since the seed was set), so a run can be replaye
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import (
-    check_per_partition,
-    check_same_dtype,
-    check_same_size,
-    check_tiles,
-    number,
-)
+from trainium_edu.neuroncore.engines.checks import limits, number
 from trainium_edu.neuroncore.engines.costs import priced
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import define
@@ -22,8 +16,6 @@ from trainium_edu.numerics.random_bits import raw_bits
 __all__ = ["draw"]
 
 _STREAM = 2**63  #: the ``step`` of these draws: apart from the steps of stochastic rounding
-_FLOATS = ("float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2",
-           "float8_e3m4")  # fmt: skip
 
 
 def draw(core, n: int) -> np.ndarray:
@@ -37,13 +29,6 @@ def draw(core, n: int) -> np.ndarray:
 # -- set_rng_seed -----------------------------------------------------------------------------
 
 
-def _check_seed(call):
-    check_tiles(call, "src_seeds")
-    seeds = call.src_seeds
-    if seeds.size != 1 or seeds.dtype.itemsize != 4:
-        call.refuse(f"src_seeds is {seeds!r}; it must be one 32-bit value, [1, 1]")
-
-
 def _set_seed(call):
     seed = int(call.src_seeds.read().reshape(-1).view(np.uint32)[0])
     call.core.state["rng"] = {"seed": seed, "drawn": 0}
@@ -51,20 +36,12 @@ def _set_seed(call):
 
 define(
     "set_rng_seed", Engine.VECTOR, writes=(), reads=("src_seeds",), pure=False,
-    check=_check_seed, execute=_set_seed, **priced("rng", "src_seeds", any_stride=True),
+    check=limits(src_seeds="[1, 1]; float32 tfloat32 int32 uint32: a seed is a 32-bit value"),
+    execute=_set_seed, **priced("rng", "src_seeds", any_stride=True),
 )  # fmt: skip
 
 
 # -- rng --------------------------------------------------------------------------------------
-
-
-def _check_rng(call):
-    check_tiles(call, "dst")
-    if call.dst.dtype.is_float:
-        call.refuse(
-            f"dst is {call.dst.dtype}; random bits go into integers (uint32, uint16, ...): divide "
-            "by their largest value afterwards for a number from 0 to 1"
-        )
 
 
 def _rng(call):
@@ -75,7 +52,11 @@ def _rng(call):
 
 
 define(
-    "rng", Engine.VECTOR, pure=False, check=_check_rng, execute=_rng,
+    "rng", Engine.VECTOR, pure=False, execute=_rng,
+    check=limits(
+        dst="[P, F]; integer: random bits go into integers, so divide by their largest value "
+        "afterwards for a number from 0 to 1"
+    ),
     **priced("rng", "dst", any_stride=True),
 )  # fmt: skip
 
@@ -83,13 +64,16 @@ define(
 # -- dropout ----------------------------------------------------------------------------------
 
 
-def _check_dropout(call):
-    check_tiles(call, "data", "dst")
-    check_same_size(call, "data", "dst")
-    check_same_dtype(call, "data", "dst")
-    check_per_partition(call, "prob", "data", _FLOATS if call.data.dtype.is_float else ("float32",))
-    if not isinstance(call.prob, View) and not 0.0 <= number(call, "prob") <= 1.0:
-        call.refuse(f"prob is {call.prob!r}; a probability lies between 0 and 1")
+def _check_chance(call):
+    prob, is_float = call.prob, call.data.dtype.is_float
+    if not isinstance(prob, View):
+        if not 0.0 <= number(call, "prob") <= 1.0:
+            call.refuse(f"prob is {prob!r}; a probability lies between 0 and 1")
+    elif prob.dtype.name != "float32" and not (is_float and prob.dtype.is_float):
+        call.refuse(
+            f"prob is {prob.dtype}; beside {call.data.dtype} data it must be "
+            f"{'a float' if is_float else 'float32'}: tensor_copy it into such a tile first"
+        )
 
 
 def _dropout(call):
@@ -106,5 +90,8 @@ def _dropout(call):
 
 define(
     "dropout", Engine.VECTOR, reads=("data", "prob"), pure=False,
-    check=_check_dropout, execute=_dropout, **priced("dropout", "data", any_stride=True),
+    check=limits(
+        data="[P, F]", dst="[P, F]; like data", prob="number or [P, 1]", chance=_check_chance
+    ),
+    execute=_dropout, **priced("dropout", "data", any_stride=True),
 )  # fmt: skip

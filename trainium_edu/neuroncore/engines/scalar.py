@@ -6,18 +6,9 @@ instruction of its own on the hardware and is charged here to the activation tha
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.accumulators import (
-    accumulators,
-    check_reduce_cmd,
-    check_reduce_res,
-)
+from trainium_edu.neuroncore.engines.accumulators import accumulators
 from trainium_edu.neuroncore.engines.activations import get_activation
-from trainium_edu.neuroncore.engines.checks import (
-    check_per_partition,
-    check_same_size,
-    check_tiles,
-    number,
-)
+from trainium_edu.neuroncore.engines.checks import limits
 from trainium_edu.neuroncore.engines.costs import price, strided
 from trainium_edu.neuroncore.engines.operators import get_operator
 from trainium_edu.neuroncore.engines.vector import compute, operand_of, rows, store
@@ -25,40 +16,34 @@ from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import define
 from trainium_edu.neuroncore.recording.views import View
 
-_BIAS_DTYPES = ("float32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2", "float8_e3m4",
-                "int8", "uint8", "int16", "uint16", "int32", "uint32")  # fmt: skip
-_COMMANDS = ("idle", "reset", "reduce", "reset_reduce")
+
+def _check_bias(call):
+    bias = call.bias
+    if bias is not None and not isinstance(bias, View) and bias != 0:
+        call.refuse(
+            f"bias is the number {bias!r}; on NeuronCore-v2 it must be a tile, one number per "
+            "partition (numbers come with NeuronCore-v3, Trainium2), so memset one"
+        )
+    if isinstance(bias, View) and get_activation(call.op).name == "reciprocal":
+        call.refuse("reciprocal takes no bias on NeuronCore-v2; add it with tensor_scalar first")
 
 
-def _check_activation(call):
-    activation = get_activation(call.op)
-    check_tiles(call, "dst", "data")
-    check_same_size(call, "dst", "data")
-    check_per_partition(call, "scale", "data")
-    _check_bias(call, activation)
+def _check_sum(call):
     reduces = call.reduce_cmd in ("reduce", "reset_reduce")
-    check_reduce_cmd(call, _COMMANDS)
     op = call.reduce_op
     op = op if op is None else get_operator(op, f"{call.name}: reduce_op").name
     if op != "add" and (reduces or op is not None):
         call.refuse(f"reduce_op is {op!r}; the Scalar Engine's registers only add: use nl.add")
-    check_reduce_res(call, "data")
 
 
-def _check_bias(call, activation):
-    bias = call.bias
-    if bias is None:
-        return
-    if not isinstance(bias, View):
-        if number(call, "bias", "a number or a tile") != 0:
-            call.refuse(
-                f"bias is the number {bias!r}; on NeuronCore-v2 it must be a tile, one number per "
-                "partition (numbers come with NeuronCore-v3, Trainium2), so memset one"
-            )
-        return
-    check_per_partition(call, "bias", "data", _BIAS_DTYPES)
-    if activation.name == "reciprocal":
-        call.refuse("reciprocal takes no bias on NeuronCore-v2; add it with tensor_scalar first")
+_check_activation = limits(
+    op=lambda call: get_activation(call.op), data="[P, F]", dst="[P, F]",
+    scale="number or [P, 1]; float32",
+    bias="None or number or [P, 1]; float32 bfloat16 float16 float8_e4m3 float8_e5m2 float8_e3m4 "
+    "int8 uint8 int16 uint16 int32 uint32",
+    bias_of_chip=_check_bias, reduce_cmd="one of idle reset reduce reset_reduce", sum=_check_sum,
+    reduce_res="None or [P, 1]",
+)  # fmt: skip
 
 
 def _activation(call):

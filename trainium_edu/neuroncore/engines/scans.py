@@ -7,23 +7,11 @@ running sum, product, maximum or minimum whose state can go on in the next instr
 import numpy as np
 
 from trainium_edu.neuroncore.engines import _loops
-from trainium_edu.neuroncore.engines.accumulators import accumulators, check_reduce_cmd
-from trainium_edu.neuroncore.engines.checks import (
-    check_flag,
-    check_not_both_in_psum,
-    check_per_partition,
-    check_same_size,
-    check_tiles,
-)
+from trainium_edu.neuroncore.engines.accumulators import accumulators
+from trainium_edu.neuroncore.engines.checks import limits
 from trainium_edu.neuroncore.engines.costs import priced
 from trainium_edu.neuroncore.engines.operators import get_operator
-from trainium_edu.neuroncore.engines.vector import (
-    apply,
-    check_operand,
-    operand_of,
-    rows,
-    store,
-)
+from trainium_edu.neuroncore.engines.vector import apply, operand_of, rows, store
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import define
 from trainium_edu.numerics.launch import launch
@@ -91,23 +79,6 @@ def scan_columns(data0, data1, initial, op0, op1, *, reverse0=False, reverse1=Fa
     return out
 
 
-def _binary(call, role):
-    operator = get_operator(call.__dict__[role], role)
-    if operator.is_bitvec or operator.is_unary:
-        call.refuse(f"{role} is {operator.name}; a scan takes arithmetic on two inputs")
-    return operator
-
-
-def _check_scan(call):
-    check_tiles(call, "dst", "data0", "data1")
-    check_same_size(call, "data0", "data1", "dst")
-    check_not_both_in_psum(call, "data0", "data1")
-    check_per_partition(call, "initial", "data0", dtypes=())
-    _binary(call, "op0")
-    _binary(call, "op1")
-    check_flag(call, "reverse0", "reverse1")
-
-
 def _first(call, role, partitions):
     """Return a scan's starting state, float32[partitions]."""
     start = operand_of(call, role)
@@ -118,7 +89,7 @@ def _tensor_tensor_scan(call):
     data0 = rows(call.data0)
     store(call, "dst", scan(
         data0, rows(call.data1), _first(call, "initial", len(data0)),
-        _binary(call, "op0"), _binary(call, "op1"),
+        get_operator(call.op0, "op0"), get_operator(call.op1, "op1"),
         reverse0=call.reverse0, reverse1=call.reverse1,
     ))  # fmt: skip
 
@@ -127,37 +98,28 @@ define(
     "tensor_tensor_scan", Engine.VECTOR, reads=("data0", "data1", "initial"),
     options=("op0", "op1", "initial", "reverse0", "reverse1"),
     defaults={"reverse0": False, "reverse1": False},
-    check=_check_scan, execute=_tensor_tensor_scan,
+    check=limits(
+        data0="[P, F]", data1="[P, F]; not in PSUM with data0", dst="[P, F]",
+        initial="number or [P, 1]", op0="operator of two numbers", op1="operator of two numbers",
+        reverse0="flag", reverse1="flag",
+    ),
+    execute=_tensor_tensor_scan,
     by_shape=True, **priced("tensor_tensor_scan", "dst", "data0", "data1"),
 )  # fmt: skip
 
 
 # -- tensor_scalar_cumulative -----------------------------------------------------------------
 
+_NARROW = (
+    "float32 tfloat32 bfloat16 float16 float8_e4m3 float8_e5m2 float8_e3m4 int8 uint8 int16 uint16"
+    ": 32-bit integers do not pass through this instruction, so copy the tile to float32 first"
+)
 _STARTS = {"add": 0.0, "subtract": 0.0, "multiply": 1.0, "maximum": -np.inf, "minimum": np.inf}
 
 
-def _check_cumulative(call):
-    check_tiles(call, "dst", "src")
-    check_same_size(call, "dst", "src")
-    for role in ("dst", "src"):
-        if call.__dict__[role].dtype.name in ("int32", "uint32"):
-            call.refuse(
-                f"{role} is {call.__dict__[role].dtype}; 32-bit integers do not pass through this "
-                "instruction, so copy the tile to float32 first"
-            )
-    first = get_operator(call.op0, "op0")
-    if first.is_bitvec:
-        call.refuse(f"op0 is {first.name}, which works on bits; it must be arithmetic")
-    check_operand(call, "imm0", first, "src")
-    second = get_operator(call.op1, "op1")
-    if second.name not in _STARTS:
-        call.refuse(f"op1 is {second.name}; it must be one of {', '.join(_STARTS)}")
-    check_reduce_cmd(call, ("reset_reduce", "reduce", "load_reduce"))
+def _check_start(call):
     if call.reduce_cmd == "load_reduce" and call.imm1 is None:
         raise TypeError("tensor_scalar_cumulative: load_reduce loads imm1, which is None")
-    if call.imm1 is not None:  # looked at by load_reduce alone
-        check_per_partition(call, "imm1", "src")
 
 
 def _cumulative(call):
@@ -178,6 +140,12 @@ define(
     "tensor_scalar_cumulative", Engine.VECTOR, reads=("src", "imm0", "imm1"),
     options=("op0", "op1", "imm0", "imm1", "reduce_cmd"),
     defaults={"imm1": None, "reduce_cmd": "reset_reduce"},
-    check=_check_cumulative, execute=_cumulative,
+    check=limits(
+        src=f"[P, F]; {_NARROW}", dst=f"[P, F]; {_NARROW}", op0="operator of numbers",
+        imm0="operand of op0", op1=f"operator {' '.join(_STARTS)}",
+        reduce_cmd="one of reset_reduce reduce load_reduce", start=_check_start,
+        imm1="None or number or [P, 1]; float32",  # looked at by load_reduce alone
+    ),
+    execute=_cumulative,
     by_shape=True, **priced("tensor_scalar_cumulative", "dst", "src"),
 )  # fmt: skip

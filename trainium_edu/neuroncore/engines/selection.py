@@ -2,24 +2,9 @@
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.accumulators import (
-    accumulators,
-    check_reduce_cmd,
-    check_reduce_res,
-)
-from trainium_edu.neuroncore.engines.checks import (
-    check_dtype,
-    check_flag,
-    check_not_both_in_psum,
-    check_per_partition,
-    check_same_dtype,
-    check_same_size,
-    check_shape,
-    check_tiles,
-    number,
-)
+from trainium_edu.neuroncore.engines.accumulators import accumulators
+from trainium_edu.neuroncore.engines.checks import limits
 from trainium_edu.neuroncore.engines.costs import priced
-from trainium_edu.neuroncore.engines.operators import get_operator
 from trainium_edu.neuroncore.engines.vector import operand_of, rows, store
 from trainium_edu.neuroncore.recording.dtypes import write_fp32
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
@@ -27,10 +12,11 @@ from trainium_edu.neuroncore.recording.instruction_set import define
 from trainium_edu.neuroncore.recording.views import View
 
 EIGHT = 8
-MOST = 16_384  # elements per partition that max8 and its siblings look through
-
-
-_TRUTH = ": 0 is False, all else True"
+_SEARCHED = (  # by max8 and its siblings
+    "[P, F 8..16384]: pad a short row with a value that is never found, search a long one in pieces"
+    "; up to 3 axes"
+)
+_TRUTH = "0 is False, all else True"
 
 
 def _mask(call):
@@ -41,20 +27,6 @@ def _mask(call):
 
 
 # -- tensor_copy_predicated -------------------------------------------------------------------
-
-
-def _check_copy_predicated(call):
-    check_tiles(call, "dst", "predicate")
-    check_same_size(call, "dst", "predicate")
-    check_dtype(call, "predicate", "uint8", "uint16", "uint32", instead=_TRUTH)
-    check_flag(call, "reverse_pred")
-    if isinstance(call.src, View):
-        check_tiles(call, "src")
-        check_same_size(call, "dst", "src")
-        check_same_dtype(call, "dst", "src")
-        check_not_both_in_psum(call, "src", "predicate")
-    else:
-        number(call, "src", "a number or a tile")
 
 
 def _copy_predicated(call):
@@ -81,30 +53,17 @@ def _in_psum(*roles):
 define(
     "tensor_copy_predicated", Engine.VECTOR, reads=("src", "predicate", "dst"),
     options=("src", "reverse_pred"), defaults={"reverse_pred": False},
-    check=_check_copy_predicated, execute=_copy_predicated, by_shape=True,
+    check=limits(
+        predicate=f"[P, F]; uint8 uint16 uint32: {_TRUTH}", dst="[P, F]", reverse_pred="flag",
+        src="number or [P, F]; like dst; not in PSUM with predicate",
+    ),
+    execute=_copy_predicated, by_shape=True,
     **priced("tensor_copy_predicated", "dst", "src", "predicate",
              fast="tensor_copy_predicated_psum", when=_in_psum("src", "predicate", "dst")),
 )  # fmt: skip
 
 
 # -- select_reduce ----------------------------------------------------------------------------
-
-
-def _check_select_reduce(call):
-    check_tiles(call, "dst", "predicate", "on_true")
-    check_same_size(call, "dst", "predicate", "on_true")
-    check_dtype(call, "predicate", "int8", "uint8", "int16", "uint16", instead=_TRUTH)
-    check_not_both_in_psum(call, "on_true", "predicate")
-    if call.on_true.dtype.name in ("tfloat32", "int32", "uint32"):
-        call.refuse(f"on_true is {call.on_true.dtype}, which this instruction does not take")
-    check_per_partition(call, "on_false", "on_true", dtypes=())
-    check_flag(call, "reverse_pred")
-    check_reduce_cmd(call, ("idle", "reset_reduce", "reduce"))
-    if get_operator(call.reduce_op, "reduce_op").name != "maximum":
-        call.refuse(f"reduce_op is {call.reduce_op}; only maximum is supported")
-    check_reduce_res(call, "on_true")
-    if call.reduce_res is not None and not call.reduce_res.dtype.is_float:
-        call.refuse(f"reduce_res is {call.reduce_res.dtype}; it must be a float tile")
 
 
 def _select_reduce(call):
@@ -126,44 +85,21 @@ define(
     options=("on_false", "reduce_cmd", "reduce_op", "reverse_pred"),
     defaults={"reduce_res": None, "reduce_cmd": "idle", "reduce_op": "maximum",
               "reverse_pred": False},
-    check=_check_select_reduce, execute=_select_reduce, by_shape=True,
+    check=limits(
+        predicate=f"[P, F]; int8 uint8 int16 uint16: {_TRUTH}",
+        on_true="[P, F]; not in PSUM with predicate; float32 bfloat16 float16 float8_e4m3 "
+        "float8_e5m2 float8_e3m4 int8 uint8 int16 uint16",
+        dst="[P, F]", on_false="number or [P, 1]", reverse_pred="flag",
+        reduce_cmd="one of idle reset_reduce reduce", reduce_op="operator maximum",
+        reduce_res="None or [P, 1]; float",
+    ),
+    execute=_select_reduce, by_shape=True,
     **priced("select_reduce", "dst", "on_true", "predicate",
              fast="select_reduce_psum", when=_in_psum("on_true", "predicate")),
 )  # fmt: skip
 
 
 # -- max8, nc_find_index8, nc_match_replace8 --------------------------------------------------
-
-
-def _check_searched(call, role, least=EIGHT):
-    """Raise unless a tile to search has `least` to 16384 elements per partition."""
-    view = call.__dict__[role]
-    if not least <= view.free_size <= MOST:
-        call.refuse(
-            f"{role} has {view.free_size} elements per partition; this instruction searches "
-            f"{least} to {MOST}: pad a short row with a value that is never found, search a long "
-            "one in pieces"
-        )
-
-
-def _check_axes(call, role, most):
-    shape = call.__dict__[role].shape
-    if len(shape) > most:
-        call.refuse(f"{role} {list(shape)} has {len(shape)} axes; it takes up to {most}: reshape")
-
-
-def _check_eight(call, role, like):
-    lanes = call.__dict__[like].shape[0]
-    why = f"it needs 8 elements in each of {like}'s {lanes} partitions"
-    check_shape(call, role, lanes, EIGHT, why)
-
-
-def _check_max8(call):
-    check_tiles(call, "dst", "src")
-    _check_searched(call, "src")
-    _check_axes(call, "src", 3)
-    _check_eight(call, "dst", "src")
-    _check_axes(call, "dst", 2)
 
 
 def _max8(call):
@@ -173,20 +109,10 @@ def _max8(call):
 
 
 define(
-    "max8", Engine.VECTOR, reads=("src",), check=_check_max8, execute=_max8, by_shape=True,
+    "max8", Engine.VECTOR, reads=("src",), execute=_max8, by_shape=True,
+    check=limits(src=_SEARCHED, dst="[P, 8]: the eight largest of a partition; up to 2 axes"),
     **priced("max8", "src"),
 )  # fmt: skip
-
-
-def _check_find_index8(call):
-    check_tiles(call, "dst", "data", "vals")
-    _check_searched(call, "data")
-    _check_axes(call, "data", 3)
-    _check_eight(call, "vals", "data")
-    _check_axes(call, "vals", 3)
-    _check_eight(call, "dst", "data")
-    _check_axes(call, "dst", 2)
-    check_dtype(call, "dst", "uint16", "uint32")
 
 
 def _matches(values, wanted, *, last_first):
@@ -217,21 +143,13 @@ def _find_index8(call):
 
 
 define(
-    "nc_find_index8", Engine.VECTOR, reads=("data", "vals"), check=_check_find_index8,
+    "nc_find_index8", Engine.VECTOR, reads=("data", "vals"),
+    check=limits(
+        data=_SEARCHED, vals="[P, 8]: eight values for each partition; up to 3 axes",
+        dst="[P, 8]: an index for each value; up to 2 axes; uint16 uint32",
+    ),
     execute=_find_index8, by_shape=True, **priced("nc_find_index8", "data"),
 )  # fmt: skip
-
-
-def _check_match_replace8(call):
-    check_tiles(call, "dst", "data", "vals")
-    _check_searched(call, "data", least=1)
-    check_same_size(call, "dst", "data")
-    _check_eight(call, "vals", "data")
-    number(call, "imm")
-    if call.dst_idx is not None:
-        check_tiles(call, "dst_idx")
-        _check_eight(call, "dst_idx", "data")
-        check_dtype(call, "dst_idx", "uint16", "uint32")
 
 
 def _match_replace8(call):
@@ -247,6 +165,11 @@ def _match_replace8(call):
 define(
     "nc_match_replace8", Engine.VECTOR, writes=("dst", "dst_idx"), reads=("data", "vals"),
     options=("imm",), defaults={"dst_idx": None},
-    check=_check_match_replace8, execute=_match_replace8, by_shape=True,
+    check=limits(
+        data="[P, F ≤ 16384]: search a longer row in pieces", dst="[P, F]", imm="number",
+        vals="[P, 8]: eight values for each partition",
+        dst_idx="None or [P, 8]: an index for each value; uint16 uint32",
+    ),
+    execute=_match_replace8, by_shape=True,
     **priced("nc_match_replace8", "data"),
 )  # fmt: skip

@@ -6,7 +6,7 @@ the same way in every quarter.
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles
+from trainium_edu.neuroncore.engines.checks import integer, limits
 from trainium_edu.neuroncore.engines.costs import priced
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import define
@@ -16,8 +16,6 @@ UNMODIFIED = 255  # in a shuffle mask: leave this partition as it is
 
 
 def _check_shuffle(call):
-    check_tiles(call, "dst", "src")
-    check_same_dtype(call, "dst", "src")
     dst, src = call.dst, call.src
     group = int(call.core.spec.vector_engine.shuffle_group.value)
     mask = call.shuffle_mask
@@ -27,18 +25,12 @@ def _check_shuffle(call):
             "numbers, one for each partition of a quarter"
         )
     for source in mask:
-        if isinstance(source, bool) or not hasattr(source, "__index__"):
-            raise TypeError(f"nc_stream_shuffle: shuffle_mask holds {source!r}; it takes integers")
-        if source.__index__() != UNMODIFIED and not 0 <= source.__index__() < group:
+        lane = integer(call, "an entry of shuffle_mask", source)
+        if lane != UNMODIFIED and not 0 <= lane < group:
             call.refuse(
                 f"shuffle_mask holds {source}; a partition copies from 0 to {group - 1} of its own "
                 f"quarter, and {UNMODIFIED} leaves it unmodified"
             )
-    if dst.free_size != src.free_size:
-        call.refuse(
-            f"dst has {dst.free_size} elements per partition and src has {src.free_size}; "
-            "a shuffle moves whole partitions, so they need the same number"
-        )
     active = -(-max(src.shape[0], dst.shape[0]) // group) * group
     for view in (src, dst):
         if active > 32 or view.start_partition % 32:
@@ -67,5 +59,9 @@ def _shuffle(call):
 
 define(
     "nc_stream_shuffle", Engine.VECTOR, reads=("src",), options=("shuffle_mask",),
-    check=_check_shuffle, execute=_shuffle, **priced("nc_stream_shuffle", "dst", "src"),
+    check=limits(
+        src="[P, F]", dst="[Q, F]: a shuffle moves whole partitions; like src",
+        shuffle_mask=_check_shuffle,
+    ),
+    execute=_shuffle, **priced("nc_stream_shuffle", "dst", "src"),
 )  # fmt: skip

@@ -2,28 +2,11 @@
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_shape, check_tiles
+from trainium_edu.neuroncore.engines.checks import limits
 from trainium_edu.neuroncore.engines.costs import priced
 from trainium_edu.neuroncore.engines.vector import rows, store
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import define
-
-
-def _check_stats(call):
-    check_tiles(call, "dst", "data")
-    most = int(call.core.spec.vector_engine.bn_stats_free_max.value)
-    if call.data.free_size > most:
-        call.refuse(
-            f"data has {call.data.free_size} elements per partition, and bn_stats counts at most "
-            f"{most}; call it on pieces and give all the results to one bn_aggr"
-        )
-    _check_shape(call, 6)
-
-
-def _check_shape(call, elements):
-    lanes = call.data.shape[0]
-    what = "count, mean, variance * count, twice" if elements > 2 else "mean and variance"
-    check_shape(call, "dst", lanes, elements, f"the result is [{lanes}, {elements}]: {what}")
 
 
 def _stats(call):
@@ -43,19 +26,14 @@ def _stats(call):
 
 
 define(
-    "bn_stats", Engine.VECTOR, reads=("data",), check=_check_stats, execute=_stats,
-    by_shape=True, **priced("bn_stats", "data", "dst"),
+    "bn_stats", Engine.VECTOR, reads=("data",), execute=_stats, by_shape=True,
+    check=limits(
+        data="[P, F ≤ vector_engine.bn_stats_free_max]: "
+        "call it on pieces and give all the results to one bn_aggr",
+        dst="[P, 6]: count, mean, variance * count, twice",
+    ),
+    **priced("bn_stats", "data", "dst"),
 )  # fmt: skip
-
-
-def _check_aggr(call):
-    check_tiles(call, "dst", "data")
-    if call.data.free_size % 3:
-        call.refuse(
-            f"data has {call.data.free_size} elements per partition; it holds (count, mean, "
-            "variance * count) groups, so their number is a multiple of 3"
-        )
-    _check_shape(call, 2)
 
 
 def _aggr(call):
@@ -71,6 +49,10 @@ def _aggr(call):
 
 
 define(
-    "bn_aggr", Engine.VECTOR, reads=("data",), check=_check_aggr, execute=_aggr,
-    by_shape=True, **priced("bn_aggr", "data", "dst"),
+    "bn_aggr", Engine.VECTOR, reads=("data",), execute=_aggr, by_shape=True,
+    check=limits(
+        data="[P, F multiple of 3]: it holds groups of count, mean, variance * count",
+        dst="[P, 2]: mean and variance",
+    ),
+    **priced("bn_aggr", "data", "dst"),
 )  # fmt: skip

@@ -7,7 +7,7 @@ A PSUM location that no matmul wrote yet is overwritten, later ones are added to
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_flag, check_shape
+from trainium_edu.neuroncore.engines.checks import limits
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.instruction_set import define
 from trainium_edu.neuroncore.recording.views import View
@@ -66,10 +66,10 @@ def _check_matmul(call):
             f"partition; split N into pieces of {limit}"
         )
     why = f"stationary [K={k}, M={m}] and moving [K={k}, N={n}] give [{m}, {n}]"
-    check_shape(call, "dst", m, n, why)
+    if (dst.shape[0], dst.free_size) != (m, n):
+        call.refuse(f"dst is {list(dst.shape)}; {why}")
     _check_matmul_dtypes(call)
     check_bank(call, dst, chip)
-    check_flag(call, "is_stationary_onezero", "is_moving_onezero", "is_transpose")
     if call.accumulate not in (None, True, False):
         raise TypeError(f"nc_matmul: accumulate is {call.accumulate!r}; use None, True or False")
 
@@ -225,7 +225,11 @@ define(
     "nc_matmul", Engine.TENSOR, reads=("stationary", "moving"), options=("accumulate",),
     defaults={"is_stationary_onezero": False, "is_moving_onezero": False, "is_transpose": False,
               "accumulate": None, "tile_position": (), "tile_size": (), "perf_mode": "none"},
-    check=_check_matmul, execute=_matmul, work=_matmul_work, cycles=_matmul_cycles,
+    check=limits(
+        sizes=_check_matmul, is_stationary_onezero="flag", is_moving_onezero="flag",
+        is_transpose="flag",
+    ),
+    execute=_matmul, work=_matmul_work, cycles=_matmul_cycles,
     flops=lambda call: 2 * call.stationary.size * call.moving.free_size,
     by_shape=True, by_place=True,  # inside one bank
     facts=("tensor_engine.min_initiation_cycles", "tensor_engine.fp32_factor", "cycles.nc_matmul"),

@@ -8,7 +8,7 @@ for this generation let the Tensor Engine write float32, as its sums are, so bot
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles
+from trainium_edu.neuroncore.engines.checks import limits
 from trainium_edu.neuroncore.engines.costs import price, strided
 from trainium_edu.neuroncore.engines.tensor import check_bank
 from trainium_edu.neuroncore.recording.dtypes import to_fp32
@@ -31,7 +31,6 @@ def _choose(operands):
 
 
 def _check(call):
-    check_tiles(call, "data", "dst")
     data, dst, chip = call.data, call.dst, call.core.spec
     if call.engine is Engine.TENSOR:
         limit = chip.tensor_engine.rows.value
@@ -61,7 +60,11 @@ def _check(call):
         check_bank(call, dst, chip)
         if data.dtype.is_float and dst.dtype.name == "float32":
             return
-    check_same_dtype(call, "data", "dst")
+    if data.dtype is not dst.dtype:
+        call.refuse(
+            f"data is {data.dtype} and dst is {dst.dtype}; a transpose moves bits, so both need "
+            "the same dtype"
+        )
 
 
 def _execute(call):
@@ -95,6 +98,7 @@ def _cycles(chip, engine, n, partitions, is_strided):
 
 define(
     "nc_transpose", (Engine.TENSOR, Engine.VECTOR), reads=("data",), choose=_choose,
-    check=_check, execute=_execute, work=_work, cycles=_cycles, by_shape=True, by_place=True,
+    check=limits(data="tile", dst="tile", size=_check),
+    execute=_execute, work=_work, cycles=_cycles, by_shape=True, by_place=True,
     facts=("cycles.nc_transpose_tensor", "cycles.nc_transpose_vector"),
 )  # fmt: skip

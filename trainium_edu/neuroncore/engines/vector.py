@@ -9,15 +9,7 @@ from math import prod
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import (
-    check_flag,
-    check_not_both_in_psum,
-    check_per_partition,
-    check_same_size,
-    check_shape,
-    check_tiles,
-    number,
-)
+from trainium_edu.neuroncore.engines.checks import integer, limits, number
 from trainium_edu.neuroncore.engines.costs import price, priced, strided
 from trainium_edu.neuroncore.engines.operators import (
     bits,
@@ -31,7 +23,7 @@ from trainium_edu.neuroncore.recording.instruction_set import define
 from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.specs import TRN1
 
-__all__ = ["WORDS", "apply", "check_operand", "compute", "operand_of", "rows", "store"]
+__all__ = ["WORDS", "apply", "compute", "operand_of", "rows", "store"]
 
 WORDS = ("int32", "uint32")
 _BANK_BYTES = int(TRN1.psum.bank_bytes)
@@ -88,12 +80,9 @@ def apply(operator, left, right, reverse=False):
 # -- memset, tensor_copy ----------------------------------------------------------------------
 
 
-def _check_memset(call):
-    check_tiles(call, "dst")
+def _check_value(call):
     value, dtype = call.value, call.dst.dtype
-    if isinstance(value, str | bool | np.bool_ | complex) or value is None:
-        raise TypeError(f"memset: value is {value!r}; it must be one number")
-    if dtype.is_float:
+    if dtype.is_float or value is None or isinstance(value, str | bool | np.bool_ | complex):
         number(call, "value")
         return
     try:
@@ -132,15 +121,11 @@ def _memset_cycles(chip, engine, n, is_strided, zero_dtype):
 
 define(
     "memset", (Engine.VECTOR, Engine.GPSIMD), options=("value",),
-    check=_check_memset, execute=_memset, work=_memset_work, cycles=_memset_cycles,
+    check=limits(dst="[P, F]", value=_check_value),
+    execute=_memset, work=_memset_work, cycles=_memset_cycles,
     more_facts=_ON_GPSIMD, by_shape=True,
     facts=("cycles.memset", "cycles.memset_16bit_zero", "cycles.min_initiation_cycles"),
 )  # fmt: skip
-
-
-def _check_copy(call):
-    check_tiles(call, "dst", "src")
-    check_same_size(call, "dst", "src")
 
 
 def _copy(call):
@@ -155,7 +140,8 @@ def _copy(call):
 
 define(
     "tensor_copy", (Engine.VECTOR, Engine.GPSIMD), reads=("src",),
-    check=_check_copy, execute=_copy, more_facts=_ON_GPSIMD, by_shape=True, waits=True,
+    check=limits(src="[P, F]", dst="[P, F]"), execute=_copy,
+    more_facts=_ON_GPSIMD, by_shape=True, waits=True,
     **priced("tensor_copy", "dst", "src"),
 )  # fmt: skip
 
@@ -178,13 +164,10 @@ def _choose_tensor_tensor(operands):
     return Engine.GPSIMD
 
 
-def _check_tensor_tensor(call):
+def _check_op(call):
     operator = get_operator(call.op, "op")
-    check_tiles(call, "dst", "data1", "data2")
-    check_same_size(call, "data1", "data2", "dst")
     if operator.is_unary:
         call.refuse(f"op is {operator.name}, which takes one input; use activation or tensor_copy")
-    check_not_both_in_psum(call, "data1", "data2")
     if operator.is_bitvec:
         _check_bitvec(call, operator, "dst", "data1", "data2")
     if operator.name == "power" and call.engine is not Engine.GPSIMD:
@@ -266,7 +249,15 @@ def _is_fast(call):
 
 define(
     "tensor_tensor", (Engine.VECTOR, Engine.GPSIMD), reads=("data1", "data2"), options=("op",),
-    choose=_choose_tensor_tensor, check=_check_tensor_tensor, execute=_tensor_tensor,
+    choose=_choose_tensor_tensor, execute=_tensor_tensor,
+    check=limits(
+        data1="[P, F]",
+        data2="[P, F]: the same partitions and the same number of elements, because every lane "
+        "takes one element of each per step (tensor_scalar takes one number per partition); "
+        "not in PSUM with data1",
+        dst="[P, F]",
+        op=_check_op,
+    ),
     more_facts=_ON_GPSIMD, by_shape=True, waits=True,
     **priced("tensor_tensor", "dst", "data1", "data2", fast="tensor_tensor_fast", when=_is_fast),
 )  # fmt: skip
@@ -290,33 +281,8 @@ def _choose_tensor_scalar(operands):
     return Engine.VECTOR
 
 
-def check_operand(call, role: str, operator, like: str) -> None:
-    """Raise unless the operand fits its operator: nothing, a number, or a scalar per partition."""
-    value = call.__dict__[role]
-    if operator.name == "bypass" and not isinstance(value, View | str | bool):
-        return  # whatever stands there is not looked at
-    if operator.is_unary:
-        if value is not None and not (isinstance(value, int | float) and value == 0):
-            call.refuse(f"{operator.name} takes one input, so {role} is None or 0")
-        return
-    if value is None:
-        raise TypeError(f"{call.name}: {operator.name} takes two inputs, and {role} is None")
-    if operator.is_bitvec:
-        if isinstance(value, View):
-            check_per_partition(call, role, like, dtypes=())
-            if value.dtype.is_float:
-                call.refuse(f"{operator.name} works on bits, and {role} is {value.dtype}")
-        elif isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
-            raise TypeError(f"{call.name}: {role} is {value!r}; bits need a whole number")
-        return
-    check_per_partition(call, role, like)
-
-
-def _check_tensor_scalar(call):
+def _check_kinds(call):
     first, second = _operators(call.op0, call.op1)
-    check_tiles(call, "dst", "data")
-    check_same_size(call, "dst", "data")
-    check_flag(call, "reverse0", "reverse1")
     if second is None:
         if call.operand1 is not None:
             call.refuse("operand1 is given without op1; leave it None")
@@ -325,9 +291,10 @@ def _check_tensor_scalar(call):
             f"op0 {first.name} and op1 {second.name} are of two kinds; one instruction computes "
             "either on bits or on FP32 numbers, so use two"
         )
-    check_operand(call, "operand0", first, "data")
-    if second is not None:
-        check_operand(call, "operand1", second, "data")
+
+
+def _check_engine(call):
+    first, second = _operators(call.op0, call.op1)
     names = first.name, None if second is None else second.name
     if first.is_bitvec:
         _check_bitvec(call, first, "dst", "data")
@@ -402,7 +369,12 @@ define(
     options=("op0", "op1", "operand0", "operand1", "reverse0", "reverse1"),
     defaults={"reverse0": False, "op1": None, "operand1": None, "reverse1": False},
     choose=_choose_tensor_scalar,
-    check=_check_tensor_scalar, execute=_tensor_scalar, by_shape=True, waits=True,
+    check=limits(
+        op0="operator", op1="None or operator", data="[P, F]", dst="[P, F]", reverse0="flag",
+        reverse1="flag", kinds=_check_kinds, operand0="operand of op0", operand1="operand of op1",
+        engine=_check_engine,
+    ),
+    execute=_tensor_scalar, by_shape=True, waits=True,
     more_facts={Engine.GPSIMD: ("cycles.tensor_scalar_rsqrt",)},
     **(priced("tensor_scalar", "dst", "data") | {"cycles": _tensor_scalar_cycles}),
 )  # fmt: skip
@@ -415,15 +387,11 @@ def _axes(call) -> tuple[int, ...]:
     """Return the reduced axes, counted from 0."""
     axis, dims = call.axis, len(call.data.shape)
     given = axis if isinstance(axis, list | tuple) else (axis,)
-    found = []
-    for a in given:
-        if isinstance(a, bool) or not hasattr(a, "__index__"):
-            raise TypeError(f"{call.name}: axis is {axis!r}; it must be a whole number or several")
-        a = a.__index__()
-        if not -dims <= a < dims:
-            call.refuse(f"axis {a} is out of bounds; data has {dims} axes")
-        found.append(a % dims)
-    axes = tuple(sorted(set(found)))
+    numbers = [integer(call, "axis", each) for each in given]
+    for each in numbers:
+        if not -dims <= each < dims:
+            call.refuse(f"axis {each} is out of bounds; data has {dims} axes")
+    axes = tuple(sorted({each % dims for each in numbers}))
     if 0 in axes:
         call.refuse(
             "axis 0 is the partition axis, and lanes do not see each other: transpose first, or "
@@ -435,20 +403,20 @@ def _axes(call) -> tuple[int, ...]:
 
 
 def _check_reduce(call):
-    check_tiles(call, "dst", "data")
     operator = get_operator(call.op, "op")
     if operator.reduce is None:
         call.refuse(
             f"op {operator.name} does not reduce; add, subtract, multiply, maximum, minimum, "
             "and the logical and bitwise and, or, xor do"
         )
-    check_flag(call, "negate", "keepdims")
     axes = _axes(call)
-    lanes, left = call.data.shape[0], prod(call.data.shape[1 : axes[0]])
-    check_shape(
-        call, "dst", lanes, left, f"{list(call.data.shape)} reduced over axis {call.axis!r} has "
-        f"{lanes} partitions with {left} element(s) each",
-    )  # fmt: skip
+    data, dst = call.data, call.dst
+    lanes, left = data.shape[0], prod(data.shape[1 : axes[0]])
+    if (dst.shape[0], dst.free_size) != (lanes, left):
+        call.refuse(
+            f"dst is {list(dst.shape)}; {list(data.shape)} reduced over axis {call.axis!r} has "
+            f"{lanes} partitions with {left} element(s) each"
+        )
     if operator.is_bitvec:
         _check_bitvec(call, operator, "dst", "data")
         if call.negate:
@@ -478,6 +446,7 @@ def _reduces_fast(call):
 define(
     "tensor_reduce", Engine.VECTOR, reads=("data",), options=("op", "axis", "negate"),
     defaults={"negate": False, "keepdims": False},
-    check=_check_reduce, execute=_tensor_reduce, by_shape=True,
+    check=limits(data="tile", dst="tile", negate="flag", keepdims="flag", op=_check_reduce),
+    execute=_tensor_reduce, by_shape=True,
     **priced("tensor_reduce", "data", "dst", fast="tensor_reduce_bf16", when=_reduces_fast),
 )  # fmt: skip
