@@ -109,7 +109,7 @@ REFUSED = {
     "err_unsupported_mixing_basic_advanced_tensor_indexing": """
         y = nl.exp(t[p, :])""",
     # Those of the instructions, in the words of both interfaces.
-    "they need the same partitions": """
+    "the same partitions and the same number of elements": """
         y = nisa.tensor_tensor(t, nl.zeros((1, 128), np.float32), op=nl.add)""",
     "partition dimension 512 exceeds maximum 128": """
         y = nl.transpose(nl.zeros((128, 512), np.float32))""",
