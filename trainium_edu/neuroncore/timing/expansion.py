@@ -159,8 +159,7 @@ def _packets(transfer, allocations) -> Packets:
             lanes += [info.start_partition + row for row in (access.first_row, access.end_row - 1)]
             partitions = access.end_row - access.first_row
     is_plain = transfer.name == "dma_copy" or (transfer.name == "dma_transpose" and not inside)
-    if not {("indirect", "src"), ("indirect", "dst")}.isdisjoint(transfer.options):
-        is_plain = False
+    is_plain &= {("indirect", "src"), ("indirect", "dst")}.isdisjoint(transfer.options)
     packets = min(packets, count) if packets and is_plain else count
     has_lists = is_plain and not far and 0 < partitions < packets == count
     packets = partitions if has_lists else packets
