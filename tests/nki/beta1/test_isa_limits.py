@@ -116,7 +116,7 @@ LIMITS = {
     "tensor_scalar: GpSimd has rsqrt": (
         lambda a: nisa.tensor_scalar(a, np.add, 1, engine=nisa.gpsimd_engine), (A,), "rsqrt only"),
     "tensor_scalar: a number per partition": (lambda a: nisa.tensor_scalar(a, np.add, a), (A,),
-                                              "scalar per partition"),
+                                              "one number per partition"),
     "activation: bias is a vector": (lambda a: nisa.activation(np.exp, a, bias=1.0), (A,),
                                      "one number per partition"),
     "activation: sums only": (
@@ -124,7 +124,7 @@ LIMITS = {
                                   reduce_cmd=nisa.reduce_cmd.reset_reduce), (A,), "only add"),
     "activation_reduce: one per partition": (
         lambda a: nisa.activation_reduce(np.exp, a, reduce_op=np.add, reduce_res=_new(a)), (A,),
-        "one register per lane"),
+        "one number per partition"),
     "tensor_scalar_reduce: not reversed": (
         lambda a: nisa.tensor_scalar_reduce(data=a, op0=np.subtract, operand0=1.0, reverse0=True,
                                             reduce_op=np.add, reduce_res=_column()), (A,),
@@ -157,17 +157,17 @@ LIMITS = {
     "affine_select: a number": (
         lambda a: nisa.affine_select(nl.arange(96)[None, :] < 3, a, _column()), (A,), "one number"),
     "max8: 8 to 16384": (lambda a: nisa.max8(src=a[:, 0:7]), (A,), "8 to 16384"),
-    "nc_find_index8: eight": (lambda a: nisa.nc_find_index8(data=a, vals=a), (A,), "8 elements"),
+    "nc_find_index8: eight": (lambda a: nisa.nc_find_index8(data=a, vals=a), (A,), r"must be \[64, 8\]"),
     "nc_find_index8: unsigned": (
         lambda a: nisa.nc_find_index8(data=a, vals=a[:, 0:8], dtype=np.int32), (A,), "uint16"),
     "nc_match_replace8: eight": (
-        lambda a: nisa.nc_match_replace8(data=a, vals=a[:, 0:4], imm=0.0), (A,), "8 elements"),
+        lambda a: nisa.nc_match_replace8(data=a, vals=a[:, 0:4], imm=0.0), (A,), r"must be \[64, 8\]"),
     "sequence_bounds: one partition": (lambda a: nisa.sequence_bounds(segment_ids=a), (WORDS,),
-                                       "must have one"),
+                                       "one partition holds"),
     "tensor_copy_predicated: unsigned": (_copied(F), (A, A), "uint8, uint16 or uint32"),
     "tensor_copy_predicated: one dtype": (_copied(nl.bfloat16), (A, BYTES), "same dtype"),
     "select_reduce: integers": (_selected(), (A, A), "int8, uint8"),
-    "select_reduce: the maximum": (_selected(reduce_op=np.min), (A, BYTES), "only maximum"),
+    "select_reduce: the maximum": (_selected(reduce_op=np.min), (A, BYTES), "must be maximum"),
     "local_gather: uint16": (lambda a: nisa.local_gather(a, a[:, 0:2]), (A,), "must be uint16"),
     "local_gather: groups of 16": (lambda a, i: nisa.local_gather(a[0:9], i[0:9]), (A, PLACES),
                                    "multiple of 16"),
