@@ -28,7 +28,6 @@ from IPython.display import display
 
 from trainium_edu import settings
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz import style
 from trainium_edu.widgets import journal
 from trainium_edu.widgets.card import (
     card,
@@ -539,6 +538,8 @@ def _as_widget(thing):
     if isinstance(thing, ipywidgets.Widget):
         return thing
     if hasattr(thing, "savefig"):
+        from trainium_edu.viz import style  # with Matplotlib, which a first cell can do without
+
         return ipywidgets.Image(value=style.to_png(thing))
     data = {} if isinstance(thing, str) else format_display_data(thing)[0]
     if "image/png" in data:
