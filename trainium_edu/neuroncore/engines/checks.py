@@ -19,8 +19,9 @@ clause                          the operand is
 ``not in PSUM with data``       ... in SBUF where data is in PSUM: the engine has one port to it
 ``flag``, ``number``            True or False; one number
 ``one of add max``              one of these words
-``operator``, ``operator of     an ALU operator; one that works on numbers; one of these
-numbers``, ``operator add``
+``operator``                    an ALU operator
+``operator of numbers``         ... that works on numbers
+``operator add``                ... of these
 ``operand of op0``              what that operator takes beside the data
 ``number or [P, 1]``            a number, or a tile; ``None or`` stands for an operand left out
 ==============================  ====================================================================
