@@ -12,7 +12,6 @@ clause                          the operand is
 ``[P, 2F]``, ``[1, F]``         ... of twice that size; of this size
 ``F ≤ N``, ``F 8..N``,          ... within a range; N is a number or a fact of the chip
 ``F multiple of N``
-``in SBUF``                     ... in this memory (elsewhere: in a memory that the engine reaches)
 ``uint8 uint16``, ``integer``   ... of one of these dtypes
 ``like data``                   ... of the dtype of data
 ``up to 3 axes``                ... of that rank
@@ -198,17 +197,6 @@ def _check_pattern(call, role: str) -> None:
 
 def _check_tile(why, **_):
     return _check_reach
-
-
-def _in_memory(memory, why):
-    def check(call, role, sizes):
-        view = call.__dict__[role]
-        if not isinstance(view, View):
-            raise TypeError(f"{call.name}: {role} is {short(view)}; it must be a tile in {memory}")
-        if view.memory != memory.lower():
-            call.refuse(f"{role} is {view!r}; {why}")
-
-    return check
 
 
 class _Size(NamedTuple):
@@ -451,7 +439,7 @@ def short(value) -> str:
 _TILE = r"\[(?P<lanes>[^,\]]+), (?P<free>[^\]]+)\]"
 _CLAUSES = (
     (1, r"tile", _check_tile), (1, _TILE, _check_tile),
-    (1, r"in (?P<memory>SBUF|PSUM)", _in_memory), (2, _TILE, _of_sizes),
+    (2, _TILE, _of_sizes),
     (3, r"like (?P<other>\w+)", _like), (3, r"up to (?P<most>\d) axes", _of_rank),
     (3, r"not in PSUM with (?P<other>\w+)", _not_both_in_psum),
     (0, r"operator(?: of (?P<kind>numbers|two numbers))?(?P<names>(?: \w+)*)", _operator),
