@@ -15,7 +15,6 @@ from tests.for_each import for_each
 from trainium_edu.numerics import (
     FORMATS,
     ROUNDINGS,
-    _loops,
     cast,
     cast_to_bits,
     configure,
@@ -25,8 +24,6 @@ from trainium_edu.numerics import (
     round_to,
     round_to_code,
 )
-from trainium_edu.numerics.launch import launch
-from trainium_edu.numerics.rounding import adder_rounds, loop_layout
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 JUDGED = ["bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn", "fp8_e3m4"]
@@ -109,34 +106,6 @@ def test_the_loops_equal_the_scalar_twin(unstored, stratified, rounding, overflo
 @pytest.mark.parametrize("name", JUDGED)
 def test_the_loops_equal_the_scalar_twin_bit_for_bit(name, stratified, rounding, overflow):
     check_against_twin(FORMATS[name], stratified, rounding, overflow)
-
-
-@pytest.mark.parametrize("overflow", ["infinity", "saturate"])
-@pytest.mark.parametrize(
-    "split", [(0, 6), (3, 4), (4, 3), (5, 2), (5, 10), (5, 21), (6, 1)], ids=str
-)
-def test_the_adder_rounds_as_whole_numbers_do(split, overflow, stratified):
-    """Judge: the loop that gfloat and the twin have judged, for every bias that both can do."""
-    for bias in (-8, 0, 31, 63, 90, 110):
-        try:
-            fmt = configure(*split, bias=bias, infinities=False)
-        except ValueError:  # beyond FP32
-            continue
-        if not adder_rounds(fmt):
-            continue
-        words, layout = stratified.view(np.uint32), loop_layout(fmt, "nearest", overflow)
-        added, whole = np.empty((2, words.size), np.uint32)
-        launch(_loops.nearest_by_adding, words, layout, added)
-        launch(_loops.nearest_any, words, layout, whole)
-        assert added.tobytes() == whole.tobytes()
-
-
-def test_the_adder_is_used_where_it_is_right():
-    used = {name for name, fmt in FORMATS.items() if adder_rounds(fmt)}
-    assert used - set(INTEGERS) == {"fp16", "fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn", "fp8_e3m4"}
-    assert not adder_rounds(configure(5, 0))  # ties go to even exponents
-    assert not adder_rounds(configure(5, 22))  # a number and its power would reach 2^k+1
-    assert not adder_rounds(configure(4, 3, bias=120))  # FP32's own subnormals matter
 
 
 def check_against_twin(fmt, x, rounding, overflow):

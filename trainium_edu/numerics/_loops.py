@@ -195,16 +195,11 @@ def _round_nearest(significand, drop):
 
 
 @njit(cache=True, inline="always")
-def _round_toward_zero(significand, drop):
-    """Drop bits."""
-    return U32(significand >> U32(min(drop, U32(31)) & U32(31)))
-
-
-@njit(cache=True, inline="always")
 def _round_stochastically(significand, drop, random_word, n_random_bits):
     """Drop bits, up if the upper ``n_random_bits`` of them plus the random word carry over.
 
     The random word begins at the highest bit; as many of its bits are used as are weighed, 0 to 31.
+    With none of them the number is rounded toward zero.
     """
     weighed = min(drop, n_random_bits)
     unseen = min(U32(drop - weighed), U32(31))
@@ -249,82 +244,6 @@ def nearest_any(words, layout, out):
 
 
 @njit(cache=True)
-def nearest_by_adding(words, layout, out):
-    """Round as `nearest_any` does, and let the FP32 adder do the rounding: twice as fast.
-
-    FP32 addition is to nearest, ties to even.  Added to a power of two so large that its last place
-    is the last place wanted, a number loses what is below, and what stays are the sum's low bits.
-    """
-    use_wide_registers()
-    drop, min_field, _, max_code, overflow_code, _, nan_code, payload, sign_drop, mask = (
-        _numbers_of(layout)
-    )
-    least, lift = U32(min_field << U32(23)), U32(drop << U32(23))
-    top_field = max(U32(max_code >> U32(U32(23) - drop)), U32(1))
-    beyond = U32(U32(top_field + min_field) << U32(23))  # larger than the largest; so is its code
-    for i in range(words.size):
-        word = U32(words[i])
-        magnitude = U32(word & U32(0x7FFFFFFF))
-        binade = max(U32(word & U32(0x7F800000)), least)
-        power = U32(binade + lift)
-        sum_ = np.float32(U32(min(magnitude, beyond)).view(np.float32) + power.view(np.float32))
-        code = U32(sum_.view(U32) - power)  # the significand, hidden bit included
-        code = U32(code + U32(U32(binade - least) >> U32(drop & U32(31))))
-        code = overflow_code if code > max_code else code
-        nan = U32(nan_code | U32(U32(magnitude >> U32(drop & U32(31))) & payload))
-        code = nan if magnitude > U32(0x7F800000) else code
-        out[i] = U32(code | U32(U32(word >> U32(sign_drop & U32(31))) & mask))
-
-
-@njit(cache=True)
-def stochastic_tiles(words, first_tile, seed, step, drawn, random_bits, layout, units, out):
-    """Round pairs of tiles of FP32 words as `stochastic_any`, by 16 random bits drawn on the way.
-
-    A number below the normal ones is multiplied by ``units`` (float32), so that its whole part
-    counts in 2**-16 of the last place; FP32 holds that product exactly.  ``random_bits`` is
-    ``drawn`` (uint32[128], scratch) seen as uint16[256].
-    """
-    use_wide_registers()
-    drop, min_field, rebias, max_code, overflow_code, _, nan_code, payload, sign_drop, mask = (
-        _numbers_of(layout)
-    )
-    normal = U32(min_field << U32(23))
-    unseen, spare = U32(max(drop, U32(16)) - U32(16)), U32(U32(16) - min(drop, U32(16)))
-    weighed = U32(drop - unseen)
-    for t in range(words.size // DRAW):
-        _philox_two_tiles((first_tile + U64(2 * t)) * U64(TILE_BLOCKS), seed, step, drawn)
-        tiles, codes = words[t * DRAW : (t + 1) * DRAW], out[t * DRAW : (t + 1) * DRAW]
-        for i in range(DRAW):
-            word, random_word = U32(tiles[i]), U32(random_bits[i])
-            magnitude = U32(word & U32(0x7FFFFFFF))
-            rounded = U32(
-                U32(magnitude >> U32(unseen & U32(31))) + U32(random_word >> U32(spare & U32(31)))
-            )
-            rounded = U32(U32(rounded >> U32(weighed & U32(31))) - rebias)
-            small = np.int32(np.float32(U32(min(magnitude, normal)).view(np.float32) * units))
-            small = U32(U32(U32(small) + random_word) >> U32(16))
-            code = small if magnitude < normal else rounded
-            code = overflow_code if code > max_code else code
-            nan = U32(nan_code | U32(U32(magnitude >> U32(drop & U32(31))) & payload))
-            is_nan = U32(U32(0) - U32(magnitude > U32(0x7F800000)))
-            code = U32(U32(code & U32(~is_nan)) | U32(nan & is_nan))
-            codes[i] = U32(code | U32(U32(word >> U32(sign_drop & U32(31))) & mask))
-
-
-@njit(cache=True)
-def toward_zero_any(words, layout, out):
-    """Round FP32 words to the code next to them on the side of zero."""
-    use_wide_registers()
-    layout = _numbers_of(layout)
-    for i in range(words.size):
-        word = U32(words[i])
-        sign, magnitude = U32(word & U32(0x80000000)), U32(word & U32(0x7FFFFFFF))
-        significand, drop, below = _align(magnitude, layout[0], layout[1])
-        rounded = _round_toward_zero(significand, drop)
-        out[i] = _finish(rounded, below, magnitude, sign, layout)
-
-
-@njit(cache=True)
 def stochastic_any(words, random_bits, lift, n_random_bits, layout, out):
     """Round FP32 words up or down, each by its random bits, moved up by `lift` bits."""
     use_wide_registers()
@@ -338,52 +257,12 @@ def stochastic_any(words, random_bits, lift, n_random_bits, layout, out):
         out[i] = _finish(rounded, below, magnitude, sign, layout)
 
 
-# --- Whole numbers ---
+# --- Any format, from 64 bits: what FP32 cannot hold, and whole numbers ---
 
 
 @njit(cache=True)
-def nearest_integer(words, lowest, highest, out):
-    """Round FP32 words to whole numbers of at most 16 bits, ties to even, by the FP32 adder."""
-    use_wide_registers()
-    lift = np.float32(12582912.0)  # 1.5 * 2**23: its last place is one, with room for both signs
-    for i in range(words.size):
-        value = U32(words[i]).view(np.float32)
-        within = min(max(value, lowest), highest)
-        out[i] = np.float32(within + lift).view(U32)
-
-
-@njit(cache=True)
-def round_to_integer(words, mode, random_bits, lift, n_random_bits, lowest, highest, out):
-    """Round FP32 words to whole numbers; mode 0 nearest, 1 toward zero, 2 stochastic; saturate."""
-    for i in range(words.size):
-        word = U32(words[i])
-        negative = U32(word >> U32(31)) == U32(1)
-        magnitude = U32(word & U32(0x7FFFFFFF))
-        field = np.int64(magnitude >> U32(23))
-        hidden = np.int64(0x800000) if field > 0 else np.int64(0)
-        significand = np.int64(U32(magnitude & U32(0x7FFFFF))) | hidden
-        drop = np.int64(150) - max(field, np.int64(1))  # bits to the right of the units
-        significand <<= min(max(-drop, np.int64(0)), np.int64(9))  # from 2^33 on all saturate
-        drop = min(max(drop, np.int64(0)), np.int64(60))
-        rounded = significand >> drop
-        if mode == 0:
-            half = (np.int64(1) << drop) >> 1
-            odd = rounded & min(half, np.int64(1))
-            rounded = (significand + max(half, np.int64(1)) - 1 + odd) >> drop
-        elif mode == 2:
-            weighed = min(drop, np.int64(n_random_bits))
-            random_word = (np.int64(random_bits[i]) << np.int64(lift)) >> (np.int64(32) - weighed)
-            rounded = ((significand >> (drop - weighed)) + random_word) >> weighed
-        signed = -rounded if negative else rounded
-        out[i] = min(max(signed, np.int64(lowest)), np.int64(highest))
-
-
-# --- Any format, from 64 bits: what FP32 cannot hold ---
-
-
-@njit(cache=True)
-def round_float64(words, mode, random_bits, lift, n_random_bits, layout, whole, out):
-    """Round FP64 words (int64) to codes; mode 0 nearest, 1 toward zero, 2 stochastic.
+def round_float64(words, to_nearest, random_bits, lift, n_random_bits, layout, whole, out):
+    """Round FP64 words (int64) to codes, to nearest or by random bits (none: toward zero).
 
     The steps of ``rounding_scalar.py`` under the same names; ``layout`` is int64[10], and with
     ``whole`` the codes are whole numbers from ``layout[4]`` (lowest) to ``layout[3]`` instead.
@@ -403,13 +282,11 @@ def round_float64(words, mode, random_bits, lift, n_random_bits, layout, whole, 
         if below > 0:
             significand = (magnitude & np.int64(0xFFFFFFFFFFFFF)) | (min(field, one) << 52)
         drop = mantissa_drop + below
-        if mode == 0:
+        if to_nearest:
             drop = min(drop, np.int64(54))  # 53 bits and their half are gone by then
             half = (one << drop) >> 1
             odd = (significand >> drop) & 1
             rounded = (significand + half - 1 + odd) >> drop
-        elif mode == 1:
-            rounded = significand >> min(drop, np.int64(63))
         else:
             weighed = min(drop, np.int64(n_random_bits))
             unseen = min(drop - weighed, np.int64(63))
@@ -442,14 +319,30 @@ def _word_of(code, layout):
     return U32(word | U32(U32(code & mask) << U32(sign_drop & U32(31))))
 
 
+@njit(cache=True, inline="always")
+def _rounded_word(word, to_nearest, random_word, n_random_bits, layout, least_normal, quantum):
+    """Return the FP32 word of what an FP32 word becomes in a format."""
+    sign, magnitude = U32(word & U32(0x80000000)), U32(word & U32(0x7FFFFFFF))
+    significand, drop, below = _align(magnitude, layout[0], layout[1])
+    if to_nearest:
+        rounded = _round_nearest(significand, drop)
+    else:
+        rounded = _round_stochastically(significand, drop, random_word, n_random_bits)
+    code = _finish(rounded, below, magnitude, sign, layout)
+    size = U32(code & U32(~layout[9]))
+    subnormal = U32(np.float32(np.float32(size) * quantum).view(U32) | sign)
+    is_subnormal = size < least_normal and size <= layout[3]
+    return subnormal if is_subnormal else _word_of(code, layout)
+
+
 @njit(cache=True)
 def running_sum(
-    state, state_words, terms, mode, seed, first_step, per_draw, n_random_bits, drawn, random_bits,
-    layout, least_normal, quantum, every, out,
+    state, state_words, terms, to_nearest, seed, first_step, per_draw, n_random_bits, drawn,
+    random_bits, layout, least_normal, quantum, every, out,
 ):  # fmt: skip
     """Add ``terms`` (float32[n, replicas or 1]) one by one to ``state`` (float32[replicas]).
 
-    Mode 0 rounds to nearest, 1 toward zero, 2 stochastic (seed, first_step + i, replica);
+    Rounds to nearest, or by random bits (none: toward zero) of (seed, first_step + i, replica);
     ``random_bits`` is the scratch ``drawn`` (uint32[128]) seen as ``per_draw`` numbers of 16 or 32
     bits.
     ``state_words`` is ``state`` seen as uint32.  Every ``every``-th state goes to a row of ``out``.
@@ -459,27 +352,15 @@ def running_sum(
     lift = U32(U32(32) - U32(4096) // U32(per_draw))
     for i in range(terms.shape[0]):
         for r in range(state.size):
-            if mode == 2 and r % per_draw == 0:
+            if n_random_bits > 0 and r % per_draw == 0:
                 first_block = U64(2 * TILE_BLOCKS * (r // per_draw))
                 _philox_two_tiles(first_block, seed, first_step + U64(i), drawn)
             state[r] = state[r] + terms[i, 0 if shared else r]
-            word = U32(state_words[r])
-            sign, magnitude = U32(word & U32(0x80000000)), U32(word & U32(0x7FFFFFFF))
-            significand, drop, below = _align(magnitude, layout[0], layout[1])
-            if mode == 0:
-                rounded = _round_nearest(significand, drop)
-            elif mode == 1:
-                rounded = _round_toward_zero(significand, drop)
-            else:
-                random_word = U32(U32(random_bits[r % per_draw]) << U32(lift & U32(31)))
-                rounded = _round_stochastically(significand, drop, random_word, n_random_bits)
-            code = _finish(rounded, below, magnitude, sign, layout)
-            size = U32(code & U32(~layout[9]))
-            if size < least_normal and size <= layout[3]:
-                state[r] = np.float32(size) * quantum
-                state_words[r] = U32(U32(state_words[r]) | sign)
-            else:
-                state_words[r] = _word_of(code, layout)
+            random_word = U32(U32(random_bits[r % per_draw]) << U32(lift & U32(31)))
+            state_words[r] = _rounded_word(
+                U32(state_words[r]), to_nearest, random_word, n_random_bits, layout, least_normal,
+                quantum,
+            )  # fmt: skip
         if (i + 1) % every == 0:
             for r in range(state.size):
                 out[i // every, r] = state[r]
@@ -509,21 +390,10 @@ def _round_in_place(values, mode, drawn_bits, layout, least_normal, quantum):
             words[i] = U32(rounded & U32(0xFFFF0000))
     elif mode > 2:
         for i in range(words.size):
-            word = U32(words[i])
-            sign, magnitude = U32(word & U32(0x80000000)), U32(word & U32(0x7FFFFFFF))
-            significand, drop, below = _align(magnitude, layout[0], layout[1])
-            if mode == 3:
-                rounded = _round_nearest(significand, drop)
-            else:
-                random_word = U32(U32(drawn_bits[i]) << U32(16))
-                rounded = _round_stochastically(significand, drop, random_word, U32(16))
-            code = _finish(rounded, below, magnitude, sign, layout)
-            size = U32(code & U32(~layout[9]))
-            if size < least_normal and size <= layout[3]:
-                values[i] = np.float32(size) * quantum
-                words[i] = U32(U32(words[i]) | sign)
-            else:
-                words[i] = _word_of(code, layout)
+            random_word = U32(U32(drawn_bits[i]) << U32(16))
+            words[i] = _rounded_word(
+                U32(words[i]), mode == 3, random_word, U32(16), layout, least_normal, quantum
+            )
 
 
 @njit(cache=True, inline="always")

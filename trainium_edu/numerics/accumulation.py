@@ -135,16 +135,15 @@ def _run(terms, state, values, fmt: Format, rounding, seed, step, n_random_bits,
     drawn = np.empty(_loops.DRAW // 2, np.uint32)
     random_bits = drawn.view(np.uint16) if n_random_bits <= 16 else drawn
     layout = loop_layout(fmt, rounding, "infinity")
+    n_random_bits = np.uint32(n_random_bits if rounding == "stochastic" else 0)
     rows = max(ROUNDINGS_PER_CALL // max(state.size, 64) // every, 1) * every
     for first in range(0, len(terms), rows):
         with np.errstate(over="ignore", invalid="ignore"):
             launch(
                 _loops.running_sum, state, state.view(np.uint32), terms[first : first + rows],
-                {"nearest": 0, "toward_zero": 1, "stochastic": 2}[rounding],
-                np.uint64(seed), np.uint64(step + first), random_bits.size,
-                np.uint32(n_random_bits), drawn, random_bits, layout,
-                np.uint32(1 << fmt.mantissa_bits), np.float32(fmt.smallest_subnormal), every,
-                values[first // every :],
+                rounding == "nearest", np.uint64(seed), np.uint64(step + first), random_bits.size,
+                n_random_bits, drawn, random_bits, layout, np.uint32(1 << fmt.mantissa_bits),
+                np.float32(fmt.smallest_subnormal), every, values[first // every :],
             )  # fmt: skip
 
 

@@ -268,6 +268,7 @@ def _codes(x, fmt, rounding, seed, step, random_bits, n_random_bits, offset, ove
     words = values.view(np.uint32 if values.dtype == np.float32 else np.int64).reshape(-1)
     out = np.empty(words.size, fmt.bits_dtype)
     place = 13 if as_words and fmt is TF32 else 0
+    n_random_bits = n_random_bits if rounding == "stochastic" else 0
     rule = _Rule(fmt, rounding, overflow, seed, step, n_random_bits, place)
     for start in range(0, words.size, _CHUNK):
         part = slice(start, start + _CHUNK)
@@ -297,106 +298,62 @@ class _Rule:
 def _round(words, out, rule, first_element, random_bits):
     """Choose the loop for this format and rounding, and run it on one chunk."""
     fmt, wide = rule.fmt, words.dtype == np.int64
-    if rule.rounding == "nearest" and not wide:
-        if fmt in (BF16, TF32) and rule.overflow == "infinity":
-            drop = np.uint32(23 - fmt.mantissa_bits)
-            launch(_loops.nearest_upper, words, drop, np.uint32(rule.place), out)
-            return
-        if fmt.is_integer and fmt.bits <= 16:
-            launch(_loops.nearest_integer, words, np.float32(fmt.min), np.float32(fmt.max), out)
-            return
-    if rule.rounding == "stochastic":
-        _round_stochastically(words, out, rule, first_element, random_bits)
-    elif wide or fmt.is_integer:
-        mode, none = int(rule.rounding == "toward_zero"), np.empty(0, np.uint16)
-        (_round_float64 if wide else _round_to_integer)(words, out, rule, mode, none, 0)
+    upper = fmt in (BF16, TF32) and rule.overflow == "infinity" and not wide
+    if rule.rounding == "nearest" and upper:
+        drop = np.uint32(23 - fmt.mantissa_bits)
+        launch(_loops.nearest_upper, words, drop, np.uint32(rule.place), out)
+        return
+    if fmt.is_integer and not wide:
+        words, wide = words.view(np.float32).astype(np.float64).view(np.int64), True
+    if rule.rounding != "nearest":
+        _round_by_bits(words, out, rule, first_element, random_bits)
+    elif wide:
+        _round_float64(words, out, rule, np.empty(0, np.uint32), 0)
     else:
-        layout = loop_layout(fmt, rule.rounding, rule.overflow)
-        if rule.rounding == "toward_zero":
-            launch(_loops.toward_zero_any, words, layout, out)
-        elif adder_rounds(fmt):
-            launch(_loops.nearest_by_adding, words, layout, out)
-        else:
-            launch(_loops.nearest_any, words, layout, out)
+        launch(_loops.nearest_any, words, loop_layout(fmt, "nearest", rule.overflow), out)
     if rule.place:
         out <<= rule.place
 
 
-@lru_cache(maxsize=256)
-def adder_rounds(fmt):
-    """Return whether `nearest_by_adding` is right for a format.
-
-    The powers of two that it adds have to be FP32 numbers, and subnormal FP32 numbers too small to
-    matter; and without a mantissa field it is not the last bit of the significand that is even or
-    odd, but the exponent.
-    """
-    min_field = fmt.min_exponent + 127
-    highest = min_field + max(fmt.max_code >> fmt.mantissa_bits, 1) + 23 - fmt.mantissa_bits
-    return 1 <= fmt.mantissa_bits <= 21 and highest < 255 and min_field >= 32
-
-
-def _round_stochastically(words, out, rule, first_element, random_bits):
-    """Round one chunk by given random bits, or by bits drawn for its elements."""
-    wide, integer = words.dtype == np.int64, rule.fmt.is_integer
-    layout = None if wide or integer else loop_layout(rule.fmt, rule.rounding, rule.overflow)
+def _round_by_bits(words, out, rule, first_element, random_bits):
+    """Round one chunk by given random bits, by bits drawn for its elements, or by none."""
+    wide, fmt, n_random_bits = words.dtype == np.int64, rule.fmt, rule.n_random_bits
     first_tile, ahead = divmod(first_element, _loops.TILE)
     whole = words.size // _loops.DRAW * _loops.DRAW
+    draws = random_bits is None and n_random_bits
+    as_bf16 = fmt is BF16 and rule.overflow == "infinity" and not wide
     if (
-        random_bits is None
-        and not (wide or integer or ahead)
-        and rule.n_random_bits == 16
-        and whole
-    ):
-        upper = rule.fmt is BF16 and rule.overflow == "infinity"
-        units = 0.0 if upper else _units(rule.fmt)
-        if units is not None:  # whole tiles are drawn and used on the spot
-            drawn = np.empty(_loops.DRAW // 2, np.uint32)
-            given = (words[:whole], np.uint64(first_tile), np.uint64(rule.seed),
-                     np.uint64(rule.step), drawn, drawn.view(np.uint16))  # fmt: skip
-            if upper:
-                launch(_loops.stochastic_bf16, *given, np.uint32(0), out[:whole])
-            else:
-                launch(_loops.stochastic_tiles, *given, layout, units, out[:whole])
-            words, out, first_element = words[whole:], out[whole:], first_element + whole
+        draws == 16 and as_bf16 and whole and not ahead
+    ):  # whole tiles are drawn and used on the spot
+        drawn, stream = np.empty(_loops.DRAW // 2, np.uint32), np.uint64([rule.seed, rule.step])
+        launch(_loops.stochastic_bf16, words[:whole], np.uint64(first_tile), *stream, drawn,
+               drawn.view(np.uint16), np.uint32(0), out[:whole])  # fmt: skip
+        words, out, first_element = words[whole:], out[whole:], first_element + whole
     for start in range(0, words.size, _DRAWN_AHEAD):
         part = slice(start, start + _DRAWN_AHEAD)
-        if random_bits is None:
-            n = min(_DRAWN_AHEAD, words.size - start)
-            some = raw_bits(n, rule.seed, rule.step, first_element + start, rule.n_random_bits)
+        n = min(_DRAWN_AHEAD, words.size - start)
+        if draws:
+            some = raw_bits(n, rule.seed, rule.step, first_element + start, n_random_bits)
             lift = 32 - some.itemsize * 8
+        elif n_random_bits:
+            some, lift = random_bits[part], 32 - n_random_bits
         else:
-            some, lift = random_bits[part], 32 - rule.n_random_bits
+            some, lift = np.zeros(n, np.uint32), 0
         if wide:
-            _round_float64(words[part], out[part], rule, 2, some, lift)
-        elif integer:
-            _round_to_integer(words[part], out[part], rule, 2, some, lift)
+            _round_float64(words[part], out[part], rule, some, lift)
         else:
+            layout = loop_layout(fmt, rule.rounding, rule.overflow)
             launch(_loops.stochastic_any, words[part], some, np.uint32(lift),
-                   np.uint32(rule.n_random_bits), layout, out[part])  # fmt: skip
+                   np.uint32(n_random_bits), layout, out[part])  # fmt: skip
 
 
-@lru_cache(maxsize=256)
-def _units(fmt):
-    """Return what `stochastic_tiles` multiplies subnormal numbers by, or None where it is wrong.
-
-    The product has to fit into 31 bits, and the factor to be an FP32 number.
-    """
-    power = fmt.mantissa_bits - fmt.min_exponent + 16
-    return np.float32(2.0**power) if fmt.mantissa_bits <= 14 and power < 128 else None
-
-
-def _round_to_integer(words, out, rule, mode, random_bits, lift):
-    """Round one chunk to integers."""
-    launch(_loops.round_to_integer, words, mode, random_bits, lift, rule.n_random_bits,
-           int(rule.fmt.min), int(rule.fmt.max), out.view(rule.fmt.dtype))  # fmt: skip
-
-
-def _round_float64(words, out, rule, mode, random_bits, lift):
+def _round_float64(words, out, rule, random_bits, lift):
     """Round one chunk of FP64 words."""
     layout = _layout(rule.fmt, rule.rounding, rule.overflow, 52, 1023, np.int64)
     codes = np.empty(words.size, np.uint32)  # one compiled version of the loop serves all formats
-    launch(_loops.round_float64, words, mode, random_bits.astype(np.uint32), lift,
-           rule.n_random_bits, layout, rule.fmt.is_integer, codes)  # fmt: skip
+    random_bits, to_nearest = random_bits.astype(np.uint32), rule.rounding == "nearest"
+    launch(_loops.round_float64, words, to_nearest, random_bits, lift, rule.n_random_bits, layout,
+           rule.fmt.is_integer, codes)  # fmt: skip
     out[...] = codes
 
 
