@@ -67,5 +67,16 @@ def _says_if_it_compiles(loop) -> bool:
     return True
 
 
-#: The omp layer slows a following matmul.
-aside(importlib.import_module, "numba").config.THREADING_LAYER = "workqueue"
+def _load_numba():
+    """Load Numba whole, but for SciPy's BLAS: no loop here calls it, and it takes 0.2 s."""
+    numba = importlib.import_module("numba")
+    numba.config.THREADING_LAYER = "workqueue"  # the omp layer slows a following matmul
+    blas = "scipy.linalg.cython_blas"
+    is_there = blas in sys.modules
+    sys.modules.setdefault(blas, None)  # Numba tries to import it, and does without
+    importlib.import_module("numba.np.arraymath")
+    if not is_there:
+        del sys.modules[blas]
+
+
+aside(_load_numba)

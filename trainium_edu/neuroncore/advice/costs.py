@@ -83,6 +83,12 @@ class Costing:
         t = self.timeline
         return [t] + [reschedule(t, parameters=values, order=t.order) for values in self.values[1:]]
 
+    @cached_property
+    def _pieces(self) -> list:
+        """How long each kind takes, at each set of parameters."""
+        run, spec = self.timeline.placement.run, self.timeline.spec
+        return [self.timeline.pieces] + [durations(run, spec, values) for values in self.values[1:]]
+
     def saved(self, change: WhatIf) -> Cost:
         """Return by how much the run ends sooner with a change."""
         placement = change.placement or self.timeline.placement
@@ -107,11 +113,10 @@ class Costing:
         held: list[float] = []
         if change.left is None:
             return self._cost([0.0] * len(self.values))
-        for now, values in zip(self.now, self.values, strict=True):
+        for p, values in zip(self._pieces, self.values, strict=True):
             left = change.left(values)
             rows = np.flatnonzero((left != 1).any(axis=1))
             kind = run.kind[rows]
-            p = now.pieces if now.parameters is values else durations(run, spec, values)
             queues = p.descriptors[kind] / int(spec.dma.queues)
             fixed = np.where(queues > 0, 0.0, p.fixed[kind])
             work = p.work[kind] * np.where(queues > 0, queues, 1.0)

@@ -8,10 +8,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
+from trainium_edu.aside import load
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
 
 __all__ = ["LineTable"]
 
@@ -44,10 +46,11 @@ class LineTable:
 
     def __init__(self, program: Path, is_theirs: Callable[[str], bool]):
         self._sequences: list[_Sequence] = []
+        elf = load("elftools.elf.elffile")  # late: most sessions read no program
         with program.open("rb") as file:
             try:
-                self._sequences = sorted(_sequences(ELFFile(file), cache(is_theirs)))
-            except ELFError:
+                self._sequences = sorted(_sequences(elf.ELFFile(file), cache(is_theirs)))
+            except elf.ELFError:
                 return  # not an ELF file, such as a program of macOS
 
     def at(self, address: int) -> tuple[str, int] | None:
@@ -63,7 +66,7 @@ class LineTable:
         return (rows[before].file, rows[before].line) if before >= 0 else None
 
 
-def _sequences(elf: ELFFile, is_theirs: Callable[[str], bool]) -> Iterator[_Sequence]:
+def _sequences(elf: "ELFFile", is_theirs: Callable[[str], bool]) -> Iterator[_Sequence]:
     """Yield the sequences of the units that have the learner's files."""
     dwarf = elf.get_dwarf_info()
     for unit in dwarf.iter_CUs() if dwarf.has_debug_info else ():

@@ -218,20 +218,21 @@ class Durations:
         return np.where(self.descriptors > 0, self.work, self.fixed + self.work)
 
 
-def _cycles(run: Expanded, spec: Record):
-    """Return each kind's documented cycles; kept for as long as the chip is the same object."""
-    kept = run.cache.get("cycles")
+def _documented(run: Expanded, spec: Record):
+    """Return each kind's cycles, and whether they hold a fixed part; kept while the chip is."""
+    kept = run.cache.get("documented")
     if kept is not None and kept[0] is spec:
-        return kept[1]
+        return kept[1:]
     cycles = np.zeros(len(run.kinds))
+    has_fixed = [has_own_fixed_part(kind.name, spec) for kind in run.kinds]
     for k, kind in enumerate(run.kinds):
         if kind.engine is Engine.DMA:
             continue
         cycles[k] = cycles_of(kind.name, kind.work, kind.engine, spec)
         if not 0 <= cycles[k] < 1e12:
             raise ValueError(f"{kind.name}{kind.work}: its cost function returns {cycles[k]}")
-    run.cache["cycles"] = (spec, cycles)
-    return cycles
+    run.cache["documented"] = (spec, cycles, has_fixed)
+    return cycles, has_fixed
 
 
 def has_own_fixed_part(name: str, spec: Record) -> bool:
@@ -258,7 +259,7 @@ def durations(run: Expanded, spec: Record, values: Mapping, without=()) -> Durat
         of stationary matrices or DMA start.
     """
     n = len(run.kinds)
-    cycles = _cycles(run, spec)
+    cycles, has_fixed = _documented(run, spec)
     lead, fixed, work, result, chain = (np.zeros(n) for _ in range(5))
     descriptors = np.zeros(n, np.int64)
     least = float(spec.cycles.min_initiation_cycles)
@@ -290,7 +291,7 @@ def durations(run: Expanded, spec: Record, values: Mapping, without=()) -> Durat
                     fixed[k] = load / values["fp32_load_speedup"]
                 else:
                     lead[k] = load / values["load_stationary_speedup"]
-        elif not has_own_fixed_part(name, spec):
+        elif not has_fixed[k]:
             fixed[k] = values["fixed_cycles"] * ns
         first = min(full, max(least, full / max(kind.written, 1)))
         chain[k] = first * ns
