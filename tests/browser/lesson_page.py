@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import time
 import urllib.request
 from pathlib import Path
@@ -11,7 +13,9 @@ import psutil
 _FOLDER = Path(__file__).parents[2] / "notebooks"
 LESSONS = sorted(p.name for p in _FOLDER.glob("[0-9]*.ipynb"))  # the glossary runs nothing
 _LOOK = Path(__file__).with_name("look.js")
-_QUIET_S = 0.105  # for the loop below: the machine of the README's table, with nothing else on it
+# On the machine of the README's table, with nothing else on it: the loop, and the process below
+_QUIET_S, _QUIET_START_S = 0.105, 0.80
+_PEER = "import ipywidgets, matplotlib.figure, numba, numpy"
 
 
 def slowness():
@@ -20,6 +24,13 @@ def slowness():
     for i in range(1_000_000):
         total += i * i & 7
     return (time.perf_counter() - begin) / _QUIET_S
+
+
+def slowness_of_a_start():
+    """Return the same of what a lesson's first cell does most: libraries are found and loaded."""
+    begin = time.perf_counter()
+    subprocess.run([sys.executable, "-c", _PEER], check=True)
+    return (time.perf_counter() - begin) / _QUIET_START_S
 
 
 class LessonPage:
@@ -90,10 +101,10 @@ class LessonPage:
         """Run all cells; return the seconds until the first control shows, and until idle.
 
         Both are seconds of a quiet machine: how much slower this one is, before and after, is
-        divided out.
+        divided out (of the first, how much slower libraries load).
         """
         self.page.click(".jp-Notebook")
-        before = slowness()
+        before, starts = slowness(), slowness_of_a_start()
         start = time.monotonic()
         self.command("notebook:run-all-cells")
         self.page.evaluate("() => look.firstControl()")
@@ -101,7 +112,7 @@ class LessonPage:
         self.wait_idle(seconds)
         whole = time.monotonic() - start
         busy = max(1.0, min(before, slowness()))
-        return first / busy, whole / busy
+        return first / max(busy, min(starts, slowness_of_a_start())), whole / busy
 
     def restart(self):
         """Restart the kernel and clear all outputs."""
