@@ -81,7 +81,7 @@ def test_predictions_are_committed_by_keyboard_and_stay_in_the_saved_notebook(le
     page.keyboard.press("Control+A")
     page.keyboard.type("128")
     page.keyboard.press("Enter")
-    page.wait_for_selector("text=A factor of 2 below the answer")
+    page.wait_for_selector("text=2 times too small")
     focused = "document.activeElement.className"
     assert lesson.soon(lambda: page.evaluate(focused) == "te-predict-status")
     assert lesson.soon(lambda: page.locator(".jupyter-widgets.widget-hslider").count() == 1)
@@ -119,7 +119,7 @@ def test_predictions_are_committed_by_keyboard_and_stay_in_the_saved_notebook(le
     lesson.command("notebook:restart-run-all")
     page.click(".jp-Dialog .jp-mod-accept", timeout=20_000)
     page.wait_for_selector(".jp-InputPrompt:text-is('[1]:')", timeout=60_000)  # a new kernel
-    page.wait_for_selector("text=A factor of 2 below the answer", timeout=60_000)
+    page.wait_for_selector("text=2 times too small", timeout=60_000)
     lesson.wait_idle(60)
     later, _ = saved(lesson)
     assert later == predictions

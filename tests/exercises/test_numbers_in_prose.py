@@ -34,17 +34,17 @@ def question(key):
     return found
 
 
-def test_04_half_of_the_best_rate_is_passed_there_and_90_percent_is_not():
+def test_04_a_guess_below_the_knee_hears_its_share_of_the_best_rate():
     """As a long stream gives: 119 GB/s at 1 KiB, 238 at 2 KiB, 274 at 4 KiB."""
     rates = (59.6, 119.1, 238.2, 273.7, 272.8)
     curve = PayloadCurve((512, 1024, 2048, 4096, 8192), rates, rates, rates, rates)
-    at = question("04/knee").function(curve).wrong["half of the best"]
+    here = question("04/knee").bind(curve=curve)
+    at = here.wrong["half of the best"]
     assert at == 2048
     assert 0.5 < rates[2] / max(rates) < 0.9
     assert curve.knee(0.9) == 4096
-    says = question("04/knee").bind(curve=curve).recognise(at)[1]
-    assert "past half" in says
-    assert "short of 90 %" in says
+    assert here.recognise(at)[1].startswith("There it has 87% of its best rate: one step further")
+    assert "22% of its best rate" in here.recognise(512)[1]  # 59.6 / 273.7
 
 
 def test_04_buffers_count_the_bytes_of_each_partition(monkeypatch):

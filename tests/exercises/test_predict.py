@@ -68,6 +68,9 @@ def test_each_wrong_option_has_a_sentence_and_each_number_a_wrong_model(lesson):
         assert q.wrong, q.key
         if q.kind == "choice":
             assert len(q.wrong) == len(q.options) - 1, q.key
+        else:
+            assert len(q.wrong) >= 3, q.key
+            assert q.again.endswith((".", "?")), q.key
         for misconception in q.wrong:
             assert misconception.says.endswith((".", "?", "!")), q.key
             assert len(misconception.says) > 30, (q.key, misconception.name)
@@ -168,8 +171,9 @@ ask = "How many bytes are n FP32 numbers?"
 unit = "bytes"
 whole = true
 explain = "{each} each."
+again = "Each of the {n} takes several."
 wrong = [
-    { name = "bits for bytes", says = "That counts bits; a byte has 8." },
+    { name = "bits for bytes", guess = "8 * answer", says = "Those are {n} × 32 bits." },
     { name = "numbers for bytes", says = "Each number takes several bytes." },
 ]
 [way]
@@ -191,7 +195,7 @@ def lesson_99(monkeypatch, tmp_path):
 
     @question("99/bytes", words["bytes"])
     def size(n):
-        wrong = {"bits for bytes": 32 * n, "numbers for bytes": n}
+        wrong = {"numbers for bytes": n}
         return Answer(4 * n, wrong, {"each": 4}, lambda guess: f"you said {guess}")
 
     @question("99/way", words["way"])
@@ -213,7 +217,7 @@ def test_values_are_bound_when_the_reveals_cell_runs(lesson_99):
     asked.commit("320")
     text = shown.bundle()["text/plain"]
     assert "Answer: 40 bytes" in text
-    assert "That counts bits; a byte has 8." in text
+    assert "Those are 10 × 32 bits." in text
     assert "you said 320" in text
     assert shown.bundle()[predict.prediction.RECOGNISED] == {
         "key": "99/bytes", "misconception": "bits for bytes",
@@ -224,7 +228,7 @@ def test_a_guess_that_no_wrong_model_makes_is_compared(lesson_99):
     asked = predict.ask("99/bytes")
     shown = predict.reveal("99/bytes", n=10)
     asked.commit("80")
-    assert "A factor of 2 above the answer." in shown.bundle()["text/plain"]
+    assert "2 times the answer. Each of the 10 takes several." in shown.bundle()["text/plain"]
     assert predict.prediction.RECOGNISED not in shown.bundle()
     svg = shown.children[0].value
     assert 'aria-label="the answer 40 bytes, your guess 80 bytes"' in svg
@@ -247,11 +251,11 @@ def test_a_wrong_option_gets_its_sentence_and_is_drawn_beside_the_right_one(less
     assert "✓ two" in shown.children[0].value
 
 
-@pytest.mark.parametrize("wrong", [{}, {"bits for bytes": 1, "numbers for bytes": 2, "else": 3}])
+@pytest.mark.parametrize("wrong", [{}, {"numbers for bytes": 2, "else": 3}])
 def test_reveal_rejects_values_without_words_and_words_without_values(wrong):
     @question("99/bytes", tomllib.loads(SAMPLE)["bytes"])
     def size():
-        return Answer(4, wrong)
+        return Answer(4, wrong, {"n": 1})
 
     with pytest.raises(KeyError, match="99/bytes: the wrong models of the data file are"):
         size.bind()

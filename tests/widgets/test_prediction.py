@@ -8,13 +8,14 @@ import math
 import re
 
 import ipywidgets
+import numpy as np
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from tests.widgets.page import send
 from trainium_edu.widgets import journal
 from trainium_edu.widgets import prediction as predict
-from trainium_edu.widgets.card import Prose
+from trainium_edu.widgets.card import Prose, number_strip
 from trainium_edu.widgets.static import load
 
 
@@ -63,7 +64,7 @@ def test_the_answer_and_what_is_gated_stay_hidden_until_the_commit(shown):
     assert slider in r.children
     text = shown[-1][0]["text/plain"]
     assert text.split("\n")[:4] == [
-        "Your prediction: 128 terms", "Answer: 256 terms", "A factor of 2 below the answer.",
+        "Your prediction: 128 terms", "Answer: 256 terms", "2 times too small.",
         "Eight bits.",
     ]  # fmt: skip
     assert shown[-1][2]["update"] is True
@@ -210,6 +211,50 @@ def test_a_stored_prediction_that_no_longer_fits_the_question_is_left_out():
 )  # fmt: skip
 def test_error_factor(guess, answer, factor):
     assert predict.error_factor(guess, answer) == factor
+
+
+@pytest.mark.parametrize(
+    ("unit", "answer", "guess", "said"),
+    [
+        ("%", 38.4, 14, "24.4 points below the answer. Look again."),
+        ("%", 76, 77, "Close: 1 point above the answer."),
+        ("cycles", 798, 799, "Off by one. Look again."),
+        ("hops", 4, 5, "Off by one. Look again."),
+        ("µs", 100, 85, "15 % below the answer. Look again."),
+        ("µs", 100, 95, "Close: 5 % below the answer."),
+        ("µs", 100, 250, "2.5 times the answer. Look again."),
+        ("times", 2, 1, "2 times too small. Look again."),
+    ],
+)  # fmt: skip
+def test_a_guess_that_nobody_foresaw_hears_its_distance_and_what_to_check(
+    unit, answer, guess, said
+):
+    p = predict.number("02/where", "?", unit=unit)
+    r = p.reveal(answer, recognise=lambda guess: ("", "Look again."))
+    press(p, guess)
+    assert told(r).split("\n")[2] == said
+    assert "factor of" not in told(r)
+
+
+@pytest.mark.parametrize(
+    ("guess", "answer", "share"), [(24_575, 24_576, 1), (1_024, 3_072, 1 / 3), (-1, 2, -1 / 2)]
+)
+def test_the_number_line_begins_at_zero(guess, answer, share):
+    """Judge: distances from the mark of zero, read from the picture."""
+    page = number_strip(guess, answer, str)
+    zero, place = (float(re.search(mark + r"([\d.]+)", page).group(1)) for mark in ('d="M', 'cx="'))
+    hand = float(re.search(r"L([\d.]+) 25", page).group(1))
+    assert (hand - zero) / (place - zero) == pytest.approx(share, abs=1e-3)
+
+
+def test_numbers_far_apart_stand_on_powers_of_ten():
+    """Judge: 20 and 3 000 by their logarithms, between the marks of 10 and 10 000."""
+    page = number_strip(20, 3_000, str)
+    marks = [float(x) for x in re.findall(r'd="M([\d.]+) 26', page)]
+    assert re.findall(r">(\d+)</tspan>", page) == ["1", "2", "3", "4"]
+    assert float(re.search(r'cx="([\d.]+)', page).group(1)) == pytest.approx(
+        np.interp(math.log10(3_000), range(1, 5), marks), abs=0.1
+    )
 
 
 def test_where_a_ratio_says_nothing_the_difference_is_given():

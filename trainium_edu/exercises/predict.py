@@ -14,7 +14,7 @@ module computes the numbers, a TOML file holds the words.
 import importlib
 import importlib.util
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,7 @@ __all__ = ["Answer", "Misconception", "Question", "ask", "bound", "gate", "of_le
 #: The questions of this kernel, by key.
 ASKED: dict[str, prediction.Prediction] = {}
 _bound: dict[str, "Bound"] = {}
+_FORMULAS = {"__builtins__": {}, "int": int, "len": len, "round": round}  #: known to a `guess`
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class Misconception:
     name: str  #: a few words, for the class's table: "row for partition"
     says: str  #: one or two sentences on what the model leaves out
     option: str = ""  #: the option it leads to, where that does not depend on values
+    guess: str = ""
+    """The number it leads to, as a formula of the answer, its terms and the lesson's values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ class Question:
     most: float  #: a number beyond it is no answer
     whole: bool
     explain: str  #: the reason, in one to three sentences; ``{name}`` stands for a term
+    again: str  #: for a guess that no wrong model makes: which step to go through again
     wrong: tuple[Misconception, ...]
     function: Callable[..., Answer]
 
@@ -88,13 +92,18 @@ class Question:
             If a wrong model of the data file has no value, or a value has no sentence there.
         """
         answer = self.function(**values)
-        fixed = {m.name: m.option for m in self.wrong if m.option}
+        names = {**_FORMULAS, **values, **answer.terms, "answer": answer.value}
+        fixed = {
+            m.name: m.option or eval(m.guess, names) for m in self.wrong if m.option or m.guess
+        }
         if {m.name for m in self.wrong} - set(fixed) != set(answer.wrong):
             raise KeyError(
                 f"{self.key}: the wrong models of the data file are {[m.name for m in self.wrong]},"
                 f" and the answer has values of {list(answer.wrong)}"
             )
-        return Bound(self, answer, fixed | dict(answer.wrong))
+        says = {"": self.again, **{m.name: m.says for m in self.wrong}}
+        told = {name: words.format(**names) for name, words in says.items()}
+        return Bound(self, answer, fixed | dict(answer.wrong), told)
 
     @property
     def _of_what(self):
@@ -111,21 +120,20 @@ class Bound:
     question: Question
     answer: Answer
     wrong: Mapping[str, Any]  #: misconception's name → what its model answers
+    says: Mapping[str, str]  #: its name → the sentence; under "" what to go through again
 
-    def recognise(self, guess):
-        """Return (name, sentence) of the misconception that leads to a guess, or None."""
-        for misconception in self.question.wrong:
-            if _same(guess, self.wrong[misconception.name], self.question.whole):
-                return misconception.name, misconception.says
-        return None
+    def recognise(self, guess) -> tuple[str, str]:
+        """Return name and sentence of the nearest misconception; else "", and what to check."""
+        near = [name for name, value in self.wrong.items() if self._same(guess, value)]
+        if len(near) > 1:
+            near.sort(key=lambda name: abs(self.wrong[name] - guess))
+        name = near[0] if near else ""
+        return name, self.says[name]
 
-
-def _same(guess, value, whole) -> bool:
-    if isinstance(value, str) or isinstance(guess, str):
-        return guess == value
-    if isinstance(value, Sequence):
-        return tuple(guess) == tuple(value)
-    return guess == value if whole else math.isclose(guess, value, rel_tol=0.03)
+    def _same(self, guess, value) -> bool:
+        if self.question.whole or self.question.kind != "number":
+            return guess == value
+        return math.isclose(guess, value, rel_tol=0.03)
 
 
 def question(key: str, words: Mapping[str, Any] | None = None):
@@ -138,9 +146,11 @@ def question(key: str, words: Mapping[str, Any] | None = None):
     words : mapping, optional
         Its words; the table of that name in the TOML file beside the function's module unless
         given.  ``ask``: the question.  ``explain``: the reason, where ``{name}`` or ``{name:.1f}``
-        stands for a term of the answer.  ``wrong``: tables of ``name``, ``says`` and, for an option
-        that does not depend on values, ``option``.  For a number: ``unit``, ``whole`` (no
-        fractions), ``above`` (0 unless given; -1 lets zero pass) and ``most``.  For a choice:
+        stands for a term of the answer.  ``wrong``: tables of ``name``, ``says`` and, where the
+        function computes no value for it, ``option`` or ``guess`` (a formula of the answer, its
+        terms and the lesson's values).  ``again``: what to go through after another guess.
+        For a number: ``unit``, ``whole`` (no fractions), ``above`` (0 unless given; -1 lets zero
+        pass) and ``most``.  For a choice:
         ``options``, ``ordered`` if they are to be put in order.
 
     Returns
@@ -170,9 +180,9 @@ def question(key: str, words: Mapping[str, Any] | None = None):
 
 
 def _made(key, function, *, ask, explain="", unit="", options=(), ordered=False, above=0.0,
-          most=math.inf, whole=False, wrong=()):  # fmt: skip
+          most=math.inf, whole=False, again="", wrong=()):  # fmt: skip
     kind = "order" if ordered else "choice" if options else "number"
-    return Question(key, ask, kind, unit, tuple(options), above, most, whole, explain,
+    return Question(key, ask, kind, unit, tuple(options), above, most, whole, explain, again,
                     tuple(Misconception(**row) for row in wrong), function)  # fmt: skip
 
 

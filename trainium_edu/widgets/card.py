@@ -99,30 +99,35 @@ def number_strip(guess, answer, spell) -> str:
     Returns
     -------
     svg : str
-        On a logarithmic line where both are positive and more than a factor of three apart.
+        The line begins at zero; where both are positive and a factor of ten or more apart, it
+        goes by ratio, with a mark at each power of ten.
     """
-    factor = error_factor(guess, answer)
-    log = factor is not None and factor > 3
-    at = [math.log(abs(x)) if log else x for x in (guess, answer)]
-    low, high = min(at), max(at)
-    room = (high - low) or abs(high) or 1.0
-    low, high = low - 0.25 * room, high + 0.25 * room
-    if not log and min(guess, answer) >= 0:
-        low = min(low, 0.0) if min(at) < room else max(low, 0.0)
-    g, a = (40 + 620 * (x - low) / (high - low) for x in at)
+    by_ratio = (error_factor(guess, answer) or 1) >= 10
+    at = [math.log10(abs(x)) if by_ratio else x for x in (guess, answer)]
+    marks = range(math.floor(min(at)), math.ceil(max(at)) + 1) if by_ratio else [0]
+    low, high = min(*at, *marks), max(*at, *marks)
+    g, a, *xs = (80 + 540 * (x - low) / (high - low or 1.0) for x in (*at, *marks))
     label = html.escape(f"the answer {spell(answer)}, your guess {spell(guess)}", quote=True)
     ink = "var(--jp-content-font-color1,#222)"
+
+    def text(x, y, words):
+        return f'<text x="{x:.1f}" y="{y}" text-anchor="middle" fill="{ink}">{words}</text>'
+
+    ticks = "".join(
+        f'<path d="M{x:.1f} 26 v10" stroke="{ink}"/>'
+        + text(x, 48, f'10<tspan dy="-4" font-size="9">{n}</tspan>' if by_ratio else 0)
+        for x, n in zip(xs, marks, strict=True)
+    )
     return (
-        f'<svg role="img" aria-label="{label}" viewBox="0 0 700 62" width="100%" '
-        f'style="max-width:700px;display:block;margin-top:6px">'
-        f'<line x1="40" y1="31" x2="660" y2="31" stroke="{ink}" stroke-width="1.5"/>'
+        f'<svg role="img" aria-label="{label}" viewBox="0 0 700 66" width="100%" '
+        f'font-size="13" style="max-width:700px;display:block;margin-top:6px">'
+        f'<line x1="40" y1="31" x2="660" y2="31" stroke="{ink}" stroke-width="1.5"/>{ticks}'
         f'<circle cx="{a:.1f}" cy="31" r="8" fill="var(--jp-success-color1,#2e7d32)"/>'
         f'<path d="M{g - 8:.1f} 39 L{g:.1f} 25 L{g + 8:.1f} 39 Z" '
         'fill="var(--jp-warn-color1,#e08700)" stroke="none"/>'
-        f'<text x="{min(max(a, 60), 640):.1f}" y="16" text-anchor="middle" font-size="13" '
-        f'fill="{ink}">{html.escape(spell(answer))}</text>'
-        f'<text x="{min(max(g, 60), 640):.1f}" y="56" text-anchor="middle" font-size="13" '
-        f'fill="{ink}">you: {html.escape(spell(guess))}</text></svg>'
+        + text(a, 16, html.escape(spell(answer)))
+        + text(g, 62, f"you: {html.escape(spell(guess))}")
+        + "</svg>"
     )
 
 

@@ -59,14 +59,9 @@ class Commitment:
 
     def commit(self, value) -> "Commitment":
         """Return the record after one more commit."""
-        if self.revealed:
-            return replace(
-                self,
-                present=value,
-                commits=self.commits + 1,
-                changes_after_answer=self.changes_after_answer + 1,
-            )
-        return replace(self, counted=value, present=value, commits=self.commits + 1)
+        counted = self.counted if self.revealed else value
+        changes = self.changes_after_answer + self.revealed
+        return Commitment(counted, value, self.commits + 1, self.revealed, changes)
 
 
 class Prediction(anywidget.AnyWidget):
@@ -177,8 +172,8 @@ class Prediction(anywidget.AnyWidget):
             self.commitment = replace(self.commitment, revealed=True)
             guess = self.commitment.counted
             close = self.kind == "number" and (error_factor(guess, answer) or math.inf) <= 1.1
-            told = {"revealed": True, "right": guess == answer or close}
-            journal.append("predictions", {**self._identity(), **told})
+            told = self._identity() | {"revealed": True, "right": guess == answer or close}
+            journal.append("predictions", told)
 
     # -- showing ----------------------------------------------------------------------------
 
@@ -251,7 +246,7 @@ class Prediction(anywidget.AnyWidget):
             Shown below the answer.  A callable is called only after the commit.
         recognise : callable, optional
             Takes the guess and returns (name of a misconception, a sentence on what it leaves
-            out), or None.
+            out), or ("", what to go through again).
 
         Returns
         -------
@@ -289,29 +284,35 @@ class Prediction(anywidget.AnyWidget):
         mine = f"Your prediction: {self.spell(counted)}"
         if self.commitment.changes_after_answer:
             mine += f" (changed after the answer: {self.spell(self.commitment.present)})"
-        name, said = "", ""
-        if counted != answer and recognise is not None:
-            name, said = recognise(counted) or ("", "")
-        said = said or self._compared(counted, answer)
+        name, said = recognise(counted) if recognise and counted != answer else ("", "")
+        said = said if name else self._compared(counted, answer, said)
         lines = [mine, head, said, *plain]
         drawn = self._drawn(counted, answer)
         return Verdict(lines, card(head, explain, mine, said, drawn, counted == answer), name)
 
-    def _compared(self, guess, answer):
+    def _compared(self, guess, answer, again):
+        """Return how far a guess is from the answer, and what to go through again."""
         if guess == answer:
             return "Exactly right."
         if self.kind == "choice":
             return "Not this one."
         if self.kind == "order":
             right = sum(a == b for a, b in zip(guess, answer, strict=True))
-            return f"{right} of {len(answer)} in the right place."
-        factor = error_factor(guess, answer)
-        if factor is None:
-            return f"Off by {self.spell(abs(guess - answer))}."
-        if factor <= 1.1:
-            return "Close: within a tenth."
-        side = "above" if abs(guess) > abs(answer) else "below"
-        return f"A factor of {_spell_number(float(f'{factor:.2g}'))} {side} the answer."
+            return f"{right} of {len(answer)} in the right place. {again}".strip()
+        factor, off = error_factor(guess, answer) or math.inf, abs(guess - answer)
+        side = "above the answer" if guess > answer else "below the answer"
+        if self.unit == "%":
+            told = f"{round(off, 1):g} point{'s' * (off != 1)} {side}."
+        elif off == 1 and self.unit != "times":
+            return f"Off by one. {again}".strip()
+        elif factor < 2:
+            told = f"{round(100 * off / abs(answer)) or 'less than 1'} % {side}."
+        elif math.isinf(factor):
+            told = f"Off by {self.spell(off)}."
+        else:
+            told = f"{float(f'{factor:.2g}'):g} times "
+            told += "the answer." if guess > answer else "too small."
+        return f"Close: {told}" if factor <= 1.1 else f"{told} {again}".strip()
 
     def _drawn(self, guess, answer):
         """Return the guess drawn where the answer is: HTML."""

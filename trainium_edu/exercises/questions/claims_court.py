@@ -47,6 +47,7 @@ def overhead_share(share, before, after):
             "as before": 100 * share,
         },
         terms={
+            "slide": 100 * list(_SAID.values())[1],
             "wires": wires,
             "arithmetic": arithmetic,
             "as_fast_wires": 50 / wires,

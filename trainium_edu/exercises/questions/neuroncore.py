@@ -13,10 +13,6 @@ def one_partition(time):
     """Return the µs that `time` (partitions -> µs) gives for one partition."""
     return Answer(
         round(time(1), 1),
-        wrong={
-            "same work, same time": round(time(128), 1),
-            "128 times all of it": round(128 * time(128), 1),
-        },
         show=lambda guess: "\n".join(
             f"on {p:3} partitions: {time(p):6.2f} µs" for p in (128, 64, 32, 1)
         ),
@@ -33,15 +29,18 @@ def _knee_alone(curve):
 def knee(curve):
     """Return the knee of a payload curve."""
     at = curve.row_bytes.index(curve.knee(0.9))
+    rate = {b: r / max(curve.stream) for b, r in zip(curve.row_bytes, curve.stream, strict=True)}
     held = curve.row_bytes[0] / curve.stream[0] * curve.stream[at] / curve.row_bytes[at]
     return Answer(
         curve.knee(0.9),
-        wrong={
-            "all rows together": 128 * curve.knee(0.9),
-            "one transfer alone": _knee_alone(curve),
-            "half of the best": curve.knee(0.5),
+        wrong={"one transfer alone": _knee_alone(curve)},
+        terms={
+            "shortest": curve.row_bytes[0],
+            "held": held,
+            "kib": curve.row_bytes[at] // 1024,
+            "rate": rate,
+            "half": rate[curve.knee(0.5)],
         },
-        terms={"shortest": curve.row_bytes[0], "held": held, "kib": curve.row_bytes[at] // 1024},
         show=lambda guess: [
             curve.picture(),
             Prose(
@@ -156,9 +155,7 @@ def cause(run):
     found = causes_table(run)
     return Answer(
         _REMOVED[found.first],
-        wrong={
-            "the longest on the critical path": _longest_on_the_path(run),
-        },
+        wrong={"the longest on the critical path": _longest_on_the_path(run)},
         show=lambda guess: [
             _table(run),
             Prose(

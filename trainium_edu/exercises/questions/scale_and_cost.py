@@ -163,12 +163,6 @@ def bubble(stages, micro, batch):
     rows = [f"{batch // m:9}{m:15}{share(m):9.1%}" for m in counts]
     return Answer(
         round(100 * share(micro), 1),
-        wrong={
-            "share of the work": 100 * (stages - 1) / micro,
-            "one stage works": 100 * (1 - 1 / stages),
-            "all stages counted": 100 * stages / (micro + stages),
-            "a full pipeline": 0.0,
-        },
         terms={"micro": micro, "waits": stages - 1, "slots": micro + stages - 1},
         show=lambda guess: " replicas  micro-batches     idle\n" + "\n".join(rows),
     )

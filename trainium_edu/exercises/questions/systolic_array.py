@@ -35,12 +35,6 @@ def last_result(array, m, n):
     total = tile_cycles(m, n, array)
     return Answer(
         total,
-        wrong={
-            "load and feed only": load_cycles(m, array) + n,
-            "fall or skew, not both": tile_cycles(m, n, array) - (m - 1),
-            "weights are there already": tile_cycles(m, n, array, loaded=True),
-            "one column a cycle": tile_cycles(m, n, array, loaded=True) + m,
-        },
         terms={
             "load": load,
             "n": n,
@@ -69,11 +63,7 @@ def enough_vectors(array, m):
     n = next(n for n in range(1, 10**6) if steady_interval(m, n, array) == n)
     return Answer(
         n,
-        wrong={
-            "one column a cycle": m,
-            "waits until the array is empty": load_cycles(m, array) + array.rows + m - 2,
-            "price of an instruction": int(TRN1.tensor_engine.min_initiation_cycles),
-        },
+        wrong={"price of an instruction": int(TRN1.tensor_engine.min_initiation_cycles)},
         terms={"m": m, "load": load_cycles(m, array)},
         show=lambda guess: [
             reuse_explorer(m=m, array=array, guess=guess),
@@ -100,9 +90,7 @@ def who_stays(k, rows, columns):
     cases = [(1, 128, 4096), (64, 128, 4096), (512, 128, 4096), (4096, 128, 64)]
     return Answer(
         _cheaper(k, rows, columns),
-        wrong={
-            "less to load": "the vector" if rows < columns else "the matrix",
-        },
+        wrong={"less to load": "the vector" if rows < columns else "the matrix"},
         terms={"source": SOURCES["nki-trn1-arch"].cited},
         show=lambda guess: [
             stationary_explorer(k=k, rows=rows, columns=columns),
