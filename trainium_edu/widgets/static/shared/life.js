@@ -1,5 +1,11 @@
 // What a view listens to while it stands on a page.  Each returns a function that ends it.
 
+// A picture pushes down what follows it.  Anchored, the page would scroll past the new picture.
+const UNANCHORED = ".jp-WindowedPanel-outer { overflow-anchor: none; }";
+globalThis.document?.head?.append(
+  Object.assign(document.createElement("style"), { textContent: UNANCHORED }),
+);
+
 /** Call when the theme changes, once its colours hold. */
 export function onTheme(action) {
   const watcher = new MutationObserver(() => requestAnimationFrame(action));
