@@ -95,7 +95,7 @@ def test_residuals_are_what_the_model_leaves():
         assert ratios == pytest.approx(flat[key], rel=0.01), key
 
 
-def test_two_of_three_rows_lie_in_spreads_made_without_their_source():
+def test_seven_of_ten_rows_lie_in_spreads_made_without_their_source():
     """Judge: each row's published time against what the other sources' rows say of its kind.
 
     Eight of ten are the aim; loops that the compiler made one instruction miss it.
@@ -104,7 +104,7 @@ def test_two_of_three_rows_lie_in_spreads_made_without_their_source():
     for row in rows:
         low, high = spread(row.kind, left_out=row.source)
         inside.append(low - 0.005 <= row.ratio <= high + 0.005)
-    assert 2 / 3 <= np.mean(inside) <= 0.95, inside
+    assert 0.73 <= np.mean(inside) <= 0.95, inside
     assert np.median([abs(1 / row.ratio - 1) for row in rows]) <= 0.15
 
 
@@ -247,9 +247,10 @@ def test_vectors_share_begins_with_data_and_ends_with_its_last_instruction():
     timeline = predict(row("mamba v1", 256, 512))
     rows = timeline.rows_on("vector")
     start, end = timeline.start_ns[rows], timeline.end_ns[rows]
-    assert timeline.instruction(rows[0]).name == "memset"
-    busy = sum(b - a for a, b in zip(start[1:], end[1:], strict=True))
-    assert vector_share(timeline) == pytest.approx(busy / (end[-1] - start[1]))
+    names = [timeline.instruction(at).name for at in rows]
+    assert [name == "memset" for name in names] == [True] * 2 + [False] * (len(rows) - 2)
+    busy = sum(b - a for a, b in zip(start[2:], end[2:], strict=True))
+    assert vector_share(timeline) == pytest.approx(busy / (end[-1] - start[2]))
     assert vector_share(timeline) > timeline.busy_ns("vector") / timeline.makespan_ns
 
 
@@ -323,7 +324,8 @@ def test_profiled_kernels_compute_what_numpy_computes():
     scanned = [np.abs(x) for x in _arrays(*[(1, 128, 1024)] * 2, (128, 4), *[(1, 4, 1024)] * 2)]
     scanned[2] = -scanned[2]
     by_states = nki.simulate(selective_scan.hoisted)(*scanned)
-    _near(nki.simulate(profiled.scan_in_pieces)(*scanned), by_states)
+    for kernel in (profiled.scan_of_products, profiled.scan_in_pieces):
+        _near(nki.simulate(kernel)(*scanned), by_states)
     for rows, columns in ((1, 1), (128, 2), (128, 4)):
         x, y = _arrays((1024,), (1024,))
         assert (nki.simulate(profiled.add)(x, y, rows, columns) == x + y).all()

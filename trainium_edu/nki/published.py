@@ -43,7 +43,7 @@ def _zeros(*shapes):
 
 def _mamba(name, channels, length, states=16):
     wide, deep = (1, channels, length), (1, states, length)
-    where = profiled if name == "scan_in_pieces" else selective_scan
+    where = profiled if name.startswith("scan_") else selective_scan
     return getattr(where, name), _zeros(wide, wide, (channels, states), deep, deep)
 
 
@@ -70,6 +70,7 @@ KERNELS: dict[str, Callable] = {
     "mamba v1": partial(_mamba, "reload"),
     "mamba v2": partial(_mamba, "hoisted"),
     "mamba v3": partial(_mamba, "tiled"),
+    "scan of products": partial(_mamba, "scan_of_products"),
     "scan in pieces": partial(_mamba, "scan_in_pieces"),
     "matmul in groups": partial(_bf16_matmul, profiled.grouped),
     "blocked matmul": partial(_bf16_matmul, matmul.fully_blocked),

@@ -115,7 +115,7 @@ TIMES = (
     _bench("matmul_add_rmsnorm", (4096, 2048, 2048), 2666.580, 0.1242, 0.1679,
            "weights are loaded once; x is turned for each n, as nl.matmul documents"),
     _trace("mamba v1", (256, 2048), 0.636),
-    _trace("mamba v2", (256, 2048), 0.539),
+    _trace("scan of products", (256, 2048), 0.539),
     _trace("scan in pieces", (256, 2048), 0.359),
     _gemm(20.99, 1, 1),
     _gemm(28.68, 1, 2),
@@ -142,7 +142,7 @@ RESIDUALS: dict[str, dict[str, tuple[float, ...]]] = {
             1.1, 1.09, 0.97, 0.96, 0.96, 0.96, 0.98, 0.97, 1.01, 0.94, 1.0, 1.0,
         ),
         "accelopt-nkibench": (1.33, 0.92, 1.39),
-        "autocomp-traces": (0.95,),
+        "autocomp-traces": (1.01, 1.04, 0.952),
     },
     "DMA in short rows": {
         "nki-matmul-tutorial-2.26": (1.25, 1.04, 0.99),
@@ -155,7 +155,7 @@ RESIDUALS: dict[str, dict[str, tuple[float, ...]]] = {
         "accelopt-nkibench": (1.05, 1.15),
         "autocomp-traces": (1.12,),
     },
-    "several engines": {"course-traces": (0.96, 0.83, 0.93), "autocomp-traces": (0.7, 0.78)},
+    "several engines": {"course-traces": (0.96, 0.83, 0.93)},
     "DMA in long rows": {"course-traces": (0.9,), "accelopt-nkibench": (1.08, 1.0)},
     "short instructions": {"autocomp-traces": (0.506, 0.313, 0.0291)},
 }  # fmt: skip

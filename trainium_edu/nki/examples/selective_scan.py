@@ -53,18 +53,19 @@ def _step(delta, u, rate, b_row, c_row, total, initial, *, is_last=True):
 
 @nki.jit
 def reload(delta, u, A, B, C):
-    """Return y; delta and u come from HBM again for every state."""
+    """Return y; states outside, so that delta and u come from HBM again for every state."""
     batch, channels, length = delta.shape
     y = nl.ndarray(delta.shape, dtype=delta.dtype, buffer=nl.shared_hbm)
     for i in nl.affine_range(batch):
-        for first in range(0, channels, P):
-            rows = slice(first, first + P)
-            total = nl.zeros((P, length), dtype=delta.dtype)
-            for s in nl.affine_range(A.shape[1]):
+        tiles = [slice(first, first + P) for first in range(0, channels, P)]
+        totals = [nl.zeros((P, length), dtype=delta.dtype) for _ in tiles]
+        for s in nl.affine_range(A.shape[1]):
+            for rows, total in zip(tiles, totals, strict=True):
                 delta_tile = _load(delta[i, rows, :])
                 rate = _load(A[rows, s : s + 1])
                 u_tile = _load(u[i, rows, :])
                 _step(delta_tile, u_tile, rate, B[i, s : s + 1], C[i, s : s + 1], total, 0.0)
+        for rows, total in zip(tiles, totals, strict=True):
             nisa.dma_copy(dst=y[i, rows, :], src=total)
     return y
 
