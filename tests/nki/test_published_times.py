@@ -247,10 +247,11 @@ def test_vectors_share_begins_with_data_and_ends_with_its_last_instruction():
     timeline = predict(row("mamba v1", 256, 512))
     rows = timeline.rows_on("vector")
     start, end = timeline.start_ns[rows], timeline.end_ns[rows]
-    names = [timeline.instruction(at).name for at in rows]
-    assert [name == "memset" for name in names] == [True] * 2 + [False] * (len(rows) - 2)
-    busy = sum(b - a for a, b in zip(start[2:], end[2:], strict=True))
-    assert vector_share(timeline) == pytest.approx(busy / (end[-1] - start[2]))
+    cleared = {at for at, row in enumerate(rows) if timeline.instruction(row).name == "memset"}
+    assert {0, 1} < cleared  # the first data is loaded while two totals are cleared
+    first = min(set(range(len(rows))) - cleared)
+    busy = sum(b - a for a, b in zip(start[first:], end[first:], strict=True))
+    assert vector_share(timeline) == pytest.approx(busy / (end[-1] - start[first]))
     assert vector_share(timeline) > timeline.busy_ns("vector") / timeline.makespan_ns
 
 
@@ -324,8 +325,8 @@ def test_profiled_kernels_compute_what_numpy_computes():
     scanned = [np.abs(x) for x in _arrays(*[(1, 128, 1024)] * 2, (128, 4), *[(1, 4, 1024)] * 2)]
     scanned[2] = -scanned[2]
     by_states = nki.simulate(selective_scan.hoisted)(*scanned)
-    for kernel in (profiled.scan_of_products, profiled.scan_in_pieces):
-        _near(nki.simulate(kernel)(*scanned), by_states)
+    _near(nki.simulate(selective_scan.hoisted)(*scanned, one_product=True), by_states)
+    _near(nki.simulate(selective_scan.in_pieces)(*scanned), by_states)
     for rows, columns in ((1, 1), (128, 2), (128, 4)):
         x, y = _arrays((1024,), (1024,))
         assert (nki.simulate(profiled.add)(x, y, rows, columns) == x + y).all()

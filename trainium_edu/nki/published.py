@@ -41,10 +41,9 @@ def _zeros(*shapes):
     return [np.zeros(shape, np.float32) for shape in shapes]
 
 
-def _mamba(name, channels, length, states=16):
+def _mamba(kernel, channels, length, *more, states=16):
     wide, deep = (1, channels, length), (1, states, length)
-    where = profiled if name.startswith("scan_") else selective_scan
-    return getattr(where, name), _zeros(wide, wide, (channels, states), deep, deep)
+    return kernel, [*_zeros(wide, wide, (channels, states), deep, deep), *more]
 
 
 def _profiled(name, shapes, *sizes):
@@ -67,11 +66,11 @@ def _depthwise(batch, channels, width, turns, in_psum):
 
 #: What a row runs: its sizes -> (kernel, arguments).
 KERNELS: dict[str, Callable] = {
-    "mamba v1": partial(_mamba, "reload"),
-    "mamba v2": partial(_mamba, "hoisted"),
-    "mamba v3": partial(_mamba, "tiled"),
-    "scan of products": partial(_mamba, "scan_of_products"),
-    "scan in pieces": partial(_mamba, "scan_in_pieces"),
+    "mamba v1": partial(_mamba, selective_scan.reload),
+    "mamba v2": partial(_mamba, selective_scan.hoisted),
+    "mamba v3": partial(_mamba, selective_scan.tiled),
+    "scan of products": lambda *sizes: _mamba(selective_scan.hoisted, *sizes, True),
+    "scan in pieces": partial(_mamba, selective_scan.in_pieces),
     "matmul in groups": partial(_bf16_matmul, profiled.grouped),
     "blocked matmul": partial(_bf16_matmul, matmul.fully_blocked),
     "depthwise convolution": _depthwise,

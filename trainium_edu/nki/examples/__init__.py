@@ -2,6 +2,6 @@
 
 ``vector_add`` (a row at a time, then tiles), ``matmul`` (basic, tiled, hoisted loads, blocked,
 fully blocked), ``softmax`` (step by step, then fused), ``attention`` (three kernels, then one),
-``selective_scan`` (the three kernels whose device times AWS published), ``suspects`` (one of them
-reads what nobody wrote).
+``selective_scan`` (five kernels whose device times were published, three of them by AWS),
+``suspects`` (one of them reads what nobody wrote).
 """

@@ -11,7 +11,7 @@ import trainium_edu.nki.language as nl
 
 __all__ = [
     "adamw", "add", "bmm", "convolution", "depthwise", "grouped", "matmul", "matmul_add_rmsnorm",
-    "rope", "scan_in_pieces", "scan_of_products", "silu", "transpose_matmul",
+    "rope", "silu", "transpose_matmul",
 ]  # fmt: skip
 
 P, WIDE, LOAD = 128, 512, 1024  # partitions, columns of one PSUM bank, columns of one load
@@ -330,55 +330,3 @@ def depthwise(image, taps, turns, in_psum=False):
                                        axis=1)  # fmt: skip
             nisa.dma_copy(dst=out[b, rows, :], src=result)
     return out
-
-
-@nki.jit
-def scan_of_products(delta, u, A, B, C):
-    """Scan like ``selective_scan.hoisted``, delta times u once for all states."""
-    y = nl.ndarray(delta.shape, dtype=delta.dtype, buffer=nl.shared_hbm)
-    for i in nl.affine_range(delta.shape[0]):
-        for first in range(0, delta.shape[1], P):
-            rows = slice(first, first + P)
-            total = nl.zeros((P, delta.shape[2]), dtype=delta.dtype)
-            step = _load(delta[i, rows, :])
-            weighted = _binary(nl.multiply, step, _load(u[i, rows, :]))
-            for s in nl.affine_range(A.shape[1]):
-                decay = _scaled(step, _load(A[rows, s : s + 1]), nl.exp)
-                b, c = (_load(of[i, s : s + 1]) for of in (B, C))
-                driven = _binary(nl.multiply, weighted, nl.broadcast_to(b, step.shape))
-                scan = _tile(*step.shape)
-                nisa.tensor_tensor_scan(dst=scan, data0=decay, data1=driven, initial=0.0,
-                                        op0=nl.multiply, op1=nl.add)  # fmt: skip
-                share = _binary(nl.multiply, scan, nl.broadcast_to(c, step.shape))
-                _binary(nl.add, total, share, total)
-            nisa.dma_copy(dst=y[i, rows, :], src=total)
-    return y
-
-
-@nki.jit
-def scan_in_pieces(delta, u, A, B, C):
-    """Scan like ``selective_scan``, in pieces of one PSUM bank, where the states' shares add up."""
-    (batch, channels, length), states = delta.shape, A.shape[1]
-    y = nl.ndarray(delta.shape, dtype=delta.dtype, buffer=nl.shared_hbm)
-    for i in nl.affine_range(batch):
-        for first in range(0, channels, P):
-            rows, carry = slice(first, first + P), nl.zeros((P, states), dtype=delta.dtype)
-            rates = _load(A[rows, :])
-            for start in nl.sequential_range(0, length, WIDE):
-                time, total = nl.ds(start, WIDE), _sums()
-                nisa.memset(dst=total, value=0.0)
-                step = _load(delta[i, rows, time])
-                weighted = _binary(nl.multiply, step, _load(u[i, rows, time]))
-                for s in nl.sequential_range(states):
-                    one = nl.ds(s, 1)
-                    b, c = _load(B[i, one, time]), _load(C[i, one, time])
-                    driven = _binary(nl.multiply, weighted, nl.broadcast_to(b, step.shape))
-                    scan = _tile(P, WIDE)
-                    nisa.tensor_tensor_scan(
-                        dst=scan, data0=_scaled(step, rates[:, one], nl.exp), data1=driven,
-                        initial=carry[:, one], op0=nl.multiply, op1=nl.add)  # fmt: skip
-                    nisa.tensor_copy(dst=carry[:, one], src=scan[:, nl.ds(WIDE - 1, 1)])
-                    share = _binary(nl.multiply, scan, nl.broadcast_to(c, step.shape))
-                    _binary(nl.add, total, share, total)
-                nisa.dma_copy(dst=y[i, rows, time], src=_scaled(total, 1.0))
-    return y
