@@ -186,7 +186,7 @@ def spread(kind: str, left_out: str = "") -> tuple[float, float]:
     """Return by which factors published times of one kind of kernel differ from predictions.
 
     Each source counts alike, however many rows it has.  Where no two sources have rows of that
-    kind, all kinds count.
+    kind, all kinds count, and rows of that kind for half as much again.
 
     Parameters
     ----------
@@ -202,15 +202,17 @@ def spread(kind: str, left_out: str = "") -> tuple[float, float]:
     """
     rows = [row for row in residuals() if row.source != left_out]
     alike = [row for row in rows if row.kind == kind]
-    if len({row.source for row in alike}) >= _SOURCES:
-        rows = alike
-    if not rows:
+    pools = [alike] if len({row.source for row in alike}) >= _SOURCES else [alike, rows, rows]
+    weights = []
+    for pool in filter(None, pools):
+        count = Counter(row.source for row in pool)
+        weights += [(row.ratio, 1 / count[row.source] / len(count)) for row in pool]
+    if not weights:
         return 1.0, 1.0
-    count = Counter(row.source for row in rows)
-    rows.sort(key=lambda row: row.ratio)
-    until = np.cumsum([1 / count[row.source] for row in rows]) / len(count)
-    low, high = np.searchsorted(until, ((1 - _SHARE) / 2, (1 + _SHARE) / 2))
-    return min(rows[low].ratio, 1.0), max(rows[high].ratio, 1.0)
+    ratios, weight = np.array(sorted(weights)).T
+    until = weight.cumsum() / weight.sum()
+    low, high = ratios[np.searchsorted(until, ((1 - _SHARE) / 2, (1 + _SHARE) / 2))]
+    return min(float(low), 1.0), max(float(high), 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -295,7 +295,8 @@ def compare(before, after) -> Ratio:
     Notes
     -----
     As of a time, the wider of two: every group of parameters at one of its ends, in both alike; or
-    what published kernels bound by the same as one, and as the other, were off.
+    what published kernels bound by the same as one, and as the other, were off, which are
+    independent of each other: logarithms of their effects add up as squares.
     """
     before, after = _times(before), _times(after)
     both = (*before, *after)
@@ -308,10 +309,12 @@ def compare(before, after) -> Ratio:
 
     open_, published = ({g: None for t in both for g in getattr(t, name)}
                         for name in ("groups", "published"))  # fmt: skip
-    low, high = (
-        best(_extreme(ratio, groups, best) for groups in (open_, published)) for best in (min, max)
-    )
-    return Ratio(low, ratio({}), high, _alone(ratio, (*open_, *published)))
+    nominal, effects = ratio({}), _alone(ratio, (*open_, *published))
+    logs = np.log([effects[group] for group in published]) - np.log(nominal)
+    off = np.sqrt((logs**2).sum(axis=0))
+    low = min(_extreme(ratio, open_, min), nominal * float(np.exp(-off[0])))
+    high = max(_extreme(ratio, open_, max), nominal * float(np.exp(off[1])))
+    return Ratio(low, nominal, high, effects)
 
 
 def _times(found) -> list:
