@@ -311,9 +311,9 @@ def compare(before, after) -> Ratio:
                         for name in ("groups", "published"))  # fmt: skip
     nominal, effects = ratio({}), _alone(ratio, (*open_, *published))
     logs = np.log([effects[group] for group in published]) - np.log(nominal)
-    off = np.sqrt((logs**2).sum(axis=0))
-    low = min(_extreme(ratio, open_, min), nominal * float(np.exp(-off[0])))
-    high = max(_extreme(ratio, open_, max), nominal * float(np.exp(off[1])))
+    off, (lows, highs) = np.sqrt((logs**2).sum(axis=0)), zip(*effects.values(), strict=True)
+    low = min(_extreme(ratio, open_, min), nominal * float(np.exp(-off[0])), *lows)
+    high = max(_extreme(ratio, open_, max), nominal * float(np.exp(off[1])), *highs)
     return Ratio(low, nominal, high, effects)
 
 
