@@ -3,26 +3,18 @@
 from trainium_edu.specs.fact import derive
 from trainium_edu.specs.instances import INSTANCES
 from trainium_edu.specs.prices import PRICES
-from trainium_edu.specs.record import Record
-from trainium_edu.specs.sources import SOURCES
+from trainium_edu.specs.sources import SOURCES, stated
 
 __all__ = ["CLAIMS"]
 
-_news = SOURCES["aws-news-trn1-launch"].says
-_press = SOURCES["nextplatform-reinvent-2021"].says
 _blog = SOURCES["aws-ml-blog-sagemaker"].says
-_P4D_PARAGRAPH = 'introduction, paragraph "Compared to Amazon EC2 P4d instances"'
-_RESULTS, _KEYNOTE = "table of results", "report of the keynote"
+_RESULTS = "table of results"
 _p4d, _p3dn, _trn1 = (INSTANCES[n] for n in ("p4d.24xlarge", "p3dn.24xlarge", "trn1.32xlarge"))
 _trn1n = INSTANCES["trn1n.32xlarge"]
 
 
 def _ratio(a, b, locator):
     return derive("", lambda x, y: x / y, a, b, locator=locator)
-
-
-def _scaled(fact, factor, unit, locator):
-    return derive(unit, lambda x: x * factor, fact, locator=locator)
 
 
 _seconds = {
@@ -68,9 +60,6 @@ _inf2_price = _ratio(
     PRICES["inf2.xlarge"].on_demand_usd_per_hour,
     "1.34375 / 0.7582",
 )
-_ours = SOURCES["emulator"].says
-_megatron = SOURCES["megatron-2021"].says
-_SPEEDS = "table of weak scaling, share of theoretical peak"
 
 
 def _cost(name, instance):
@@ -78,48 +67,23 @@ def _cost(name, instance):
                   _seconds[name], locator="price per hour * billable seconds / 3600")  # fmt: skip
 
 
-CLAIMS = Record(
+CLAIMS = stated(
     "published claims and their arithmetic",
-    bf16_over_p4d=_news(1.4, "", _P4D_PARAGRAPH),
-    tf32_over_p4d=_news(2.5, "", _P4D_PARAGRAPH),
-    fp32_over_p4d=_news(5, "", _P4D_PARAGRAPH),
-    **{
-        f"{kind}_over_p4d_with_{peak}": _ratio(ours, theirs, f"trn1.32xlarge / p4d, {where}")
-        for kind, theirs in (("bf16", _p4d.peak_flops), ("tf32", _p4d.peak_flops_tf32))
-        for peak, ours, where in (
-            ("210", _trn1.peak_flops_launch, "210 TFLOPS per chip"),
-            ("190", _trn1.peak_flops, "190 TFLOPS per chip"),
-            ("184", _trn1.peak_flops_from_array, "2 x 92 TFLOPS per chip, from the array: 183.5"),
-        )
-    },
     fp32_over_p4d_with_210=_ratio(_trn1.peak_flops_fp32_launch, _p4d.peak_flops_fp32,
                                   "trn1.32xlarge / p4d, 52.5 TFLOPS per chip"),
     fp32_over_p4d_with_190=_ratio(_trn1.peak_flops_fp32, _p4d.peak_flops_fp32,
                                   "trn1.32xlarge / p4d, 47.5 TFLOPS per chip"),
     fp32_over_p4d_with_184=_ratio(_fp32_of_array, _p4d.peak_flops_fp32,
                                   "trn1.32xlarge / p4d, 2 x 23 TFLOPS per chip, from the array"),
-    network_over_p4d=_news(4, "", _P4D_PARAGRAPH),
-    network_over_p4d_up_to=_news(2, "", "New Trn1 Instance Highlights", note='"up to 2x"'),
     network_over_p4d_trn1=_ratio(_trn1.network_bits_per_s, _p4d.network_bits_per_s, "800 / 400"),
     network_over_p4d_trn1n=_ratio(_trn1n.network_bits_per_s, _p4d.network_bits_per_s,
                                   "1600 / 400"),
-    memory_over_p4d=_press(1.6, "", _KEYNOTE, note='"60 % more memory"; 512/320 in one unit'),
-    p4d_memory_over_p3dn=_press(1.25, "", _KEYNOTE),
     p4d_memory_over_p3dn_derived=_ratio(_p4d.memory_bytes, _p3dn.memory_bytes, "320 GB / 256 GB"),
-    p4d_compute_over_p3dn=_press(4, "", _KEYNOTE, note="the network is 4 times, not dense FLOPS"),
     p4d_compute_over_p3dn_derived=_ratio(_p4d.peak_flops, _p3dn.peak_flops, "2496 / 1000 TFLOPS"),
-    stochastic_rounding_faster_by=_news(0.30, "", "stochastic rounding paragraph",
-                                        note='"up to"; no published table tests it'),
-    cheaper_by=_news(0.50, "", _P4D_PARAGRAPH, note='"up to"; no published table shows it'),
-    gpt3_over_bert=_press(500, "", _KEYNOTE),
     gpt3_over_bert_derived=_ratio(_gpt3_parameters, _bert_parameters, "175e9 / 340e6"),
     gpt3_years_on_p4d=derive("years", lambda f, s: f / s / (365.25 * 86400), _gpt3_flops,
                              _p4d.peak_flops, locator="3.14e23 / peak, at 100 % utilisation",
                              note='the report says "decades", which needs 20 % or less'),
-    two_week_instances=_press((("p3dn", 600), ("p4d", 200), ("trn1", 130)), "instances", _KEYNOTE,
-                              note="GPT-3 in under two weeks"),
-    communication_share=_press((("p3dn", 0.50), ("p4d", 0.14), ("trn1", 0.07)), "of the time",
-                               _KEYNOTE),
     gpt3_sequences_per_s=_gpt3_rate,
     gpt3_days_on_32=derive("days", lambda t, r: t / (r * 2048) / 86400, _gpt3_tokens, _gpt3_rate,
                            locator="300e9 tokens / (12.7 * 2 048 tokens/s)"),
@@ -128,15 +92,8 @@ CLAIMS = Record(
     gpt3_instances_for_14_days=derive(
         "instances", lambda t, r: t / (r * 2048) / 86400 * 32 / 14, _gpt3_tokens, _gpt3_rate,
         locator="the same in 14 days, scaled linearly"),
-    sagemaker_seconds_trn1=_seconds["trn1"],
-    sagemaker_seconds_p4d=_seconds["p4d"],
-    sagemaker_rate_trn1=_rate["trn1"],
-    sagemaker_rate_p4d=_rate["p4d"],
-    sagemaker_cost_trn1=_blog(41.47, "USD", _RESULTS),
     sagemaker_cost_trn1_derived=_cost("trn1", "trn1.32xlarge"),
-    sagemaker_cost_p4d=_blog(68.6, "USD", _RESULTS),
     sagemaker_cost_p4d_derived=_cost("p4d", "p4d.24xlarge"),
-    sagemaker_faster_by=_blog(0.22, "", "summary of results", note='"faster time to train"'),
     sagemaker_rate_ratio=_ratio(_rate["trn1"], _rate["p4d"], "6.64 / 5.44"),
     sagemaker_time_ratio=_ratio(_seconds["p4d"], _seconds["trn1"], "6553 / 6033"),
     sagemaker_iterations=_rest,
@@ -165,18 +122,13 @@ CLAIMS = Record(
         "of the peak", lambda rate, f, t, peak: rate * 2048 * f / t / (32 * peak), _gpt3_rate,
         _gpt3_flops, _gpt3_tokens, _trn1.peak_flops,
         locator="12.7 * 2 048 * 3.14e23 / 300e9 / (32 * 3 040 TFLOPS)"),
-    one_p4d_takes=_press("decades", "", _KEYNOTE, note="to train GPT-3"),
-    processors=_press(16, "processors", _KEYNOTE, note="programmable ones of a chip"),
-    sagemaker_cheaper_up_to=_blog(0.50, "", "introduction", note='"up to", beside the table'),
-    two_weeks=_press(14, "days", _KEYNOTE, note='GPT-3 "in under two weeks"'),
-    a100_share_of_peak=_megatron(0.43, "of the peak", _SPEEDS, note="18.4 B parameters, 256 GPUs"),
-    a100_share_of_peak_best=_megatron(0.52, "of the peak", _SPEEDS, note="1 T, 3 072 GPUs"),
-    headline_slack=_ours(0.05, "of the number", "claims court", note="headlines are round numbers"),
-    untuned_share_of_peak=_ours(0.10, "of the peak", "claims court",
-                                note="a first script; papers publish what was tuned"),
-    work_shared_out=_ours(1, "of the work", "claims court", note="0: each instance keeps its own,"
-                          " 1: all share it; nobody published which"),
-    two_decades=_ours(20, "years", "claims court", note="decades: at least two of them"),
-    v100_share_of_peak=SOURCES["megatron-2019"].says(
-        0.30, "of the peak", "abstract", note="39 TFLOP/s on one GPU"),
+    **{
+        f"{kind}_over_p4d_with_{peak}": _ratio(ours, theirs, f"trn1.32xlarge / p4d, {where}")
+        for kind, theirs in (("bf16", _p4d.peak_flops), ("tf32", _p4d.peak_flops_tf32))
+        for peak, ours, where in (
+            ("210", _trn1.peak_flops_launch, "210 TFLOPS per chip"),
+            ("190", _trn1.peak_flops, "190 TFLOPS per chip"),
+            ("184", _trn1.peak_flops_from_array, "2 x 92 TFLOPS per chip, from the array: 183.5"),
+        )
+    },
 )  # fmt: skip

@@ -6,13 +6,10 @@ differences between them are prices: what is left (host, layers) is the same in 
 """
 
 from trainium_edu.specs.fact import Kind, derive
-from trainium_edu.specs.record import Record
-from trainium_edu.specs.sources import SOURCES
+from trainium_edu.specs.sources import SOURCES, stated
 
 __all__ = ["CUSTOM_OPERATORS"]
 
-_guide = SOURCES["aws-customop-guide"].says
-_api = SOURCES["aws-customop-api"].says
 _perf = SOURCES["aws-customop-perf"].says
 _training = SOURCES["aws-customop-training"].says
 _samples = SOURCES["aws-customop-samples"].says
@@ -54,32 +51,12 @@ _blocks = _own(
     note="of the tutorial's loop (a comparison and what follows) as GCC compiles it with -O1",
 )  # fmt: skip
 
-CUSTOM_OPERATORS = Record(
+CUSTOM_OPERATORS = stated(
     "operators in C++",
-    # limits
-    tcm_bytes=_api(16 * 1024, "bytes per processor", "TCM Accessor", note="printed as 16KB"),
-    stream_bytes=_api(4 * 1024, "bytes of TCM per stream", "TCM Accessor"),
-    fast_streams=_api(4, "streams", "Streaming Accessors",
-                      note="a further one performs like an element accessor"),
-    functions_max=_api(10, "functions per library", "Library Limitations"),
-    libraries_max=_api(1, "libraries per model", "Library Limitations",
-                       note="and none beside torch.sort"),
-    dimensions_max=_api(((8, 65_535), (4, 4_294_967_295)), "(dimensions, size of each)",
-                        "Library Limitations"),
-    dtypes=_api(("float32", "bfloat16", "float16", "int32", "int8", "int16", "uint8"), "",
-                "Tensor Factory Functions"),
-    printf_bytes=_api(128 * 1024, "bytes", "printf()", note="of more the oldest are lost"),
-    stack_bytes=_guide(8 * 1024, "bytes", "Performance Guidance", note="about; in local memory"),
-    stack_bytes_max=_guide(400 * 1000, "bytes", "Performance Guidance",
-                           note="by -DSTACK_SIZE, in slower memory"),
-    # what was measured
     element_iterations_per_s=_by_element,
     tcm_iterations_per_s=_by_copy,
     eight_iterations_per_s=_by_eight,
     measured_elements=_elements,
-    training_iterations_per_s=_training(
-        117.47151142662648, "iterations/s", "Training the MLP model on Trainium",
-        kind=Kind.MEASURED),
     training_cpu_iterations_per_s=_on_host,
     host_step_ns=derive(
         "ns per iteration", lambda rate: 1e9 / rate, _on_host,
@@ -87,7 +64,6 @@ CUSTOM_OPERATORS = Record(
         note="about what the host does for one iteration of any of these scripts; it queues an"
         " execution and loads the next batch meanwhile, so the longer of host and chip counts:"
         " training with the operators takes 8.5 ms a step, not 3.5 more than the chip's 8.2"),
-    # prices
     tcm_operators_ns=_copied,
     other_ns=derive(
         "ns", lambda one, operators: 1e9 / one - operators, _by_copy, _copied,
@@ -99,12 +75,7 @@ CUSTOM_OPERATORS = Record(
         lambda slow, fast, operators, n, named: (1e9 / slow - 1e9 / fast + operators) / (n * named),
         _by_element, _by_copy, _copied, _elements, _named,
         locator="(1/8.1 - 1/220.7 s + the operators through TCM) / (196 608 * 2.5)"),
-    element_ns_range=_own(
-        (215, 310), "ns per element named", _WHO,
-        note="310 if the compiler reads an element that is named twice in one line only once; reads"
-        " and writes were never measured apart"),
     copy_start_ns=_start,
-    copy_start_ns_range=_own((900, 1700), "ns", _WHO, note="no figure is published"),
     copy_bytes_per_s=_rate,
     block_ns=derive(
         "ns per basic block",
@@ -114,14 +85,4 @@ CUSTOM_OPERATORS = Record(
         _copied, _elements, _chunk, _start, _rate, _blocks,
         locator="(time per 1 024 elements - two copies of 4 KiB) / (1 024 * 2)",
         note="a little over one cycle"),
-    block_ns_range=_own(
-        (0.5, 4.6), "ns per basic block", _WHO, note="how long a block is differs from program to"
-        " program, and between compilers; 4.6 if the host, not the chip, bounds the version of"
-        " eight processors: then all that layers leave of 1/220.7 s, 2.4 ms, is the operators'"),
-    library_ns=_own(
-        5, "ns per element", _WHO, note="of the tensor library; two operands come and one goes"
-        " through TCM in pieces of 4 KB, which takes most of it; no figure is published"),
-    library_ns_range=_own((1, 12), "ns per element", _WHO),
-    curve_ns=_own(5, "ns per element more", _WHO, note="exp, log, sin, pow, ..."),
-    curve_ns_range=_own((1, 20), "ns per element more", _WHO),
 )  # fmt: skip

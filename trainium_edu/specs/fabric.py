@@ -4,17 +4,12 @@ from dataclasses import dataclass
 
 from trainium_edu.specs.fact import Fact, Kind, derive
 from trainium_edu.specs.instances import INSTANCES, TRN1
-from trainium_edu.specs.record import Record
-from trainium_edu.specs.sources import SOURCES
+from trainium_edu.specs.sources import SOURCES, stated
 
 __all__ = ["FABRIC", "NCCOM_TABLES", "NccomTable"]
 
 _GiB = 2**30
-_intra = SOURCES["aws-intranode"].says
-_inter = SOURCES["aws-internode"].says
 _nccom = SOURCES["nccom-test-guide"].says
-_tips = SOURCES["aws-runtime-tips"].says
-_own = SOURCES["emulator"].says
 
 _link = SOURCES["aws-inf2-page"].says(
     96 * _GiB, "bytes/s", "figure of the ring, label on a double-headed arrow",
@@ -27,56 +22,13 @@ def _per_port(instance, ports):
     return derive("bytes/s", lambda b, n: b // n, per_chip, ports, locator="per chip / ports")
 
 
-FABRIC = Record(
+FABRIC = stated(
     "NeuronLink, EFA and collectives",
     link_bytes_per_s=_link,
     link_one_way_if_label_is_one_way=derive("bytes/s", lambda b: b, _link, locator="the label"),
     link_one_way_if_label_is_sum=derive("bytes/s", lambda b: b // 2, _link, locator="label / 2"),
     link_bytes_per_s_trn1=_per_port("trn1.32xlarge", TRN1.neuronlink_ports),
     link_bytes_per_s_trn1n=_per_port("trn1n.32xlarge", TRN1.neuronlink_ports),
-    hop_latency_ns=_intra((1_000, 2_000), "ns", "execution time paragraph",
-                         note="per hop of Ring and KangaRing, depends on HBM load"),
-    inter_step_latency_ns=_inter(15_000, "ns", "execution time paragraph",
-                                note="about; aws-collectives, System Connectivity: HBM to HBM,"
-                                     " smallest packet, Trn2"),
-    mesh_below_bytes=_intra(10**6, "bytes", "Algorithm Summary, Sweet Range", note='"< 1MB"'),
-    rdh_range_bytes=_intra((10**6, 56 * 10**6), "bytes", "Algorithm Summary, Sweet Range",
-                           note='"1-56MB"'),
-    kangaring_above_bytes=_intra(56 * 10**6, "bytes", "Algorithm Summary, Sweet Range",
-                                 note='">56MB"'),
-    kangaring_at_bytes=_nccom(
-        32 * 2**20, "bytes", "16-rank all-reduce with --show-algorithm",
-        note="KangaRing already chosen inside RDH's range", kind=Kind.MEASURED),
-    hamiltonian_cycles=_intra(2, "edge-disjoint cycles", "KangaRing Algorithm",
-                              note='"2 non-overlapping Hamiltonian cycles on 2D Torus"'),
-    rdh_axis_order=_own("rotated", "", "fabric.algorithms.rdh",
-                        note="rank j starts at axis j: if all took the same axis, RDH could be the"
-                        " fastest at no size, and the summary table says 1-56MB"),
-    ranks_per_chip=SOURCES["nki-trn1-arch"].says(2, "ranks", "figure of the device",
-                                                 note="Trn2, for which the text is written: 4"),
-    bucket_bytes=SOURCES["aws-torch-envvars"].says(
-        50 * 10**6, "bytes", "ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB",
-        note='"50MB by default"; 512 suggested for BERT on several instances'),
-    group_sizes=SOURCES["aws-torch-envvars"].says(
-        (1, 2, 8, 32), "NeuronCores", "NEURON_RT_VISIBLE_CORES",
-        note="a group starts at a multiple of its size"),
-    group_sizes_inference=SOURCES["aws-nxdi-features"].says(
-        (1, 2, 8, 16, 32), "NeuronCores", "tensor-parallelism degrees, Trn1",
-        note="of the runtime, which adds 16"),
-    unit_in_guide=_nccom("GB/s means GiB/s", "", "output columns",
-                         note="true of the tables whose time column is a whole number"),
-    unit_in_newer_tables=_nccom("GB/s means GB/s", "", "tables with time:avg(us), JSON sample",
-                                note="512 MiB in 9689.51 us prints 55.41", kind=Kind.MEASURED),
-    neighbours_trn1=_tips(
-        tuple(
-            ((i - 4) % 16, i // 4 * 4 + (i - 1) % 4, (i + 4) % 16, i // 4 * 4 + (i + 1) % 4)
-            for i in range(16)
-        ),
-        "chips", "Respect the NUMA node layout, table trn1.32xlarge, CONNECTED DEVICES",
-        note="what neuron-ls prints: chip i's neighbours up, left, down, right"),
-    neighbours_inf2=_tips(
-        tuple(((i - 1) % 12, (i + 1) % 12) for i in range(12)), "chips",
-        "Respect the NUMA node layout, table inf2.48xlarge, CONNECTED DEVICES"),
 )  # fmt: skip
 
 _SUFFIX = {"K": 2**10, "M": 2**20, "G": 2**30}

@@ -7,7 +7,7 @@ NeuronCore-v2 (``TRN1.tensor_engine``, ``TRN1.sbuf``, ...) together with those o
 from trainium_edu.specs.fact import derive
 from trainium_edu.specs.neuroncore import NEURONCORE_V2
 from trainium_edu.specs.record import Record
-from trainium_edu.specs.sources import SOURCES
+from trainium_edu.specs.sources import SOURCES, stated
 
 __all__ = ["CHIPS", "INF2", "INSTANCES", "TRN1", "ULTRACLUSTER"]
 
@@ -76,22 +76,8 @@ def _chip(name, ports, page):
 TRN1 = _chip("Trainium", 4, _chip_page)
 #: One Inferentia2 chip: the same cores, half the links.
 INF2 = _chip("Inferentia2", 2, _inf2_chip)
-A100 = Record(
-    "NVIDIA A100 (40 GB)",
-    memory_bytes=SOURCES["nvidia-a100-datasheet"].says(40e9, "bytes", "table of specifications"),
-    peak_flops=SOURCES["nvidia-a100-datasheet"].says(
-        312e12, "FLOP/s", "table of specifications", note="BF16 and FP16, dense"),
-    peak_flops_tf32=SOURCES["nvidia-a100-datasheet"].says(
-        156e12, "FLOP/s", "table of specifications", note="dense"),
-    peak_flops_fp32=SOURCES["nvidia-a100-datasheet"].says(
-        19.5e12, "FLOP/s", "table of specifications"),
-)  # fmt: skip
-V100 = Record(
-    "NVIDIA V100 (32 GB)",
-    memory_bytes=SOURCES["nvidia-v100-datasheet"].says(32e9, "bytes", "table of specifications"),
-    peak_flops=SOURCES["nvidia-v100-datasheet"].says(
-        125e12, "FLOP/s", "table of specifications", note="FP16 tensor cores"),
-)  # fmt: skip
+A100 = stated("NVIDIA A100 (40 GB)")
+V100 = stated("NVIDIA V100 (32 GB)")
 CHIPS = {"trainium": TRN1, "inferentia2": INF2, "a100": A100, "v100": V100}
 
 _GBPS = 10**9
@@ -208,14 +194,4 @@ ULTRACLUSTER = Record(
     peak_flops_30k=_times("FLOP/s", "30 000 * 190 TFLOPS", _chips_30k, TRN1.peak_flops),
 )  # fmt: skip
 #: The next generation, for comparison only; its facts are not modelled.
-TRN2_FABRIC = Record(
-    "Trn2, for comparison",
-    neuronlink_bytes_per_s_per_chip=SOURCES["aws-trn2-page"].says(
-        1024e9, "bytes/s", "Trn2 instance specifications"),
-    chips=SOURCES["aws-trn2-page"].says(16, "chips", "Trn2 instance specifications"),
-    topology=SOURCES["aws-trn2-page"].says("4 x 4 torus", "", "trn2.48xlarge / trn2u.48xlarge"),
-    network_bits_per_s=SOURCES["aws-trn2-page"].says(
-        3200 * _GBPS, "bits/s", "Trn2 instance specifications"),
-    ranks_per_chip=SOURCES["aws-intranode"].says(4, "ranks", "KangaRing Algorithm",
-                                                 note="8 cores as 4 logical ones"),
-)  # fmt: skip
+TRN2_FABRIC = stated("Trn2, for comparison")

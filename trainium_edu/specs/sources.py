@@ -5,14 +5,16 @@ A documentation page changes; a figure belongs to one edition of it.  Pages of t
 to exactly that text.  ``sources.md`` has the rows.
 """
 
+import ast
 from dataclasses import dataclass
 from typing import Any
 
 from trainium_edu.specs.fact import Fact, Kind
+from trainium_edu.specs.record import Record
 from trainium_edu.specs.signatures import checked
 from trainium_edu.specs.tables import rows
 
-__all__ = ["SOURCES", "Source"]
+__all__ = ["SOURCES", "Source", "stated"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +63,24 @@ SOURCES = {
     key: Source(key, title, publisher, date, url, Kind(kind or "documented"))
     for key, title, publisher, date, url, kind in rows("sources.md")
 }
+
+
+def stated(name: str, /, **computed) -> Record:
+    """Return the record of the facts that ``facts.md`` states under a name, in its order.
+
+    Parameters
+    ----------
+    name : str
+        The heading of its table.
+    **computed : Fact or Record
+        The facts whose rows have no value there, and further ones for the end.
+    """
+    facts = {}
+    for fact, value, unit, source, place, note, kind in rows("facts.md", name):
+        if source:
+            facts[fact] = SOURCES[source].says(
+                ast.literal_eval(value), unit, place, note, kind=Kind(kind) if kind else None
+            )
+        else:
+            facts[fact] = computed.pop(fact)
+    return Record(name, **facts, **computed)

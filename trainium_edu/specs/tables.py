@@ -1,12 +1,23 @@
 """Tables of text beside this module, in Markdown: a page for readers, rows for the package."""
 
+from functools import cache
 from pathlib import Path
 
 __all__ = ["rows"]
 
 
-def rows(file: str) -> list[list[str]]:
-    """Return the cells of every row of a file's tables, without the header rows.
+@cache
+def _sections(file):
+    """Return a file's sections by their headings; the whole file has the heading ""."""
+    text = Path(__file__).with_name(file).read_text(encoding="utf-8")
+    return {"": text} | {
+        heading: section
+        for heading, _, section in (part.partition("\n") for part in text.split("\n## ")[1:])
+    }
+
+
+def rows(file: str, heading: str = "") -> list[list[str]]:
+    """Return the cells of every row of a file's tables (or of those below one heading).
 
     Examples
     --------
@@ -14,7 +25,7 @@ def rows(file: str) -> list[list[str]]:
     ['nki-trn1-arch', 'Trainium/Inferentia2 Architecture Guide for NKI']
     """
     found: list[list[str]] = []
-    for line in Path(__file__).with_name(file).read_text(encoding="utf-8").splitlines():
+    for line in _sections(file)[heading].splitlines():
         if line.startswith("|--"):  # the row before this line is a header
             found.pop()
         elif line.startswith("|"):
