@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 from trainium_edu.files import write
@@ -34,14 +33,6 @@ __all__ = [
 
 _CPP = Path(__file__).parent / "cpp"
 _RUNTIME = ("runtime.cpp", "operations.cpp", "guards.cpp")
-#: Of the C++ library, which the wheel brings as sources, the files that operators usually need:
-#: exceptions (but no names in them), containers, strings, sorting; no streams, locales, threads.
-_PARTS = {
-    "libcxxabi": "[!c]* cxa_[!dn]* cxa_default_handlers",
-    "libcxx": "memory algorithm exception functional hash new_helpers stdexcept string verbose*",
-}
-_AS_PART = ("-w", "-std=gnu++23", "-O0", "-g0", "-D_LIBCPP_BUILDING_LIBRARY",
-            "-DLIBCXX_BUILDING_LIBCXXABI", "-DLIBCXXABI_NON_DEMANGLING_TERMINATE")  # fmt: skip
 _ALWAYS = (
     "-Wno-narrowing", "-g1", "-gdwarf-4", "-fdiagnostics-color=never",
     "-UNDEBUG",  # which zig defines: assertions stay
@@ -85,8 +76,6 @@ _THERE_IS = {
         "cos, tan, log, log2, log10, exp, pow, clamp, add, sub, mul, div and bitwise functions",
 }  # fmt: skip
 _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:?) [`']?([^'\n]+)'?")
-#: What the C++ library may define: std::..., __cxa_throw, typeinfo for int, operator new
-_OF_LIBRARY = re.compile(r"[^(]*(?:std::|__)|operator (?:new|delete)|[\w -]+ (?:for|to) ")
 MOST_S, MOST_BYTES = 120, 4 << 30  #: of a compiler's; templates can ask for any amount of both
 _LIMITED = 'ulimit -v "$0" 2>/dev/null; exec "$@"'  # macOS has none of these
 _NO_ROOM = re.compile(r"out of memory|memory exhausted|bad_alloc|annot allocate")
@@ -229,7 +218,7 @@ def cache_folder() -> Path:
 @cache
 def _own() -> str:
     """Return a digest of headers, runtime and flags, and of where they are: lines are theirs."""
-    parts = (str(_CPP), _ALWAYS, _WATCHED, _KERNEL, _SHAPE, _PARTS, _AS_PART)
+    parts = (str(_CPP), _ALWAYS, _WATCHED, _KERNEL, _SHAPE)
     digest = hashlib.sha256(repr(parts).encode())
     for path in sorted(_CPP.rglob("*.*")):
         digest.update(path.read_bytes())
@@ -281,23 +270,13 @@ def _program(role, texts, sources, flags, log) -> Path:
 
 
 def _runtime(compiler: Compiler, building: Path) -> tuple[list[Path], list[tuple]]:
-    """Return objects of the runtime and of parts of the C++ library, and what makes them."""
+    """Return objects of the runtime, and what makes them."""
     folder = cache_folder() / f"runtime-{_digest(_own(), compiler.command, compiler.name)}"
     folder.mkdir(exist_ok=True)
-    own = ["-w", "-std=gnu++14", "-O2", "-D_LIBCPP_REMOVE_TRANSITIVE_INCLUDES"]  # which is quicker
-    flags = dict.fromkeys(map(_CPP.joinpath, _RUNTIME), own)
-    if "ziglang" in compiler.command:
-        lib = Path(str(files("ziglang")), "lib")
-        headers = (f"-I{lib}/libcxx/src", f"-I{lib}/libcxxabi/include")
-        for part, names in _PARTS.items():
-            found = [
-                f for name in names.split() for f in sorted(lib.glob(f"{part}/src/{name}.cpp"))
-            ]
-            write(building / f"{part}.cpp", "".join(f'#include "{file}"\n' for file in found))
-            flags[building / f"{part}.cpp"] = [*_AS_PART, *headers]
-    made = {source: folder / f"{source.stem}.o" for source in flags}
+    own = ("-w", "-std=gnu++14", "-O2", "-D_LIBCPP_REMOVE_TRANSITIVE_INCLUDES")  # which is quicker
+    made = {_CPP / name: (folder / name).with_suffix(".o") for name in _RUNTIME}
     commands = [
-        ([*compiler.command, *compiler.plain, *_ALWAYS, *flags[source], "-c", str(source), "-o",
+        ([*compiler.command, *compiler.plain, *_ALWAYS, *own, "-c", str(source), "-o",
           str(building / to.name)], building / to.name, to)
         for source, to in made.items()
     ]  # fmt: skip
@@ -305,26 +284,16 @@ def _runtime(compiler: Compiler, building: Path) -> tuple[list[Path], list[tuple
 
 
 def _link(compiler, units, objects, program, sources, log) -> None:
-    """Link; with the wheel's compiler with parts of the C++ library, unless it needs all of it.
-
-    The wheel brings that library as sources, and builds it once on a machine, for a minute or two.
-    """
-
-    def run(*parts, slow=""):
-        link = [*compiler.command, *compiler.linking, "-g1", "-O1", *map(str, (*units, *parts)),
-                "-o", str(program)]  # fmt: skip
-        _run_all([(link, program, program)], sources, log, slow)
-
-    own, parts = objects[: len(_RUNTIME)], objects[len(_RUNTIME) :]
-    try:
-        run(*objects, *(("-nostdlib++", "-rtlib=none", "-lunwind") if parts else ()))
-    except CompileError as problem:
-        if not parts or not all(map(_OF_LIBRARY.match, problem.undefined)):
-            raise
-        run(*own, slow=(
-            "trainium_edu: this operator uses much of the C++ library (streams or threads, say); "
-            "the wheel ziglang builds all of it, once on a machine, which takes a minute or two"
-        ))  # fmt: skip
+    """Link; the wheel's compiler first builds its C++ library, once on a machine."""
+    slow = (
+        "trainium_edu: the wheel ziglang builds its C++ library, once on a machine; it takes about "
+        "half a minute"
+    )
+    link = [*compiler.command, *compiler.linking, "-g1", "-O1", *map(str, (*units, *objects)), "-o",
+            str(program)]  # fmt: skip
+    _run_all(
+        [(link, program, program)], sources, log, slow if "ziglang" in compiler.command else ""
+    )
 
 
 def _run_all(commands, sources, log, slow="") -> None:
@@ -413,11 +382,9 @@ def _mistake(text: str, sources: Sequence[Path]) -> CompileError:
     if match is None:
         undefined = _UNDEFINED.findall(text)
         if undefined:
-            problem = CompileError(
+            return CompileError(
                 f"{undefined[0]} is declared and used, but none of the sources defines it"
             )
-            problem.undefined = tuple(undefined)
-            return problem
         if _NO_ROOM.search(text):
             return _too_much(f"{MOST_BYTES / 2**30:g} GiB", sources)
         last = text.strip().rpartition("\n")[2] or "the compiler said nothing"

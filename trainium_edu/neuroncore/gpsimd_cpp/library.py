@@ -526,10 +526,9 @@ def load(name: str, compute_srcs: Sequence, shape_srcs: Sequence, *,
 
     Notes
     -----
-    Compiling takes a few seconds, and nothing where the same sources were compiled before.  With
-    the wheel's compiler those seconds include the files of its C++ library that operators usually
-    need; for the first that needs more (streams, threads) it builds all of that library, which
-    takes a minute or two and is said.
+    Compiling takes a few seconds, and nothing where the same sources were compiled before.  The
+    wheel's compiler first builds its C++ library, once on a machine, which takes about half a
+    minute and is announced.
     """
     if name == "builtin":
         raise OperatorError("a library cannot be named builtin, which is a reserved word")

@@ -29,8 +29,6 @@ class OperatorError(NkiValidationError):
 class CompileError(OperatorError):
     """The compiler does not take the C++; its first error."""
 
-    undefined: tuple[str, ...] = ()  #: names that the linker did not find
-
 
 class NoCompilerError(RuntimeError):
     """There is no C++ compiler on this machine."""
