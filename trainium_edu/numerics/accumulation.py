@@ -52,17 +52,9 @@ class Trajectory:
 
 
 def running_sum(
-    terms,
-    fmt,
-    rounding="nearest",
-    *,
-    start=0.0,
-    replicas=1,
-    every=1,
-    seed=0,
-    step=0,
+    terms, fmt, rounding="nearest", *, start=0.0, replicas=1, every=1, seed=0, step=0,
     n_random_bits=16,
-) -> Trajectory:
+) -> Trajectory:  # fmt: skip
     """Add terms from first to last, rounding the sum to a format after each.
 
     Parameters
@@ -148,18 +140,9 @@ def _run(terms, state, values, fmt: Format, rounding, seed, step, n_random_bits,
 
 
 def dot(
-    a,
-    b,
-    fmt,
-    rounding="nearest",
-    *,
-    replicas=1,
-    every=1,
-    round_products=False,
-    seed=0,
-    step=0,
+    a, b, fmt, rounding="nearest", *, replicas=1, every=1, round_products=False, seed=0, step=0,
     n_random_bits=16,
-) -> Trajectory:
+) -> Trajectory:  # fmt: skip
     """Multiply two vectors element by element in FP32 and add the products in a format.
 
     Parameters

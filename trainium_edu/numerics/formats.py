@@ -279,15 +279,9 @@ def get_format(fmt) -> Format:
 
 
 def configure(
-    exponent_bits: int,
-    mantissa_bits: int,
-    *,
-    sign_bits: int = 1,
-    bias: int | None = None,
-    infinities: bool = True,
-    nan: bool = True,
-    name: str | None = None,
-) -> Format:
+    exponent_bits: int, mantissa_bits: int, *, sign_bits: int = 1, bias: int | None = None,
+    infinities: bool = True, nan: bool = True, name: str | None = None,
+) -> Format:  # fmt: skip
     """Split the bits of a number your own way, as Trainium's configurable FP8 does.
 
     Parameters

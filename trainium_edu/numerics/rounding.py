@@ -43,17 +43,9 @@ _DRAWN_AHEAD = 1 << 16  # words drawn ahead: they stay in the second cache
 
 
 def cast(
-    x,
-    fmt,
-    rounding="nearest",
-    *,
-    seed=0,
-    step=0,
-    random_bits=None,
-    n_random_bits=16,
-    offset=0,
+    x, fmt, rounding="nearest", *, seed=0, step=0, random_bits=None, n_random_bits=16, offset=0,
     overflow="infinity",
-):
+):  # fmt: skip
     """Round numbers to a narrower format.
 
     Parameters
@@ -122,17 +114,9 @@ def cast(
 
 
 def cast_to_bits(
-    x,
-    fmt,
-    rounding="nearest",
-    *,
-    seed=0,
-    step=0,
-    random_bits=None,
-    n_random_bits=16,
-    offset=0,
+    x, fmt, rounding="nearest", *, seed=0, step=0, random_bits=None, n_random_bits=16, offset=0,
     overflow="infinity",
-):
+):  # fmt: skip
     """Round numbers as :func:`cast` does, and return their codes.
 
     Returns
