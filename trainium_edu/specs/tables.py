@@ -1,4 +1,4 @@
-"""Tables of text beside this module, in Markdown: a page for readers, rows for the package."""
+"""Tables of text in Markdown, here or at a path: a page for readers, rows for the package."""
 
 from functools import cache
 from pathlib import Path
@@ -9,14 +9,14 @@ __all__ = ["rows"]
 @cache
 def _sections(file):
     """Return a file's sections by their headings; the whole file has the heading ""."""
-    text = Path(__file__).with_name(file).read_text(encoding="utf-8")
+    text = (Path(__file__).parent / file).read_text(encoding="utf-8")
     return {"": text} | {
         heading: section
         for heading, _, section in (part.partition("\n") for part in text.split("\n## ")[1:])
     }
 
 
-def rows(file: str, heading: str = "") -> list[list[str]]:
+def rows(file: str | Path, heading: str = "") -> list[list[str]]:
     """Return the cells of every row of a file's tables (or of those below one heading).
 
     Examples

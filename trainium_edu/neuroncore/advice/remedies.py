@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum, auto
+from pathlib import Path
 
-__all__ = ["CUSTOM_OPERATORS", "Remedy", "Words"]
+from trainium_edu.specs.tables import rows
+
+__all__ = ["Remedy", "Words", "sentences"]
 
 
 class Remedy(StrEnum):
@@ -59,20 +62,10 @@ class Remedy(StrEnum):
     ADDRESSES_APART = auto()
 
 
-#: Remedies for operators in C++, which every front end words alike: they speak of the program.
-CUSTOM_OPERATORS = {
-    Remedy.THROUGH_TCM: (
-        "Copy a few KB at a time into TCM (tcm_malloc, tensor_to_tcm), work there, and copy back "
-        "(tcm_to_tensor); or read and write in order through streams"
-    ),
-    Remedy.LONGER_COPIES: "Copy more at a time: the pool has 16 KB",
-    Remedy.SEVERAL_PROCESSORS: (
-        "Let all eight work (multicore=True), each on its own part of the elements, by "
-        "get_cpu_id() and get_cpu_count(), written to get_dst_tensor()"
-    ),
-    Remedy.SHARE_EVENLY: "Give each processor as many elements as the others have",
-    Remedy.SMALLER_STACK: "Keep arrays in TCM instead (tcm_malloc), and the stack below 8 KB",
-}
+def sentences(column: int) -> dict[Remedy, str]:
+    """Return the sentences of ``remedies.md`` for kernels (column 1) or graphs (2)."""
+    table = rows(Path(__file__).with_name("remedies.md"))
+    return {Remedy(cells[0]): cells[column] or cells[1] for cells in table}
 
 
 @dataclass(frozen=True, slots=True)
