@@ -24,24 +24,8 @@ import numpy as np
 from trainium_edu.specs.arguments import flag, short, text, whole
 
 __all__ = [
-    "BF16",
-    "FORMATS",
-    "FP8_E3M4",
-    "FP8_E4M3",
-    "FP8_E4M3FN",
-    "FP8_E5M2",
-    "FP16",
-    "FP32",
-    "INT8",
-    "INT16",
-    "INT32",
-    "TF32",
-    "UINT8",
-    "UINT16",
-    "UINT32",
-    "Format",
-    "Specials",
-    "configure",
+    "BF16", "FORMATS", "FP8_E3M4", "FP8_E4M3", "FP8_E4M3FN", "FP8_E5M2", "FP16", "FP32", "INT8",
+    "INT16", "INT32", "TF32", "UINT8", "UINT16", "UINT32", "Format", "Specials", "configure",
     "get_format",
 ]  # fmt: skip
 
@@ -215,17 +199,12 @@ def _integer(name: str, bits: int, *, signed: bool) -> Format:
                   twos_complement=True, source="nki-dtypes")  # fmt: skip
 
 
-INT8, INT16, INT32 = (_integer(f"int{n}", n, signed=True) for n in (8, 16, 32))
-UINT8, UINT16, UINT32 = (_integer(f"uint{n}", n, signed=False) for n in (8, 16, 32))
+INT8, UINT8 = _integer("int8", 8, signed=True), _integer("uint8", 8, signed=False)
+INT16, UINT16 = _integer("int16", 16, signed=True), _integer("uint16", 16, signed=False)
+INT32, UINT32 = _integer("int32", 32, signed=True), _integer("uint32", 32, signed=False)
 
 #: Every named format, widest float first, then the integers.
-FORMATS = MappingProxyType({
-    f.name: f
-    for f in (
-        FP32, TF32, BF16, FP16, FP8_E5M2, FP8_E4M3, FP8_E4M3FN, FP8_E3M4,
-        INT8, UINT8, INT16, UINT16, INT32, UINT32,
-    )
-})  # fmt: skip
+FORMATS = MappingProxyType({f.name: f for f in list(globals().values()) if type(f) is Format})
 
 # TF32 is kept in float32 arrays, so that dtype alone means FP32.
 _BY_STORAGE = {f.storage: f for f in FORMATS.values() if f is not TF32}
