@@ -33,5 +33,5 @@ def test_a_row_without_a_value_needs_one_from_its_module():
 
 def test_every_row_has_the_columns_of_its_page():
     for page, columns in (("sources.md", 6), ("conflicts.md", 3), ("benchmarks.md", 12),
-                          ("facts.md", 7)):  # fmt: skip
+                          ("facts.md", 7), ("models.md", 13), ("nccom.md", 6)):  # fmt: skip
         assert {len(cells) for cells in rows(page)} == {columns}, page
