@@ -2,20 +2,17 @@
 
 from trainium_edu.specs.fact import derive
 from trainium_edu.specs.record import Record
-from trainium_edu.specs.sources import SOURCES
+from trainium_edu.specs.sources import SOURCES, stated
 
 __all__ = ["FAILURES", "STORAGE"]
 
 _MB, _MBPS_PER_TIB = 10**6, "bytes/s per TiB"
 _disk = SOURCES["aws-instance-store"].says
 _fsx = SOURCES["aws-fsx-ssd"].says
-_clients = SOURCES["aws-fsx-performance"].says
-_s3 = SOURCES["aws-s3-patterns"].says
 _ours = SOURCES["emulator"].says
 _llama = SOURCES["llama3-paper"].says
 _opt = SOURCES["opt-paper"].says
 _rsc = SOURCES["rsc-paper"].says
-_lockwood = SOURCES["lockwood-reliability"].says
 _TABLE = "table of SSD storage options"
 _SPLIT = "row trn1.32xlarge, 100% random read IOPS / write IOPS"
 
@@ -37,42 +34,22 @@ def _tier(mbps, disk_burst, network, network_burst):
 
 
 #: Local disks, FSx for Lustre, S3, and the way from a chip to the host.
-STORAGE = Record(
+STORAGE = stated(
     "storage",
-    nvme=Record(
+    nvme=stated(
         "instance store of trn1.32xlarge; its data ends with its instance",
-        disks=_disk(4, "disks", "row trn1.32xlarge, instance store volumes"),
-        disk_bytes=_disk(1_900_000_000_000, "bytes", "row trn1.32xlarge, instance store volumes"),
         read_bytes_per_s=_rate(_disk(1_720_000, "operations/s", _SPLIT)),
         write_bytes_per_s=_rate(_disk(720_000, "operations/s", _SPLIT)),
     ),
-    fsx=Record(
+    fsx=stated(
         "FSx for Lustre",
         tier_125=_tier(125, 500, 320, 1300),
         tier_250=_tier(250, 500, 640, 1300),
         tier_500=_tier(500, None, 1300, None),
         tier_1000=_tier(1000, None, 2600, None),
-        client_bits_per_s=_clients(100 * 10**9, "bits/s", "Throughput to individual client "
-                                   "instances", "without EFA; up to 1 200 Gbit/s with it on p5"),
-        least_gibibytes=SOURCES["aws-fsx-create"].says(
-            1200, "GiB", "StorageCapacity, PERSISTENT_2 with SSD", "then multiples of 2 400"),
     ),
-    s3=Record(
-        "Amazon S3",
-        bytes_per_s_per_request=_s3((85 * _MB, 90 * _MB), "bytes/s", "Horizontal Scaling and "
-                                    "Request Parallelization for High Throughput"),
-        requests_for_10_gbits=_s3(15, "requests", "Horizontal Scaling and Request "
-                                  "Parallelization for High Throughput", '"about"'),
-        client_bits_per_s=_ours(100 * 10**9, "bits/s", "one network card of an instance",
-                                "AWS gives no figure for S3 traffic over several cards"),
-    ),
-    host_copy_bytes_per_s_per_chip=_ours(
-        16e9, "bytes/s", "from a chip's memory to the host's",
-        "AWS does not publish it; half of what 16 lanes of PCIe 4 carry"),
-    token_bytes=_ours(2, "bytes", "a token on disk", "16-bit integers; 4 beyond 65 536 words"),
-    image_bytes=SOURCES["memory"].says(110_000, "bytes", "a JPEG of ImageNet on average",
-                                       "138 GB of 1.28 million pictures"),
-)  # fmt: skip
+    s3=stated("Amazon S3"),
+)
 
 
 def _mtbf(hours, instances, locator):
@@ -102,30 +79,33 @@ _rsc_1 = _rsc(6.50, "failures per 1000 node-days", "RSC-1")
 _rsc_2 = _rsc(2.34, "failures per 1000 node-days", "RSC-2")
 
 #: What was reported of failures on GPUs, eight to an instance; AWS reports none for Trainium.
-FAILURES = Record(
+FAILURES = stated(
     "reported failures",
-    restart_begin_s=_ours(300, "s", "from a failure to the reading of a checkpoint",
-                          "noticing it, a spare instance, starting the job"),
-    llama3=Record(
-        "Llama 3 405B", gpus=_llama_gpus, days=_llama_days, interruptions=_llama_count,
+    llama3=stated(
+        "Llama 3 405B",
+        gpus=_llama_gpus,
+        days=_llama_days,
+        interruptions=_llama_count,
         mtbf_hours=_llama_mtbf,
         instance_mtbf_hours=_mtbf(_llama_mtbf, _eight(_llama_gpus), "of the job * instances"),
-        effective_time_ratio=_llama(0.90, "", "3.3.4", '"higher than 90%"'),
     ),
-    opt=Record(
-        "OPT-175B", gpus=_opt_gpus, days=_opt_days, restarts=_opt_count, mtbf_hours=_opt_mtbf,
+    opt=stated(
+        "OPT-175B",
+        gpus=_opt_gpus,
+        days=_opt_days,
+        restarts=_opt_count,
+        mtbf_hours=_opt_mtbf,
         instance_mtbf_hours=_mtbf(_opt_mtbf, _eight(_opt_gpus), "of the job * instances"),
     ),
-    rsc_1=Record(
-        "Meta's research cluster RSC-1", rate=_rsc_1, instance_mtbf_hours=_of_node(_rsc_1),
-        mtbf_hours_of_1024_gpus=_rsc(7.9, "h", "mean time to failure by job size",
-                                     "measured; the rate alone gives 28.8"),
+    rsc_1=stated(
+        "Meta's research cluster RSC-1",
+        rate=_rsc_1,
+        instance_mtbf_hours=_of_node(_rsc_1),
     ),
-    rsc_2=Record("Meta's research cluster RSC-2", rate=_rsc_2,
-                 instance_mtbf_hours=_of_node(_rsc_2)),
-    hlat=Record(
-        "HLAT on Trainium", chips=_lockwood(4096, "chips", "table, row AWS HLAT"),
-        uptime_ratio=_lockwood(0.9881, "", "table, row AWS HLAT", "automatic restarts"),
-        uptime_ratio_by_hand=_lockwood(0.7783, "", "table, row AWS HLAT, manual restarts"),
+    rsc_2=stated(
+        "Meta's research cluster RSC-2",
+        rate=_rsc_2,
+        instance_mtbf_hours=_of_node(_rsc_2),
     ),
-)  # fmt: skip
+    hlat=stated("HLAT on Trainium"),
+)
