@@ -21,7 +21,7 @@ DRAW = 2 * TILE  # two tiles are drawn at a time
 
 
 def use_wide_registers():
-    """Ask LLVM for 512-bit vectors in this loop (it prefers 256); no effect on any result."""
+    """Use 512-bit vectors in this loop, where LLVM prefers 256; no result depends on it."""
 
 
 @intrinsic
@@ -161,7 +161,7 @@ def bf16_rows(words, first, last, width, tosses, seed, step, copies, out):
 
 @njit(cache=True, parallel=True)
 def bf16_rows_parallel(words, first, last, width, tosses, seed, step, copies, out):
-    """Do the same, `width` tiles at a time side by side."""
+    """Round as `bf16_rows` does, on several cores, `width` tiles at a time."""
     use_wide_registers()
     for block in prange((last - first + width - 1) // width):
         begin = first + block * width
@@ -257,15 +257,15 @@ def stochastic_any(words, random_bits, lift, n_random_bits, layout, out):
         out[i] = _finish(rounded, below, magnitude, sign, layout)
 
 
-# --- Any format, from 64 bits: what FP32 cannot hold, and whole numbers ---
+# --- Any format, from 64 bits: what FP32 cannot hold, and integers ---
 
 
 @njit(cache=True)
-def round_float64(words, to_nearest, random_bits, lift, n_random_bits, layout, whole, out):
+def round_float64(words, to_nearest, random_bits, lift, n_random_bits, layout, is_integer, out):
     """Round FP64 words (int64) to codes, to nearest or by random bits (none: toward zero).
 
     The steps of ``rounding_scalar.py`` under the same names; ``layout`` is int64[10], and with
-    ``whole`` the codes are whole numbers from ``layout[4]`` (lowest) to ``layout[3]`` instead.
+    ``is_integer`` the codes are integers from ``layout[4]`` (lowest) to ``layout[3]`` instead.
     """
     mantissa_drop, min_field, rebias, max_code, overflow_code = (
         layout[0], layout[1], layout[2], layout[3], layout[4])  # fmt: skip
@@ -293,7 +293,7 @@ def round_float64(words, to_nearest, random_bits, lift, n_random_bits, layout, w
             random_word = (np.int64(random_bits[i]) << np.int64(lift)) >> (np.int64(32) - weighed)
             rounded = ((significand >> unseen) + random_word) >> weighed
         code = rounded - rebias if below == 0 else rounded
-        if whole:
+        if is_integer:
             code = -code if word < 0 else code
             out[i] = min(max(code, overflow_code), max_code) & all_bits
             continue
@@ -461,7 +461,7 @@ def sum_blocks_parallel(
     rows, first, left, right, slot, stream, slots, blocks, mode, seed, layout, least_normal,
     quantum, out,
 ):  # fmt: skip
-    """Do the same, blocks side by side."""
+    """Add as `sum_blocks` does, blocks side by side on several cores."""
     use_wide_registers()
     for i in prange(blocks.shape[0]):
         block = (blocks[i, 0], blocks[i, 1], blocks[i, 2], blocks[i, 3])

@@ -296,12 +296,12 @@ class Law:
 
     @property
     def mean(self) -> float:
-        """Expected value."""
+        """The expected value of the sum."""
         return float(self.values @ self.probabilities)
 
     @property
     def sd(self) -> float:
-        """Standard deviation."""
+        """The standard deviation of the sum."""
         return float(np.sqrt((self.values - self.mean) ** 2 @ self.probabilities))
 
     def quantile(self, q: float) -> float:

@@ -62,9 +62,9 @@ def cast(
     random_bits : unsigned integer array of the shape of `x`, optional
         The bits themselves, one number for each element, below ``2**n_random_bits``.
     n_random_bits : int
-        Number of random bits for each element, 1 to 31.  The mean over all of their values equals
-        the number exactly where they cover the dropped bits (16 for BF16), and is closer to
-        zero by less than ``2**-n_random_bits`` of a spacing where they do not.
+        Number of random bits for each element, 1 to 31.  Where they cover the dropped
+        bits (16 for BF16), the mean over all of their values equals the number exactly.  Where they
+        do not, it is closer to zero by less than ``2**-n_random_bits`` of a spacing.
     overflow : {"infinity", "saturate"}
         What becomes of numbers beyond the largest, and of infinities; see the table above.
 
@@ -262,7 +262,7 @@ def _codes(x, fmt, rounding, seed, step, random_bits, n_random_bits, offset, ove
 
 
 def _writable(chunk):
-    """Return a chunk that may be written to; for a read-only one Numba compiles a loop anew."""
+    """Return a chunk that may be written to, because a read-only one compiles a loop again."""
     return chunk if chunk.flags.writeable else chunk.copy()
 
 
@@ -303,16 +303,14 @@ def _round_by_bits(words, out, rule, first_element, random_bits):
     """Round one chunk by given random bits, by bits drawn for its elements, or by none."""
     wide, fmt, n_random_bits = words.dtype == np.int64, rule.fmt, rule.n_random_bits
     first_tile, ahead = divmod(first_element, _loops.TILE)
-    whole = words.size // _loops.DRAW * _loops.DRAW
+    tiled = words.size // _loops.DRAW * _loops.DRAW
     draws = random_bits is None and n_random_bits
     as_bf16 = fmt is BF16 and rule.overflow == "infinity" and not wide
-    if (
-        draws == 16 and as_bf16 and whole and not ahead
-    ):  # whole tiles are drawn and used on the spot
+    if draws == 16 and as_bf16 and tiled and not ahead:  # full tiles are drawn and used on the spot
         drawn, stream = np.empty(_loops.DRAW // 2, np.uint32), np.uint64([rule.seed, rule.step])
-        launch(_loops.stochastic_bf16, words[:whole], np.uint64(first_tile), *stream, drawn,
-               drawn.view(np.uint16), np.uint32(0), out[:whole])  # fmt: skip
-        words, out, first_element = words[whole:], out[whole:], first_element + whole
+        launch(_loops.stochastic_bf16, words[:tiled], np.uint64(first_tile), *stream, drawn,
+               drawn.view(np.uint16), np.uint32(0), out[:tiled])  # fmt: skip
+        words, out, first_element = words[tiled:], out[tiled:], first_element + tiled
     for start in range(0, words.size, _DRAWN_AHEAD):
         part = slice(start, start + _DRAWN_AHEAD)
         n = min(_DRAWN_AHEAD, words.size - start)

@@ -1,6 +1,6 @@
 """AWS's training benchmarks on trn1.32xlarge: every configuration of every edition of the tables.
 
-The tables change with each SDK, and so does what stands in them: one configuration's throughput
+The tables change with each SDK, and so do their numbers: one configuration's throughput
 moves by up to 20 % between editions.  A row here is one configuration with all its editions.  Three
 rows come from logs in AWS's tutorials instead, on numbers of instances that no table has.  What
 the tables do not say comes from the scripts that they link: sequence length (before 2024), what is
@@ -8,7 +8,7 @@ recomputed, dropout, sequence parallelism (`aws-megatron-reference`, `aws-nemo-m
 `aws-nxd-examples`).  Vision and language Perceivers and CLIP are left out:
 no record of ours describes them.
 
-The two calibrated numbers of ``cluster.step_time`` stand here too, with how they were fitted.
+The two calibrated numbers of ``cluster.step_time`` are here too, with how they were fitted.
 """
 
 import statistics
@@ -109,7 +109,7 @@ class Benchmark:
 
     @property
     def is_log(self) -> bool:
-        """Whether it stands in no table: then it calibrates nothing."""
+        """Whether it comes from a log instead of a table: then it calibrates nothing."""
         return self.rates.source != _tables.key
 
     @property

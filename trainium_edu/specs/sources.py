@@ -35,7 +35,7 @@ class Source:
 
     @property
     def cited(self) -> str:
-        """How prose names it: how we know, and the key as a link to the document."""
+        """The kind of evidence, and the key as a link to the document, for prose."""
         return f"{self.kind}: [{self.key}]({self.url})"
 
     @property

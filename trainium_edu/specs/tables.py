@@ -24,10 +24,10 @@ def rows(file: str | Path, heading: str = "") -> list[list[str]]:
     >>> rows("sources.md")[0][:2]
     ['nki-trn1-arch', 'Trainium/Inferentia2 Architecture Guide for NKI']
     """
-    found: list[list[str]] = []
+    table: list[list[str]] = []
     for line in _sections(file)[heading].splitlines():
         if line.startswith("|--"):  # the row before this line is a header
-            found.pop()
+            table.pop()
         elif line.startswith("|"):
-            found.append([cell.strip() for cell in line[1:-1].split("|")])
-    return found
+            table.append([cell.strip() for cell in line[1:-1].split("|")])
+    return table

@@ -11,7 +11,7 @@ __all__ = ["Remedy", "Words", "sentences"]
 
 
 class Remedy(StrEnum):
-    """What to do; in braces what a finder fills in."""
+    """A remedy; braces in a comment name the gaps that a finder fills in."""
 
     # transfers
     LOAD_WIDER = auto()
@@ -62,15 +62,15 @@ class Remedy(StrEnum):
     ADDRESSES_APART = auto()
 
 
-def sentences(column: int) -> dict[Remedy, str]:
+def sentences(column: int, heading: str = "") -> dict[Remedy, str]:
     """Return the sentences of ``remedies.md`` for kernels (column 1) or graphs (2)."""
-    table = rows(Path(__file__).with_name("remedies.md"))
+    table = rows(Path(__file__).with_name("remedies.md"), heading)
     return {Remedy(cells[0]): cells[column] or cells[1] for cells in table}
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How one front end words remedies.
+    """The remedies in the words of one front end.
 
     Attributes
     ----------

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trainium_edu.neuroncore.advice.remedies import CUSTOM_OPERATORS, Remedy, Words
+from trainium_edu.neuroncore.advice.remedies import Remedy, Words, sentences
 from trainium_edu.neuroncore.engines.custom_op import Work, label_of, parts_ns
 from trainium_edu.neuroncore.gpsimd_cpp.mistakes import place
 from trainium_edu.neuroncore.recording.core import NeuronCore
@@ -14,7 +14,7 @@ from trainium_edu.neuroncore.timing.durations import OPERATOR_PARAMETERS
 
 __all__ = ["WORDS", "OperatorRun", "timed"]
 
-_OWN = CUSTOM_OPERATORS | {
+_OWN = sentences(1, "Operators in C++") | {
     Remedy.REACH_THE_END: "Write every element of it; where nothing was written it reads NaN or 4",
 }
 _ELSE = "Look at what the operator's program does there"  # no finder of operators asks for others
