@@ -36,7 +36,7 @@ _REDUCE = {"add": np.add, "minimum": np.minimum, "maximum": np.maximum}
 
 
 class ReplicaGroup(NKIObject):
-    """Which ranks take part together.
+    """The groups of ranks that take part together.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class ReplicaGroup(NKIObject):
 # -- what each rank gets ----------------------------------------------------------------------
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     """One collective, as it was called."""
 
     name: str
@@ -97,12 +97,13 @@ class _Asked(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """What distinguishes one collective from another."""
+    """The properties that distinguish one collective from another."""
 
     shape: Callable  #: (shape of a src, ranks, axis) -> shape of its dst
-    combine: Callable  #: (what each rank brings, asked, algorithm) -> what each gets, or None
+    combine: Callable  #: (what each rank brings, request, algorithm) -> what each gets, or None
     counted: str = "srcs"  #: whose bytes its time depends on
-    brings: Callable = lambda arrays, _asked: arrays  #: (arrays of the srcs, asked) -> what is sent
+    #: (arrays of the srcs, request) -> what is sent
+    brings: Callable = lambda arrays, _request: arrays
     axes: tuple[int, ...] = ()  #: what ``collective_dim`` may be in SBUF
     on_chip: bool = True
     divides: bool = False  #: the first axis divides among the ranks
@@ -121,12 +122,12 @@ def _together(shape, ranks, axis):
     return [size * ranks if at == axis else size for at, size in enumerate(shape)]
 
 
-def _reduced(inputs, asked, algorithm):
+def _reduced(inputs, request, algorithm):
     """Return the element-wise reduction of all inputs, whole or in parts."""
-    op = asked.op
+    op = request.op
     wide = inputs[0].dtype.itemsize == 1 and inputs[0].dtype.kind not in "iu"
     if op == "add" and len(inputs) > 1 and not wide:
-        schedule = fabric.plan(_topology(len(inputs)), asked.name, algorithm)
+        schedule = fabric.plan(_topology(len(inputs)), request.name, algorithm)
         return fabric.execute(schedule, [values.reshape(-1) for values in inputs])
     total = inputs[0]
     for other in inputs[1:]:  # in the group's order
@@ -134,35 +135,35 @@ def _reduced(inputs, asked, algorithm):
             total = (total.astype(np.float32) + other.astype(np.float32)).astype(total.dtype)
         else:
             total = _REDUCE[op](total, other).astype(total.dtype)
-    if asked.name == "reduce_scatter":
+    if request.name == "reduce_scatter":
         return [part.copy() for part in np.split(total.reshape(-1), len(inputs))]
     return [total.copy() for _ in inputs]
 
 
-def _gathered(inputs, asked, _algorithm):
-    return [np.concatenate(inputs, axis=asked.axis)] * len(inputs)
+def _gathered(inputs, request, _algorithm):
+    return [np.concatenate(inputs, axis=request.axis)] * len(inputs)
 
 
-def _exchanged(inputs, _asked, _algorithm):
+def _exchanged(inputs, _request, _algorithm):
     parts = [np.split(values, len(inputs), axis=0) for values in inputs]
     return [np.concatenate([part[k] for part in parts]) for k in range(len(inputs))]
 
 
-def _sent(inputs, asked, _algorithm):
-    source_of = {target: source for source, target in asked.pairs}
+def _sent(inputs, request, _algorithm):
+    source_of = {target: source for source, target in request.pairs}
     return [inputs[source_of[k]] if k in source_of else None for k in range(len(inputs))]
 
 
-def _dealt(inputs, _asked, _algorithm):
+def _dealt(inputs, _request, _algorithm):
     """Return, for each rank, the chunks that all ranks have for it."""
     return [[chunks[k] for chunks in inputs] for k in range(len(inputs))]
 
 
-def _reduced_before(arrays, asked):
+def _reduced_before(arrays, request):
     """Return the reduction of one rank's own two arrays."""
     one, two = arrays
     wide = one.dtype if one.dtype.kind in "iu" else np.float32  # integers exactly
-    total = _REDUCE[asked.op](one.astype(wide), two.reshape(one.shape).astype(wide))
+    total = _REDUCE[request.op](one.astype(wide), two.reshape(one.shape).astype(wide))
     return [total.astype(one.dtype)]
 
 
@@ -182,7 +183,7 @@ _ROWS = {
 
 
 def _number(value) -> int:
-    """Return a whole number as an int; raise TypeError for anything else, booleans included."""
+    """Return an integer as an int; raise TypeError for anything else, booleans included."""
     if not is_whole(value):
         raise TypeError(f"{value!r} is not a whole number")
     return value.__index__()
@@ -286,16 +287,16 @@ def _meet(name, running, group, value):
     return brought, met[members[0]][1]
 
 
-def _record(asked, srcs, dsts, nbytes, label):
+def _record(request, srcs, dsts, nbytes, label):
     """Record the instruction; return its handle and the algorithm that it is timed by."""
-    name, ranks = asked.name.removesuffix("_v"), len(asked.group)
+    name, ranks = request.name.removesuffix("_v"), len(request.group)
     targets = None
     if name.startswith("collective_permute"):
-        name, targets = "permute", _targets(asked.pairs, ranks)
+        name, targets = "permute", _targets(request.pairs, ranks)
     algorithm, duration_ns = _time(name, ranks, int(nbytes), targets)
     handle = issue(
-        asked.name, name=label, srcs=list(srcs), dsts=list(dsts), duration_ns=duration_ns,
-        op=asked.op, ranks=ranks, algorithm=algorithm,
+        request.name, name=label, srcs=list(srcs), dsts=list(dsts), duration_ns=duration_ns,
+        op=request.op, ranks=ranks, algorithm=algorithm,
     )  # fmt: skip
     return handle, algorithm
 
@@ -310,28 +311,28 @@ def _targets(pairs, ranks) -> tuple[int, ...]:
     return tuple(targets)
 
 
-def _carry_out(asked, srcs, dsts, label):
+def _carry_out(request, srcs, dsts, label):
     """Record a collective, meet the other ranks, and write this rank's part of the result."""
-    running, row, name, group = current(), _ROWS[asked.name], asked.name, asked.group
+    running, row, name, group = current(), _ROWS[request.name], request.name, request.group
     counted = dsts if row.counted == "dsts" else srcs
     nbytes = sum(tensor._view.nbytes for tensor in counted)
-    handle, algorithm = _record(asked, srcs, dsts, nbytes, label)
-    mine = None
+    handle, algorithm = _record(request, srcs, dsts, nbytes, label)
+    local = None
     if running.core.values:
-        mine = row.brings([np.array(src._view.read()) for src in srcs], asked)
-    brought, shared = _meet(name, running, group, mine)
-    if mine is None:
+        local = row.brings([np.array(src._view.read()) for src in srcs], request)
+    brought, shared = _meet(name, running, group, local)
+    if local is None:
         return handle
     for rank, theirs in zip(group, brought, strict=True):
-        for own, other in zip(mine, theirs, strict=False):
-            if len(mine) != len(theirs) or (own.shape, own.dtype) != (other.shape, other.dtype):
+        for own, other in zip(local, theirs, strict=False):
+            if len(local) != len(theirs) or (own.shape, own.dtype) != (other.shape, other.dtype):
                 raise NkiValidationError(
                     f"{name}: rank {running.rank} brings {own.dtype}{list(own.shape)} and rank "
                     f"{rank} {other.dtype}{list(other.shape)}; all ranks bring the same"
                 )
     if "results" not in shared:
         shared["results"] = [
-            row.combine(inputs, asked, algorithm) for inputs in zip(*brought, strict=True)
+            row.combine(inputs, request, algorithm) for inputs in zip(*brought, strict=True)
         ]
     at = group.index(running.rank)
     for dst, results in zip(dsts, shared["results"], strict=True):
@@ -375,7 +376,7 @@ def _collective(name, srcs, dsts, replica_group, priority, label, *, axis=0, op=
     if row.divides:
         _check_split(name, srcs, len(group))
     _check_results(name, srcs, dsts, len(group), axis)
-    return _carry_out(_Asked(name, group, op, axis), srcs, dsts, label)
+    return _carry_out(_Request(name, group, op, axis), srcs, dsts, label)
 
 
 def all_reduce(srcs, dsts, replica_group, op, priority=None, name=None):
@@ -410,7 +411,7 @@ def reduce_scatter(srcs, dsts, replica_group, collective_dim, op, priority=None,
 
 
 def all_gather(srcs, dsts, replica_group, collective_dim, priority=None, name=None):
-    """Give every rank what all ranks of a group have, one after another along `collective_dim`.
+    """Join the tensors of all ranks of a group along `collective_dim`, for every rank.
 
     Parameters
     ----------
@@ -462,8 +463,8 @@ def collective_permute(srcs, dsts, source_target_pairs, priority=None, name=None
                 f"collective_permute: {side}s are {ranks}; each of the {count} ranks "
                 "may appear at most once"
             )
-    asked = _Asked("collective_permute", list(range(count)), pairs=tuple(pairs))
-    return _carry_out(asked, srcs, dsts, name)
+    request = _Request("collective_permute", list(range(count)), pairs=tuple(pairs))
+    return _carry_out(request, srcs, dsts, name)
 
 
 def _most_channels(group) -> int:
@@ -505,7 +506,7 @@ def _shift(kind, sources, dsts_by_channel, replica_group, channel_ids, priority,
         for srcs in lists:
             _check_lists(kind, srcs, dsts, priority)
             _check_results(kind, srcs, dsts)
-        _carry_out(_Asked(kind, group, op, pairs=pairs), [s for (s,) in lists], dsts, label)
+        _carry_out(_Request(kind, group, op, pairs=pairs), [s for (s,) in lists], dsts, label)
 
 
 def collective_permute_implicit(srcs_by_channel, dsts_by_channel, replica_group, channel_ids=(0,),
@@ -554,7 +555,7 @@ def all_to_all_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=F
     The rows of `metadata_tensor`, a number per rank each: how many elements to send, from which on,
     and (written, unless `recv_counts_known`) how many came.
     On Trainium the reference supports groups of same-indexed ranks of different instances only; a
-    group here may stand for one, and is timed as if it stood in one instance.
+    group here may represent one, and is timed as if it were in one instance.
     """
     kind = "all_to_all_v"
     _check_lists(kind, srcs, dsts, priority)
@@ -568,7 +569,7 @@ def all_to_all_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=F
     _check_metadata(kind, metadata_tensor, dst, ranks)
     written = dsts if recv_counts_known else [dst, metadata_tensor]
     handle, _ = _record(
-        _Asked(kind, group), [src, metadata_tensor], written, dst._view.nbytes, name
+        _Request(kind, group), [src, metadata_tensor], written, dst._view.nbytes, name
     )
     if not running.core.values:
         _meet(kind, running, group, None)
@@ -622,7 +623,7 @@ def _check_metadata(kind, metadata, dst, ranks):
 
 def all_gather_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=False,
                  has_rdispls=False, priority=None, name=None):  # fmt: skip
-    """Give every rank each rank's chunk, of its own length (on hardware: LNC=2, Trainium2)."""
+    """Collect every rank's chunk, of its own length, on all ranks (hardware: LNC=2, Trainium2)."""
     raise later_chip("all_gather_v", "NeuronCore-v3 (Trainium2), where LNC is 2")
 
 

@@ -45,7 +45,7 @@ _ALWAYS = (
 )  # fmt: skip
 _WATCHED = (  # in the learner's code; cpp/guards.cpp words what is found
     "-Wall", "-fsanitize=bounds,object-size,return", "-fno-sanitize-recover=all",
-    # calls stay where nothing comes of them: what is freed twice is to be seen
+    # calls without effect stay, so that a second free is seen
     *(f"-fno-builtin-{name}" for name in ("malloc", "calloc", "realloc", "free")),
     "-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2",
 )  # fmt: skip
@@ -55,7 +55,7 @@ _NOT_THEIRS = (_CPP, "/usr", "/Library", "/Applications", sys.prefix, sys.base_p
 _KERNEL = ("-std=gnu++14", "-O1", "-fno-delete-null-pointer-checks")
 _SHAPE = ("-std=gnu++17", "-O0")
 _ERROR = re.compile(r"^(.+?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.MULTILINE)
-_WARNED = re.compile(  # what nobody set, or is gone; no "may be used"
+_WARNED = re.compile(  # uninitialised or gone variables; no "may be used"
     r"^((.+?):\d+:\d+:) warning: (using dangling pointer '\w+' to '\w+'|.*(?= \[-W(?:uninitialized|"
     r"return-local-addr|return-stack-address)\])) \[-W.*$", re.MULTILINE,
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """Indices of the older interface: ``nl.arange``, ``nl.mgrid``, arithmetic on them, and masks.
 
-An :class:`Expression` is an array of whole numbers, kept as ``start + step * position`` for each of
+An :class:`Expression` is an array of integers, kept as ``start + step * position`` for each of
 its axes, so that an access of 128 x 512 elements costs as much as one of 2 x 2.  Loop variables are
 plain Python numbers here.  A comparison makes a :class:`Mask`.
 """
@@ -317,7 +317,7 @@ def arange(start, stop=None, step=1) -> Expression:
 
 
 class AnyOrder:
-    """What ``nl.affine_range(n)`` gives: numbers, of which the running program knows the present.
+    """The counter of ``nl.affine_range(n)``: numbers whose present the running program knows.
 
     Attributes
     ----------
@@ -363,7 +363,7 @@ def are_apart(turn, other) -> bool:
 
 
 class Grid(tuple):
-    """What ``nl.mgrid[0:p, 0:x]`` gives: an index per dimension, also as ``.p``, ``.x``, ``.y``."""
+    """A result of ``nl.mgrid[0:p, 0:x]``: one index a dimension, also as ``.p``, ``.x``, ``.y``."""
 
     __slots__ = ()
 
@@ -397,7 +397,7 @@ mgrid = _Mgrid()
 
 
 class Mask:
-    """Where an instruction does something: what comparing index expressions gives.
+    """The places where an instruction works, as a comparison of index expressions gives them.
 
     Attributes
     ----------
@@ -556,7 +556,7 @@ def box_of(mask, shape, what: str):
     Raises
     ------
     NkiValidationError
-        For a mask of another shape, or one that is no box (a triangle).
+        For a mask of another shape, or one that is not a box (a triangle).
     """
     if _asked:
         _check_joined()
@@ -614,7 +614,7 @@ def _lead(mask_shape, shape, what):
 
 
 def _bound_by_truth(mask, lead, low, high, what):
-    """Cut the box to where a mask of numbers holds; raise if that is no box."""
+    """Cut the box to where a mask of numbers holds; raise if that is not a box."""
     truth = mask.values()
     if not truth.any():
         high[0] = 0

@@ -31,7 +31,7 @@ _SBUF, _PSUM = MemoryRegion.sbuf, MemoryRegion.psum
 
 
 class Storage:
-    """What one ``nl.ndarray`` allocates: a tensor in HBM, or tiles on chip, one for each block.
+    """The storage of one ``nl.ndarray``: a tensor in HBM, or tiles on chip, one for each block.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Storage:
             raise NkiValidationError(text)
 
     def before_write(self) -> None:
-        """Give operations that were written here, and are still in use, a tile of their own."""
+        """Move operations that were written here, and are still in use, to a tile of their own."""
         aliases, self.aliases = self.aliases, ()
         for alias in aliases:
             operation = alias()
@@ -178,7 +178,7 @@ class Held:
 
     @property
     def dtype(self):
-        """NumPy's dtype."""
+        """The dtype as NumPy's."""
         return outside(self.kind)
 
     @property
@@ -193,7 +193,7 @@ class Held:
 
     @property
     def region(self):
-        """Where it is."""
+        """The memory that holds it."""
         return self.storage.region
 
     buffer = region
@@ -311,7 +311,7 @@ class Tile(Held):
     def reshape(self, shape) -> "Tile":
         """Return the same elements in another shape, where that needs no copy.
 
-        Sizes that were divided (``h / 2``) are floats that hold whole numbers.
+        Sizes that were divided (``h / 2``) are floats that hold integers.
         """
         if isinstance(shape, list | tuple):
             shape = tuple(int(n) if isinstance(n, float) and n.is_integer() else n for n in shape)
@@ -359,7 +359,7 @@ class Blocks(Held):
 
     @property
     def kind(self):
-        """NKI's dtype."""
+        """The dtype as NKI's."""
         return self.storage.kind
 
     def __repr__(self):
