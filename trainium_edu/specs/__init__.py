@@ -3,13 +3,17 @@
 ``TRN1`` and ``INF2`` are the chips that checks and timing take (``spec=TRN1``): nested records of
 facts, ``TRN1.tensor_engine.clock_hz.value``.  ``INSTANCES``, ``PRICES``, ``ULTRACLUSTER``,
 ``FABRIC``, ``NCCOM_TABLES``, ``STORAGE``, ``FAILURES``, ``TOOLS``, ``PUBLISHED_MODELS`` and
-``CLAIMS`` hold what stands around it, ``SOURCES`` the documents, ``conflicts()`` the quantities on
+``CLAIMS`` describe the rest, ``SOURCES`` the documents, ``conflicts()`` the quantities on
 which they disagree, ``GLOSSARY`` the words.
 
-Left out: chips other than these (a Trn2 line stands beside the fabric for comparison), anything
-that AWS does not publish.  ``arguments.py`` and ``signatures.py`` check what public functions of
-all floors are given.  Sources: ``sources.py``; read ``fact.py`` first, then ``neuroncore.py``.
-Every lesson uses this floor; ``00_start_here`` shows it from cluster to multiply-accumulate.
+What documents state is text that people read too: ``facts.md``, ``sources.md``, ``conflicts.md``,
+``models.md``, ``benchmarks.md``, ``nccom.md``, ``ladder.md``; a module computes on its tables.
+
+Left out: chips other than these (a Trn2 line is beside the fabric for comparison), anything that
+AWS does not publish.  ``arguments.py`` and ``signatures.py`` check the arguments of public
+functions of all floors.  Sources: ``sources.md``; read ``fact.py`` first, then ``facts.md`` and
+``neuroncore.py``.  Every lesson uses this floor; ``00_start_here`` shows it from cluster to
+multiply-accumulate.
 """
 
 from trainium_edu.specs.benchmarks import BENCHMARKS, CALIBRATED, Benchmark
