@@ -287,7 +287,7 @@ def _link(compiler, units, objects, program, sources, log) -> None:
     """Link; the wheel's compiler first builds its C++ library, once on a machine."""
     slow = (
         "trainium_edu: the wheel ziglang builds its C++ library, once on a machine; it takes about "
-        "half a minute"
+        "a minute or two"
     )
     link = [*compiler.command, *compiler.linking, "-g1", "-O1", *map(str, (*units, *objects)), "-o",
             str(program)]  # fmt: skip
