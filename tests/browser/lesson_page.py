@@ -14,7 +14,7 @@ _FOLDER = Path(__file__).parents[2] / "notebooks"
 LESSONS = sorted(p.name for p in _FOLDER.glob("[0-9]*.ipynb"))  # the glossary runs nothing
 _LOOK = Path(__file__).with_name("look.js")
 # On the machine of the README's table, with nothing else on it: the loop, and the process below
-_QUIET_S, _QUIET_START_S = 0.105, 0.80
+_QUIET_S, _QUIET_START_S = 0.105, 0.90
 _PEER = "import ipywidgets, matplotlib.figure, numba, numpy"
 
 
