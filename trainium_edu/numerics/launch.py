@@ -74,9 +74,11 @@ def _load_numba():
     blas = "scipy.linalg.cython_blas"
     is_there = blas in sys.modules
     sys.modules.setdefault(blas, None)  # Numba tries to import it, and does without
-    importlib.import_module("numba.np.arraymath")
-    if not is_there:
-        del sys.modules[blas]
+    try:
+        importlib.import_module("numba.np.arraymath")
+    finally:
+        if not is_there:
+            del sys.modules[blas]
 
 
 aside(_load_numba)
