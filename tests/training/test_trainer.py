@@ -355,6 +355,26 @@ def test_looking_changes_nothing():
     assert other.accuracy == []
 
 
+@pytest.mark.parametrize("changes", [{}, {"zero": True, "clip": 1.0}, {"optimizer": "adam"}])
+def test_a_tensor_that_somebody_holds_moves_no_random_bits(changes, monkeypatch):
+    """A profiler that samples frames (as Dask's workers have one) keeps activations alive."""
+    job = replace(SMALL, dtype="bfloat16", **changes)
+    alone, held, forward = fit(trainer(job), 3), [], nn.Linear.forward
+
+    def holds(layer, x):
+        held.append(forward(layer, x))
+        return held[-1]
+
+    monkeypatch.setattr(nn.Linear, "forward", holds)
+    watched = fit(trainer(job), 3)
+    assert held
+    assert np.array_equal(alone.loss, watched.loss)
+    for name, weights in alone.trainer.weights().items():
+        assert np.array_equal(weights, watched.trainer.weights()[name])
+    with pytest.raises(RuntimeError, match="or a trainer's step, which keeps weights"):
+        held[0].numpy()
+
+
 def test_accuracy_is_the_share_of_right_answers():
     tested = trainer()
     fit(tested, 30)

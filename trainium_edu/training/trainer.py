@@ -359,7 +359,8 @@ class Trainer:
                     norm = optim.clip_grad_norm_(self.model.parameters(), job.clip)
             self.optimizer.step()
             norm = self.optimizer.grad_norm if job.zero else norm
-            device.mark_step()
+            kept = self._kept()
+            device.mark_step([*kept, *(one.grad for one in kept), *losses, norm])
             of_rank = sum(loss.state[1] for loss in losses)  # numpy() would warn of a NaN
             self._check_finite(of_rank)
             agree = self._agree()
@@ -402,11 +403,14 @@ class Trainer:
 
     # -- all or nothing -------------------------------------------------------------------------
 
+    def _kept(self):
+        """Return weights and states."""
+        return [*self.model.parameters(), *self.optimizer.tensors()]
+
     def _where(self):
         """Return what a step changes."""
-        kept = [*self.model.parameters(), *self.optimizer.tensors()]
         return (
-            [(t, t.state) for t in kept], self.number, self.epoch, self.begin,
+            [(t, t.state) for t in self._kept()], self.number, self.epoch, self.begin,
             [one.step for one in self._dropouts()], self.optimizer.steps, self.optimizer.lr,
             self.device.step, self.device.executions,
         )  # fmt: skip

@@ -6,7 +6,7 @@ executable by the identity of the roots.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -250,14 +250,24 @@ class Device:
 
     # -- running ------------------------------------------------------------------------------
 
-    def mark_step(self) -> None:
+    def mark_step(self, only: Iterable | None = None) -> None:
         """Cut the graph: run all that is pending, then the step closures.
 
         An error or an interrupt before the closures leaves everything as it was before the call.
+
+        Parameters
+        ----------
+        only : iterable of Tensor, optional
+            What is computed, beside what was changed in place; other tensors have no value then.
+            Else one that a profiler keeps alive for a moment would change the graph, and with it
+            everybody's random bits.
         """
         self.follow_switches()
-        tensors = list(dict.fromkeys(self.pending.tensors.values()))
-        tensors = [t for t in tensors if t.node is not None]
+        tensors = [t for t in dict.fromkeys(self.pending.tensors.values()) if t.node is not None]
+        wanted = set(map(id, tensors if only is None else only))
+        others = [t for t in tensors if id(t) not in wanted and t.replaces is None]
+        lost = set(map(id, others))
+        tensors = [t for t in tensors if id(t) not in lost]
         before = [t.state for t in tensors]
         pending, step, executions = self.pending, self.step, self.executions
         try:
@@ -266,12 +276,15 @@ class Device:
             for one in tensors:
                 one.forget_node()
             self.pending, self.step = Pending(), step + 1
+            for one in others:
+                one.let_go()
         except BaseException:
             for one, state in zip(tensors, before, strict=True):
                 one.state = state
             self.pending, self.step, self.executions = pending, step, executions
             one = None
             tensors.clear()  # or the traceback would keep alive what the user lets go
+            others.clear()
             raise
         graphs.forget()
         self.compiler.metrics.count("MarkStep")
@@ -290,25 +303,22 @@ class Device:
 
     def _run(self, tensors) -> None:
         roots = tuple(t.node for t in tensors)
-        if self.eager:
-            values = self._each_alone(roots)
-        else:
-            values = self._together(roots, tuple(t.replaces for t in tensors))
-        for tensor, value in zip(tensors, values, strict=True):
+        run = self._each_alone if self.eager else self._together
+        for tensor, value in zip(tensors, run(roots, [t.replaces for t in tensors]), strict=True):
             tensor.hold(value)
 
-    def _together(self, roots: tuple[Node, ...], replaced: tuple) -> list[np.ndarray]:
+    def _together(self, roots: tuple[Node, ...], replaced: list) -> list[np.ndarray]:
         """Return the values of nodes: one graph, found by its roots, its fingerprint, or new."""
-        found = self._found.get((roots, replaced))
+        found = self._found.get(key := (roots, tuple(replaced)))
         if found is None:
             if len(self._found) >= _MOST_FOUND:
                 self._found = {}
-            found = self._found[roots, replaced] = cut(roots, replaced)
+            found = self._found[key] = cut(*key)
         graph, numbers = found
         executable = self.compiler.get(graph, self.step)
         return self._execute(executable, [self.pending.feeds[n] for n in numbers])
 
-    def _each_alone(self, roots: tuple[Node, ...]) -> list[np.ndarray]:
+    def _each_alone(self, roots: tuple[Node, ...], _=None) -> list[np.ndarray]:
         """Return the values of nodes, each operation a graph of its own."""
         values: dict[Node, np.ndarray] = {}
         for node in walk(roots):
@@ -343,8 +353,7 @@ class Device:
         run, here, replicas = live.current(), current_world(), self.setting.replicas
         core, count = (0, replicas) if replicas else (here.ordinal % here.per_instance, 1)
         if run is None:
-            small, large = _INSTANCES[self.compiler.flags.target == "inf2"]
-            instance = small if core + count <= 2 else large
+            instance = _INSTANCES[self.compiler.flags.target == "inf2"][core + count > 2]
             run = live.begin(instance=instance, cores=range(core, core + count))
         run.ran(self.compiler.history[-1].graph, executable.name, lambda: executable.needs, core,
                 self.compiler.known_ns(executable), count=count)  # fmt: skip

@@ -101,7 +101,8 @@ class Tensor:
         device = self.device
         if self._generation != device.generation:
             raise RuntimeError(
-                f"this {self.type} tensor is of {device} before it was reset; make it again"
+                f"this {self.type} tensor has no value: {device} was reset, or a trainer's step, "
+                "which keeps weights, gradients and losses, is over; make it again"
             )
         if self.node is not None:
             return self.node
@@ -126,6 +127,10 @@ class Tensor:
     def forget_node(self) -> None:
         """Forget what computed the value: its graph has been cut off."""
         self._of = None
+
+    def let_go(self) -> None:
+        """Have no value: the step is over, and did not compute it."""
+        self._generation = -1
 
     @checked_after
     def set_(self, other: "Tensor") -> "Tensor":
