@@ -262,7 +262,7 @@ each("where.self", (b(3, 4), f(3, 4), f(4)), (b(3, 1), f(4), i(5, 4)), (b(3), i(
      (b(3), b(3), b(3)), (b(3), f(3), torch.tensor(1.5)))  # fmt: skip
 each("where.ScalarSelf", (b(3), 1.5, f(3)), (b(3), 2, i(4, 3)), (b(3), 1.5, i(4, 3)))
 each("where.ScalarOther", (b(3), f(3), -inf), (b(3), i(4, 3), 2))
-each("where.Scalar", (b(3), 1.0, 0.0), (b(3), 1, 0))
+each("where.Scalar", (b(3), 1.0, 0.0))
 each("masked_fill.Scalar", (f(3, 4), b(4), -inf), (i(9, 3), b(3), 0), (h(3), b(3), -1e30),
      (b(3), b(3), True))  # fmt: skip
 case("masked_fill.Tensor", f(3, 4), b(3, 4), torch.tensor(2.0))
@@ -276,7 +276,6 @@ each(
     (f(2, 4, 3), i(7, 2, 4), 7, -1, False),
     (f(9, 3), i(4, 9), 5, 2, False),
 )
-case("one_hot", i(5, 3, 2), 5)
 each(
     "index_select", (f(4, 5), 1, i(5, 3)), (f(4, 5), 0, torch.tensor(2)), (i(9, 4, 2), -2, i(4, 6))
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import torch
 
-from trainium_edu.torch.operations import ON_CPU, ROWS, WRITES
+from trainium_edu.torch.operations import ON_CPU, ROWS, WRITES, decomposes
 
 __all__ = ["Call", "call_of", "counted"]
 
@@ -69,7 +69,7 @@ class Call:
     numbers : tuple of (int or str)
         The arguments at which a number of Python is one of the tensors' dtype.
     row : str
-        The row of ``operations`` that says what it does; "" if there is none.
+        The operation whose row or decomposition says what it does; "" if there is none.
     lifts : bool
     is_single, gives_list : bool
         It returns one tensor, or a list.
@@ -124,12 +124,14 @@ class Call:
         self.run = ON_CPU.get(self.name, func._op)
 
     def _row(self) -> str:
-        if self.name in ROWS and not self.composite:
+        if self.composite:
+            return ""
+        if self.name in ROWS or (decomposes(self.func) and not self.writes):
             return self.name
-        if self.functional is None or self.composite or self.turns or self.out:
+        if self.functional is None or self.turns or self.out:
             return ""
         name = _full(self.functional._schema)
-        return name if name in ROWS else ""
+        return name if name in ROWS or decomposes(self.functional) else ""
 
     def __repr__(self):
         return f"Call({self.name!r})"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from trainium_edu.torch.operations import INVERSE, ROWS, dtype_of
+from trainium_edu.torch.operations import INVERSE, ROWS, dtype_of, row_of
 from trainium_edu.torch.tape import Fed, Place, Slot
 from trainium_edu.xla import graph as graphs
 from trainium_edu.xla import numpy as xnp
@@ -159,7 +159,7 @@ def _replay(place: Place, records: dict[int, _Record], fed, device: Device) -> N
         return
     args = [filled(one) for one in place.args]
     kwargs = {key: filled(one) for key, one in place.kwargs.items()}
-    found = ROWS[call.row](*args, **kwargs)
+    found = row_of(call.row)(*args, **kwargs)
     found = list(found) if isinstance(found, tuple | list) else [found]
     slot = place.first
     for meta, value in zip(place.metas, found, strict=False):

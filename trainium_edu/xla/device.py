@@ -152,6 +152,7 @@ class Device:
         self.step = self.executions = self.generation = 0
         self.eager = False
         self.narrowed: dict[str, str] = {}
+        self.lifted: set[float] | None = None  #: numbers that are inputs; None: all
         self.keep_feeds: bool | None = None
         self.pending = Pending()
         self.trained = WeakValueDictionary()  #: id -> tensors that want gradients, in order
@@ -221,9 +222,9 @@ class Device:
     def scalar(self, value: float, dtype: str, rank: int) -> Node:
         """Return a Python number as a node: an input, so that it may change from step to step.
 
-        0 and 1 are constants, as in PyTorch/XLA.
+        0 and 1 are constants, as in PyTorch/XLA, and so are all but those in ``lifted``.
         """
-        if value == 0 or value == 1:
+        if value in (0, 1) or (self.lifted is not None and value not in self.lifted):
             return constant(np.full((1,) * rank, value), dtype)
         key = value, dtype, rank
         found = self._scalars.get(key)

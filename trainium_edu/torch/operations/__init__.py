@@ -6,8 +6,10 @@ plain Python, ``dtype`` a ``torch.dtype``.  It returns a tensor or a tuple of th
 functional: an in-place operation is its functional row, and a write.  A ``device`` of a row that
 takes no tensor is the lazy ``Device`` to record on.
 
-An operation without a row, or whose arguments :func:`~.table.fits` refuses, runs on the CPU.
-Read ``table.py`` first, then ``arithmetic.py``.
+An operation without a row is recorded as PyTorch decomposes it (``parts.py``); a row is only for
+what PyTorch does not decompose, or what takes another time than its parts.  An operation that has
+neither, or whose arguments :func:`~.parts.fits` refuses, runs on the CPU.  Read ``table.py`` first,
+then ``arithmetic.py``.
 """
 
 from trainium_edu.torch.operations import (  # noqa: F401
@@ -17,7 +19,6 @@ from trainium_edu.torch.operations import (  # noqa: F401
     curves,
     factories,
     indexing,
-    lists,
     losses,
     moves,
     normalise,
@@ -28,6 +29,7 @@ from trainium_edu.torch.operations import (  # noqa: F401
     reductions,
     views,
 )
+from trainium_edu.torch.operations.parts import decomposes, fits, row_of
 from trainium_edu.torch.operations.table import (
     INVERSE,
     ON_CPU,
@@ -35,13 +37,12 @@ from trainium_edu.torch.operations.table import (
     WRITES,
     dtype_of,
     families,
-    fits,
     name_of,
     row,
     supported,
 )
 
 __all__ = [
-    "INVERSE", "ON_CPU", "ROWS", "WRITES", "dtype_of", "families", "fits", "name_of",
-    "row", "supported",
+    "INVERSE", "ON_CPU", "ROWS", "WRITES", "decomposes", "dtype_of", "families", "fits", "name_of",
+    "row", "row_of", "supported",
 ]  # fmt: skip

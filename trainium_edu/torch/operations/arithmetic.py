@@ -45,11 +45,6 @@ def _sub(self, other, alpha=1):
     return xnp.subtract(self, _times_alpha(other, alpha))
 
 
-@row("rsub.Tensor", "rsub.Scalar")
-def _rsub(self, other, alpha=1):
-    return xnp.subtract(_plain(other), scaled(self, alpha))
-
-
 @row("mul.Tensor", "mul.Scalar")
 def _mul(self, other):
     both = _is_bool(self) and _is_bool(other)
@@ -68,7 +63,6 @@ def _div_mode(self, other, rounding_mode=None):
     return _whole_quotient(self, other, floor if rounding_mode == "floor" else truncated)
 
 
-@row("floor_divide", "floor_divide.Scalar")
 def _floor_divide(self, other):
     return _whole_quotient(self, other, floor)
 
@@ -125,16 +119,6 @@ def _clamp(self, min=None, max=None):
     return xnp.clip(self, _plain(min), _plain(max))
 
 
-@row("clamp_min", "clamp_min.Tensor")
-def _clamp_min(self, min):
-    return xnp.maximum(self, _plain(min))
-
-
-@row("clamp_max", "clamp_max.Tensor")
-def _clamp_max(self, max):
-    return xnp.minimum(self, _plain(max))
-
-
 # -- comparisons and logic ------------------------------------------------------------------------
 
 
@@ -189,32 +173,6 @@ def _isnan(self):
 @row("isinf")
 def _isinf(self):
     return xnp.abs(_float(self)) == fixed(_float(self), inf)
-
-
-@row("isfinite")
-def _isfinite(self):
-    return xnp.abs(_float(self)) < fixed(_float(self), inf)
-
-
-@row("isposinf")
-def _isposinf(self):
-    return _float(self) == fixed(_float(self), inf)
-
-
-@row("isneginf")
-def _isneginf(self):
-    return _float(self) == fixed(_float(self), -inf)
-
-
-@row("nan_to_num")
-def _nan_to_num(self, nan=None, posinf=None, neginf=None):
-    if not self.type.is_float:
-        return self
-    largest = {"bfloat16": 3.3895313892515355e38, "float16": 65504.0}
-    most = largest.get(self.dtype, 3.4028234663852886e38)
-    out = xnp.where(xnp.isnan(self), 0.0 if nan is None else nan, self)
-    out = xnp.where(_isposinf(self), most if posinf is None else posinf, out)
-    return xnp.where(_isneginf(self), -most if neginf is None else neginf, out)
 
 
 # -- functions of one number ----------------------------------------------------------------------
@@ -315,17 +273,6 @@ for _name, _function in {
     "log2": _times(xnp.log, 1 / log(2.0)), "log10": _times(xnp.log, 1 / log(10.0)),
 }.items():  # fmt: skip
     row(_name)(_unary(_function))
-
-
-@row("xlogy.Tensor")
-def _xlogy(self, other):
-    return xnp.where(xnp.equal(self, 0), 0.0, self * xnp.log(other))
-
-
-@row("logaddexp")
-def _logaddexp(self, other):
-    apart = -xnp.abs(self - other)
-    return xnp.maximum(self, other) + log1p(xnp.exp(apart))
 
 
 # -- powers ---------------------------------------------------------------------------------------

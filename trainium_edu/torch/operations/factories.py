@@ -31,7 +31,7 @@ def _scalar_tensor(s, dtype=None, device=None, **_):
     return xnp.full((), s, _kind(dtype, 0.0), device=device)
 
 
-@row("zeros", "empty.memory_format")
+@row("empty.memory_format")
 def _zeros(size, dtype=None, device=None, **_):
     return xnp.full(size, 0, _kind(dtype, 0.0), device=device)
 
@@ -41,23 +41,8 @@ def _empty_strided(size, stride, dtype=None, device=None, **_):
     return xnp.full(size, 0, _kind(dtype, 0.0), device=device)
 
 
-@row("ones")
-def _ones(size, dtype=None, device=None, **_):
-    return xnp.full(size, 1, _kind(dtype, 0.0), device=device)
-
-
 def _like(x, size, value, dtype):
     return xnp.full(size, value, x.dtype if dtype is None else dtype_of(dtype), device=x.device)
-
-
-@row("zeros_like", "empty_like")
-def _zeros_like(self, dtype=None, **_):
-    return _like(self, self.shape, 0, dtype)
-
-
-@row("ones_like")
-def _ones_like(self, dtype=None, **_):
-    return _like(self, self.shape, 1, dtype)
 
 
 @row("full_like")
@@ -65,75 +50,22 @@ def _full_like(self, fill_value, dtype=None, **_):
     return _like(self, self.shape, fill_value, dtype)
 
 
-@row("new_zeros", "new_empty")
-def _new_zeros(self, size, dtype=None, **_):
-    return _like(self, size, 0, dtype)
-
-
 @row("new_empty_strided")
 def _new_empty_strided(self, size, stride, dtype=None, **_):
     return _like(self, size, 0, dtype)
 
 
-@row("new_ones")
-def _new_ones(self, size, dtype=None, **_):
-    return _like(self, size, 1, dtype)
-
-
-@row("new_full")
-def _new_full(self, size, fill_value, dtype=None, **_):
-    return _like(self, size, fill_value, dtype)
-
-
-@row("zero")
-def _zero(self):
-    return xnp.zeros_like(self)
-
-
-@row("fill.Scalar")
-def _fill(self, value):
-    return _like(self, self.shape, value, None)
-
-
-@row("fill.Tensor")
-def _fill_tensor(self, value):
-    return xnp.broadcast_to(xnp.astype(value, self.dtype), self.shape)
+@row("_foreach_zero")
+def _foreach_zero(self):
+    return tuple(xnp.zeros_like(x) for x in self)
 
 
 # -- counting -------------------------------------------------------------------------------------
 
 
-@row("arange")
-def _arange(end, dtype=None, device=None, **_):
-    return _arange_step(0, end, 1, dtype, device)
-
-
-@row("arange.start")
-def _arange_start(start, end, dtype=None, device=None, **_):
-    return _arange_step(start, end, 1, dtype, device)
-
-
 @row("arange.start_step")
 def _arange_step(start, end, step=1, dtype=None, device=None, **_):
     return xnp.arange(start, end, step, _kind(dtype, start, end, step), device=device)
-
-
-@row("linspace")
-def _linspace(start, end, steps, dtype=None, device=None, **_):
-    count = xnp.arange(steps, dtype="float32", device=device)
-    share = (end - start) / max(steps - 1, 1)
-    return xnp.astype(count * share + start, _kind(dtype, 0.0))
-
-
-@row("eye")
-def _eye(n, dtype=None, device=None, **_):
-    return _eye_wide(n, n, dtype, device)
-
-
-@row("eye.m")
-def _eye_wide(n, m, dtype=None, device=None, **_):
-    down, across = (xnp.arange(k, device=device) for k in (n, m))
-    return xnp.astype(xnp.equal(down[:, None], across), _kind(dtype, 0.0))
 
 
 # -- copies ---------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from math import prod
 
 import numpy as np
 
-from trainium_edu.torch.operations.arithmetic import scaled
 from trainium_edu.torch.operations.table import record, row
 from trainium_edu.torch.operations.views import part
 from trainium_edu.xla import numpy as xnp
@@ -63,48 +62,12 @@ def _embedding_backward(grad_output, indices, num_weights, padding_idx, scale_gr
     return _added(table, indices, grad_output)
 
 
-def _names_classes(self, num_classes=-1):
-    return num_classes > 0
-
-
-@row("one_hot", fits=_names_classes)
-def _one_hot(self, num_classes=-1):
-    return xnp.one_hot(_int32(self), num_classes, "int32")
-
-
 # -- along one axis -------------------------------------------------------------------------------
 
 
 @row("index_select")
 def _index_select(self, dim, index):
     return xnp.take(self, index if index.ndim else xnp.expand_dims(index, 0), dim)
-
-
-def _along(write):
-    """Return a row that writes parts of an axis as rows of a table."""
-
-    def call(self, dim, index, source):
-        turned = (xnp.swapaxes(one, dim, 0) for one in (self, source))
-        base, rows = turned
-        return xnp.swapaxes(write(base, index, rows), dim, 0)
-
-    return call
-
-
-@row("index_add")
-def _index_add(self, dim, index, source, alpha=1):
-    return _along(_added)(self, dim, index, scaled(source, alpha))
-
-
-@row("index_copy")
-def _index_copy(self, dim, index, source):
-    return _along(_put)(self, dim, index, source)
-
-
-@row("index_fill.int_Scalar")
-def _index_fill(self, dim, index, value):
-    base = xnp.swapaxes(self, dim, 0)
-    return xnp.swapaxes(xnp.where(_hit(base, index), value, base), dim, 0)
 
 
 def _places(x, dim, index) -> Tensor:
@@ -192,7 +155,7 @@ def _order(place, rest, front):
     return [*old[:front], *new, *old[front:]]
 
 
-@row("index.Tensor", "_unsafe_index.Tensor", fits=_by_integers)
+@row("index.Tensor", fits=_by_integers)
 def _index(self, indices):
     rows, place, _, rest, front = _turned(self, indices)
     return xnp.transpose(xnp.take(rows, place), _order(place, rest, front))
@@ -203,7 +166,7 @@ def _can_put(self, indices, values, accumulate=False, unsafe=False):
     return alone or _by_integers(self, indices)
 
 
-@row("index_put", "_index_put_impl_", "_unsafe_index_put", fits=_can_put)
+@row("index_put", "_index_put_impl_", fits=_can_put)
 def _index_put(self, indices, values, accumulate=False, unsafe=False):
     if _is_mask(indices[0]):
         mask = xnp.reshape(indices[0], (*indices[0].shape, *(1,) * (self.ndim - indices[0].ndim)))

@@ -1,7 +1,6 @@
-"""Losses and their gradients."""
+"""The loss of class numbers, and its gradient: as one gather each, which decompositions miss."""
 
-from trainium_edu.torch.operations.arithmetic import log1p
-from trainium_edu.torch.operations.table import fixed, record, row
+from trainium_edu.torch.operations.table import record, row
 from trainium_edu.xla import numpy as xnp
 
 __all__: list[str] = []
@@ -9,111 +8,8 @@ __all__: list[str] = []
 _NONE, _MEAN, _SUM = 0, 1, 2  #: PyTorch's numbers of reductions
 
 
-def _reduced(x, reduction):
-    return {_NONE: lambda x: x, _MEAN: xnp.mean, _SUM: xnp.sum}[reduction](x)
-
-
-def _shared(grad_output, slope, reduction):
-    """Return the gradient of a reduced loss, given the slope of each element."""
-    g = slope * grad_output
-    return g * fixed(g, 1 / g.size) if reduction == _MEAN else g
-
-
-# -- of differences -------------------------------------------------------------------------------
-
-
-@row("mse_loss")
-def _mse(self, target, reduction=_MEAN):
-    return _reduced(xnp.square(self - target), reduction)
-
-
-@row("mse_loss_backward")
-def _mse_backward(grad_output, self, target, reduction):
-    apart = self - target
-    return _shared(grad_output, apart * fixed(apart, 2.0), reduction)
-
-
-def _bent(apart, within, flat):
-    """Return a square up to a bound, `flat` times the distance beyond."""
-    size = xnp.abs(apart)
-    inner = xnp.square(apart) * (0.5 * flat / within if within else 0.0)
-    return xnp.where(size < within, inner, (size - 0.5 * within) * flat)
-
-
-def _bent_slope(apart, within, flat):
-    inner = apart * (flat / within if within else 0.0)
-    return xnp.where(xnp.abs(apart) < within, inner, xnp.sign(apart) * flat)
-
-
-@row("smooth_l1_loss")
-def _smooth_l1(self, target, reduction=_MEAN, beta=1.0):
-    return _reduced(_bent(self - target, beta, 1.0), reduction)
-
-
-@row("smooth_l1_loss_backward")
-def _smooth_l1_backward(grad_output, self, target, reduction, beta):
-    return _shared(grad_output, _bent_slope(self - target, beta, 1.0), reduction)
-
-
-@row("huber_loss")
-def _huber(self, target, reduction=_MEAN, delta=1.0):
-    return _reduced(_bent(self - target, delta, delta), reduction)
-
-
-@row("huber_loss_backward")
-def _huber_backward(grad_output, self, target, reduction, delta):
-    return _shared(grad_output, _bent_slope(self - target, delta, delta), reduction)
-
-
-# -- of probabilities -----------------------------------------------------------------------------
-
-
-def _weighted(x, weight):
-    return x if weight is None else x * weight
-
-
-@row("binary_cross_entropy")
-def _bce(self, target, weight=None, reduction=_MEAN):
-    one = fixed(self, 1.0)
-    yes, no = (xnp.maximum(xnp.log(p), -100) for p in (self, one - self))
-    loss = (target - one) * no - target * yes
-    return _reduced(_weighted(loss, weight), reduction)
-
-
-@row("binary_cross_entropy_backward")
-def _bce_backward(grad_output, self, target, weight=None, reduction=_MEAN):
-    spread = xnp.maximum((fixed(self, 1.0) - self) * self, fixed(self, 1e-12))
-    slope = (self - target) / spread
-    return _shared(grad_output, _weighted(slope, weight), reduction)
-
-
-@row("binary_cross_entropy_with_logits")
-def _bce_with_logits(self, target, weight=None, pos_weight=None, reduction=_MEAN):
-    one = fixed(self, 1.0)
-    less = xnp.minimum(self, 0) - log1p(xnp.exp(-xnp.abs(self)))
-    if pos_weight is None:
-        loss = (one - target) * self - less
-    else:
-        loss = (one - target) * self - ((pos_weight - one) * target + one) * less
-    return _reduced(_weighted(loss, weight), reduction)
-
-
-@row("soft_margin_loss")
-def _soft_margin(self, target, reduction=_MEAN):
-    x = -self * target
-    return _reduced(xnp.maximum(x, 0) + log1p(xnp.exp(-xnp.abs(x))), reduction)
-
-
-@row("soft_margin_loss_backward")
-def _soft_margin_backward(grad_output, self, target, reduction):
-    return _shared(grad_output, -target * xnp.sigmoid(-self * target), reduction)
-
-
-# -- of classes: axis 1, or the only one ----------------------------------------------------------
-
-
 def _rows(x):
-    """Return classes as the last axis."""
+    """Return classes, which are axis 1 or the only one, as the last."""
     if x.ndim < 3:
         return x
     return xnp.transpose(x, (0, *range(2, x.ndim), 1))

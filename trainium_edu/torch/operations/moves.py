@@ -3,7 +3,6 @@
 from trainium_edu.torch.operations.table import row
 from trainium_edu.torch.operations.views import part
 from trainium_edu.xla import numpy as xnp
-from trainium_edu.xla.tensor import Tensor
 
 __all__: list[str] = []
 
@@ -13,11 +12,6 @@ def _cat(tensors, dim=0):
     kept = [t for t in tensors if 0 not in t.shape]  # PyTorch takes empty ones of any one axis
     kept = kept or [t for t in tensors if t.shape != (0,)] or list(tensors[:1])
     return xnp.concatenate(kept, dim)
-
-
-@row("stack")
-def _stack(tensors, dim=0):
-    return xnp.stack(tensors, dim)
 
 
 @row("repeat")
@@ -59,47 +53,9 @@ def _pad(self, pad, value=0):
     return xnp.pad(self, width, constant_values=float(value)) if self.ndim else self
 
 
-@row("pixel_shuffle")
-def _pixel_shuffle(self, upscale_factor):
-    *lead, channels, high, wide = self.shape
-    n = upscale_factor
-    x = xnp.reshape(self, (*lead, channels // n**2, n, n, high, wide))
-    order = [*range(-x.ndim, -4), -2, -4, -1, -3]
-    return xnp.reshape(xnp.transpose(x, order), (*lead, channels // n**2, high * n, wide * n))
-
-
-@row("pixel_unshuffle")
-def _pixel_unshuffle(self, downscale_factor):
-    *lead, channels, high, wide = self.shape
-    n = downscale_factor
-    x = xnp.reshape(self, (*lead, channels, high // n, n, wide // n, n))
-    order = [*range(-x.ndim, -4), -3, -1, -4, -2]
-    return xnp.reshape(xnp.transpose(x, order), (*lead, channels * n**2, high // n, wide // n))
-
-
-@row("tril")
-def _tril(self, diagonal=0):
-    return xnp.tril(self, diagonal)
-
-
-@row("triu")
-def _triu(self, diagonal=0):
-    return xnp.triu(self, diagonal)
-
-
 # -- by a condition -------------------------------------------------------------------------------
 
 
-@row("where.self", "where.ScalarSelf", "where.ScalarOther", "where.Scalar")
+@row("where.self")
 def _where(condition, self, other):
     return xnp.where(condition, self, other)
-
-
-@row("masked_fill.Scalar")
-def _masked_fill(self, mask, value):
-    return xnp.astype(xnp.where(mask, value, self), self.dtype)
-
-
-@row("masked_fill.Tensor")
-def _masked_fill_tensor(self, mask, value: Tensor):
-    return xnp.where(mask, xnp.astype(value, self.dtype), self)

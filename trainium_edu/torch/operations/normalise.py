@@ -240,13 +240,6 @@ def _batch_norm_backward(
 # -- weights with norms ---------------------------------------------------------------------------
 
 
-@row("_weight_norm_interface")
-def _weight_norm(v, g, dim=0):
-    """Return weights of length g along all axes but one, and the lengths that v had."""
-    norms = xnp.sqrt(xnp.sum(xnp.square(_f32(v)), _all_but(v, dim), keepdims=True))
-    return _like(v * (g / norms), v), norms
-
-
 @row("_weight_norm_interface_backward")
 def _weight_norm_backward(grad_w, saved_v, saved_g, saved_norms, dim):
     along = xnp.sum(grad_w * saved_v, _all_but(saved_v, dim), keepdims=True) / saved_norms

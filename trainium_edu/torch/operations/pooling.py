@@ -172,12 +172,6 @@ def _matrices(make, sizes, outs, scales, *how):
     return [make(n, m, s, *how) for n, m, s in zip(sizes, outs, scales, strict=True)]
 
 
-@row("upsample_nearest2d")
-def _upsample(self, output_size, scales_h=None, scales_w=None):
-    scales = scales_h, scales_w
-    return _between(self, *_matrices(_nearest, self.shape[-2:], output_size, scales))
-
-
 @row("upsample_nearest2d_backward")
 def _upsample_backward(grad_output, output_size, input_size, scales_h=None, scales_w=None):
     found = _matrices(_nearest, input_size[-2:], output_size, (scales_h, scales_w))

@@ -76,20 +76,10 @@ def _dropout(input, p, train):
     return input * (keep * fixed(keep, scale)), xnp.astype(keep, "bool")
 
 
-@row("native_dropout_backward")
-def _dropout_backward(grad_output, mask, scale):
-    return grad_output * xnp.astype(mask, grad_output.dtype) * scale
-
-
 @row("bernoulli_.float", "bernoulli.p")
 def _bernoulli(self, p=0.5, generator=None):
     kind = self.dtype if self.type.is_float else "float32"
     return xnp.astype(_keep(self, p, kind), self.dtype)
-
-
-@row("bernoulli")
-def _bernoulli_of(self, generator=None):
-    return _bernoulli_tensor(self, self)
 
 
 @row("bernoulli.Tensor", "bernoulli_.Tensor")

@@ -3,7 +3,7 @@
 from functools import wraps
 from math import inf
 
-from trainium_edu.torch.operations.table import fixed, record, row, to_dtype
+from trainium_edu.torch.operations.table import record, row, to_dtype
 from trainium_edu.torch.operations.views import part
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.tensor import Tensor
@@ -41,11 +41,6 @@ def _summed(x, dim, keepdim):
     return xnp.sum(x, over(dim), keepdims=keepdim) if x.ndim else x
 
 
-@row("sum")
-def _sum(self, dtype=None):
-    return _summed(_counted(self, dtype), None, False)
-
-
 @row("sum.dim_IntList")
 def _sum_dims(self, dim, keepdim=False, dtype=None):
     return _summed(_counted(self, dtype), dim, keepdim)
@@ -80,21 +75,10 @@ def _var(self, dim=None, correction=None, keepdim=False):
     return xnp.var(self, over(dim), ddof=_fewer(correction), keepdims=keepdim)
 
 
-@row("std.correction", fits=_whole_correction)
-def _std(self, dim=None, correction=None, keepdim=False):
-    return xnp.sqrt(_var(self, dim, correction, keepdim))
-
-
 @row("var_mean.correction", fits=_whole_correction)
 def _var_mean(self, dim=None, correction=None, keepdim=False):
     mean = xnp.mean(self, over(dim), keepdims=keepdim)
     return _var(self, dim, correction, keepdim), mean
-
-
-@row("std_mean.correction", fits=_whole_correction)
-def _std_mean(self, dim=None, correction=None, keepdim=False):
-    var, mean = _var_mean(self, dim, correction, keepdim)
-    return xnp.sqrt(var), mean
 
 
 # -- extremes -------------------------------------------------------------------------------------
@@ -110,12 +94,6 @@ def _amax(self, dim=(), keepdim=False):
 @_of_scalars_too
 def _amin(self, dim=(), keepdim=False):
     return xnp.min(self, over(dim), keepdims=keepdim)
-
-
-@row("aminmax")
-@_of_scalars_too
-def _aminmax(self, dim=None, keepdim=False):
-    return _amin(self, dim, keepdim), _amax(self, dim, keepdim)
 
 
 @row("max")
@@ -183,29 +161,9 @@ def _topk(self, k, dim=-1, largest=True, sorted=True):
 # -- logic ----------------------------------------------------------------------------------------
 
 
-@row("any", "any.dim", "any.dims")
-def _any(self, dim=None, keepdim=False):
-    if not self.ndim:
-        return xnp.astype(self, "bool")
-    return xnp.any(self, dim, keepdims=keepdim)
-
-
-@row("all", "all.dim", "all.dims")
-def _all(self, dim=None, keepdim=False):
-    if not self.ndim:
-        return xnp.astype(self, "bool")
-    return xnp.all(self, dim, keepdims=keepdim)
-
-
-@row("count_nonzero")
-def _count_nonzero(self, dim=None):
-    return _summed(xnp.astype(xnp.astype(self, "bool"), "int32"), dim, False)
-
-
 # -- norms ----------------------------------------------------------------------------------------
 
 
-@row("linalg_vector_norm")
 @_of_scalars_too
 def _vector_norm(self, ord=2, dim=None, keepdim=False, dtype=None):
     x, axes = xnp.abs(to_dtype(self, dtype)), over(dim)
@@ -220,26 +178,6 @@ def _vector_norm(self, ord=2, dim=None, keepdim=False, dtype=None):
     if ord == 2:
         return xnp.sqrt(xnp.sum(xnp.square(x), axes, keepdims=keepdim))
     return xnp.sum(xnp.power(x, ord), axes, keepdims=keepdim) ** (1 / ord)
-
-
-@row("norm.Scalar")
-def _norm(self, p=2):
-    return _vector_norm(self, p)
-
-
-@row("norm.ScalarOpt_dim", "norm.ScalarOpt_dim_dtype")
-def _norm_dims(self, p, dim, keepdim=False, dtype=None):
-    return _vector_norm(self, 2 if p is None else p, dim, keepdim, dtype)
-
-
-@row("logsumexp")
-@_of_scalars_too
-def _logsumexp(self, dim, keepdim=False):
-    axes, x = over(dim), self if self.type.is_float else xnp.astype(self, "float32")
-    top = xnp.max(x, axes, keepdims=True)
-    top = xnp.where(xnp.abs(top) < fixed(top, inf), top, 0.0)
-    total = xnp.log(xnp.sum(xnp.exp(x - top), axes, keepdims=True)) + top
-    return total if keepdim else xnp.squeeze(total, axes)
 
 
 # -- products and running sums --------------------------------------------------------------------

@@ -104,17 +104,7 @@ def name_of(overload) -> str:
 
 
 def fits(name: str, *arguments, **options) -> bool:
-    """Return whether a call can be recorded; if not, it runs on the CPU.
-
-    Parameters
-    ----------
-    name : str
-        Functional, with the overload: ``aten::add.Tensor``.
-    *arguments, **options
-        Of the call; of tensors only shape and dtype are looked at.
-    """
-    if name not in ROWS:
-        return False
+    """Return whether a row takes such arguments; see :func:`.parts.fits`."""
     says = _FITS.get(name)
     return says is None or says(*arguments, **options)
 

@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from trainium_edu.torch.operations.table import gradient, inverse, row, small_array
+from trainium_edu.torch.operations.table import inverse, row, small_array
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.graph import GraphError
 from trainium_edu.xla.tensor import Tensor
@@ -175,7 +175,6 @@ def _select(self, dim, index):
 
 
 @inverse("select.int")
-@row("select_scatter")
 def _select_scatter(self, src, dim, index):
     src = xnp.expand_dims(src, dim % self.ndim)
     return with_part(self, src, dim, index % self.shape[dim])
@@ -189,12 +188,12 @@ def _stretches(size, sizes) -> list[tuple[int, int]]:
     return [(end - n, end) for end, n in zip(ends, sizes, strict=True)]
 
 
-@row("split.Tensor", "unsafe_split.Tensor")
+@row("split.Tensor")
 def _split(self, split_size, dim=0):
     return tuple(part(self, dim, a, b) for a, b in _stretches(self.shape[dim], split_size))
 
 
-@row("split_with_sizes", "unsafe_split_with_sizes")
+@row("split_with_sizes")
 def _split_with_sizes(self, split_sizes, dim=0):
     return tuple(part(self, dim, a, b) for a, b in _stretches(self.shape[dim], split_sizes))
 
@@ -247,16 +246,6 @@ def _diagonal_scatter(self, src, offset=0, dim1=0, dim2=1):
     return xnp.transpose(xnp.reshape(flat, turned.shape), [int(i) for i in np.argsort(order)])
 
 
-@row("unfold")
-def _unfold(self, dimension, size, step):
-    dimension %= self.ndim
-    count = (self.shape[dimension] - size) // step + 1
-    places = np.arange(count)[:, None] * step + np.arange(size)
-    taken = xnp.take(self, small_array(self.device, places.astype(np.int32), "int32"), dimension)
-    order = [i for i in range(taken.ndim) if i != dimension + 1] + [dimension + 1]
-    return xnp.transpose(taken, order)
-
-
 @row("as_strided")
 def _as_strided(self, size, stride, storage_offset=None):
     """Return elements by their places; the tensor is taken to lie row by row from its start."""
@@ -306,41 +295,3 @@ def _dense(size, stride) -> list[int] | None:
 
 
 # -- gradients of parts ---------------------------------------------------------------------------
-
-
-def _nothing(g, sizes) -> Tensor:
-    return xnp.zeros(sizes, g.dtype, device=g.device)
-
-
-@row("slice_backward")
-def _slice_backward(grad_output, input_sizes, dim, start, end, step):
-    dim %= len(input_sizes)
-    places = slice(start, end, step).indices(input_sizes[dim])
-    whole = [(0, n, 1) for n in input_sizes]
-    whole[dim] = places[0], max(places[0], places[1]), step
-    starts, limits, strides = (tuple(side) for side in zip(*whole, strict=True))
-    return gradient("slice", grad_output, _nothing(grad_output, input_sizes), starts=starts,
-                    limits=limits, strides=strides)[0]  # fmt: skip
-
-
-@row("select_backward")
-def _select_backward(grad_output, input_sizes, dim, index):
-    dim %= len(input_sizes)
-    index %= input_sizes[dim]
-    g = xnp.expand_dims(grad_output, dim)
-    return _slice_backward(g, input_sizes, dim, index, index + 1, 1)
-
-
-@row("diagonal_backward")
-def _diagonal_backward(grad_output, input_sizes, offset, dim1, dim2):
-    return _diagonal_scatter(_nothing(grad_output, input_sizes), grad_output, offset, dim1, dim2)
-
-
-@row("unfold_backward")
-def _unfold_backward(grad_in, input_sizes, dim, size, step):
-    dim %= len(input_sizes)
-    out, count = _nothing(grad_in, input_sizes), grad_in.shape[dim]
-    for i in range(size):
-        one = grad_in[..., i]
-        out = out + _slice_backward(one, input_sizes, dim, i, i + (count - 1) * step + 1, step)
-    return out

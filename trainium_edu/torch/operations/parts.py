@@ -1,0 +1,219 @@
+"""Operations without a row, as PyTorch decomposes them into others that have one.
+
+A decomposition runs once per signature, on tensors without data; what it calls is written down, and
+each graph records that by the rows.  One that writes in place, or calls what has no row, does not
+count: such an operation runs on the CPU.  Numbers that the call did not bring are the formula's, so
+they are constants of the graph.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import torch
+from torch._decomp import core_aten_decompositions, decomposition_table
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from trainium_edu.torch.operations import table
+from trainium_edu.torch.operations.table import ROWS, dtype_of, name_of, to_dtype
+from trainium_edu.xla.device import Device
+from trainium_edu.xla.graph import GraphError
+from trainium_edu.xla.tensor import Tensor
+
+__all__ = ["decomposes", "fits", "row_of"]
+
+_BY_PARTS = torch._C.DispatchKey.CompositeExplicitAutograd
+_DECOMPOSITIONS = decomposition_table | core_aten_decompositions()
+_META = torch.device("meta")
+
+
+class _Hollow(NamedTuple):
+    """A tensor of which a decomposition sees only this."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+    def made(self) -> torch.Tensor:
+        names = {"int32": "int64", "float8_e4m3": "float8_e4m3fn"}
+        dtype = getattr(torch, names.get(self.dtype, self.dtype))
+        return torch.empty(self.shape, dtype=dtype, device=_META)
+
+
+class _Result(NamedTuple):
+    """Stands for a tensor among the parts of a call: an argument, or made by a part before."""
+
+    number: int
+
+
+class _Part(NamedTuple):
+    """One call of a row."""
+
+    name: str
+    args: list
+    kwargs: dict[str, Any]
+    makes: int  #: how many results it has
+
+
+class _NoRow(Exception):
+    """A decomposition calls what cannot be recorded."""
+
+
+class _Recorder(TorchDispatchMode):
+    """Writes down what a decomposition calls."""
+
+    def __init__(self, name: str, arguments):
+        super().__init__()
+        self.parts: list[_Part] = []
+        self._open = {name}  # what is being decomposed
+        self._tensors: dict[int, tuple[int, torch.Tensor]] = {}  # by id, which lasts while it lives
+        self._number(arguments)
+
+    def _number(self, given) -> int:
+        """Give numbers to tensors; return how many."""
+        tensors = [x for x in tree_leaves(given) if torch.is_tensor(x)]
+        for tensor in tensors:
+            self._tensors[id(tensor)] = len(self._tensors), tensor
+        return len(tensors)
+
+    def kept(self, given):
+        """Return arguments or results with results' numbers in place of tensors."""
+        if isinstance(given, list | tuple):
+            return [self.kept(x) for x in given]
+        if not torch.is_tensor(given):
+            return given
+        if id(given) in self._tensors:
+            return _Result(self._tensors[id(given)][0])
+        return given.item()  # on the CPU: a number of the formula
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs, name = kwargs or {}, name_of(func)
+        if func._schema.is_mutable or name in self._open:
+            raise _NoRow  # what leads to itself would never end
+        if name not in ROWS:
+            self._open.add(name)
+            with self:
+                out = _decomposed(func, args, kwargs)
+            self._open.remove(name)
+            return out
+        if not table.fits(name, *args, **kwargs):
+            raise _NoRow
+        out = func(*args, **kwargs)
+        named = {key: self.kept(x) for key, x in kwargs.items()}
+        self.parts.append(_Part(name, self.kept(args), named, self._number(out)))
+        return out
+
+
+def _decomposed(func, args, kwargs):
+    """Call what PyTorch makes an operation of."""
+    if func in _DECOMPOSITIONS:
+        out = _DECOMPOSITIONS[func](*args, **kwargs)
+    elif func.has_kernel_for_dispatch_key(_BY_PARTS):
+        out = func._op_dk(_BY_PARTS, *args, **kwargs)
+    else:
+        out = func.decompose(*args, **kwargs)
+    if out is NotImplemented:
+        raise _NoRow
+    return out
+
+
+def decomposes(func) -> bool:
+    """Return whether PyTorch makes an operation of others; one on lists, of those of one tensor."""
+    is_list = func.name().startswith("aten::_foreach")
+    return func in _DECOMPOSITIONS or (is_list and func.has_kernel_for_dispatch_key(_BY_PARTS))
+
+
+def _overload(name: str):
+    space, _, rest = name.partition("::")
+    packet, _, overload = rest.partition(".")
+    return getattr(getattr(getattr(torch.ops, space), packet), overload or "default")
+
+
+def _signature(given) -> Any:
+    """Return, hashable, all that a decomposition may depend on."""
+    if isinstance(given, list | tuple):
+        return tuple(map(_signature, given))
+    if isinstance(given, Tensor):  # what XLA_USE_BF16 narrowed looks to PyTorch as it was
+        is_narrowed = given.device.narrowed.get("float32") == given.dtype
+        return _Hollow(given.shape, "float32" if is_narrowed else given.dtype)
+    if torch.is_tensor(given):
+        return _Hollow(tuple(given.shape), dtype_of(given.dtype))
+    if isinstance(given, torch.device | Device):
+        return _META
+    return given
+
+
+@lru_cache(4096, typed=True)
+def _parts(name: str, args, kwargs) -> tuple[list[_Part], list] | None:
+    """Return what a call is made of, and its (result, dtype) pairs; None if that has no rows."""
+
+    def hollow(given):
+        if type(given) is _Hollow:
+            return given.made()
+        return [*map(hollow, given)] if type(given) is tuple else given
+
+    args, kwargs = hollow(args), {key: hollow(x) for key, x in kwargs}
+    recorder = _Recorder(name, [args, kwargs])
+    try:
+        with torch.no_grad(), recorder:
+            out = _decomposed(_overload(name), args, kwargs)
+    except (_NoRow, GraphError, RuntimeError, TypeError, ValueError, IndexError):
+        return None  # if the call is wrong, PyTorch says so on the CPU
+    out = list(out) if isinstance(out, list | tuple) else [out]
+    return recorder.parts, [(recorder.kept(x), getattr(x, "dtype", None)) for x in out]
+
+
+def fits(name: str, *arguments, **options) -> bool:
+    """Return whether a call can be recorded; if not, it runs on the CPU.
+
+    Parameters
+    ----------
+    name : str
+        Functional, with the overload: ``aten::add.Tensor``.
+    *arguments, **options
+        Of the call; of tensors only shape and dtype are looked at.
+    """
+    if name in ROWS:
+        return table.fits(name, *arguments, **options)
+    return decomposes(_overload(name)) and _parts_of(name, arguments, options) is not None
+
+
+def _parts_of(name, args, kwargs):
+    return _parts(name, _signature(args), tuple((k, _signature(x)) for k, x in kwargs.items()))
+
+
+def row_of(name: str) -> Callable:
+    """Return what records an operation: its row, or the rows of what PyTorch makes it of."""
+    return ROWS.get(name) or partial(_by_parts, name)
+
+
+def _by_parts(name: str, *args, **kwargs):
+    found = _parts_of(name, args, kwargs)
+    if found is None:
+        raise GraphError(f"{name} of such arguments has no row, and PyTorch no decomposition of it")
+    given = tree_leaves([args, kwargs])
+    values = [x for x in given if isinstance(x, Tensor)]
+    device = values[0].device if values else kwargs["device"]
+    parts, results = found
+
+    def filled(given):
+        if type(given) is _Result:
+            return values[given.number]
+        if type(given) is list:
+            return [*map(filled, given)]
+        return device if type(given) is torch.device else given
+
+    before, device.lifted = device.lifted, {x for x in given if type(x) in (int, float)}
+    try:
+        for part in parts:
+            named = {key: filled(x) for key, x in part.kwargs.items()}
+            out = ROWS[part.name](*map(filled, part.args), **named)
+            made = [x for x in (out if isinstance(out, list | tuple) else [out]) if x is not None]
+            values += made[: part.makes]
+    finally:
+        device.lifted = before
+    out = [x if dtype is None else to_dtype(values[x.number], dtype) for x, dtype in results]
+    return out[0] if len(out) == 1 else tuple(out)
+
+
+ROWS["prims::convert_element_type"] = to_dtype
