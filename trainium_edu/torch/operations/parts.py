@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import torch
-from torch._decomp import core_aten_decompositions, decomposition_table
+from torch._decomp import decomposition_table
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -24,7 +24,9 @@ from trainium_edu.xla.tensor import Tensor
 __all__ = ["decomposes", "fits", "row_of"]
 
 _BY_PARTS = torch._C.DispatchKey.CompositeExplicitAutograd
-_DECOMPOSITIONS = decomposition_table | core_aten_decompositions()
+_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
+#: their composite kernels write in place; those of the table do not
+_WRITING = "aten::silu_backward", "aten::mish_backward"
 _META = torch.device("meta")
 
 
@@ -106,12 +108,12 @@ class _Recorder(TorchDispatchMode):
 
 def _decomposed(func, args, kwargs):
     """Call what PyTorch makes an operation of."""
-    if func in _DECOMPOSITIONS:
-        out = _DECOMPOSITIONS[func](*args, **kwargs)
-    elif func.has_kernel_for_dispatch_key(_BY_PARTS):
-        out = func._op_dk(_BY_PARTS, *args, **kwargs)
-    else:
+    if func.has_kernel_for_dispatch_key(_COMPOSITE) and name_of(func) not in _WRITING:
         out = func.decompose(*args, **kwargs)
+    elif func in decomposition_table:
+        out = decomposition_table[func](*args, **kwargs)
+    else:
+        out = func._op_dk(_BY_PARTS, *args, **kwargs)
     if out is NotImplemented:
         raise _NoRow
     return out
@@ -119,8 +121,8 @@ def _decomposed(func, args, kwargs):
 
 def decomposes(func) -> bool:
     """Return whether PyTorch makes an operation of others; one on lists, of those of one tensor."""
-    is_list = func.name().startswith("aten::_foreach")
-    return func in _DECOMPOSITIONS or (is_list and func.has_kernel_for_dispatch_key(_BY_PARTS))
+    key = _BY_PARTS if func.name().startswith("aten::_foreach") else _COMPOSITE
+    return func in decomposition_table or func.has_kernel_for_dispatch_key(key)
 
 
 def _overload(name: str):
