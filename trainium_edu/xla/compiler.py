@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -45,6 +44,16 @@ class Extracted:
     """Stands for a graph that was only written down: its results are zeros."""
 
     graph: Graph
+
+
+@dataclass(slots=True)
+class _Entry:
+    """What became of one graph under one set of flags."""
+
+    graph: Graph
+    executable: Any = None  #: None if it failed, or had to make room
+    problem: Exception | None = None  #: why it failed
+    counts: Counter = field(default_factory=Counter)  #: of its operations
 
 
 @dataclass
@@ -83,16 +92,14 @@ class Compiler:
     metrics: Metrics = PROCESS
     counts_operations: bool = True
     history: list[Event] = field(default_factory=list)
-    _known: OrderedDict = field(default_factory=OrderedDict, repr=False)
-    _failed: dict = field(default_factory=dict, repr=False)
-    _ns: WeakKeyDictionary = field(default_factory=WeakKeyDictionary, repr=False)
-    _later_ns: WeakKeyDictionary = field(default_factory=WeakKeyDictionary, repr=False)
-    _recent: OrderedDict = field(default_factory=OrderedDict, repr=False)
+    _entries: OrderedDict = field(default_factory=OrderedDict, repr=False)  # used last at the end
 
     @property
     def graphs(self) -> list[Graph]:
         """The graphs asked for of late, each once, the newest last."""
-        return list(self._recent.values())
+        good = [entry.graph for entry in self._entries.values() if entry.problem is None]
+        newest = {graph.fingerprint: graph for graph in reversed(good)}
+        return [*newest.values()][_MOST_COMPARED - 1 :: -1]
 
     @checked
     def get(self, graph: Graph, step: int):
@@ -104,39 +111,49 @@ class Compiler:
             Whatever compiling raises; asked again, the same, for it is remembered.
         """
         key = graph.fingerprint, self.flags, self.extracting
-        found, kind, why = self._known.get(key), "memory", ""
-        if found is None:
-            kind, why, executable = self._missed(key, graph, step)
-            found = self._known[key] = executable, _counted(graph)
-        else:
-            self._known.move_to_end(key)
+        entry = self._entries.get(key)
+        if entry is not None and entry.executable is not None:
+            kind, why, entry.graph = "memory", "", graph  # with the lines of this recording
             self.metrics.count("CachedCompile")
-        executable, counts = found
+        elif entry is not None and entry.problem is not None:
+            self._fail(graph, step, entry.problem)
+            raise type(entry.problem)(*entry.problem.args)
+        else:
+            entry = _Entry(graph, counts=_counted(graph))
+            try:
+                kind, why, entry.executable = self._missed(graph)
+            except Exception as problem:
+                if not self.flags.retry_failed_compilation:
+                    self._entries[key] = _Entry(graph, problem=problem)
+                self._fail(graph, step, problem)
+                raise
+            self._entries[key] = entry
+        self._entries.move_to_end(key)
         if self.counts_operations:
-            self.metrics.count_all(counts)
+            self.metrics.count_all(entry.counts)
         self.metrics.add("TensorsGraphSize", len(graph.nodes))
-        while self.most is not None and len(self._known) > self.most:
-            self._known.popitem(last=False)
+        if self.most is not None:
+            held = [one for one in self._entries.values() if one.executable is not None]
+            for one in held[: max(len(held) - self.most, 0)]:
+                one.executable = None
         self.history.append(Event(step, kind, graph.fingerprint, why))
-        self._remember(graph)
-        return executable
+        return entry.executable
 
     @property
     def newest(self):
         """The executable that was asked for last; None before the first."""
-        return next(reversed(self._known.values()))[0] if self._known else None
+        return (self.executables or [None])[-1]
 
     @property
     def executables(self) -> list:
         """What is in memory, the one used last at the end."""
-        return [executable for executable, _ in self._known.values()]
+        return [e.executable for e in self._entries.values() if e.executable is not None]
 
-    def _missed(self, key, graph, step):
+    def _fail(self, graph, step, problem):
+        self.history.append(Event(step, "failed", graph.fingerprint, str(problem)))
+
+    def _missed(self, graph):
         """Return (kind of event, why, executable) of a graph that is not in memory."""
-        if key in self._failed:
-            problem = self._failed[key]
-            self.history.append(Event(step, "failed", graph.fingerprint, str(problem)))
-            raise type(problem)(*problem.args)
         why = self._why(graph)
         if self.extracting:
             if self.cache is not None and calls(graph.nodes):
@@ -146,13 +163,7 @@ class Compiler:
                                      self.flags.json)  # fmt: skip
             return "extracted", why, Extracted(graph)
         start = time.perf_counter_ns()
-        try:
-            executable, was_there = self._compiled(graph)
-        except Exception as problem:
-            if not self.flags.retry_failed_compilation:
-                self._failed[key] = problem
-            self.history.append(Event(step, "failed", graph.fingerprint, str(problem)))
-            raise
+        executable, was_there = self._compiled(graph)
         self.metrics.add("InputOutputAliasCount", len(graph.donated))
         self.count_compile(start, was_there)
         return ("disk", "", executable) if was_there else ("compiled", why, executable)
@@ -167,7 +178,7 @@ class Compiler:
     def _time(self, executable) -> None:
         """Keep what one execution takes, unless it waits for ranks that nobody can time."""
         with suppress(ValueError):
-            self._ns[executable] = executable.makespan_ns
+            executable.reported_ns = executable.makespan_ns
 
     def _compiled(self, graph: Graph):
         """Return an executable and whether it was on disk."""
@@ -192,14 +203,6 @@ class Compiler:
         self._time(made[-1])
         return made[-1], was_there
 
-    def known_ns(self, executable) -> float | None:
-        """Return what one execution takes if that was ever worked out, for that may take long."""
-        ns = self._ns.get(executable) or self._later_ns.get(executable)
-        if ns is None and executable.is_timed:  # since it was compiled: not for ``ExecuteTime``
-            with suppress(ValueError):
-                ns = self._later_ns[executable] = executable.makespan_ns
-        return ns
-
     @checked
     def run(self, executable: Executable | Extracted, feeds: Sequence,
             setting: Setting) -> list[np.ndarray]:  # fmt: skip
@@ -209,23 +212,18 @@ class Compiler:
         if not setting.values:
             return [hollow(node.type) for node in executable.graph.outputs]
         values = executable.plan.run(feeds, setting)
-        if executable in self._ns:
-            self.metrics.add("ExecuteTime", self._ns[executable])
+        if executable.reported_ns is not None:
+            self.metrics.add("ExecuteTime", executable.reported_ns)
         return values
-
-    def _remember(self, graph):
-        self._recent[graph.fingerprint] = graph
-        self._recent.move_to_end(graph.fingerprint)
-        if len(self._recent) > _MOST_COMPARED:
-            self._recent.popitem(last=False)
 
     def _why(self, graph: Graph) -> str:
         """Return why a graph is new."""
-        if not self._recent:
+        graphs = self.graphs
+        if not graphs:
             return "the first graph"
         bag = _bag(graph)
         share, nearest = max(
-            ((_likeness(bag, _bag(one)), one) for one in self._recent.values()),
+            ((_likeness(bag, _bag(one)), one) for one in graphs),
             key=lambda pair: pair[0],
         )
         if share < _ALIKE:

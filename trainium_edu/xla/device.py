@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from weakref import WeakValueDictionary, ref
 
 import numpy as np
@@ -157,7 +158,6 @@ class Device:
         self.pending = Pending()
         self.trained = WeakValueDictionary()  #: id -> tensors that want gradients, in order
         self._closures: list[tuple[Callable, Sequence]] = []
-        self._found: dict[tuple, tuple] = {}  # roots, what they replace -> cut(...)
         self._scalars: dict[tuple, tuple[np.ndarray, Type]] = {}
         self._newest: Execution | None = None
         self.follows_switches, self._rounds_as_told = follows_switches, setting is not None
@@ -310,12 +310,7 @@ class Device:
 
     def _together(self, roots: tuple[Node, ...], replaced: list) -> list[np.ndarray]:
         """Return the values of nodes: one graph, found by its roots, its fingerprint, or new."""
-        found = self._found.get(key := (roots, tuple(replaced)))
-        if found is None:
-            if len(self._found) >= _MOST_FOUND:
-                self._found = {}
-            found = self._found[key] = cut(*key)
-        graph, numbers = found
+        graph, numbers = cut(roots, tuple(replaced))
         executable = self.compiler.get(graph, self.step)
         return self._execute(executable, [self.pending.feeds[n] for n in numbers])
 
@@ -357,7 +352,7 @@ class Device:
             instance = _INSTANCES[self.compiler.flags.target == "inf2"][core + count > 2]
             run = live.begin(instance=instance, cores=range(core, core + count))
         run.ran(self.compiler.history[-1].graph, executable.name, lambda: executable.needs, core,
-                self.compiler.known_ns(executable), count=count)  # fmt: skip
+                executable.known_ns, count=count)  # fmt: skip
 
     @checked
     def add_step_closure(self, function: Callable, arguments: Sequence = ()) -> None:
@@ -445,8 +440,10 @@ def _rebuilt(node: Node, new: dict[Node, Node]) -> Node:
     return graphs.intern(node.operation, inputs, node.attributes, lambda: node.type, node)
 
 
-def cut(roots: tuple[Node, ...], replaced=(), name: str = "step") -> tuple[Graph, list[int]]:
-    """Make a graph of what roots need, its parameters numbered from 0.
+@lru_cache(_MOST_FOUND)
+def cut(roots: tuple[Node, ...], replaced: tuple[Node | None, ...] = (),
+        name: str = "step") -> tuple[Graph, list[int]]:  # fmt: skip
+    """Return the graph of what roots need, its parameters numbered from 0.
 
     Parameters
     ----------

@@ -19,7 +19,8 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, NoReturn
+from functools import lru_cache
+from typing import Any, NoReturn
 
 import numpy as np
 from greenlet import GreenletExit, getcurrent, greenlet
@@ -43,7 +44,6 @@ from trainium_edu.xla.graph import Graph, Node
 
 __all__ = ["Ranks", "RanksDisagree", "ReplicasDrift", "launch"]
 
-_MOST_FOUND = 256  #: graphs that are found by their roots alone
 _ALONE = 2**40  #: executions of one rank alone count from here, and draw bits of their own
 _DOING = {"cut": "marks a step", "value": "asks for a value", "rendezvous": "waits at rendezvous"}
 
@@ -77,14 +77,6 @@ class Request:
     what: tuple  #: equal on ranks that want the same: roots and replaced nodes, or a tag
     brings: Any  #: feeds, or a payload
     trained: tuple = ()  #: (place among the roots, name) of weights that are updated
-
-
-class _Cut(NamedTuple):
-    """The graph of what ranks ask for."""
-
-    graph: Graph
-    numbers: list[int]  #: of its leaves
-    with_others: bool  #: whether ranks take part in it together
 
 
 class RankDevice(Device):
@@ -193,7 +185,6 @@ class Hub:
         self.device = Device(setting=self.setting, compiler=compiler, follows_switches=True)
         self.device.setting = replace(self.device.setting, replicas=self.count,
                                       collectives=self.links)  # fmt: skip
-        self._found: dict[tuple, _Cut] = {}
         self._has_ended = False
         self._alone = _ALONE
         self._cuts = 0  #: that updated weights
@@ -294,7 +285,7 @@ class Hub:
             return list(zip(self.ranks, answers, strict=True))
         waiting = [rank for rank in self.ranks if rank.request is not None]
         alone = [rank for rank in waiting if rank.request.kind != "rendezvous"
-                 and not self._cut(rank.request.what).with_others]  # fmt: skip
+                 and not _with_others(cut(*rank.request.what)[0])]  # fmt: skip
         kinds = {rank.request.kind for rank in waiting}
         if not alone or (len(alone) == self.count and kinds == {"cut"}):
             self._stop(waiting)
@@ -318,8 +309,8 @@ class Hub:
             return True
         if first.kind == "rendezvous":
             return False
-        print_ = self._cut(first.what).graph.fingerprint  # leaves may have other numbers
-        return all(self._cut(one.what).graph.fingerprint == print_ for one in others)
+        print_ = cut(*first.what)[0].fingerprint  # leaves may have other numbers
+        return all(cut(*one.what)[0].fingerprint == print_ for one in others)
 
     def _together(self) -> list:
         """Return each rank's answer where all want the same."""
@@ -335,8 +326,9 @@ class Hub:
     def _run(self, requests) -> list:
         """Return, for each root, a list of each rank's value."""
         first, device = requests[0], self.device
-        graph, numbers, with_others = self._cut(first.what)
-        numbers_of = [self._cut(one.what).numbers for one in requests]
+        graph, numbers = cut(*first.what)
+        with_others = _with_others(graph)
+        numbers_of = [cut(*one.what)[1] for one in requests]
         feeds = [stacked([one.brings[of[i]] for one, of in zip(requests, numbers_of, strict=True)])
                  for i in range(len(numbers))]  # fmt: skip
         if device.eager:
@@ -356,22 +348,12 @@ class Hub:
 
     def _by_itself(self, request) -> tuple[list, bool]:
         """Return the values that one rank asks for, with no other."""
-        graph, numbers, _ = self._cut(request.what)
+        graph, numbers = cut(*request.what)
         executable = self.device.compiler.get(graph, self.device.step)
         self._alone += 1
         setting = replace(self.device.setting, replicas=None, collectives=None, step=self._alone)
         feeds = [request.brings[n] for n in numbers]
         return self.device.compiler.run(executable, feeds, setting), True
-
-    def _cut(self, what) -> _Cut:
-        """Return the graph of what a rank asks for."""
-        found = self._found.get(what)
-        if found is None:
-            if len(self._found) >= _MOST_FOUND:
-                self._found.clear()
-            graph, numbers = cut(*what)
-            found = self._found[what] = _Cut(graph, numbers, _with_others(graph))
-        return found
 
     # -- what may be wrong ----------------------------------------------------------------------
 
@@ -389,14 +371,14 @@ class Hub:
             return True
         if one.kind == "rendezvous":
             return one.what != other.what
-        return self._cut(one.what).graph.fingerprint != self._cut(other.what).graph.fingerprint
+        return cut(*one.what)[0].fingerprint != cut(*other.what)[0].fingerprint
 
     def _told(self, first, odd) -> str:
         """Return in a sentence what keeps two ranks from meeting."""
         if odd.request is None or {odd.request.kind, first.request.kind} != {"cut"}:
             return (f"{first}, and {odd}; on the machine they would wait for each other for ever: "
                     "let all ranks take the same steps")  # fmt: skip
-        before, after = (self._cut(rank.request.what).graph for rank in (first, odd))
+        before, after = (cut(*rank.request.what)[0] for rank in (first, odd))
         told = difference(before, after).replace(", and was ", f", and on rank {first.number} ")
         advice = ("if its last batch is smaller, leave it out (drop_last) or deal samples with a "
                   "sampler that fills up" if told.startswith("parameter")
@@ -428,6 +410,7 @@ class Hub:
             warnings.warn_explicit(text, ReplicasDrift, *where)
 
 
+@lru_cache
 def _with_others(graph: Graph) -> bool:
     """Return whether ranks take part in a graph together."""
     return any(map(_is_collective, graph.nodes))
