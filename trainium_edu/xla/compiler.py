@@ -50,10 +50,10 @@ class Extracted:
 class _Entry:
     """What became of one graph under one set of flags."""
 
-    graph: Graph
+    graph: Graph | None = None  #: as it was recorded last; None if it failed
     executable: Any = None  #: None if it failed, or had to make room
     problem: Exception | None = None  #: why it failed
-    counts: Counter = field(default_factory=Counter)  #: of its operations
+    counts: dict[str, int] | None = None  #: of its operations
 
 
 @dataclass
@@ -97,7 +97,7 @@ class Compiler:
     @property
     def graphs(self) -> list[Graph]:
         """The graphs asked for of late, each once, the newest last."""
-        good = [entry.graph for entry in self._entries.values() if entry.problem is None]
+        good = [entry.graph for entry in self._entries.values() if entry.graph is not None]
         newest = {graph.fingerprint: graph for graph in reversed(good)}
         return [*newest.values()][_MOST_COMPARED - 1 :: -1]
 
@@ -111,30 +111,29 @@ class Compiler:
             Whatever compiling raises; asked again, the same, for it is remembered.
         """
         key = graph.fingerprint, self.flags, self.extracting
-        entry = self._entries.get(key)
-        if entry is not None and entry.executable is not None:
-            kind, why, entry.graph = "memory", "", graph  # with the lines of this recording
-            self.metrics.count("CachedCompile")
-        elif entry is not None and entry.problem is not None:
-            self._fail(graph, step, entry.problem)
-            raise type(entry.problem)(*entry.problem.args)
-        else:
-            entry = _Entry(graph, counts=_counted(graph))
-            try:
+        entry, kind, why = self._entries.get(key) or _Entry(), "memory", ""
+        try:
+            if entry.problem is not None:
+                raise type(entry.problem)(*entry.problem.args)
+            if entry.executable is None:
                 kind, why, entry.executable = self._missed(graph)
-            except Exception as problem:
-                if not self.flags.retry_failed_compilation:
-                    self._entries[key] = _Entry(graph, problem=problem)
-                self._fail(graph, step, problem)
-                raise
-            self._entries[key] = entry
+            else:
+                self.metrics.count("CachedCompile")
+        except Exception as problem:
+            if not self.flags.retry_failed_compilation:
+                self._entries[key] = _Entry(problem=problem)
+            self.history.append(Event(step, "failed", graph.fingerprint, str(problem)))
+            raise
+        entry.graph = graph  # with the lines of this recording
+        self._entries[key] = entry
         self._entries.move_to_end(key)
         if self.counts_operations:
+            entry.counts = entry.counts or _counted(graph)
             self.metrics.count_all(entry.counts)
         self.metrics.add("TensorsGraphSize", len(graph.nodes))
         if self.most is not None:
             held = [one for one in self._entries.values() if one.executable is not None]
-            for one in held[: max(len(held) - self.most, 0)]:
+            for one in held[: -self.most]:
                 one.executable = None
         self.history.append(Event(step, kind, graph.fingerprint, why))
         return entry.executable
@@ -148,9 +147,6 @@ class Compiler:
     def executables(self) -> list:
         """What is in memory, the one used last at the end."""
         return [e.executable for e in self._entries.values() if e.executable is not None]
-
-    def _fail(self, graph, step, problem):
-        self.history.append(Event(step, "failed", graph.fingerprint, str(problem)))
 
     def _missed(self, graph):
         """Return (kind of event, why, executable) of a graph that is not in memory."""

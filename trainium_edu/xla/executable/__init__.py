@@ -11,7 +11,6 @@ Read first: ``sections.py``, then ``tracks.py``, then this file.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -129,11 +128,7 @@ class Executable:
         self._lock = RLock()
         self._known: dict[Body, Times] = {}
         self._kept: saved.Kept | None = None
-        self._forget_ns()
-
-    def _forget_ns(self):
         self.reported_ns: float | None = None  #: of one execution, if timed when compiled
-        self._known_ns: float | None = None
 
     def to_bytes(self) -> bytes:
         """Return it as bytes, with its times, and with band and advice if they were asked for."""
@@ -171,8 +166,7 @@ class Executable:
         """Return the same executable among other ranks; nothing is lowered again."""
         _ = self.sections
         found = copy(self)
-        found.times = times
-        found._forget_ns()
+        found.times, found.reported_ns = times, None
         with self._lock:
             found._known = {b: t for b, t in self._known.items() if not b.is_collective}
         return found
@@ -303,10 +297,8 @@ class Executable:
     @property
     def known_ns(self) -> float | None:
         """What one execution takes if that was ever worked out, for that may take long."""
-        if self._known_ns is None and self.is_timed:
-            with suppress(ValueError):  # ranks that nobody can time
-                self._known_ns = self.makespan_ns
-        return self.reported_ns or self._known_ns
+        is_known = self.reported_ns is None and self.is_timed
+        return self.makespan_ns if is_known else self.reported_ns
 
     @property
     def makespan_ns(self) -> float:
