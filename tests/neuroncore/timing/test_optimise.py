@@ -195,7 +195,7 @@ def test_no_passes_change_nothing_and_the_program_stays_as_recorded():
     assert [str(i) for i in optimise(core.program, ()).instructions] == before
     optimise(core.program, EVERY)
     assert [str(i) for i in core.program.instructions] == before
-    with pytest.raises(ValueError, match="no pass 'inline'; choose from loads, algebra"):
+    with pytest.raises(ValueError, match="no pass 'inline'; choose from vectorised_loops, loads"):
         optimise(core.program, ["inline"])
 
 

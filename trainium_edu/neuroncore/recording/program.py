@@ -77,6 +77,8 @@ class Program:
     allocations: list[Allocation] = field(default_factory=list)
     loops: list[Loop] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)  #: allocations that must outlive the program
+    #: inner loops of the older ``affine_range``: where each turn begins, and where the last ends
+    turns: list[tuple[int, ...]] = field(default_factory=list, repr=False)
     _open_loops: list[int] = field(default_factory=list, repr=False)
 
     def __len__(self):

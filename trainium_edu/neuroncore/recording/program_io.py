@@ -210,6 +210,7 @@ def _to_plain(program: Program) -> dict:
         "name": program.name,
         "rounding": program.rounding,
         "outputs": list(program.outputs),
+        "turns": program.turns,
         "loops": [
             [x.start, x.end, x.count, x.first_allocation, x.end_allocation] for x in program.loops
         ],
@@ -235,6 +236,7 @@ def _from_plain(plain: dict) -> Program:
         _allocation(index, row, tables["sites"]) for index, row in enumerate(plain["allocations"])
     ]
     program.loops = [Loop(*map(_count, row)) for row in plain["loops"]]
+    program.turns = [tuple(map(_count, row)) for row in plain.get("turns", ())]
     program.outputs = [_within(i, program.allocations) for i in plain["outputs"]]
     tables["lines"] = [_source_line(*row) for row in tables["lines"]]
     tables["rows"] = aside.load("trainium_edu.neuroncore").INSTRUCTIONS  # filled by the front door

@@ -225,6 +225,7 @@ def rebuilt(program: Program, instructions, allocations=None) -> Program:
         Default: the program's own.
     """
     result = copy_of(program)
+    result.turns = []
     if allocations is not None:
         result.allocations = allocations
     place: dict[int, int] = {}

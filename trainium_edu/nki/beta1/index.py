@@ -334,11 +334,15 @@ class AnyOrder:
         if running is None:
             yield from self.numbers
             return
-        outer = running.turn
+        outer, program, starts = running.turn, running.core.program, []
+        inner = len(program.turns)
         try:
             for number in self.numbers:
                 running.turn = (*outer, (self, number))
+                starts.append(len(program))
                 yield number
+            if inner == len(program.turns):
+                program.turns.append((*starts, len(program)))
         finally:
             running.turn = outer
 

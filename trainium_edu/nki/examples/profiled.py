@@ -8,6 +8,7 @@ the kernel says so itself.  Sizes are multiples of the tiles, but for the last r
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from trainium_edu.nki.beta1 import language as older
 
 __all__ = [
     "adamw", "add", "bmm", "convolution", "depthwise", "grouped", "matmul", "matmul_add_rmsnorm",
@@ -309,7 +310,8 @@ def grouped(lhsT, rhs, group_m, group_n, load_m=1, load_n=1, hoists=False):
 def depthwise(image, taps, turns, in_psum=False):
     """Convolve each row of image [N, C, W] with its taps [C, F] one column at a time, padded by 1.
 
-    `turns` is the length of the inner of two loops over the columns; the taps may stay in PSUM.
+    `turns` is the length of the inner of two loops over the columns, which is one of the older
+    interface; the taps may stay in PSUM.
     """
     (batch, channels, width), size = image.shape, taps.shape[1]
     out = nl.ndarray(image.shape, dtype=image.dtype, buffer=nl.shared_hbm)
@@ -322,8 +324,8 @@ def depthwise(image, taps, turns, in_psum=False):
         for b in nl.affine_range(batch):
             padded, result = nl.zeros((P, width + size - 1), dtype=image.dtype), _tile(P, width)
             nisa.dma_copy(dst=padded[:, nl.ds(size // 2, width)], src=image[b, rows, :])
-            for i in nl.affine_range(width // turns):
-                for j in nl.affine_range(turns):
+            for i in range(width // turns):
+                for j in older.affine_range(turns):
                     at = i * turns + j
                     products = _binary(nl.multiply, padded[:, nl.ds(at, size)], weights)
                     nisa.tensor_reduce(dst=result[:, nl.ds(at, 1)], op=nl.add, data=products,
