@@ -468,7 +468,6 @@ GOOD: dict[str, list[str]] = {
         _PROGRAM + "nc.band(core.program, placement)",
         _PROGRAM + "nc.causes_table(timeline, ('dma',))",
         _PROGRAM + "nc.without(timeline, 'dma')",
-        _PROGRAM + "nc.tie(timeline, timeline)",
         _PROGRAM + "timeline.busy_ns('scalar'), timeline.rows_on('scalar')",
         _PROGRAM + "timeline.idle_ns('scalar'), timeline.waiting('scalar')",
         _PROGRAM + "nc.why(timeline).at(10.0)",

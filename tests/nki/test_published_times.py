@@ -98,13 +98,13 @@ def test_residuals_are_what_the_model_leaves():
 def test_seven_of_ten_rows_lie_in_spreads_made_without_their_source():
     """Judge: each row's published time against what the other sources' rows say of its kind.
 
-    Eight of ten are the aim; loops that the compiler made one instruction miss it.
+    Eight of ten are the aim; the study's convolution and two of NKIBench miss it, among others.
     """
     rows, inside = times.residuals(), []
     for row in rows:
         low, high = spread(row.kind, left_out=row.source)
         inside.append(low - 0.005 <= row.ratio <= high + 0.005)
-    assert 0.73 <= np.mean(inside) <= 0.95, inside
+    assert 0.75 <= np.mean(inside) <= 0.95, inside
     assert np.median([abs(1 / row.ratio - 1) for row in rows]) <= 0.15
 
 
@@ -206,14 +206,14 @@ def test_ranks_that_are_equal_are_shared():
 
 
 def test_versions_of_one_kernel_are_in_their_order():
-    """Judge: 0.9 within a trace; the convolution's versions all have the same prediction."""
+    """Judge: 0.9 within a trace; two of the convolution's three have the same prediction."""
     found = {name: _rank_correlation(*_versions(*trace)) for name, trace in TRACES.items()}
-    assert found.pop("the study's convolution") == 0
+    assert found.pop("the study's convolution") == pytest.approx(np.sqrt(3) / 2)
     assert min(found.values()) >= 0.9, found
 
 
-def test_three_of_four_changes_above_five_percent_have_their_sign():
-    """Judge: the published times; nine in ten are the aim, and the README names the four others."""
+def test_thirteen_of_sixteen_changes_above_five_percent_have_their_sign():
+    """Judge: the published times; nine in ten are the aim; the README names the three others."""
     is_right = {}
     for name, trace in TRACES.items():
         published, predicted = np.diff(np.log(_versions(*trace)))
@@ -222,7 +222,7 @@ def test_three_of_four_changes_above_five_percent_have_their_sign():
             is_right[name, int(k)] = np.sign(change) == np.sign(published[k])
     assert [change for change, right in is_right.items() if not right] == [
         ("AWS's matmuls", 0), ("the study's matmuls", 0),
-        ("the study's convolution", 0), ("the study's convolution", 1),
+        ("the study's convolution", 0),
     ]  # fmt: skip
     assert len(is_right) == 16
 

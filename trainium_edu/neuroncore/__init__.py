@@ -37,7 +37,7 @@ from trainium_edu import names
 
 # tables and compiled loops load with the first name that needs them; the engines fill INSTRUCTIONS
 __all__, __getattr__, __dir__ = names.late(__name__, {
-    "timing.bands": "Band Ratio band band_of compare tie",
+    "timing.bands": "Band Ratio band band_of compare",
     "timing.causes": "causes_table without",
     "recording.core": "NeuronCore",
     "timing.timeline": "CoreTimeline",

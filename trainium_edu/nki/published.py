@@ -119,11 +119,6 @@ class Prediction:
         return any(low <= us <= high for us in self.row.us)
 
     @property
-    def half_width(self) -> float:
-        """Half of the band, as a part of the prediction."""
-        return (self.high_us - self.low_us) / 2 / self.us
-
-    @property
     def cells(self) -> tuple[str, ...]:
         """What the table prints of it."""
         row = self.row

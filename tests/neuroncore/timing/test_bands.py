@@ -23,7 +23,6 @@ from trainium_edu.neuroncore import (
     parameters,
     place,
     schedule,
-    tie,
     why,
 )
 from trainium_edu.neuroncore.timing import bands
@@ -152,8 +151,9 @@ def test_overlapping_bands_may_still_be_told_apart():
     """Judge: 15 links take less than 16, though nobody knows how long a link takes."""
     a, b = chain(16), chain(15)
     assert band_of(a).low_ns < band_of(b).high_ns
-    assert tie(band_of(a), band_of(b))
-    assert not tie(a, b)
+    assert band_of(a).high_ns >= band_of(b).low_ns
+    assert band_of(b).high_ns >= band_of(a).low_ns
+    assert not compare(a, b).is_tie
     assert compare(a, b).low == 16 / 15
 
 
@@ -163,7 +163,7 @@ def test_a_tie_is_where_the_ratio_may_be_one():
     for n, m in ((12, 8), (7, 4), (9, 5), (2, 1)):
         ratios = [n * link_ns(64, c) / (m * link_ns(256, c)) for c in CORNERS]
         found.append(min(ratios) <= 1 <= max(ratios))
-        assert tie(chain(n, 64), chain(m, 256)) == found[-1]
+        assert compare(chain(n, 64), chain(m, 256)).is_tie == found[-1]
     assert set(found) == {True, False}
 
 
@@ -202,18 +202,10 @@ def test_kernels_that_follow_one_another_are_compared_as_one():
     assert (compare((four, four), eight).low, compare((four, four), eight).high) == (1, 1)
 
 
-def test_bands_alone_tie_where_they_overlap():
-    a, b, c = (Band(low, low + 1, low + 2, {}) for low in (0.0, 1.5, 3.0))
-    assert tie(a, b)
-    assert tie(b, a)
-    assert not tie(a, c)
-
-
 @pytest.mark.parametrize("wrong", [1, None, (), "run", (1,)])
 def test_what_is_no_run_is_refused(wrong):
-    for function in (compare, tie):
-        with pytest.raises(TypeError, match=r"takes what nki\.run or measure returned"):
-            function(wrong, chain(1))
+    with pytest.raises(TypeError, match=r"takes what nki\.run or measure returned"):
+        compare(wrong, chain(1))
 
 
 def test_bands_and_ratios_print():
@@ -223,7 +215,7 @@ def test_bands_and_ratios_print():
     assert "matters most" in text
     assert str(Band(1000.0, 1000.0, 1000.0, {})) == "1.00 us, between 1.00 and 1.00"
     with pytest.raises(TypeError, match=r"compare takes what nki\.run"):
-        tie(1, 2)
+        compare(1, 2)
     assert str(compare(chain(4), chain(2))) == "2.00 x as fast, between 2.00 and 2.00"
     assert str(compare(chain(2), chain(2))).endswith("between 1.00 and 1.00: a tie")
 

@@ -20,6 +20,7 @@ from tests.nki.beta1.test_both_ways import PAIRS
 from trainium_edu import nki
 from trainium_edu.neuroncore.timing.optimise import PASSES, traffic
 from trainium_edu.nki.beta1 import jit
+from trainium_edu.nki.examples.profiled import depthwise
 from trainium_edu.nki.published import device_ns
 from trainium_edu.specs import SOURCES, TRN1
 from trainium_edu.specs.times import PROFILES
@@ -126,6 +127,15 @@ def test_our_kernels_give_numpys_values_and_the_passes_keep_their_bits(name):
 def test_the_passes_keep_the_bits_of_other_kernels(name):
     before, _, arrays = PAIRS[name]
     check_bits(nki.run(jit(before), *arrays).program)
+
+
+def test_inner_loop_is_issued_once_where_all_turns_fit_one_bank():
+    """Judge: the study's convolution, whose loop of 64 was vectorised and its loop of 2 048 not."""
+    arrays = [np.zeros(shape, F) for shape in ((1, 128, 512), (128, 3))]
+    for turns, reductions in ((128, 4), (256, 512)):  # 3 products a turn, and 512 in a bank
+        program = nki.run(depthwise, *arrays, turns).program
+        changed = check_bits(program, ["vectorised_loops"])
+        assert sum(i.name == "tensor_reduce" for i in changed.instructions) == reductions
 
 
 @pytest.mark.parametrize("name", OURS)

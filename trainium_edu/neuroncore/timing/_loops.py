@@ -23,7 +23,7 @@ SBUF_PORT, PSUM_PORT = 1, 2
 
 @njit(cache=True)
 def _sink(heap, until, low, high):
-    """Let the first of ``heap[low:high]`` sink to its place, so that who died first is first."""
+    """Let the first of ``heap[low:high]`` sink to its place, so that the least `until` is first."""
     at, slot = low, heap[low]
     while True:
         child = 2 * at - low + 1
@@ -194,7 +194,7 @@ def simulate(limit, tolerance, given_order, kinds, rows_ns, rows_at, rows_is, fi
     unless it is ahead of that by less than `tolerance`: then it is ``quick``.
 
     The tables and what stands in them are those of ``scheduler``, `first` and `followers` those of
-    ``hazards``.  `progress`: rows done, heap size, next queue, error.
+    ``hazards``, `heap` transfers that may go.  `progress`: rows done, heap size, next queue, error.
     """
     lead, hold, drain, chain = kinds["lead"], kinds["hold"], kinds["result"], kinds["chain"]
     quick, least, quick_least = kinds["quick"], kinds["fixed"], kinds["quick_fixed"]
@@ -209,7 +209,6 @@ def simulate(limit, tolerance, given_order, kinds, rows_ns, rows_at, rows_is, fi
     sbuf_free, sbuf_row = streams["sbuf_free"], streams["sbuf_row"]
     psum_free, psum_row = streams["psum_free"], streams["psum_row"]
     debt, queue_free, queue_row = queues["debt"], queues["free"], queues["row"]
-    heap_time, heap_row = heap["time"], heap["row"]
     n, waiting, turn = progress[0], progress[1], progress[2]
     is_given = given_order.size > 0
     stop = min(engine.size, n + limit)
@@ -234,30 +233,12 @@ def simulate(limit, tolerance, given_order, kinds, rows_ns, rows_at, rows_is, fi
                 if row < 0 or t < soonest or (t == soonest and h < row):
                     row, soonest = h, t
             if waiting > 0 and (
-                row < 0 or heap_time[0] < soonest or (heap_time[0] == soonest and heap_row[0] < row)
+                row < 0 or ready[heap[0]] < soonest or (ready[heap[0]] == soonest and heap[0] < row)
             ):
-                row = heap_row[0]
-                waiting -= 1  # pop: the last entry sinks from the top
-                t, r = heap_time[waiting], heap_row[waiting]
-                at = 0
-                while True:
-                    child = 2 * at + 1
-                    if child >= waiting:
-                        break
-                    if child + 1 < waiting and (
-                        heap_time[child + 1] < heap_time[child]
-                        or (
-                            heap_time[child + 1] == heap_time[child]
-                            and heap_row[child + 1] < heap_row[child]
-                        )
-                    ):
-                        child += 1
-                    if t < heap_time[child] or (t == heap_time[child] and r < heap_row[child]):
-                        break
-                    heap_time[at], heap_row[at] = heap_time[child], heap_row[child]
-                    at = child
-                if waiting > 0:
-                    heap_time[at], heap_row[at] = t, r
+                row = heap[0]
+                waiting -= 1
+                heap[0] = heap[waiting]
+                _sink(heap, ready, 0, waiting)
         e, kind = engine[row], kind_of[row]
         if e == DMA:
             issued = start[row] = ready[row]
@@ -334,14 +315,12 @@ def simulate(limit, tolerance, given_order, kinds, rows_ns, rows_at, rows_is, fi
             if missing[s] == 0 and engine[s] == DMA and not is_given:
                 at = waiting  # push
                 waiting += 1
-                t = ready[s]
                 while at > 0:
-                    parent = (at - 1) // 2
-                    if heap_time[parent] < t or (heap_time[parent] == t and heap_row[parent] < s):
+                    above = heap[(at - 1) // 2]
+                    if ready[above] < ready[s] or (ready[above] == ready[s] and above < s):
                         break
-                    heap_time[at], heap_row[at] = heap_time[parent], heap_row[parent]
-                    at = parent
-                heap_time[at], heap_row[at] = t, s
+                    heap[at], at = above, (at - 1) // 2
+                heap[at] = s
     progress[0], progress[1], progress[2] = n, waiting, turn
 
 

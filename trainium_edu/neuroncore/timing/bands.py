@@ -34,7 +34,7 @@ from trainium_edu.specs.record import Record
 from trainium_edu.specs.signatures import checked
 from trainium_edu.specs.times import spread
 
-__all__ = ["Band", "Ratio", "Times", "band", "band_of", "bound_by", "compare", "tie"]
+__all__ = ["Band", "Ratio", "Times", "band", "band_of", "bound_by", "compare"]
 
 _ENDS = "fast", "slow"
 _BOUND = 0.75  # of the time in which the busiest engine, or a queue on average, works
@@ -328,16 +328,3 @@ def _times(found) -> list:
             f"{type(found).__name__}"
         )
     return times
-
-
-def tie(a, b) -> bool:
-    """Whether the model cannot tell which of two predictions is shorter.
-
-    Parameters
-    ----------
-    a, b : run of a kernel, CoreTimeline, or tuple of these; or two Bands
-        Of bands alone nobody knows what cancels: they tie where they overlap.
-    """
-    if isinstance(a, Band) and isinstance(b, Band):
-        return a.low_ns <= b.high_ns and b.low_ns <= a.high_ns
-    return compare(a, b).is_tie

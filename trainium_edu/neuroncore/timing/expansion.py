@@ -68,7 +68,6 @@ class Expanded:
     is_write: np.ndarray  #: bool[accesses]
     ports: np.ndarray  #: uint8[rows]: 1 touches SBUF, 2 touches PSUM
     allocation: np.ndarray  #: int32[instances], index into ``program.allocations``
-    turn: np.ndarray  #: int32[instances]: which turn of its loops
     memory: np.ndarray  #: int8[instances], index into ``MEMORIES``
     first: np.ndarray  #: int32[instances]: first row that touches it (`rows` if none)
     last: np.ndarray  #: int32[instances]: last row (-1 if none)
@@ -117,7 +116,7 @@ def _expand(program):
     recorded = np.arange(row_access[-1]) + np.repeat(first_access[rows] - row_access[:-1],
                                                      row_counts)  # fmt: skip
     table = table[recorded]
-    access_instance, allocation, turn = _instances(program, starts, n, table[:, 0], access_row)
+    access_instance, allocation = _instances(program, starts, n, table[:, 0], access_row)
     first = np.full(allocation.size, n, np.int32)
     last = np.full(allocation.size, -1, np.int32)
     first[access_instance[::-1]] = access_row[::-1]
@@ -127,7 +126,7 @@ def _expand(program):
     return Expanded(
         program, rows, engines[rows], kind_of[rows], kinds, row_access, access_row,
         access_instance, np.ascontiguousarray(table[:, 1:5].T), table[:, 5].astype(bool),
-        bits[rows], allocation, turn, memory_of[allocation], first, last,
+        bits[rows], allocation, memory_of[allocation], first, last,
     )  # fmt: skip
 
 
@@ -269,5 +268,4 @@ def _instances(program, starts, rows, access_allocation, access_row):
         mine = loop_of[access_allocation] == index
         instance[mine] += turn_of_row[access_row[mine]]
     allocation = np.repeat(np.arange(loop_of.size, dtype=np.int32), turns)
-    turn = (np.arange(base[-1]) - np.repeat(base[:-1], turns)).astype(np.int32)
-    return instance.astype(np.int32), allocation, turn
+    return instance.astype(np.int32), allocation

@@ -1,37 +1,27 @@
-"""Instructions that the older compiler made one, because what they touch lies side by side.
-
-Copies out of neighbouring results in PSUM, and the turns of an inner loop of ``affine_range``.
-"""
+"""Turns of an inner loop of ``affine_range`` that the older compiler made one instruction."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
-from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.instruction_set import Call, get_row
 from trainium_edu.neuroncore.recording.memory import make_allocation, own_buffer
-from trainium_edu.neuroncore.recording.program import Access, Instruction, Program
+from trainium_edu.neuroncore.recording.program import Instruction, Program
 from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.neuroncore.timing.liveness import Lives
 from trainium_edu.neuroncore.timing.merging import keeps_state, rebuilt
 
-__all__ = ["joined", "reworked", "vectorised"]
+__all__ = ["reworked", "vectorised"]
 
-_BANKS_JOINED = 2
-_SOURCE = {"tensor_copy": "src", "activation": "data", "tensor_scalar": "data"}
 #: Operands that may be wider; others are the same column for all.
-_TILES = {name: ("dst", source) for name, source in _SOURCE.items()} | {
-    "reciprocal": ("dst", "data"), "tensor_reduce": ("dst", "data"),
-    "tensor_tensor": ("dst", "data1", "data2"),
+_TILES = dict.fromkeys(("activation", "tensor_scalar", "reciprocal", "tensor_reduce"),
+                       ("dst", "data")) | {
+    "tensor_copy": ("dst", "src"), "tensor_tensor": ("dst", "data1", "data2"),
 }  # fmt: skip
-
-
-# -- turns of a loop ----------------------------------------------------------------------------
 
 
 def vectorised(program: Program) -> Program:
@@ -94,99 +84,6 @@ def _may_be_one(program, alike, starts, spans) -> bool:
         and (spans[[tiles], 0] >= starts[:-1]).all() and (spans[[tiles], 1] < starts[1:]).all()
         for tiles, turns in zip(wide.values(), infos, strict=True)
     )  # fmt: skip
-
-
-# -- copies out of PSUM -------------------------------------------------------------------------
-
-
-class _Copy(NamedTuple):
-    """An instruction that takes a whole PSUM tile to columns of an SBUF tile."""
-
-    at: int
-    source: Access
-    target: Access
-    like: tuple  #: what must be equal to be joined
-
-
-def joined(program: Program) -> Program:
-    """Return a program in which neighbouring results in PSUM are copied out by one instruction.
-
-    Results of single matmuls or transposes, copied one after another to neighbouring columns of
-    one tile, lie side by side in up to two banks.
-
-    Parameters
-    ----------
-    program : Program
-        Without recorded loops.
-    """
-    copies = _copies(program)
-    most = _BANKS_JOINED * int(program.spec.psum.bank_bytes)
-    toucher = [-1] * len(program.allocations)  # by whom each tile was last touched
-    groups: list[list[_Copy]] = [[]]
-    for i in program.instructions if copies else ():
-        copy = copies.get(i.index)
-        if copy is not None:
-            if not _continues(groups[-1], copy, toucher, most):
-                groups.append([])
-            groups[-1].append(copy)
-        for access in i.accesses:
-            toucher[access[0]] = i.index
-    return _with_joined(program, [
-        [program.instructions[copy.at] for copy in group] for group in groups if len(group) > 1
-    ])  # fmt: skip
-
-
-def _continues(group, copy, toucher, most) -> bool:
-    """Whether a copy takes the next result to the next columns."""
-    if not group or group[-1].like != copy.like:
-        return False
-    last, target = group[-1], copy.target
-    return (
-        last.target.end_byte == target.first_byte and last.target.allocation == target.allocation
-        and toucher[target.allocation] == last.at
-        and copy.source.end_byte * (len(group) + 1) <= most
-    )  # fmt: skip
-
-
-def _copies(program) -> dict[int, _Copy]:
-    """Return what could be joined: copies of whole PSUM tiles that one matmul filled."""
-    tiles = program.allocations
-    lives = Lives.of(program)
-    on_tensor = np.array([i.engine is Engine.TENSOR for i in program.instructions], bool)
-    once = np.ones(len(tiles), bool)
-    for which in (lives.is_write, ~lives.is_write, lives.is_write & on_tensor[lives.at]):
-        once &= np.bincount(lives.tile[which], minlength=once.size) == 1
-    once[[a.memory is not Memory.PSUM or a.address is not None for a in tiles]] = False
-    bank, found = int(program.spec.psum.bank_bytes), {}
-    for i in program.instructions:
-        targets = [a for a in i.accesses if a.is_write] if i.name in _SOURCE else []
-        if len(targets) != 1 or i.after:
-            continue
-        source = next(a for a in i.accesses if a.role == _SOURCE[i.name])
-        target, info = targets[0], tiles[source.allocation]
-        if (
-            once[source.allocation] and bank % info.row_bytes == 0
-            and tiles[target.allocation].memory is Memory.SBUF
-            and tiles[target.allocation].address is None
-            and source[1:5] == (0, info.partitions, 0, info.row_bytes)
-            and _is_block(source.geometry) and _is_block(target.geometry)
-        ):  # fmt: skip
-            others = tuple(
-                (a[0], *a[6:]) for a in i.accesses if a is not source and a is not target
-            )
-            like = (i.name, i.engine, i.line, repr(i.options), i.work, others, info.site,
-                    source.geometry, target[1:3], target.geometry[:3])  # fmt: skip
-            found[i.index] = _Copy(i.index, source, target, like)
-    return found
-
-
-def _is_block(geometry) -> bool:
-    """Whether an operand is [partitions, columns], its columns one after another."""
-    dtype, shape, strides, _ = geometry
-    return len(shape) == 2 and strides[1] == get_dtype(dtype).itemsize
-
-
-# -- both ---------------------------------------------------------------------------------------
 
 
 def _with_joined(program: Program, groups: Sequence[Sequence[Instruction]]) -> Program:

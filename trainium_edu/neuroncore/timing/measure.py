@@ -3,13 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from trainium_edu.neuroncore.recording.program import Program
-from trainium_edu.neuroncore.timing.optimise import (
-    DEFAULT_PASSES,
-    PassEffect,
-    check_passes,
-    traffic,
-)
-from trainium_edu.neuroncore.timing.optimise import optimise as run_passes
+from trainium_edu.neuroncore.timing import optimise as compiler
 from trainium_edu.neuroncore.timing.placement import place
 from trainium_edu.neuroncore.timing.scheduler import schedule
 from trainium_edu.neuroncore.timing.timeline import CoreTimeline
@@ -48,15 +42,15 @@ def measure(program: Program, *, spec: Record | None = None, buffers=None,
         Its ``program`` is the optimised one.  A program of the older interface that does not fit on
         chip is timed with the rest beside it, with a note in ``placement.notes``.
     """
-    asked = DEFAULT_PASSES if optimise is True else optimise
-    done = run_passes(program, asked if passes is None else passes)
+    asked = compiler.DEFAULT_PASSES if optimise is True else optimise
+    done = compiler.optimise(program, asked if passes is None else passes)
     placement = place(done, spec, buffers=buffers, beside=passes is not None)
     return schedule(done, placement, spec, parameters=parameters)
 
 
 @checked
 def effects(program: Program, passes: bool | Iterable[str] = True, *,
-            buffers=None) -> tuple[PassEffect, ...]:  # fmt: skip
+            buffers=None) -> tuple[compiler.PassEffect, ...]:  # fmt: skip
     """Return what each pass of the older compiler changes, the others being as they are.
 
     Parameters
@@ -67,12 +61,12 @@ def effects(program: Program, passes: bool | Iterable[str] = True, *,
     buffers : int or dict, optional
         As for :func:`measure`.
     """
-    names = check_passes(passes)
+    names = compiler.check_passes(passes)
     done = measure(program, buffers=buffers, passes=names)
     found = []
     for name in names:
         others = [other for other in names if other != name]
         without = measure(program, buffers=buffers, passes=others)
-        found.append(PassEffect(name, traffic(done.program), traffic(without.program),
-                                done.makespan_ns, without.makespan_ns))  # fmt: skip
+        issued = (compiler.traffic(timed.program) for timed in (done, without))
+        found.append(compiler.PassEffect(name, *issued, done.makespan_ns, without.makespan_ns))
     return tuple(found)

@@ -17,9 +17,6 @@ Programs with recorded loops (``core.repeat``) stay as they are, except for ``en
 ``algebra``
     The same arithmetic on the same data is done once, but for the transposes that each call of
     ``nl.matmul`` "inserts".  Times: AWS's Mamba kernels.  Profile: bmm transposes lhs once.
-``wide_copies``
-    Neighbouring results of single matmuls leave PSUM together.  Document: loops of ``affine_range``
-    are vectorised.  Profile: the Scalar Engine's share in bmm.
 ``reloads``
     Where what is alive does not fit, the line of loads that holds most of it loads its tiles again
     after long pauses.  Profile: matmul reads rhs again for each of 32 row blocks.
@@ -37,7 +34,6 @@ What more is known of each, and what is not, stands in ``.github/docs/truth.md``
 
 import gc
 from collections.abc import Callable, Iterable
-from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
 from math import prod
 
@@ -49,7 +45,7 @@ from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.instruction_set import cycles_of
 from trainium_edu.neuroncore.recording.memory import make_allocation
 from trainium_edu.neuroncore.recording.program import Instruction, Program, copy_of
-from trainium_edu.neuroncore.timing.joining import joined, vectorised
+from trainium_edu.neuroncore.timing.joining import vectorised
 from trainium_edu.neuroncore.timing.liveness import Lives
 from trainium_edu.neuroncore.timing.merging import is_pure, line_of, merge, on_tiles, rebuilt
 from trainium_edu.neuroncore.timing.ordering import reordered
@@ -98,21 +94,13 @@ def optimise(program: Program, passes: bool | Iterable[str] = DEFAULT_PASSES) ->
     >>> len(core.program), len(optimise(core.program, ["loads"]))  # Vector reads each load
     (12, 12)
     """
-    names = check_passes(passes)
-    with _no_collection():
+    names, was_on = check_passes(passes), gc.isenabled()
+    gc.disable()  # hundreds of thousands of records are in use, and none is garbage
+    try:
         for name, run in PASSES.items():
             if name in names and (not program.loops or name == "engine_balance"):
                 program = run(program)
-    return program
-
-
-@contextmanager
-def _no_collection():
-    """Keep Python from looking for garbage among hundreds of thousands of records in use."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
+        return program
     finally:
         if was_on:
             gc.enable()
@@ -356,7 +344,6 @@ PASSES: dict[str, Callable[[Program], Program]] = {
     "vectorised_loops": vectorised,
     "loads": _loads,
     "algebra": _algebra,
-    "wide_copies": joined,
     "reloads": _reloads,
     "engine_balance": _engine_balance,
     "instruction_order": _instruction_order,

@@ -47,9 +47,7 @@ class Site:
             f"{self.name}: {self.tiles} x {self.dtype}{list(self.shape)} "
             f"({self.row_bytes} bytes per partition), {self.alive} alive, "
             f"{self.buffers} buffer{'s' * (self.buffers != 1)}, {self.slots} slots"
-            + f" of {self.wanted}"
-            * (self.slots < self.wanted)
-        )
+        ) + f" of {self.wanted}" * (self.slots < self.wanted)
 
 
 def capacity(spec, memory: Memory) -> int:
@@ -215,9 +213,8 @@ class Packing:
 
     def _extents(self):
         """Return each site's first and last row."""
-        return self.first[self.site_start[:-1]], np.maximum.reduceat(
-            self.last, self.site_start[:-1]
-        )
+        begin = self.site_start[:-1]
+        return self.first[begin], np.maximum.reduceat(self.last, begin)
 
     def _fit(self, start, end, site, orders=(False, True), capacity=None):
         """Return addresses of boxes alive from `start` to `end`, or None.

@@ -39,7 +39,6 @@ _KIND = _table(_PIECES, ("first_queue", "wide", "descriptors"))
 #: the next row of an engine's stream, until when it and its ports are held, and by which row
 _STREAM = _table(("free", "sbuf_free", "psum_free"), ("head", "row", "sbuf_row", "psum_row"))
 _QUEUE = _table(("debt", "free"), ("row",))  # debt: until when at the sustained pace
-_ENTRY = _table(("time",), ("row",))  # a transfer that may go
 
 
 @checked
@@ -99,13 +98,13 @@ def schedule(program: Program, placement: Placement, spec: Record | None = None,
     streams = np.zeros(_DMA, _STREAM)
     streams["head"], streams["row"] = hazards.head, -1
     queue = np.array([(-np.inf, 0.0, -1)] * queues, _QUEUE)
-    heap = np.zeros(np.count_nonzero(transfers) + 1, _ENTRY)
+    heap = np.zeros(np.count_nonzero(transfers) + 1, np.int64)
     shares_ns = np.full((2, heap.size - 1, queues), -1.0)  # start and end, by transfer and queue
     share_pred = np.full(shares_ns.shape[1:], -1)
     progress = np.zeros(4, np.int64)
     if order is None:  # all at time 0 in program order: a heap as it stands
         ready = np.flatnonzero(transfers & (rows_at[3] == 0))
-        heap["row"][: ready.size] = ready
+        heap[: ready.size] = ready
         progress[1] = ready.size
     while progress[0] < n:
         launch(_loops.simulate, _PIECE, pieces.tolerance, given, _kinds(pieces), rows_ns, rows_at,

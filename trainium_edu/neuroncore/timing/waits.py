@@ -6,35 +6,26 @@ __all__ = ["CAUSES", "Wait"]
 
 
 class Wait(IntEnum):
-    """What held an instruction back last; the numbers are those of ``_loops``."""
+    """What held an instruction back last, in words; the numbers are those of ``_loops``."""
 
-    START = 0
-    ENGINE = 1
-    OPERANDS = 2
-    OVERWRITES = 3
-    PLACE = 4
-    PORT = 5
-    QUEUE = 6
-    CHAIN = 7
-    STATED = 8
+    words: str
 
-    @property
-    def words(self) -> str:
-        """The wait in words."""
-        return _WORDS[self]
+    def __new__(cls, number, words):
+        """Return a number of ``_loops`` that knows its words."""
+        wait = int.__new__(cls, number)
+        wait._value_, wait.words = number, words
+        return wait
 
+    START = 0, "nothing: the program begins"
+    ENGINE = 1, "its engine was busy"
+    OPERANDS = 2, "its operands were not there yet"
+    OVERWRITES = 3, "an older write to the same bytes was not finished"
+    PLACE = 4, "the place that it writes was still being read"
+    PORT = 5, "another engine had the memory's port"
+    QUEUE = 6, "its DMA queue was busy"
+    CHAIN = 7, "the result of the instruction before it was still in the pipeline"
+    STATED = 8, "it was told to wait for an instruction"
 
-_WORDS = {
-    Wait.START: "nothing: the program begins",
-    Wait.ENGINE: "its engine was busy",
-    Wait.OPERANDS: "its operands were not there yet",
-    Wait.OVERWRITES: "an older write to the same bytes was not finished",
-    Wait.PLACE: "the place that it writes was still being read",
-    Wait.PORT: "another engine had the memory's port",
-    Wait.QUEUE: "its DMA queue was busy",
-    Wait.CHAIN: "the result of the instruction before it was still in the pipeline",
-    Wait.STATED: "it was told to wait for an instruction",
-}
 
 #: What :func:`~trainium_edu.neuroncore.timing.causes.without` can take away, and what that means.
 CAUSES = {
