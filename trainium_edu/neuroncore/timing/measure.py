@@ -67,6 +67,8 @@ def effects(program: Program, passes: bool | Iterable[str] = True, *,
     for name in names:
         others = [other for other in names if other != name]
         without = measure(program, buffers=buffers, passes=others)
-        issued = (compiler.traffic(timed.program) for timed in (done, without))
-        found.append(compiler.PassEffect(name, *issued, done.makespan_ns, without.makespan_ns))
+        found.append(compiler.PassEffect(
+            name, compiler.traffic(done.program), compiler.traffic(without.program),
+            done.makespan_ns, without.makespan_ns,
+        ))  # fmt: skip
     return tuple(found)

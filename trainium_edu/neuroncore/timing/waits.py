@@ -10,7 +10,7 @@ class Wait(IntEnum):
 
     words: str
 
-    def __new__(cls, number, words):
+    def __new__(cls, number, words=""):
         """Return a number of ``_loops`` that knows its words."""
         wait = int.__new__(cls, number)
         wait._value_, wait.words = number, words
