@@ -5,13 +5,16 @@ Judge: the device itself, which counts what it compiles; and every set of bucket
 
 import json
 import re
+from itertools import combinations
 
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.exercises import lazy_execution
 from trainium_edu.exercises.loops import LoopRequest, on_a_device, run_again
 from trainium_edu.training.nn import cross_entropy
+from trainium_edu.xla.buckets import bill
 from trainium_edu.xla.graph import GraphError
 
 SCRIPTS = [s for i in range(6) for s in lazy_execution.scripts(f"student {i}")]
@@ -134,15 +137,37 @@ def test_called_with_anything_else_a_loop_is_itself():
         loop(1)
 
 
-def test_the_checks_own_buckets_are_the_best():
-    from trainium_edu.xla.buckets import bill, choose_buckets
+def padded(lengths, buckets):
+    return sum(min(b for b in buckets if b >= n) for n in lengths)
 
+
+def least(lengths, count):
+    """Try all sets of buckets."""
+    u = sorted(set(lengths))
+    return min(
+        padded(lengths, (*chosen, u[-1]))
+        for k in range(min(count, len(u)))
+        for chosen in combinations(u[:-1], k)
+    )
+
+
+@for_each("seed", range(40))
+def test_the_checks_own_buckets_waste_as_little_as_the_best_of_all_choices(seed):
+    rng = np.random.default_rng(seed)
+    lengths = [int(n) for n in rng.integers(1, rng.integers(2, 30), rng.integers(1, 25))]
+    for count in range(1, 6):
+        found = lazy_execution.best_buckets(lengths, count)
+        assert len(found) <= count
+        assert list(found) == sorted(set(found))
+        assert padded(lengths, found) == least(lengths, count)
+
+
+def test_the_checks_own_buckets_pass_and_leave_something_to_choose():
     for seed, kind, compiles in lazy_execution.bucket_lengths.numbers("").cases:
         lengths = lazy_execution.sentence_lengths(seed, kind)
-        best = bill(lengths, choose_buckets(lengths, compiles))
-        result = lazy_execution.bucket_lengths(choose_buckets)
-        assert result.status == "passed"
-        assert best.waste > 0.05  # there is something to choose
+        best = bill(lengths, lazy_execution.best_buckets(lengths, compiles))
+        assert best.waste > 0.05
+    assert lazy_execution.bucket_lengths(lazy_execution.best_buckets).status == "passed"
 
 
 def test_the_solution_of_the_vjp_records_nodes_when_it_is_handed_lazy_tensors():

@@ -336,7 +336,7 @@ def _check_buckets(got, lengths, compiles):
             f"The largest bucket is {got[-1]}, and no sentence is longer than {max(lengths)}:"
             " everything in it is padded further than it has to be.",
         )
-    mine, least = _padded(lengths, got), _padded(lengths, _best(lengths, compiles))
+    mine, least = _padded(lengths, got), _padded(lengths, best_buckets(lengths, compiles))
     if mine <= _WITHIN * least:
         return
     share = f"It computes {mine} tokens, {mine / least:.2f} times the {least} of the best choice."
@@ -387,7 +387,7 @@ def _padded(lengths, buckets):
     return int(bounds[np.searchsorted(bounds, lengths)].sum())
 
 
-def _best(lengths, compiles):
+def best_buckets(lengths, compiles):
     """Return the best buckets, by a dynamic programme of the check's own."""
     u, count = np.unique(lengths, return_counts=True)
     many = np.concatenate([[0], np.cumsum(count)])

@@ -67,11 +67,15 @@ class Executed:
 class _Counting(Compiler):
     """Counts what would be compiled; values are computed, and nothing is timed."""
 
+    def __init__(self):
+        super().__init__()
+        self.plans: dict[int, Plan] = {}  # by fingerprint
+
     def get(self, graph, step):
         """Return a graph's plan."""
-        kind = "memory" if graph.fingerprint in self._known else "compiled"
+        kind = "memory" if graph.fingerprint in self.plans else "compiled"
         self.history.append(Event(step, kind, graph.fingerprint, ""))
-        return self._known.setdefault(graph.fingerprint, Plan(graph))
+        return self.plans.setdefault(graph.fingerprint, Plan(graph))
 
     def run(self, executable, feeds, setting, look=None):
         """Compute the outputs."""

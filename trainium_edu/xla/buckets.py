@@ -1,7 +1,7 @@
 """Buckets: a few lengths to which every sequence is padded, so that few graphs are compiled.
 
 A compiled graph has fixed shapes, so each new length is another graph.  With buckets there are as
-many graphs as buckets; the price is work on padding.  :func:`choose_buckets` wastes the least.
+many graphs as buckets; the price is work on padding.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ import numpy as np
 from trainium_edu.specs.arguments import number, whole
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["Bill", "bill", "bucket_of", "choose_buckets", "pad_to_bucket"]
+__all__ = ["Bill", "bill", "bucket_of", "pad_to_bucket"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,62 +126,3 @@ def bill(lengths: Sequence[int], buckets: Sequence[int] | None = None,
     times = {n: step_ns(n) for n in used} if step_ns else None
     took = sum(times[n] for n in padded) if times else None
     return Bill(len(used), int(sum(lengths)), int(sum(padded)), took)
-
-
-@checked
-def choose_buckets(lengths: Sequence[int], count: int) -> tuple:
-    """Return the buckets that waste the fewest tokens.
-
-    Parameters
-    ----------
-    lengths : sequence of int
-        Of the sequences, from 1.
-    count : int
-        How many buckets at most: a graph is compiled for each.
-
-    Returns
-    -------
-    tuple of int
-        In ascending order; the last one is the greatest length.
-
-    Raises
-    ------
-    ValueError
-        Without lengths, or for a count below 1.
-
-    Examples
-    --------
-    >>> choose_buckets([3, 4, 4, 9, 10], 2)
-    (4, 10)
-
-    Notes
-    -----
-    A bucket that is not a length itself could be lowered to one.  So let u be the distinct lengths
-    in order, and w[i, j] the padding if u[i] ... u[j] all go to u[j].  The least padding of the
-    first j + 1 lengths with k buckets is min over i of best[k - 1, i - 1] + w[i, j].
-    """
-    if count < 1 or not len(lengths) or min(lengths) < 1:
-        raise ValueError(
-            f"{count} buckets for {len(lengths)} lengths: give one or more of each, from 1"
-        )
-    u, counts = np.unique(np.asarray(lengths, np.int64), return_counts=True)
-    many = np.concatenate([[0], np.cumsum(counts)])
-    tokens = np.concatenate([[0], np.cumsum(counts * u)])
-    best = u * many[1:] - tokens[1:]  # with one bucket
-    choice = [np.zeros(len(u), np.int64)]
-    for _ in range(min(count, len(u)) - 1):
-        before, best, start = best, best.copy(), np.zeros(len(u), np.int64)
-        for j in range(1, len(u)):
-            i = np.arange(1, j + 1)
-            cost = before[i - 1] + u[j] * (many[j + 1] - many[i]) - (tokens[j + 1] - tokens[i])
-            k = int(cost.argmin())
-            if cost[k] < best[j]:
-                best[j], start[j] = cost[k], i[k]
-        choice.append(start)
-    found, j = [], len(u) - 1
-    for start in reversed(choice):
-        found.append(int(u[j]))
-        if start[j] == 0:
-            break
-        j = int(start[j]) - 1
-    return tuple(reversed(found))
