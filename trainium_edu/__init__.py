@@ -16,7 +16,7 @@ Importing this module is cheap on purpose: submodules load when first used, and 
 
 from trainium_edu import aside, names
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 __all__, __getattr__, __dir__ = names.late(
     __name__, {"exercises.progress": "progress"},
     "cluster exercises fabric neuroncore nki numerics settings specs timeline tools torch training "

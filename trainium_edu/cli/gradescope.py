@@ -87,14 +87,9 @@ def export(lesson: str, out: Path, *, salt: str = "") -> str:
     out = Path(out)
     with files.replacing(out) as file, zipfile.ZipFile(file, "w") as archive:
         _put(archive, "setup.sh", _SETUP, mode=0o755)
-        _put(
-            archive,
-            "run_autograder",
-            _RUN.format(assignment=option),
-            mode=0o755,
-        )
+        _put(archive, "run_autograder", _RUN.format(assignment=option), mode=0o755)
         _put(archive, "salt", f"{salt}\n", mode=0o600)
-        packed = [root / name for name in ("pyproject.toml", "README.md", "LICENSE")]
+        packed = [root / n for n in ["pyproject.toml", ".ci/wheel.py", "README.md", "LICENSE"]]
         for folder in (package, root / "notebooks"):
             packed += sorted(p for p in folder.rglob("*") if p.is_file())
         for path in packed:

@@ -2,20 +2,22 @@
 
 Learners work in ``work/``, where no answer stands under its question: outputs are stripped.  A
 second copy of each lesson as it was handed out (the base) is kept in ``work/.trainium_edu/base``,
-so that ``update`` can tell what the learner changed.
+so that ``update`` can tell what the learner changed.  A wheel is built by ``stripped`` too, before
+NumPy is there, so the exercises are imported late.
 """
 
 import json
 from pathlib import Path
 
 from trainium_edu import files
-from trainium_edu.exercises import lessons
 
 __all__ = ["base_folder", "default_folder", "make_working_copy", "stripped", "write"]
 
 
 def default_folder() -> Path:
     """Return ``work`` beside the lessons of a clone, or in the present folder if installed."""
+    from trainium_edu.exercises import lessons
+
     beside = lessons.folder().parent
     installed = (beside / "exercises").is_dir()
     return (Path.cwd() if installed else beside) / "work"
@@ -65,6 +67,8 @@ def make_working_copy(work: Path) -> list[Path]:
     new : list of Path
         The copies that were made.
     """
+    from trainium_edu.exercises import lessons
+
     work = Path(work)
     new = []
     for source in lessons.notebooks():
