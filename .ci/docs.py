@@ -33,6 +33,9 @@ LINK = re.compile(r"(?<!!)\[((?:[^\][]|\[[^\]]*\])*)\]\((?!https?:|mailto:)([^)#
 NAME = re.compile(r"`([a-z]\w*(?:\.\w+)+)`")
 
 
+#: A cell that answers a question: its output waits behind a click.
+REVEALS = re.compile(r"\breveal\(")
+
 #: What the documentation can be built without: modules that import it are then left out.
 OPTIONAL = {"torch"}
 
@@ -127,7 +130,7 @@ def label(path: Path, cell: str) -> str:
 
 
 def lesson(path: Path, pages) -> dict:
-    """Return a lesson as a page: outputs as stored, folded code folded, cells to link to."""
+    """Return a lesson as a page: stored outputs, code and answers folded, cells to link to."""
     book = json.loads((ROOT / path).read_text(encoding="utf-8"))
     cells = []
     for cell in book["cells"]:
@@ -136,6 +139,8 @@ def lesson(path: Path, pages) -> dict:
             text = f"({label(path, cell['id'])})=\n{relinked(text, path, pages)}"
         elif cell["metadata"].get("jupyter", {}).get("source_hidden"):
             cell["metadata"]["tags"] = [*cell["metadata"].get("tags", ()), "hide-input"]
+        elif REVEALS.search(text):
+            cell["metadata"]["tags"] = [*cell["metadata"].get("tags", ()), "hide-output"]
         cells.append(cell | {"source": text})
     return book | {"cells": cells}
 
@@ -273,7 +278,7 @@ def gather(folder: Path) -> None:
     shutil.copytree(SOURCES, folder)
     lessons = sorted(p.relative_to(ROOT) for p in (ROOT / "notebooks").glob("*.ipynb"))
     pages = {p.relative_to(ROOT): p.name for p in SOURCES.glob("*.md")}
-    pages |= {Path(".github", n): n for n in ("CONTRIBUTING.md", "INSTRUCTORS.md")}
+    pages |= {Path(".github", n): n for n in ("CHANGELOG.md", "CONTRIBUTING.md", "INSTRUCTORS.md")}
     pages |= {path: f"lessons/{path.name}" for path in lessons}
     for path, name in pages.items():
         target = folder / name

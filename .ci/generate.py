@@ -1,10 +1,11 @@
-"""Write what is made from the package: the glossary, tables, links on names, a drawing.
+"""Write what is made from the package: the glossary, Colab's notebook, tables, links, a drawing.
 
 Usage: python .ci/generate.py [--check]
 
 From: ``specs/glossary.toml``, ``specs/named.toml``, ``specs.SOURCES``,
 ``exercises.lessons.COURSE``, the exercises, and the package's own imports: README's pages link
-names like ``nki.run`` to the files that define them.
+names like ``nki.run`` to the files that define them, and its buttons to the repository that
+``pyproject.toml`` names.  Colab's notebook is lesson 00 after a cell that installs.
 With ``--check`` nothing is written; the exit code says whether all of it is as it would be written.
 """
 
@@ -13,18 +14,21 @@ import os
 import re
 import runpy
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from trainium_edu import exercises  # noqa: E402
+from trainium_edu.cli.working_copy import stripped  # noqa: E402
 from trainium_edu.exercises.lessons import COURSE  # noqa: E402
 from trainium_edu.specs import SOURCES  # noqa: E402
 from trainium_edu.specs.glossary import glossary, named  # noqa: E402
 
 DOCS = runpy.run_path(str(ROOT / ".ci" / "docs.py"))
 FLOORS = DOCS["FLOORS"]
+URLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
 WORDS_A_MINUTE, LOOK_MINUTES, EXERCISE_MINUTES = 180, 0.7, 5
 SENTENCE_WORDS = 16  # a shown line of so many words is no row of a table, but what a reveal says
 
@@ -100,6 +104,37 @@ def with_links(text, page) -> str:
     return DOCS["LINK"].sub(link, text)
 
 
+def with_addresses(text) -> str:
+    """Return a page whose buttons lead to the repository, and whose pages are that repository's."""
+    place = URLS["Repository"].removeprefix("https://github.com/")
+    hosts = r"mybinder\.org/v2/gh|codespaces\.new|colab\.research\.google\.com/github"
+    text = re.sub(rf"({hosts})/[\w.-]+/[\w.-]+", rf"\1/{place}", text)
+    text = re.sub(r"git\+https://github\.com/[\w.-]+/[\w.-]+", f"git+{URLS['Repository']}", text)
+    return re.sub(r"(\[read the lessons\]\()[^)]*", rf"\1{URLS['Lessons']}", text)
+
+
+#: What Colab needs before a lesson, and what is otherwise there.
+ON_COLAB = """# Lesson 00 on Google Colab
+
+**Run the next cell first**: it installs the package and switches on the manager that players and
+predictions need. Otherwise here: Colab fetches the code that displays widgets from other sites;
+progress ends with the machine that Colab lends; links to the glossary lead nowhere.
+[What works where](REPOSITORY/blob/HEAD/.github/docs/hosts.md)."""
+INSTALL = """%pip install --quiet git+REPOSITORY
+from google.colab import output
+
+output.enable_custom_widget_manager()"""
+
+
+def colab_notebook() -> dict:
+    """Return lesson 00 without outputs, after a cell that makes Colab ready for it."""
+    lesson = ROOT / "notebooks" / f"{COURSE[0].stem}.ipynb"
+    book = stripped(json.loads(lesson.read_text(encoding="utf-8")))
+    said, code = (text.replace("REPOSITORY", URLS["Repository"]) for text in (ON_COLAB, INSTALL))
+    ready = cell("install", code) | {"cell_type": "code", "execution_count": None, "outputs": []}
+    return book | {"cells": [cell("on-colab", said), ready, *book["cells"]]}
+
+
 def cell(cell_id, text) -> dict:
     """Return a markdown cell."""
     lines = text.splitlines(keepends=True)
@@ -148,14 +183,23 @@ def generated() -> dict:
     """Return each generated file's path with its text."""
     readme, page = ROOT / "README.md", ROOT / ".github" / "INSTRUCTORS.md"
     tables = with_table(page.read_text(encoding="utf-8"), lesson_rows())
-    book = json.dumps(glossary_notebook(), indent=1, ensure_ascii=False, sort_keys=True)
-    linked = {p: with_links(p.read_text(encoding="utf-8"), p) for p in linked_pages()}
-    return linked | {
-        readme: with_table(linked[readme], readme_rows()),
-        ROOT / ".github" / "docs" / "floors.svg": FLOORS["floors_svg"](FLOORS["house"]()),
-        page: with_table(tables, exercise_rows()),
-        ROOT / "notebooks" / "glossary.ipynb": book + "\n",
+    books = {
+        path: json.dumps(book, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+        for path, book in (
+            (ROOT / "notebooks" / "glossary.ipynb", glossary_notebook()),
+            (ROOT / ".github" / "colab.ipynb", colab_notebook()),
+        )
     }
+    linked = {p: with_links(p.read_text(encoding="utf-8"), p) for p in linked_pages()}
+    return (
+        linked
+        | books
+        | {
+            readme: with_addresses(with_table(linked[readme], readme_rows())),
+            ROOT / ".github" / "docs" / "floors.svg": FLOORS["floors_svg"](FLOORS["house"]()),
+            page: with_table(tables, exercise_rows()),
+        }
+    )
 
 
 def main(arguments):

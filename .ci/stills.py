@@ -1,10 +1,10 @@
-"""Take README's pictures again: the one above the fold, and stills of the first sixty seconds.
+"""Take README's pictures again: the zoom, and the film of a network that learns.
 
 Usage: python .ci/stills.py [FOLDER]    (``.github/docs`` by default)
 
-The first is the zoom that lesson 00 stores.  The stills are that lesson in JupyterLab, in Chromium,
-opened, run and answered as a learner would: so playwright and Chromium are needed (`make
-test-browser` installs the one, the system the other; CHROMIUM names another).
+The first is the picture that lesson 00 stores.  The film is that lesson in JupyterLab, in Chromium,
+run and answered as a learner would: so playwright and Chromium are needed (`make test-browser`
+installs the one, the system the other; CHROMIUM names another).
 """
 
 import base64
@@ -22,7 +22,9 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 LESSON = "00_start_here.ipynb"
-SIZE, COLOURS = (1200, 800), 64
+SIZE, COLOURS, FILM_COLOURS = (1200, 900), 64, 32
+#: Quarters of a pass between two pictures of the film: most happens at the beginning.
+STEPS, EVERY_MS = (1, 1, 1, 1, 1, 1, 2, 2, 2, 4, 4, 4, 8, 8, 8, 16, 16), 400
 
 
 def write(picture: bytes, path: Path, width: int) -> None:
@@ -42,31 +44,35 @@ def stored_zoom() -> bytes:
     return base64.b64decode("".join(pictures[0]))
 
 
-def take(lesson, cell):
-    """Yield the name and the picture of each still, in the order of a learner's first minute."""
-    page = lesson.page
-    page.locator(".jp-CodeCell .cm-content").first.click()
-    page.keyboard.press("Shift+Enter")
-    page.locator("button:has-text('fly through')").first.click()
-    page.wait_for_timeout(6_000)  # in flight
-    yield "first-picture", page.screenshot()
+def film(lesson, cell):
+    """Return pictures of the training as it plays, once a learner has made a prediction."""
     lesson.run_all()
-    asked = cell(lesson, "light-predict")
-    asked.locator("input[type=text]").fill("93")
-    asked.locator("button:text-is('Commit')").click()
-    cell(lesson, "light-run").locator("text=the work of a single worker").wait_for()
-    cell(lesson, "light-predict")
-    page.wait_for_timeout(1_000)
-    yield "first-answer", page.screenshot()
     asked = cell(lesson, "training-predict")
     asked.locator("input[type=text]").fill("300")
     asked.locator("button:text-is('Commit')").click()
     cell(lesson, "training-reveal").locator("text=Your prediction").wait_for()
-    film = cell(lesson, "training-run")
-    page.wait_for_timeout(2_500)
-    film.locator("button[aria-label^='Play:']").click()
-    lesson.soon(lambda: int(film.locator("[data-wrong]").get_attribute("data-wrong")) < 60)
-    yield "first-training", page.screenshot()
+    player = cell(lesson, "training-run").locator(".jp-OutputArea-output").last
+    lesson.still(player)
+    player.locator("button:text-is('|◀')").click()
+    pictures = [player.screenshot()]
+    for steps in STEPS:  # not played: how fast this machine is must not show
+        for _ in range(steps):
+            player.locator("button:text-is('+1')").click()
+        lesson.page.wait_for_timeout(300)
+        pictures.append(player.screenshot())
+    return pictures
+
+
+def write_film(pictures, path: Path, width: int) -> None:
+    """Write a moving picture with one palette for all frames, so that what rests costs nothing."""
+    images = [Image.open(io.BytesIO(picture)).convert("RGB") for picture in pictures]
+    size = (width, round(images[0].height * width / images[0].width))
+    images = [image.resize(size, Image.Resampling.LANCZOS) for image in images]
+    palette = images[len(images) // 2].quantize(FILM_COLOURS, dither=Image.Dither.NONE)
+    frames = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
+    times = [EVERY_MS] * (len(frames) - 1) + [3_000]  # the end rests before it begins again
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=times, loop=0)
+    print(f"{path}: {path.stat().st_size // 1000} kB, {len(frames)} frames")
 
 
 def main(arguments):
@@ -84,7 +90,7 @@ def main(arguments):
         os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     )
     if not chromium:
-        sys.exit("stills are taken in Chromium: install it, or name one in CHROMIUM")
+        sys.exit("the film is taken in Chromium: install it, or name one in CHROMIUM")
     with (
         tempfile.TemporaryDirectory() as home,
         running_lab(Path(home)) as lab,
@@ -93,8 +99,7 @@ def main(arguments):
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
         lesson = LessonPage(browser, lab, LESSON, width=SIZE[0])
         lesson.page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
-        for name, picture in take(lesson, cell):
-            write(picture, folder / f"{name}.png", SIZE[0])
+        write_film(film(lesson, cell), folder / "training.gif", 800)
         lesson.close()
         browser.close()
 

@@ -53,4 +53,7 @@ def test_every_floor_and_lesson_has_a_page_with_what_its_front_door_offers(tmp_p
         assert [c.get("outputs") for c in page["cells"]] == [
             c.get("outputs") for c in stored["cells"]
         ]
+        for cell in page["cells"]:
+            answers = cell["cell_type"] == "code" and "predict.reveal(" in cell["source"]
+            assert ("hide-output" in cell["metadata"].get("tags", ())) == answers
         assert "cell-id=" not in json.dumps([c["source"] for c in page["cells"]])

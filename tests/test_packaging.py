@@ -28,10 +28,11 @@ def _tracked():
     return out.stdout.split("\n")[:-1]
 
 
-def test_environment_yml_names_the_same_packages_and_bounds_as_pyproject():
+@pytest.mark.parametrize("name", ["environment.yml", ".binder/environment.yml"])
+def test_environment_yml_names_the_same_packages_and_bounds_as_pyproject(name):
     conda = [
         line.strip()[2:]
-        for line in (ROOT / "environment.yml").read_text().splitlines()
+        for line in (ROOT / name).read_text().splitlines()
         if line.startswith("  - ")
     ]
     conda = [c.split("#")[0] for c in conda if c not in ("conda-forge", "pip", "pip:")]
@@ -40,6 +41,20 @@ def test_environment_yml_names_the_same_packages_and_bounds_as_pyproject():
     tests = dict(map(_requirement, PYPROJECT["project"]["optional-dependencies"]["test"]))
     reads_along = {name: tests[name] for name in ("nbval", "pytest")}
     assert conda == dict(map(_requirement, PYPROJECT["project"]["dependencies"])) | reads_along
+
+
+def test_codespaces_install_and_serve_what_a_clone_does():
+    """Judge: the development container's documented keys, the Makefile, the command's options."""
+    container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
+    version = re.fullmatch(r"mcr\.microsoft\.com/devcontainers/python:(3\.\d+)", container["image"])
+    assert f"Programming Language :: Python :: {version[1]}" in PYPROJECT["project"]["classifiers"]
+    make, *targets = container["postCreateCommand"].split()
+    assert make == "make"
+    rules = (ROOT / "Makefile").read_text().replace("$(VENV)", ".venv")
+    assert all(f"\n{target}: " in rules for target in targets)
+    (port,) = container["forwardPorts"]
+    assert f" trainium_edu lab --no-browser --port={port} " in container["postAttachCommand"]
+    assert list(container["portsAttributes"]) == [str(port)]
 
 
 def test_every_pin_is_exact_and_without_an_address():

@@ -22,6 +22,7 @@ from trainium_edu.specs.times import PROFILES, RESIDUALS, WITHOUT, spread
 predict = cache(published.predict)  # one recording of a row serves all tests: nobody changes it
 compare = cache(published.compare)
 ROOT = Path(__file__).parents[2]
+PAGE = ROOT / ".github/docs/truth.md"
 #: The convolution by columns is short on the chip, and a minute here.
 SHORT = [r for r in ROWS if min(r.us) < 5000 and r.kernel != "depthwise convolution"]
 MAMBA = [r for r in ROWS if r.source == "nki-mamba-tutorial"]
@@ -151,24 +152,35 @@ def test_the_command_prints_the_table_and_stops_when_asked(monkeypatch, capsys):
 
 
 def _printed():
-    """Return {(kernel, sizes, source): cells} as the README's table has them."""
+    """Return {(kernel, sizes, source): cells} as the page's table has them."""
     found = {}
-    for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines():
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
         cells = tuple(cell.strip() for cell in line.strip().strip("|").split("|"))
         if len(cells) == 10 and cells[0] in KERNELS:
             found[cells[:3]] = cells
     return found
 
 
-def test_the_readmes_table_is_of_these_rows():
+def test_the_pages_table_is_of_these_rows():
     printed = _printed()
     assert list(printed) == [(r.kernel, r.printed_sizes, r.source) for r in ROWS]
     for r, cells in zip(ROWS, printed.values(), strict=True):
         assert cells[3] == " or ".join(f"{us:.5g}" for us in r.us)
 
 
+def test_readme_says_of_all_rows_what_the_page_says():
+    (line,) = re.findall(r"(?m)^- all: (.*)$", PAGE.read_text(encoding="utf-8"))
+    rows, off, in_band = re.fullmatch(
+        r"(\d+) rows, median error (\d+)%, \d+% within 25 %, (\d+)% in band", line
+    ).groups()
+    said = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert int(rows) == len(ROWS)
+    assert f"Of {rows} published kernel times" in said
+    assert f"half are within {off} % and {in_band} % lie in the predicted band" in said
+
+
 @pytest.mark.parametrize("row", SHORT, ids=str)
-def test_the_readme_prints_what_the_model_says(row):
+def test_the_page_prints_what_the_model_says(row):
     cells = _printed()[row.kernel, row.printed_sizes, row.source]
     assert compare(row).us == pytest.approx(float(cells[4]), rel=0.005)
 
@@ -185,7 +197,7 @@ TRACES = {
 
 
 def _versions(source, sizes, count):
-    """Return (published, predicted) of a trace, as the README prints them."""
+    """Return (published, predicted) of a trace, as the page prints them."""
     found = [c for c in _printed().values() if c[2] == source and f"{c[1]} ".startswith(sizes)]
     assert len(found) == count
     return [[float(c[k].split(" or ")[0]) for c in found] for k in (3, 4)]
@@ -213,7 +225,7 @@ def test_versions_of_one_kernel_are_in_their_order():
 
 
 def test_thirteen_of_sixteen_changes_above_five_percent_have_their_sign():
-    """Judge: the published times; nine in ten are the aim; the README names the three others."""
+    """Judge: the published times; nine in ten are the aim; the page names the three others."""
     is_right = {}
     for name, trace in TRACES.items():
         published, predicted = np.diff(np.log(_versions(*trace)))

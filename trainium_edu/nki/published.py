@@ -1,9 +1,9 @@
 """Device times that somebody published for this generation, beside our predictions.
 
 ``python -m trainium_edu.nki.published`` prints the table (``--all``: with the longest kernels,
-``--markdown``: as the README has it, ``--residuals``: as ``specs.times`` keeps it for bands).  The
-rows are ``specs.times``; the kernels are in ``nki.examples``.  Some issue what the published ones
-issued, others are as written, and the older compiler's passes run.
+``--markdown``: as ``truth.md`` has it, ``--residuals``: as ``specs.times`` keeps it for bands).
+The rows are ``specs.times``; the kernels are in ``nki.examples``.  Some issue what the published
+ones issued, others are as written, and the older compiler's passes run.
 
 Every row is predicted with its source left out: without the parameters that it helped to choose,
 and in a band from the other sources' rows.  (What a source showed about the compiler stays: the
