@@ -575,7 +575,7 @@ GOOD: dict[str, list[str]] = {
         "view.plot_times(two, times, names)\nview.plot_bus_bandwidth(two, times, names, 1.5)\n"
         "view.plot_scaling([2, 4], times, names)\nview.plot_link_use([[0.1, 0.2]], names)",
         _ARRAY + "from trainium_edu.viz import systolic_array as view\n"
-        "view.plot_choice(128, 1, 512)\nview.plot_reuse(64, m=64)",
+        "view.plot_reuse(64, m=64)",
     ],
     "tools": [_PROGRAM + "from trainium_edu.tools import perfetto\n"
               "perfetto.write(timeline, 'run.json')"],

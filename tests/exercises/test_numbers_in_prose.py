@@ -55,8 +55,9 @@ def test_04_buffers_count_the_bytes_of_each_partition(monkeypatch):
             return 450.0
 
     monkeypatch.setattr(neuroncore, "measure", lambda program, buffers: Measured())
-    told = neuroncore._with_buffers(type("Run", (), {"program": None}), 1)
-    assert told.endswith("8,192 bytes of each partition of SBUF")
+    told, parts = neuroncore._with_buffers(type("Run", (), {"program": None}), 1)
+    assert told.endswith("8,192 bytes of each partition")
+    assert parts == {"Vector works": 0.45, "Vector waits": 0.55}
 
 
 def test_07_ladder_names_both_ratios_of_its_last_step():

@@ -4,6 +4,7 @@ import pytest
 
 from trainium_edu.viz import bars
 from trainium_edu.viz.bars import Stack
+from trainium_edu.viz.numbers import Numbers
 
 HELD = {"weights": 30.0, "gradients": 10.0, "states": 60.0}
 
@@ -89,3 +90,35 @@ def test_the_key_of_groups_stands_above_the_chart(width):
     assert len(swatches) == len(columns) == 3
     assert max(r[2] + 12 for r in swatches) < min(r[2] for r in columns)
     assert max(t[2] for t in shapes(scene, "text")) < scene.height
+
+
+def test_rows_share_an_axis_and_a_hidden_part_adds_nothing():
+    """Judge: lengths by proportion; sums that hide behind computing end where it ends."""
+    rows = {"2": {"compute": 80, "hidden": 4, "exposed": 0},
+            "32": {"compute": 80, "hidden": 10, "exposed": 80}}  # fmt: skip
+    scene = bars.draw_rows("A step", rows, under="hidden")
+    drawn = [r[1:5] for r in shapes(scene, "rect") if r[4] in (20, 4)]
+    (x2, _, w2, _), hidden2, (x32, _, w32, _), hidden32, (shown, _, w_shown, _) = drawn
+    assert (x2, w2) == (x32, w32)
+    assert w_shown == pytest.approx(w32, abs=0.2)
+    assert shown == pytest.approx(x32 + w32, abs=0.2)
+    for (x, _, w, _), share in ((hidden2, 0.05), (hidden32, 0.125)):
+        assert w == pytest.approx(share * w2, abs=0.2)
+        assert x + w == pytest.approx(shown, abs=0.2)
+    assert {"80", "160"} <= set(words(scene))
+    assert scene.alt == "A step: 2 80; 32 160"
+
+
+def test_dots_stand_where_their_logarithm_does():
+    scene = bars.draw_rows("Accesses", {"a": {"": 2.0}, "b": {"": 0.02}, "c": {"": 0.2}}, log=True)
+    xs = [r[1] for r in shapes(scene, "rect")]
+    assert xs[0] - xs[2] == pytest.approx(xs[2] - xs[1], abs=0.2)
+
+
+def test_numbers_are_folded_below_bars_that_grow_unless_motion_is_reduced():
+    shown = Numbers("a & b", "Times", {"a": {"": 1.0}, "b": {"": 2.0}})
+    assert repr(shown) == "a & b"
+    page = shown._repr_html_()
+    assert page.index("<svg") < page.index("<details>") < page.index("a &amp; b")
+    assert "@media(prefers-reduced-motion:no-preference)" in page
+    assert "<svg" not in Numbers("a table")._repr_html_()

@@ -3,11 +3,6 @@
 import pytest
 from matplotlib.text import Text
 
-from trainium_edu.neuroncore.systolic_array import (
-    choice_cycles,
-    count_machines,
-    tile_cycles,
-)
 from trainium_edu.viz import style
 from trainium_edu.viz import systolic_array as picture
 
@@ -21,36 +16,10 @@ def test_reuse_marks_the_closed_forms():
     assert "N = 16" in picture.describe_reuse(16)
 
 
-def test_choice_bars_are_the_counts():
-    prices = choice_cycles(128, 1, 4096)
-    widths = sorted(bar.get_width() for bar in picture.plot_choice(128, 1, 4096).axes[0].patches)
-    assert widths == sorted(v for p in prices.values() for v in p.values())
-    assert str(prices["W stays"]["array"]) in picture.describe_choice(128, 1, 4096)
-
-
-def test_machines_bars_are_the_counts():
-    counts = count_machines(128, 128, 512)
-    widths = [bar.get_width() for bar in picture.plot_machines(counts).axes[0].patches]
-    assert widths[:3] == [c.memory_per_mac for c in counts]
-    assert widths[6:] == [c.handed_on / c.macs for c in counts]
-
-
-@pytest.mark.parametrize("guess", [None, 544, 8_000_000, 1])
-def test_a_tiles_bar_adds_up_to_the_closed_form_and_keeps_any_guess_inside(guess):
-    fig = picture.plot_tile_cycles(128, 512, guess=guess)
-    (ax,) = fig.axes
-    assert sum(bar.get_width() for bar in ax.patches) == tile_cycles(128, 512)
-    assert all(line.get_xdata()[0] <= ax.get_xlim()[1] for line in ax.lines)
-
-
 @pytest.mark.parametrize("dark", [False, True])
 def test_no_legend_covers_a_title_or_a_curve(dark):
     with style.theme(dark):
-        figures = [
-            picture.plot_reuse(64, guess=128),
-            picture.plot_choice(128, 1, 4096),
-            picture.plot_choice(128, 512, 8192),
-        ]
+        figures = [picture.plot_reuse(64, guess=128)]
     for fig in figures:
         fig.canvas.draw()
         legend = fig.axes[0].get_legend().get_window_extent()

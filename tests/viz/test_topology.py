@@ -8,7 +8,6 @@ from trainium_edu import fabric
 from trainium_edu.viz.topology import (
     layouts,
     missing_wires,
-    plot_ladder,
     plot_topology,
     wires_of,
 )  # fmt: skip
@@ -103,8 +102,3 @@ def test_the_title_and_the_numbers_of_chips_are_on_the_picture():
     texts = {t.get_text() for t in fig.axes[0].texts}
     assert {"0", "15", "1111"} <= texts
     assert fig.axes[0].get_title() == "trn1.32xlarge, drawn as hypercube"
-
-
-def test_the_ladder_labels_its_bars():
-    fig = plot_ladder(["near", "far"], [820e9, 6.25e9])
-    assert [t.get_text() for t in fig.axes[0].texts] == ["820", "6.25"]

@@ -7,7 +7,14 @@ import zlib
 import numpy as np
 import pytest
 
-from trainium_edu.neuroncore.systolic_array import SystolicArray, frames_of_run, run, run_dataflow
+from trainium_edu.neuroncore.systolic_array import (
+    SystolicArray,
+    choice_cycles,
+    frames_of_run,
+    run,
+    run_dataflow,
+)
+from trainium_edu.viz.bars import short
 from trainium_edu.widgets.systolic_array import (
     SystolicArrayPlayer,
     array_player,
@@ -129,12 +136,25 @@ def test_a_player_needs_a_recorded_run():
 
 
 def test_sliders_redraw_their_pictures():
-    for panel in (reuse_explorer(), stationary_explorer()):
+    for panel, step, shows in ((reuse_explorer(), 76, "png"), (stationary_explorer(), 2, "value")):
         *sliders, shown = panel.children
-        before = shown.png
-        sliders[0].value += sliders[0].step
-        assert shown.png != before
+        before = getattr(shown, shows)
+        sliders[0].value = step
+        assert getattr(shown, shows) != before
         assert all(s.description for s in sliders)
+
+
+def test_the_slider_of_reuse_opens_at_the_guess_and_steps_evenly_on_its_axis():
+    """Judge: four steps to each power of two, as the axis below it is logarithmic."""
+    slider = reuse_explorer(guess=130).children[0]
+    assert slider.value == 128
+    assert {2**k for k in range(10)} <= set(slider.options)
+
+
+def test_stationary_bars_are_as_long_as_the_counts():
+    panel = stationary_explorer(k=128, rows=1, columns=4096)
+    for price in choice_cycles(128, 1, 4096).values():
+        assert all(f">{short(count)}<" in panel.children[2].value for count in price.values())
 
 
 def test_frames_are_taken_as_they_are():

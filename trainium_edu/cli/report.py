@@ -30,11 +30,10 @@ from trainium_edu.training.run_numbers import (
     summary_lines,
 )
 from trainium_edu.training.run_record import RunRecord
-from trainium_edu.viz.formats import raised
 from trainium_edu.viz.run import engines_scene, losses_scene, steps_scene
 from trainium_edu.viz.scene import Scene
 from trainium_edu.viz.svg import to_svg
-from trainium_edu.viz.units import size_text
+from trainium_edu.viz.units import raised, size_text
 
 __all__ = ["summary_lines", "write_report"]
 

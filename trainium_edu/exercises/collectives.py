@@ -9,10 +9,7 @@ from trainium_edu.exercises.exercise import NUMBER, compare, exercise, reject
 
 @exercise(
     "08/ring-reduce-scatter",
-    numbers=lambda draw: {
-        "ranks": draw.integer("ranks", 5, 12),
-        "seed": draw.seed("data") % 2**32,
-    },
+    numbers=lambda draw: {"ranks": draw.integer("ranks", 5, 12), "seed": draw.seed("data") % 2**32},
 )
 def ring_reduce_scatter(answer, numbers):
     """Check with the schedule checker, then run it on whole numbers and compare with NumPy."""

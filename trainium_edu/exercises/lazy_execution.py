@@ -77,10 +77,7 @@ def reference(seed, steps):
 
 @exercise(
     "06/mark-step",
-    numbers=lambda draw: {
-        "seed": draw.seed("seed") % 2**32,
-        "steps": draw.integer("steps", 8, 19),
-    },
+    numbers=lambda draw: {"seed": draw.seed("seed") % 2**32, "steps": draw.integer("steps", 8, 19)},
 )
 def place_mark_step(answer, numbers):
     """Run the graphs that the loop's device ran again, count them, and compare the weights."""

@@ -1,13 +1,15 @@
-"""Bars on a scene: one bar in parts against a limit, groups of bars side by side, a tornado."""
+"""Bars on a scene: in rows, in parts against a limit, in groups side by side, a tornado."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import floor, log10
 
-from trainium_edu.viz.chart import Chart, plain_ticks, round_steps
+from trainium_edu.viz.chart import Chart, plain_ticks, powers_of_ten, round_steps
 from trainium_edu.viz.colours import COLOURS, MEMORY, STEP
 from trainium_edu.viz.scene import Scene, linear
 
-__all__ = ["Stack", "colours_of", "draw_groups", "draw_stacks", "draw_tornado", "key_row"]
+__all__ = ["Stack", "colours_of", "draw_groups", "draw_rows", "draw_stacks", "draw_tornado",
+           "key_row"]  # fmt: skip
 
 _ORDER = ("blue", "orange", "green", "pink", "sky", "yellow", "grey", "red")
 _LETTER = 6.6  # CSS pixels of a letter at size 12, on average
@@ -79,6 +81,57 @@ def key_row(scene, x, y, entries, right) -> float:
         scene.text(at + 17, y, words.rstrip())
         at += wide + 16
     return y
+
+
+def draw_rows(title, rows: Mapping, *, spell=short, width=740.0, log=False, under=None) -> Scene:
+    """Draw a bar for each row, its parts from the left, and its length in words behind it.
+
+    Parameters
+    ----------
+    title : str
+    rows : dict of str to dict of str to float
+        Row → part → length.
+    spell : callable
+        A length in words.
+    width : float, CSS pixels
+    log : bool
+        Dots on a logarithmic axis: a bar there has no length.
+    under : str, optional
+        A part that adds nothing: a thin line that ends where the part before it does.
+
+    Returns
+    -------
+    Scene
+    """
+    lengths = {n: sum(v for part, v in row.items() if part != under) for n, row in rows.items()}
+    said = "; ".join(f"{name} {spell(length)}" for name, length in lengths.items())
+    scene = Scene(width, 1, f"{title}: {said}")
+    scene.text(4, 16, title, bold=True, size=13)
+    colours = colours_of(dict.fromkeys(part for row in rows.values() for part in row))
+    key = [(part, colour, part == under) for part, colour in colours.items()]
+    top = (key_row(scene, 4, 38, key, width) if len(key) > 1 else 18) + 12
+    left, right = 14 + _LETTER * max(map(len, rows)), width - 84
+    low, most = 0.0, max(lengths.values()) or 1.0
+    if log:
+        low = 10.0 ** floor(log10(min(lengths.values())))
+        ticks = [(log10(v), short(v)) for v in powers_of_ten(low, most)]
+        low, most = log10(low), log10(most)
+        scene.axis(linear(low, most, left, right), ticks, top + _ROW * len(rows), grid_top=top)
+    to_x = linear(low, most, left, right)
+    for y, (name, row) in zip(range(round(top), 99999, round(_ROW)), rows.items(), strict=False):
+        scene.text(left - 8, y + 16, name, anchor="end")
+        end = left
+        for part, length in ({} if log else row).items():
+            wide = to_x(length) - left
+            thin = part == under
+            scene.rect(end - wide * thin, y + 21 * thin, wide, 4 if thin else 20, colours[part])
+            end += 0 if thin else wide
+        if log:
+            end = to_x(log10(lengths[name])) + 5
+            scene.rect(end - 10, y + 6, 10, 10, *colours.values())
+        scene.text(end + 6, y + 15, spell(lengths[name]), bold=True)
+    scene.height = top + _ROW * len(rows) + 24 * log
+    return scene
 
 
 def draw_stacks(stacks: Sequence[Stack], *, width: float = 960.0) -> Scene:

@@ -4,8 +4,8 @@ from math import ceil, floor, log10
 
 import numpy as np
 
-from trainium_edu.viz.formats import raised
 from trainium_edu.viz.scene import Scene, linear
+from trainium_edu.viz.units import raised
 
 __all__ = ["Chart", "plain_ticks", "powers_of_ten", "round_steps", "ten_ticks", "two_boxes"]
 

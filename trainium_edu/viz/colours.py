@@ -46,6 +46,9 @@ STEP = {
     "gradient sums": COLOURS["pink"],
     "optimiser": COLOURS["red"],
     "host": "ink",
+    "compute": COLOURS["blue"],
+    "hidden sums": COLOURS["orange"],
+    "exposed sums": COLOURS["red"],
 }
 #: One colour per rounding mode, the same in every picture.
 ROUNDING = {

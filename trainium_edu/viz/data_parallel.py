@@ -1,17 +1,19 @@
 """Pictures of training on many ranks: one step in time, scaling, memory, the input pipeline."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from trainium_edu.specs.signatures import checked
+from trainium_edu.training.digits_on_ranks import step_table
 from trainium_edu.viz import style
 from trainium_edu.viz.colours import MEMORY
+from trainium_edu.viz.numbers import Numbers
 from trainium_edu.viz.step_frames import HOST, exposed, on_tracks
 from trainium_edu.viz.units import size_text, time_text
 from trainium_edu.xla.executable.tracks import ENGINES, LINKS
 
-__all__ = ["plot_memory", "plot_pipeline", "plot_scaling", "plot_step"]
+__all__ = ["plot_memory", "plot_pipeline", "plot_scaling", "plot_step", "step_bars"]
 
 _TRACK = {ENGINES: style.COLOURS["blue"], LINKS: style.COLOURS["orange"],
           HOST: style.COLOURS["grey"]}  # fmt: skip
@@ -208,3 +210,22 @@ def plot_memory(rows: Sequence):
         times = f"a NeuronCore has {size_text(limit)}, {limit / most:,.0f} times the longest bar"
         ax.set_title(times, fontsize=9, weight="normal")
     return fig
+
+
+@checked
+def step_bars(reports: Mapping) -> Numbers:
+    """Return steps as bars: what is computed, which sums hide behind it, and which show.
+
+    Parameters
+    ----------
+    reports : dict of str to StepReport
+    """
+    parts = {
+        str(name): {
+            "compute": r.compute_ns / 1e3,
+            "hidden sums": (r.communication_ns - r.exposed_ns) / 1e3,
+            "exposed sums": r.exposed_ns / 1e3,
+        }
+        for name, r in reports.items()
+    }
+    return Numbers(step_table(reports), "A step, in µs", parts, under="hidden sums")

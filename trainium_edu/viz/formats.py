@@ -8,10 +8,9 @@ from trainium_edu.numerics import all_values, get_format, range_of
 from trainium_edu.numerics.grid import number_text
 from trainium_edu.viz import style
 from trainium_edu.viz.scene import Scene, linear
+from trainium_edu.viz.units import raised
 
-__all__ = ["colour_of", "draw_code_points", "draw_range_precision", "label_of", "raised"]
-
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+__all__ = ["colour_of", "draw_code_points", "draw_range_precision", "label_of"]
 
 
 def label_of(fmt) -> str:
@@ -32,17 +31,6 @@ def label_of(fmt) -> str:
 def colour_of(fmt) -> str:
     """Return a format's colour, the same in every picture; grey if it has none of its own."""
     return style.FORMAT.get(get_format(fmt).name, style.COLOURS["grey"])
-
-
-def raised(number: int) -> str:
-    """Return a whole number as an exponent.
-
-    Examples
-    --------
-    >>> raised(-12)
-    '⁻¹²'
-    """
-    return str(int(number)).translate(_RAISED)
 
 
 def draw_range_precision(formats, *, values=None, label="", power=0, width=960.0) -> Scene:

@@ -6,8 +6,9 @@ from math import isfinite, log2
 import matplotlib
 import numpy as np
 
-from trainium_edu.viz.formats import colour_of, label_of, raised
+from trainium_edu.viz.formats import colour_of, label_of
 from trainium_edu.viz.scene import Scene, linear
+from trainium_edu.viz.units import raised
 
 __all__ = ["draw_quantised"]
 

@@ -297,30 +297,3 @@ def _draw_chips(ax, xy, layout, marked, chips):
         if note:
             muted = ink if chip in marked else style.ink("muted")
             ax.text(x, y + half * 0.5, note, fontsize=7, color=muted, **look)
-
-
-@checked
-def plot_ladder(names: Sequence[str], bytes_per_s: Numbers, *, title: str = ""):
-    """Draw what one chip can move over each rung, from its own memory out to the network.
-
-    Parameters
-    ----------
-    names : sequence of str
-    bytes_per_s : sequence of float
-    title : str
-
-    Returns
-    -------
-    fig : matplotlib.figure.Figure
-    """
-    fig = style.figure(7.2, 0.55 * len(names) + 1.1, margins=(2.1, 0.7, 0.55, 0.4))
-    ax = fig.subplots()
-    values = np.asarray(bytes_per_s) / 1e9
-    bars = ax.barh(range(len(names)), values, 0.6, color=style.COLOURS["blue"])
-    ax.bar_label(bars, [f"{v:.4g}" for v in values], padding=4)
-    ax.set_yticks(range(len(names)), names)
-    ax.invert_yaxis()
-    ax.set(xscale="log", xlabel="GB/s per chip (logarithmic)", xlim=(values.min() / 2, None))
-    ax.grid(axis="y", visible=False)
-    ax.set_title(title or "what one chip can move")
-    return fig

@@ -1,6 +1,8 @@
 """Sizes and times in the units in which people read them."""
 
-__all__ = ["long_time_text", "size_text", "time_text"]
+__all__ = ["long_time_text", "raised", "size_text", "time_text"]
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def size_text(nbytes: float) -> str:
@@ -41,3 +43,14 @@ def long_time_text(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds:.3g} s"
+
+
+def raised(number: int) -> str:
+    """Return a whole number as an exponent.
+
+    Examples
+    --------
+    >>> raised(-12)
+    '⁻¹²'
+    """
+    return str(int(number)).translate(_RAISED)

@@ -10,7 +10,8 @@ from trainium_edu.numerics.anatomy import Kind, dissect, landmarks
 from trainium_edu.numerics.grid import Outcome, land, number_text, step_code
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz.formats import colour_of, label_of, raised
+from trainium_edu.viz.formats import colour_of, label_of
+from trainium_edu.viz.units import raised
 from trainium_edu.widgets.number_line import parse_number, say_landing, share_of
 from trainium_edu.widgets.static import load
 

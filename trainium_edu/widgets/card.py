@@ -117,6 +117,7 @@ def number_strip(guess, answer, spell) -> str:
         f'<path d="M{x:.1f} 26 v10" stroke="{ink}"/>'
         + text(x, 48, f'10<tspan dy="-4" font-size="9">{n}</tspan>' if by_ratio else 0)
         for x, n in zip(xs, marks, strict=True)
+        if abs(x - g) > 25 and abs(x - a) > 12  # there the guess or the answer itself is written
     )
     return (
         f'<svg role="img" aria-label="{label}" viewBox="0 0 700 66" width="100%" '

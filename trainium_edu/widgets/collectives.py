@@ -26,11 +26,7 @@ _WIDE = {"description_width": "initial"}
 _SIZES = np.geomspace(2**10, 2**31, 128)
 _COUNTS = (("one direction", "one_way"), ("both together", "both_ways"))
 _MEMORY = (("beside the links", "overlapped"), ("after the links", "added"), ("free", "ignored"))
-_AXES = (
-    ("one each", "rotated"),
-    ("one each, cut chunks", "spread"),
-    ("all the same", "same"),
-)
+_AXES = (("one each", "rotated"), ("one each, cut chunks", "spread"), ("all the same", "same"))
 _MACHINES = {
     "trn1.32xlarge": fabric.trn1_32xlarge,
     "Trn2-like": fabric.trn2_like,

@@ -29,13 +29,7 @@ from IPython.display import display
 from trainium_edu import settings
 from trainium_edu.specs.signatures import checked
 from trainium_edu.widgets import journal
-from trainium_edu.widgets.card import (
-    card,
-    error_factor,
-    marked_list,
-    number_strip,
-    without_links,
-)
+from trainium_edu.widgets.card import card, error_factor, marked_list, number_strip, without_links
 from trainium_edu.widgets.static import load
 
 __all__ = ["MIME", "RECOGNISED", "Prediction", "Reveal", "choice", "error_factor", "number",
@@ -554,11 +548,8 @@ def _as_widget(thing):
 
 def _paragraph(text, *, as_table=False):
     """Return text as a widget; several lines keep their columns."""
-    style = "white-space:pre-wrap;color:var(--jp-content-font-color1,#222)"
+    look = "white-space:pre-wrap;color:var(--jp-content-font-color1,#222)"
     if as_table:
-        style = (
-            "white-space:pre;overflow-x:auto;line-height:1.35;font-size:13px;"
-            "font-family:var(--jp-code-font-family,monospace);"
-            "color:var(--jp-content-font-color1,#222)"
-        )
-    return ipywidgets.HTML(value=f'<div role="status" style="{style}">{html.escape(text)}</div>')
+        look += ";font:13px/1.35 var(--jp-code-font-family,monospace);overflow-x:auto"
+        look = look.replace("pre-wrap", "pre")
+    return ipywidgets.HTML(value=f'<div role="status" style="{look}">{html.escape(text)}</div>')

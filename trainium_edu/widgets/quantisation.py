@@ -9,8 +9,9 @@ from trainium_edu.numerics.quantisation import best_power, quantise
 from trainium_edu.specs import arguments
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.samples import SAMPLES, sample
-from trainium_edu.viz.formats import colour_of, label_of, raised
+from trainium_edu.viz.formats import colour_of, label_of
 from trainium_edu.viz.quantisation import draw_quantised
+from trainium_edu.viz.units import raised
 from trainium_edu.widgets.number_line import share_of
 from trainium_edu.widgets.sketch import Page, Sketch, check, choice, slider
 

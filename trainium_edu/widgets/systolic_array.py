@@ -1,5 +1,6 @@
 """Watch the array work: every frame is one cycle of a recorded run."""
 
+import math
 import zlib
 from collections.abc import Sequence
 
@@ -13,6 +14,7 @@ from trainium_edu.neuroncore.systolic_array import (
     ArrayRun,
     Dataflow,
     SystolicArray,
+    choice_cycles,
     run,
     run_dataflow,
 )
@@ -22,6 +24,7 @@ from trainium_edu.neuroncore.systolic_array.plan import Pass
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import systolic_array as picture
 from trainium_edu.viz.layered import Layered
+from trainium_edu.viz.numbers import Numbers
 from trainium_edu.viz.packing import pack
 from trainium_edu.widgets.picture import Panel, Picture
 from trainium_edu.widgets.static import load
@@ -272,9 +275,11 @@ def reuse_explorer(
     -------
     Panel
     """
-    slider = ipywidgets.IntSlider(
-        value=n, min=1, max=512, description="N, moving vectors per tile",
-        style={"description_width": "initial"}, layout={"width": "460px"},
+    steps = sorted({round(2 ** (k / 4)) for k in range(37)})  # even steps on the picture's axis
+    slider = ipywidgets.SelectionSlider(
+        options=steps, value=min(steps, key=lambda step: abs(math.log(step / max(guess or n, 1)))),
+        description="N, moving vectors per tile",
+        style={"description_width": "initial"}, layout={"width": "640px"},
     )  # fmt: skip
     layered = Layered()
     shown = Picture(
@@ -308,10 +313,15 @@ def stationary_explorer(
     width = ipywidgets.IntSlider(
         value=columns, min=128, max=8192, step=128, description="columns of W", **wide
     )
-    shown = Picture(
-        lambda: picture.plot_choice(k, height.value, width.value, array=array),
-        alt=lambda: picture.describe_choice(k, height.value, width.value, array=array),
-    )
+    shown = ipywidgets.HTML()
+
+    def draw(_change=None):
+        prices = choice_cycles(k, height.value, width.value, array=array)
+        rows = {f"{n}, {how}": {"": p[how]} for n, p in prices.items() for how in p}
+        title = f"x[{height.value}, {k}] @ W[{k}, {width.value}], in cycles"
+        shown.value = Numbers("", title, rows).svg
+
     for slider in (height, width):
-        slider.observe(shown.redraw, "value")
+        slider.observe(draw, "value")
+    draw()
     return Panel([height, width, shown], "which operand should stay")

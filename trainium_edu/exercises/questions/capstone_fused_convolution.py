@@ -3,8 +3,9 @@
 import numpy as np
 
 from trainium_edu.exercises.predict import Answer, question
-from trainium_edu.neuroncore.scoreboard import advice, scoreboard
+from trainium_edu.neuroncore.scoreboard import advice
 from trainium_edu.specs import SOURCES, TRN1
+from trainium_edu.viz.numbers import board
 from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.kernel_view import kernel_view
 
@@ -45,7 +46,7 @@ def weights(slow, kept):
             "groups of rows": _groups(kept),
         },
         show=lambda guess: [
-            scoreboard({"one row at a time": slow, "weights kept": kept}),
+            board({"one row at a time": slow, "weights kept": kept}),
             Prose(
                 "A DMA queue moves a run of neighbouring bytes at a time, one *descriptor*, and"
                 f" besides its bytes each takes some {TRN1.timing.dma_buffer_ns.value} ns, as long"
@@ -76,7 +77,7 @@ def image(kept, image):
             "same products, same time": 1,
         },
         show=lambda guess: [
-            scoreboard({"weights kept": kept, "image kept": image}),
+            board({"weights kept": kept, "image kept": image}),
             Prose(
                 f"The queues work for {_us(image, 'dma')} µs instead of {_us(kept, 'dma')}. The"
                 " moved image is never made: a product reads its rows and columns out of the block"
@@ -98,7 +99,7 @@ def rows(image, fused):
             "same FLOPs, same time": 1,
         },
         show=lambda guess: [
-            scoreboard({"image kept": image, "fused": fused}),
+            board({"image kept": image, "fused": fused}),
             Prose(
                 f"The Tensor Engine works for {_us(fused, 'tensor')} µs instead of"
                 f" {_us(image, 'tensor')}. 512 columns of FP32 are a bank of PSUM, and the most"
@@ -142,7 +143,7 @@ def pool(plain, pooled):
             "fewer bytes": round(pooled.timeline.hbm_bytes / plain.timeline.hbm_bytes, 2),
         },
         show=lambda guess: [
-            scoreboard({"without": plain, "with pooling": pooled}),
+            board({"without": plain, "with pooling": pooled}),
             Prose(
                 "That is what *fused* means: the result of the convolution never travels. As a"
                 f" kernel of its own, pooling would load {_result_mb(plain)} MB again, and pay 18"
@@ -158,7 +159,7 @@ def formats(half, single):
     return Answer(
         round(single.timeline.makespan_ns / half.timeline.makespan_ns, 1),
         show=lambda guess: [
-            scoreboard({"FP16": half, "FP32": single}),
+            board({"FP16": half, "FP32": single}),
             Prose(
                 f"In FP16 {half.timeline.mfu:.0%} of the peak: on this clock hardly anything is"
                 " left to gain. The band says how sure that is.",

@@ -4,6 +4,7 @@ import numpy as np
 
 from trainium_edu import fabric
 from trainium_edu.exercises.predict import Answer, question
+from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.collective_player import CollectivePlayer
 from trainium_edu.widgets.collectives import crossover_text, selection_picture
@@ -93,8 +94,8 @@ def mesh_until(found, four_ranks, trn1):
             "boundaries": " and ".join(ends),
         },
         show=lambda guess: [
-            "\n".join(_edges(four_ranks, trn1)),
             selection_picture(found, title="all-reduce on 16 chips with 4 ranks each"),
+            Numbers("\n".join(_edges(four_ranks, trn1))),
         ],
     )
 
@@ -120,7 +121,8 @@ def _beside(torus, ring):
         ("8 KiB, as modelled", (torus, ring), 2**13, "overlapped"),
     ):
         t, r = (_best_us(machine, nbytes, hbm) for machine in machines)
-        yield f"{what:28} torus {t:6.1f} us, ring {r:6.1f} us, ratio {r / t:.2f}"
+        line = f"{what:28} torus {t:6.1f} us, ring {r:6.1f} us, ratio {r / t:.2f}"
+        yield line, what, float(r / t)
 
 
 def _mean_hops(machine):
@@ -130,6 +132,7 @@ def _mean_hops(machine):
 @question("08/inf2-factor")
 def inf2_factor(torus, ring, nbytes):
     """Return how much longer the ring's best algorithm takes."""
+    beside = list(_beside(torus, ring))
     return Answer(
         round(float(_ratio(torus, ring, nbytes)), 2),
         wrong={
@@ -138,7 +141,11 @@ def inf2_factor(torus, ring, nbytes):
             "distance": _mean_hops(ring) / _mean_hops(torus),
         },
         show=lambda guess: [
-            "\n".join(_beside(torus, ring)),
+            Numbers(
+                "\n".join(line for line, *_ in beside),
+                "The ring's time, in times of the torus'",
+                {what: {"": ratio} for _, what, ratio in beside},
+            ),
             Prose(
                 "So the answer to the post is: **it depends on which resource you run out of.**"
                 " Read the lines above beside each other: cables decide, or memory does. (If cables"

@@ -5,9 +5,9 @@ import numpy as np
 from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.training.accuracy_sweep import accuracy_table
 from trainium_edu.training.digits_accuracy import stored_digits_accuracy
-from trainium_edu.training.digits_on_ranks import one_sum, step_table
+from trainium_edu.training.digits_on_ranks import one_sum
 from trainium_edu.training.tasks import TASKS
-from trainium_edu.viz.data_parallel import plot_scaling, plot_step
+from trainium_edu.viz.data_parallel import plot_scaling, plot_step, step_bars
 from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.picture import Picture
 
@@ -73,7 +73,7 @@ def thirty_two(reports, ranks):
             "exposed_us": _us(most.exposed_ns),
         },
         show=lambda guess: [
-            step_table({f"{n} ranks": r for n, r in reports.items()}),
+            step_bars({f"{n} ranks": r for n, r in reports.items()}),
             f"{wanted:.0f} times the ranks and the images, {images:.1f} times the images per"
             f" second. The model's band for {ranks} ranks: {_us(most.band.low_ns)} to"
             f" {_us(most.band.high_ns)}; what moves it most: {most.band.most}.",
@@ -90,7 +90,7 @@ def strong(reports):
     best = min(reports, key=lambda n: reports[n].step_ns)
     return Answer(
         f"{best} ranks",
-        show=lambda guess: step_table({f"{n} ranks": r for n, r in reports.items()}),
+        show=lambda guess: step_bars({f"{n} ranks": r for n, r in reports.items()}),
     )
 
 
@@ -122,7 +122,7 @@ def exposed(one, apart, more):
                 alt="One step with three buckets: with overlap"
                 f" {_us(more.step_ns)}, without {_us(apart.step_ns)}.",
             ),
-            step_table({"one bucket": one, "three buckets": more, "three, apart": apart}),
+            step_bars({"one bucket": one, "three buckets": more, "three, apart": apart}),
         ],
     )
 
@@ -140,7 +140,7 @@ def buckets(one, three):
     return Answer(
         _BUCKETS[place],
         terms={"one_us": _us(one.exposed_ns), "three_us": _us(three.exposed_ns)},
-        show=lambda guess: step_table({"one bucket": one, "three buckets": three}),
+        show=lambda guess: step_bars({"one bucket": one, "three buckets": three}),
     )
 
 
@@ -189,6 +189,9 @@ _RULE = ("8 and 32 ranks learn as 2 do", "8 ranks do, 32 do not", "32 ranks do, 
          "neither 8 nor 32 do")  # fmt: skip
 
 
+_RIGHT = ((0.9, "over 9 of 10 right"), (0.5, "5 to 9 of 10 right"), (0, "less than half right"))
+
+
 def _learnt(run) -> bool:
     return run.accuracy[-1][1] >= 0.9
 
@@ -205,13 +208,7 @@ def linear_rule(runs):
     def line(ranks, grows):
         run = runs[ranks, grows]
         share = run.accuracy[-1][1]
-        told = (
-            "over 9 of 10 right"
-            if share >= 0.9
-            else "5 to 9 of 10 right"
-            if share >= 0.5
-            else "less than half right"
-        )
+        told = next(words for least, words in _RIGHT if share >= least)
         return f"{ranks:5}{run.job.global_batch:10}{len(run.steps):8}{run.job.lr:9.1f}   {told}"
 
     return Answer(

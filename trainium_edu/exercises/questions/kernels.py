@@ -4,8 +4,9 @@ import numpy as np
 
 import trainium_edu.nki as nki
 from trainium_edu.exercises.predict import Answer, question
-from trainium_edu.neuroncore.scoreboard import advice, scoreboard
+from trainium_edu.neuroncore.scoreboard import advice
 from trainium_edu.specs import SOURCES
+from trainium_edu.viz.numbers import board
 from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.kernel_view import kernel_view
 from trainium_edu.widgets.roofline import roofline
@@ -45,7 +46,7 @@ def rows(slow, tiles):
         _times(slow, tiles),
         wrong={"instructions": _instructions(slow) / _instructions(tiles)},
         show=lambda guess: [
-            scoreboard(runs),
+            board(runs),
             Prose(
                 "**Partitions first**: an engine takes as long for one row as for 128, two cycles"
                 f" per element of a row ({SOURCES['nki-isa-2.26'].cited}, tensor_tensor). Why not"
@@ -71,7 +72,7 @@ def wide(by_width):
             "same bytes, same time": 1,
         },
         show=lambda guess: [
-            scoreboard({f"128 x {n}": run for n, run in by_width.items()}),
+            board({f"128 x {n}": run for n, run in by_width.items()}),
             f"128 x 2048 against 128 x 512: {nki.compare(by_width[512], by_width[2048])}",
             Prose(
                 "**Long rows** are the second thing to know, and up to about 2 KiB (128 x 512)"
@@ -88,7 +89,7 @@ def buffers(by_buffers):
     return Answer(
         _times(by_buffers[1], by_buffers[2]),
         show=lambda guess: [
-            scoreboard({f"buffers={n}": run for n, run in by_buffers.items()}),
+            board({f"buffers={n}": run for n, run in by_buffers.items()}),
             Prose(
                 "Four buffers gain something more, eight hardly anything: the transfers themselves"
                 " are the bound now. In the picture, which has one buffer, move the sliders: with"
@@ -114,7 +115,7 @@ def hoisting(products):
             ),
         },
         show=lambda guess: [
-            scoreboard(products),
+            board(products),
             Prose(
                 "All four issue the same 512 products, and differ only in what they load. What each"
                 " says of itself names the next:",
@@ -155,7 +156,7 @@ def fusion(three, one):
             "instructions": round(_instructions(three) / _instructions(one), 1),
         },
         show=lambda guess: [
-            scoreboard({"three kernels": three, "fused": one}),
+            board({"three kernels": three, "fused": one}),
             f"differ by less than 1e-5: {np.allclose(three[-1].outputs, one.outputs, 0, 1e-5)}",
             Prose(
                 f"{_bytes(three) / _bytes(one):.0f} times fewer bytes travel, and yet the fused"

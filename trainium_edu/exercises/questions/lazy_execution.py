@@ -4,10 +4,9 @@ from collections import Counter
 
 from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.training.auto_cast import error_table
-from trainium_edu.viz.auto_cast import plot_auto_cast
+from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.compiled_steps import explore, fusion_table, history, where_time_goes
-from trainium_edu.widgets.picture import Picture
 
 
 def _compiled(device) -> int:
@@ -84,6 +83,9 @@ def last_batch(device):
     )
 
 
+_EXACT = 1e-4  # an error of nothing, on a logarithmic axis
+
+
 def _worst(errors) -> str:
     return max(errors, key=lambda name: errors[name]["all"])
 
@@ -95,12 +97,17 @@ def auto_cast(errors):
     return Answer(
         worst,
         show=lambda guess: [
-            Picture(
-                lambda: plot_auto_cast(errors),
-                alt="Errors under auto-cast all: "
-                + ", ".join(f"{name} {of['all']:.2g}" for name, of in errors.items()),
+            Numbers(
+                error_table(errors),
+                "Error in spreads of the FP32 result, rounded to BF16 by a flag",
+                {
+                    f"{name}, {mode}": {"": max(of[mode], _EXACT)}
+                    for name, of in errors.items()
+                    for mode in ("matmult", "all")
+                },
+                spell=lambda error: "exact" if error == _EXACT else f"{100 * error:.2g} %",
+                log=True,
             ),
-            error_table(errors),
             Prose(
                 "So `matmult` costs little accuracy, and products are where the Tensor Engine gains"
                 " its speed. `all` needs care: keep normalisation, losses and updates wide, or"

@@ -4,6 +4,7 @@ from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.neuroncore import causes_table, measure
 from trainium_edu.neuroncore.timing.waits import CAUSES
 from trainium_edu.specs import SOURCES
+from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.timeline_explorer import timeline_explorer
 
@@ -11,10 +12,13 @@ from trainium_edu.widgets.timeline_explorer import timeline_explorer
 @question("04/one-partition")
 def one_partition(time):
     """Return the µs that `time` (partitions -> µs) gives for one partition."""
+    times = {partitions: time(partitions) for partitions in (128, 64, 32, 1)}
     return Answer(
         round(time(1), 1),
-        show=lambda guess: "\n".join(
-            f"on {p:3} partitions: {time(p):6.2f} µs" for p in (128, 64, 32, 1)
+        show=lambda guess: Numbers(
+            "\n".join(f"on {p:3} partitions: {us:6.2f} µs" for p, us in times.items()),
+            "32 768 numbers, in µs",
+            {f"{p} partitions": {"": us} for p, us in times.items()},
         ),
     )
 
@@ -52,7 +56,7 @@ def knee(curve):
                 " and the band has it. Whoever quotes a number from that end should quote the band"
                 " with it.",
             ),
-            str(curve),
+            Numbers(str(curve)),
         ],
     )
 
@@ -78,11 +82,11 @@ def _times(run):
 
 
 def _with_buffers(run, n):
+    """Return a line on a run with `n` buffers, and how long Vector works and waits."""
     t = measure(run.program, buffers=n)
-    busy, sbuf = t.busy_ns("vector") / t.makespan_ns, t.placement.high_water_bytes["sbuf"]
-    time = f"{t.makespan_ns / 1e3:6.1f} µs"
-    count = "1 buffer:" if n == 1 else f"{n} buffers:"
-    return f"{count:10} {time}, Vector busy {busy:.0%}, {sbuf:,} bytes of each partition of SBUF"
+    us, busy, sbuf = t.makespan_ns / 1e3, t.busy_ns("vector") / 1e3, t.placement.high_water_bytes
+    line = f"{us:6.1f} µs, Vector busy {busy / us:.0%}, {sbuf['sbuf']:,} bytes of each partition"
+    return line, {"Vector works": busy, "Vector waits": us - busy}
 
 
 @question("04/buffers")
@@ -91,6 +95,7 @@ def buffers(run):
     times = _times(run)
     one, two, four = (f"{ns / 1e3:.0f}" for ns in times)
     vector = run.busy_ns("vector") / 1e3
+    tried = {f"{n} buffer{'s' * (n > 1)}": _with_buffers(run, n) for n in (1, 2, 3, 4, 8)}
     return Answer(
         _told(*times),
         wrong={
@@ -100,8 +105,11 @@ def buffers(run):
         },
         terms={"one": one, "two": two, "four": four, "vector": vector},
         show=lambda guess: [
-            "\n".join(_with_buffers(run, n) for n in (1, 2, 3, 4, 8)),
-            str(run),
+            Numbers(
+                "\n".join([*(f"{n:9}: {line}" for n, (line, _) in tried.items()), str(run)]),
+                "Sixteen tiles, in µs",
+                {name: parts for name, (_, parts) in tried.items()},
+            ),
             Prose(
                 "Read the run with one buffer as a chain: Vector waits for Scalar; Scalar waits for"
                 " the next load, and then for *a place that a transfer still reads*; and load and"
@@ -133,7 +141,8 @@ def _table(run):
     lines = [f"{'time in µs with':34} {'one buffer':>12} {'four buffers':>14}"]
     for name, (one, four) in rows:
         lines.append(f"{name:34} {one / 1e3:12.1f} {four / 1e3:14.1f}")
-    return "\n".join(lines)
+    bars = {name: {"": one / 1e3} for name, (one, _) in rows}
+    return Numbers("\n".join(lines), "With one buffer, in µs", bars)
 
 
 def _longest_on_the_path(run):

@@ -12,9 +12,8 @@ from trainium_edu.neuroncore.systolic_array import (
     tile_cycles,
 )
 from trainium_edu.specs import SOURCES, TRN1
-from trainium_edu.viz.systolic_array import plot_tile_cycles
+from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.card import Prose
-from trainium_edu.widgets.picture import Picture
 from trainium_edu.widgets.systolic_array import array_player, reuse_explorer, stationary_explorer
 
 _VECTORS_SHOWN = 48  # of the full array: enough to see the wave, few enough for the page
@@ -45,10 +44,10 @@ def last_result(array, m, n):
             "busy": n / total,
         },
         show=lambda guess: [
-            Picture(
-                lambda: plot_tile_cycles(m, n, array=array, guess=guess),
-                alt=f"One tile: load {load}, feed {n}, fall {rows - 1}, skew {m - 1} cycles,"
-                f" together {total}",
+            Numbers(
+                f"load {load}, feed {n}, fall {rows - 1}, skew {m - 1} cycles, together {total}",
+                "First weight in to last result out, in cycles",
+                {"one tile": {"load": load, "feed": n, "fall": rows - 1, "skew": m - 1}},
             ),
             f"The same array with {_VECTORS_SHOWN} vectors. The wave that crosses it is the skew:"
             " the PE in row k and column m lives k + m cycles after the corner.",
@@ -67,7 +66,7 @@ def enough_vectors(array, m):
         terms={"m": m, "load": load_cycles(m, array)},
         show=lambda guess: [
             reuse_explorer(m=m, array=array, guess=guess),
-            interval_table(array=array),
+            Numbers(interval_table(array=array)),
             Prose(
                 "The red line is not our array's: max(N, 64) cycles from one MultiplyMoving to the"
                 f" next, four times that for FP32 ({SOURCES['nki-trn1-arch'].cited}, Cost Model)."
@@ -94,6 +93,6 @@ def who_stays(k, rows, columns):
         terms={"source": SOURCES["nki-trn1-arch"].cited},
         show=lambda guess: [
             stationary_explorer(k=k, rows=rows, columns=columns),
-            choice_table(cases),
+            Numbers(choice_table(cases)),
         ],
     )

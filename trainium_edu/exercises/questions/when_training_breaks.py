@@ -3,9 +3,8 @@
 import math
 
 from trainium_edu.exercises.predict import Answer, question
-from trainium_edu.exercises.questions.data_parallel_training import step_table
 from trainium_edu.training.pipeline import BYTES_PER_SAMPLE, input_pipeline
-from trainium_edu.viz.data_parallel import plot_memory, plot_pipeline
+from trainium_edu.viz.data_parallel import plot_memory, plot_pipeline, step_bars
 from trainium_edu.viz.follow import plot_futures, plot_toss
 from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.picture import Picture
@@ -73,7 +72,7 @@ def straggler(usual, slow, hidden, times):
             "step_grew": 100 * grew[1],
         },
         show=lambda guess: [
-            step_table(
+            step_bars(
                 {
                     "ring": usual,
                     "ring, one is slow": slow,

@@ -8,6 +8,7 @@ import numpy as np
 from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.neuroncore.gpsimd_cpp import OperatorError
 from trainium_edu.specs import SOURCES, TRN1
+from trainium_edu.viz.numbers import Numbers, spent
 from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.timeline_explorer import timeline_explorer
 
@@ -18,27 +19,6 @@ PUBLISHED = {
     "element": FACTS.element_iterations_per_s, "TCM": FACTS.tcm_iterations_per_s,
     "eight": FACTS.eight_iterations_per_s,
 }  # fmt: skip
-
-
-def spent(runs) -> str:
-    """Return a table of operators' runs: time, band, and where the slowest processor's time goes.
-
-    Parameters
-    ----------
-    runs : dict of str to OperatorRun
-    """
-    parts = ("elements", "copies", "code", "bulks")
-    lines = [f"{'':<12} {'time µs':>9} {'band µs':>19}   "
-             + " ".join(f"{part:>9}" for part in parts)]  # fmt: skip
-    for name, run in runs.items():
-        band, where = run.band, run.parts_ns()
-        share = [where[part] / sum(where.values()) for part in parts]
-        lines.append(
-            f"{name:<12} {band.nominal_ns / 1e3:>9.1f}"
-            f" {band.low_ns / 1e3:>9.1f}-{band.high_ns / 1e3:<9.1f}   "
-            + " ".join(f"{part:>9.0%}" for part in share)
-        )
-    return "\n".join(lines)
 
 
 def by_line(run) -> str:
@@ -84,9 +64,8 @@ def trips(run, x):
             "one a round": 1.0,
         },
         show=lambda guess: [
-            by_line(run),
             spent({"element": run}),
-            str(run.why()),
+            Numbers(f"{by_line(run)}\n{run.why()}"),
             Prose(f"{run.advice[0]}"),
         ],
     )
@@ -142,7 +121,7 @@ def _rate(ns) -> float:
     return 1e9 / (ns + OTHER_NS)
 
 
-def published_table(versions) -> str:
+def published_table(versions) -> Numbers:
     """Return what AWS's tutorial printed beside what two runs of each version add up to here.
 
     Parameters
@@ -152,6 +131,7 @@ def published_table(versions) -> str:
     """
     lines = [f"{'version':<10} {'operators ms':>12} {'published it/s':>15} {'predicted':>10}"
              f" {'band':>15}  label"]  # fmt: skip
+    bars = {}
     for name, runs in versions.items():
         ns = sum(map(_ns, runs))
         low, high = (sum(getattr(run.band, end) for run in runs) for end in ("low_ns", "high_ns"))
@@ -159,7 +139,8 @@ def published_table(versions) -> str:
             f"{name:<10} {ns / 1e6:>12.3f} {float(PUBLISHED[name]):>15.1f} {_rate(ns):>10.1f}"
             f" {_rate(high):>7.1f}-{_rate(low):<7.1f}  calibration"
         )
-    return "\n".join(lines)
+        bars[name] = {"operators": ns / 1e6, "everything else": OTHER_NS / 1e6}
+    return Numbers("\n".join(lines), "An iteration, in ms", bars)
 
 
 @question("13/iteration")
@@ -233,8 +214,12 @@ def scalar(eight, kernel):
         },
         terms={"kernel_us": _ns(kernel) / 1e3, "busy_us": kernel.timeline.busy_ns("scalar") / 1e3},
         show=lambda guess: [
-            f"operator on eight processors {_ns(eight) / 1e3:8.1f} µs\n"
-            f"kernel on Scalar             {_ns(kernel) / 1e3:8.1f} µs",
+            Numbers(
+                f"operator on eight processors {_ns(eight) / 1e3:8.1f} µs\n"
+                f"kernel on Scalar             {_ns(kernel) / 1e3:8.1f} µs",
+                "The same numbers, in µs",
+                {n: {"": _ns(r) / 1e3} for n, r in (("operator", eight), ("Scalar", kernel))},
+            ),
             timeline_explorer(kernel, memory=False, sliders=False),
         ],
     )

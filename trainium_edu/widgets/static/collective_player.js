@@ -44,7 +44,7 @@ class CollectivePlayer {
         step: () => this.followStep(),
       }),
       () => this.stopMotion(),
-      () => this.player.dispose(),
+      () => this.player.pause(),
     ];
   }
   build() {

@@ -4,11 +4,22 @@ import { make, shape } from "./shared/elements.js";
 import { onSize } from "./shared/life.js";
 import { Playback } from "./shared/playback.js";
 import { line, rect, words } from "./shared/svg.js";
-import { wantsNoMotion } from "./shared/time.js";
 
 const PER_SECOND = 24;
 const [LEFT, RIGHT, TOP, LANE, TALL] = [48, 12, 8, 46, 130];
 const TRACKS = ["host", "chip"];
+const KINDS = { recorded: "records", transfer: "copies", waits: "waits", step: "computes" };
+
+/** The lines that the host records before a mark, and when: evenly, until it waits for the chip. */
+function walkTo({ line: to, begin_us }, before, loops, spans) {
+  const from =
+    before && before.line < to ? before.line + 1 : Math.max(...loops.filter((n) => n < to));
+  const begin = before ? before.begin_us : 0;
+  const isWait = (span) => span.kind === "waits" && Math.abs(span.end_us - begin_us) < 1e-6;
+  return { from, to, begin, end: spans.find(isWait)?.begin_us ?? begin_us };
+}
+const lineAt = ({ from, to, begin, end }, now) =>
+  from + Math.floor(((now - begin) / (end - begin)) * (to - from + 1));
 
 class ScriptFilm {
   constructor(model, el) {
@@ -16,10 +27,16 @@ class ScriptFilm {
     this.build();
     el.append(this.root);
     this.stop = onSize(() => this.layout(), this.picture.parentElement);
-    if (this.film.plays && !wantsNoMotion()) this.player.toggle(1);
+    if (this.film.plays) this.player.begin();
   }
   build() {
     const { film } = this;
+    const loops = film.lines.flatMap((text, k) => (/^\s*for /.test(text) ? film.first + k : []));
+    const marks = film.spans.filter((span) => span.line);
+    this.walks = marks.map((mark, k) => walkTo(mark, marks[k - 1], loops, film.spans));
+    const legend = Object.entries(KINDS).map(([kind, text]) =>
+      make("span", { class: `te-sf-key te-sf-${kind}` }, text),
+    );
     this.rows = film.lines.map((text, k) =>
       make("li", { value: film.first + k }, make("code", {}, text || " ")),
     );
@@ -40,7 +57,7 @@ class ScriptFilm {
         "div",
         { class: "te-sf-both" },
         make("ol", { class: "te-sf-lines", "aria-label": "the loop of the script" }, ...this.rows),
-        make("div", { class: "te-sf-side" }, this.picture, this.told),
+        make("div", { class: "te-sf-side" }, this.picture, ...legend, this.told),
       ),
     );
   }
@@ -95,6 +112,9 @@ class ScriptFilm {
       const isOn = newest && newest.line === this.film.first + k;
       row.className = isOn ? `te-sf-on te-sf-${newest.kind}` : "";
     });
+    const walk = this.walks.find(({ begin, end }) => now >= begin && now < end);
+    const row = walk && this.rows[lineAt(walk, now) - this.film.first];
+    if (row) row.className = "te-sf-on te-sf-recorded";
     this.told.textContent = newest ? newest.words : "The script has marked nothing yet.";
   }
 }

@@ -29,7 +29,7 @@ class ArrayPlayer {
     this.build();
     el.append(this.root);
     this.stops = [
-      () => this.player.dispose(),
+      () => this.player.pause(),
       onTheme(() => this.fit()),
       onSize(() => this.fit(), this.root),
       onWord("operand", (name) => this.matrices?.light(name)),
@@ -38,6 +38,7 @@ class ArrayPlayer {
     this.result.follow(...film.follow);
     this.player.seek(Math.min(film.cycles - 1, model.get("cycle")));
     this.player.refresh();
+    if (!model.get("cycle")) this.player.begin();
   }
   build() {
     const { film, label } = this;

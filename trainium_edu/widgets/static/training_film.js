@@ -23,7 +23,7 @@ class TrainingFilm {
     el.append(this.root);
     this.take();
     this.stops = [
-      () => this.player.dispose(),
+      () => this.player.pause(),
       onSize(() => this.layout(), this.root),
       onTheme(() => this.player.refresh()),
       onChange(model, { guesses: () => this.another() }),

@@ -19,8 +19,8 @@ class TrainingMonitor {
     const grow = onceAFrame(() => this.takeRun());
     this.stops = [
       () => grow.cancel(),
-      () => this.run.player.dispose(),
-      () => this.step.player.dispose(),
+      () => this.run.player.pause(),
+      () => this.step.player.pause(),
       onSize(() => this.fit(), this.root),
       onTheme(() => this.fit()),
       onChange(model, {

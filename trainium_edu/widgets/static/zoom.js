@@ -5,7 +5,7 @@ import { slider } from "./shared/controls.js";
 import { GLYPHS, button, focusable, make } from "./shared/elements.js";
 import { answerKey } from "./shared/keys.js";
 import { countDrawing, onChange, onSize, onTheme, tell } from "./shared/life.js";
-import { glide } from "./shared/time.js";
+import { glide, wantsNoMotion } from "./shared/time.js";
 import { Camera } from "./zoom/camera.js";
 import { drawPicture } from "./zoom/picture.js";
 import { WIDE, partAt } from "./zoom/places.js";
@@ -40,6 +40,7 @@ class Zoom {
     this.camera = new Camera(model.get("level"), this.last, this);
     this.retheme();
     this.camera.place(this.camera.z);
+    if (this.camera.z === 0 && !wantsNoMotion()) this.camera.fly();
     this.ends = [
       onSize(size, el, this.stage),
       onTheme(() => this.retheme()),

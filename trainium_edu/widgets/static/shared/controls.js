@@ -1,6 +1,6 @@
 // Native controls, each with an accessible name; their actions get what was chosen.
 
-import { focusable, make } from "./elements.js";
+import { button, focusable, make } from "./elements.js";
 
 function input(name, type, event, action, { on = {}, ...more }) {
   return make("input", { ...focusable(name), type, ...more, on: { [event]: action, ...on } });
@@ -52,18 +52,10 @@ export function choices(label, onChoose, more = {}) {
     offer(options) {
       element.replaceChildren(
         ...options.map(([value, text]) =>
-          make(
-            "button",
-            {
-              ...focusable(`${label} ${text}`),
-              type: "button",
-              class: "te-button",
-              role: "radio",
-              "data-layout": value,
-              on: { click: () => onChoose(value) },
-            },
-            text,
-          ),
+          button(`${label} ${text}`, text, () => onChoose(value), {
+            role: "radio",
+            "data-layout": value,
+          }),
         ),
       );
       element.style.display = options.length < 2 ? "none" : "";

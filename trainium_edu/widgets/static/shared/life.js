@@ -1,10 +1,9 @@
 // What a view listens to while it stands on a page.  Each returns a function that ends it.
 
 // A picture pushes down what follows it.  Anchored, the page would scroll past the new picture.
-const UNANCHORED = ".jp-WindowedPanel-outer { overflow-anchor: none; }";
-globalThis.document?.head?.append(
-  Object.assign(document.createElement("style"), { textContent: UNANCHORED }),
-);
+const STILL = { id: "te-still", textContent: ".jp-WindowedPanel-outer{overflow-anchor:none}" };
+if (globalThis.document?.head && !document.getElementById(STILL.id))
+  document.head.append(Object.assign(document.createElement("style"), STILL));
 
 /** Call when the theme changes, once its colours hold. */
 export function onTheme(action) {

@@ -1,12 +1,13 @@
 // The controls of a player: play, pause, reverse, step, scrub, speed, keys.
 //
 //   const player = new Playback({ frames, label, framesPerSecond, onFrame });
-//   root.append(player.element);   player.seek(3);   player.dispose();
+//   root.append(player.element);   player.seek(3);   player.pause();
 //
 // onFrame(position) is called with a fractional position in [0, frames - 1] whenever it changes;
 // with reduced motion requested, only with whole numbers.
 
-import { GLYPHS, button, focusable, make } from "./elements.js";
+import { menu, slider } from "./controls.js";
+import { GLYPHS, button, make } from "./elements.js";
 import { answerKey } from "./keys.js";
 import { Clock, clamp, wantsNoMotion } from "./time.js";
 
@@ -34,21 +35,12 @@ export class Playback {
     const control = (name, text, action) => button(`${name}: ${label}`, text, action);
     this.reverse = control("Play backwards", GLYPHS.reverse, () => this.toggle(-1));
     this.play = control("Play", GLYPHS.play, () => this.toggle(1));
-    this.scrub = make("input", {
-      ...focusable(`Position: ${label}`, { type: "range", min: 0, step: 1, value: 0 }),
-      max: this.clock.last,
-      class: "te-scrub",
-      on: { input: () => this.goTo(Number(this.scrub.value)) },
-    });
-    this.pace = make(
-      "select",
-      {
-        ...focusable(`Speed: ${label}`),
-        class: "te-speed",
-        on: { change: () => this.setSpeed(Number(this.pace.value)) },
-      },
-      ...this.speeds.map((s) => make("option", { value: s, selected: s === 1 }, `${s} ×`)),
-    );
+    const look = { max: this.clock.last, value: 0, class: "te-scrub" };
+    this.scrub = slider(`Position: ${label}`, (frame) => this.goTo(frame), look);
+    const paces = this.speeds.map((speed) => [speed, `${speed} ×`]);
+    const setPace = (speed) => this.setSpeed(Number(speed));
+    this.pace = menu(`Speed: ${label}`, paces, setPace, { class: "te-speed" });
+    this.pace.value = "1";
     this.readout = make("span", { class: "te-readout", "aria-live": "off" });
     this.element = make(
       "div",
@@ -125,17 +117,14 @@ export class Playback {
     this.clock.seek(to);
     this.update();
   }
-  step(by) {
-    this.clock.step(by);
-    this.update();
-  }
   goTo(frame) {
     this.pause();
     this.seek(frame);
   }
   walk(by) {
     this.pause();
-    this.step(by);
+    this.clock.step(by);
+    this.update();
   }
   pause() {
     this.clock.direction = 0;
@@ -160,6 +149,10 @@ export class Playback {
     };
     this.request = requestAnimationFrame(tick);
   }
+  /** Play unasked, unless the reader wants no motion. */
+  begin() {
+    if (!wantsNoMotion()) this.toggle(1);
+  }
   showDirection() {
     const { direction } = this.clock;
     this.play.textContent = direction > 0 ? GLYPHS.pause : GLYPHS.play;
@@ -173,8 +166,5 @@ export class Playback {
     this.clock.setFrames(count);
     this.scrub.max = String(this.clock.last);
     this.refresh();
-  }
-  dispose() {
-    this.pause();
   }
 }

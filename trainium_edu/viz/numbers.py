@@ -1,0 +1,90 @@
+"""Numbers as a reader of a lesson meets them: bars that grow row by row, the table folded below."""
+
+import html
+import itertools
+import re
+from collections.abc import Mapping
+
+from trainium_edu.neuroncore.scoreboard import scoreboard
+from trainium_edu.viz.bars import draw_rows
+from trainium_edu.viz.svg import to_svg
+
+__all__ = ["Numbers", "board", "spent"]
+
+_BARS = (
+    "--ink:var(--jp-content-font-color1,#222);--muted:var(--jp-content-font-color2,#666);"
+    "--grid:var(--jp-border-color2,#ddd);max-width:740px;font-family:var(--jp-ui-font-family)"
+)
+_GROWS = (
+    "<style>@media(prefers-reduced-motion:no-preference){.grows rect{transform-origin:left;"
+    "transform-box:fill-box;animation:grows .7s backwards}@keyframes grows{from{transform:"
+    "scaleX(0)}}}</style>"
+)
+_PRE = "overflow-x:auto;line-height:1.35;font-size:13px"
+
+
+class Numbers:
+    """A table of numbers, folded below the picture of them that grows row by row.
+
+    Parameters
+    ----------
+    table : str
+    title, rows, **look
+        Those of ``viz.bars.draw_rows``; without rows there is the table alone, folded.
+    """
+
+    def __init__(self, table: str, title="", rows=(), **look):
+        self.table, self.svg, turn = table, "", itertools.count()
+        if rows:
+            drawn = to_svg(draw_rows(title, rows, **look))
+            delay = lambda rect: f"{rect[0]}animation-delay:{next(turn) / 9:.1f}s;"  # noqa: E731
+            drawn = re.sub(r'<rect [^>]*style="', delay, drawn)
+            self.svg = f'<div style="{_BARS}">{drawn}</div>'
+
+    def __repr__(self):
+        return self.table
+
+    def _repr_html_(self):
+        return (
+            f'<div class="grows">{_GROWS if self.svg else ""}{self.svg}'
+            '<details><summary style="cursor:pointer">The numbers</summary>'
+            f'<pre style="{_PRE}">{html.escape(self.table)}</pre></details></div>'
+        )
+
+
+def board(runs: Mapping) -> Numbers:
+    """Return runs, or tuples of runs, as bars of their time above the scoreboard's numbers.
+
+    Parameters
+    ----------
+    runs : dict of str to Run, or to a tuple of Runs
+    """
+    times = {
+        name: sum(r.timeline.makespan_ns for r in (run if isinstance(run, tuple) else (run,)))
+        for name, run in runs.items()
+    }
+    bars = {name: {"": ns / 1e3} for name, ns in times.items()}
+    return Numbers(scoreboard(runs), "Time, in µs", bars)
+
+
+def spent(runs: Mapping) -> Numbers:
+    """Return operators' runs: time, band, and where the slowest processor's time goes.
+
+    Parameters
+    ----------
+    runs : dict of str to OperatorRun
+    """
+    parts = ("elements", "copies", "code", "bulks")
+    bars = {}
+    lines = [f"{'':<12} {'time µs':>9} {'band µs':>19}   "
+             + " ".join(f"{part:>9}" for part in parts)]  # fmt: skip
+    for name, run in runs.items():
+        where = run.parts_ns()
+        share, band = [where[part] / sum(where.values()) for part in parts], run.band
+        lines.append(
+            f"{name:<12} {band.nominal_ns / 1e3:>9.1f}"
+            f" {band.low_ns / 1e3:>9.1f}-{band.high_ns / 1e3:<9.1f}   "
+            + " ".join(f"{part:>9.0%}" for part in share)
+        )
+        bars[name] = {p: s * band.nominal_ns / 1e3 for p, s in zip(parts, share, strict=True)}
+    return Numbers("\n".join(lines), "Where the time goes, in µs", bars)
