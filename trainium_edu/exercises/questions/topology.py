@@ -80,10 +80,7 @@ def _readings():
 @question("07/what-384-counts")
 def counts(machine, gib_per_s):
     """Return what the published figure counts."""
-    return Answer(
-        _counted(machine, gib_per_s),
-        show=lambda guess: ["\n".join(_readings())],
-    )
+    return Answer(_counted(machine, gib_per_s), show=lambda guess: ["\n".join(_readings())])
 
 
 @question("07/detour")
