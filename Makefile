@@ -22,9 +22,9 @@ test: check test-fast test-notebooks  ## lint, floors, unit and property tests, 
 test-fast: $(VENV)/.test $(VENV)/.warm  ## unit and property tests
 	$(BIN)/python -m pytest -n 2 -m "not slow and not soak and not browser and not judge" $(FAST)
 
-test-notebooks: $(VENV)/.test $(VENV)/.warm  ## run all lessons and compare with what is stored
+test-notebooks: $(VENV)/.test $(VENV)/.warm  ## run all lessons, compare with what is stored, guess
 	$(BIN)/python -m pytest --nbval --nbval-current-env --nbval-cell-timeout=120 \
-		-p no:randomly -n 2 --dist loadscope $(NB)
+		-p tests.each_guess -p no:randomly -n 2 --dist loadscope $(NB)
 
 test-browser: $(VENV)/.browser $(VENV)/.warm  ## the lessons in real JupyterLab in Chromium
 	$(BIN)/python -m pytest -m browser tests/browser

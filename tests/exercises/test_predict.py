@@ -1,21 +1,19 @@
 """Questions of the lessons: no cell gives an answer away, and each wrong guess is answered.
 
-Judge: the lessons themselves, run uncommitted from top to bottom and committed afterwards, beside
-what they store; and the wrong models, each of which has to say something else.
+Judge: the lessons themselves, beside what they store; and the wrong models, each of which has to
+say something else (``tests/each_guess.py`` tries them in the lessons' kernels).
 """
 
 import json
-import os
 import re
 import sys
 import tomllib
 import types
 from pathlib import Path
 
-import nbclient
-import nbformat
 import pytest
 
+from tests.each_guess import REVEALED, shown_by
 from trainium_edu import exercises
 from trainium_edu.exercises import predict
 from trainium_edu.exercises.predict import Answer, question
@@ -24,7 +22,6 @@ FOLDER = Path(__file__).parents[2] / "notebooks"
 LESSONS = {path.name.split("_")[0]: path for path in sorted(FOLDER.glob("[0-9][0-9]*_*.ipynb"))}
 NUMBERS = {path.stem.partition("_")[2]: number for number, path in LESSONS.items()}
 ASKED = re.compile(r"predict\.ask\(\s*\"([^\"]+)\"")
-REVEALED = re.compile(r"predict\.reveal\(\s*\"([^\"]+)\"")
 
 
 def code(lesson):
@@ -35,14 +32,6 @@ def code(lesson):
 def of_package(lesson):
     """Whether a lesson's questions are in the package."""
     return bool(predict.of_lesson(lesson))
-
-
-def shown_by(cell):
-    """Return what a cell's reveals store, by key: its last outputs, in their order."""
-    keys = REVEALED.findall("".join(cell["source"]))
-    texts = ["".join(out["data"].get("text/plain", "")) for out in cell.get("outputs", ())
-             if "data" in out]  # fmt: skip
-    return dict(zip(keys, texts[len(texts) - len(keys) :], strict=True))
 
 
 WITH_QUESTIONS = [lesson for lesson in LESSONS if of_package(lesson)]
@@ -76,64 +65,6 @@ def test_each_wrong_option_has_a_sentence_and_each_number_a_wrong_model(lesson):
             assert len(misconception.says) > 30, (q.key, misconception.name)
 
 
-#: Run in the lesson's kernel when all its cells ran: guess, commit, and say what the reveals say.
-COMMIT_ALL = """
-import json
-from trainium_edu.exercises import predict as _p
-_found = {}
-for _key, _question in _p.ASKED.items():
-    _bound = _p.bound(_key)
-    _guesses = [*_bound.wrong.items(), ("", _bound.answer.value)]
-    _found[_key] = []
-    for _name, _guess in _guesses:
-        _question.commitment = type(_question.commitment)()  # as if it were the first
-        _question.commit(list(_guess) if isinstance(_guess, tuple) else _guess)
-        _told = _reveals[_key].bundle()
-        _recognised = _told.get(_p.prediction.RECOGNISED, {}).get("misconception", "")
-        _found[_key].append([_name, _recognised, _told["text/plain"].split("\\n")])
-    _found[_key].append(_p.reveal(_key, **_values[_key]).bundle()["text/plain"])
-print(json.dumps(_found))
-"""
-KEEP = """
-from trainium_edu.exercises import predict as _p
-_reveals, _values, _real = {}, {}, _p.reveal
-def _reveal(key, /, **values):
-    _reveals[key], _values[key] = _real(key, **values), values
-    return _reveals[key]
-_p.reveal = _reveal
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("lesson", WITH_QUESTIONS)
-def test_a_lesson_run_uncommitted_and_then_committed_says_what_is_stored(lesson, tmp_path):
-    """Run All, then commit: every wrong model's guess, and at last the answer."""
-    book = nbformat.read(LESSONS[lesson], as_version=4)
-    stored = {}
-    for cell in book.cells:
-        stored |= shown_by(cell)
-    cells = [nbformat.v4.new_code_cell(KEEP), *book.cells, nbformat.v4.new_code_cell(COMMIT_ALL)]
-    book.cells = cells
-    environment = {**os.environ, "TRAINIUM_EDU_HOME": str(tmp_path), "JUPYTER_PLATFORM_DIRS": "1",
-                   "PYTHONPATH": str(FOLDER.parent)}  # fmt: skip
-    environment.pop("TRAINIUM_EDU_COMMITTED", None)
-    client = nbclient.NotebookClient(book, timeout=120, kernel_name="python3", allow_errors=True,
-                                     resources={"metadata": {"path": str(tmp_path)}})  # fmt: skip
-    client.execute(env=environment)
-    (said,) = [out["text"] for out in cells[-1].outputs if out.output_type == "stream"]
-    found = json.loads(said.strip().splitlines()[-1])
-    assert list(found) == [q.key for q in predict.of_lesson(lesson)]
-    for key, rows in found.items():
-        *rows, shown = rows
-        for name, recognised, lines in rows:
-            assert recognised == name, (key, name, recognised, lines)
-        answer = rows[-1][2]
-        assert "Exactly right." in answer
-        wanted = [line for line in stored[key].split("\n") if line.strip()]
-        there = shown.split("\n")
-        assert [line for line in wanted if line not in there] == [], key
-
-
 def spelled(value, text):
     """Whether a text states a value: an option's words, or a number of two digits and more."""
     if isinstance(value, str):
@@ -146,7 +77,6 @@ def spelled(value, text):
     return bool(re.search(rf"(?<![\d.]){re.escape(plain)}(?![\d.]|\d)", text))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("lesson", WITH_QUESTIONS)
 def test_no_source_between_question_and_reveal_spells_the_answer(lesson):
     """The answer of a question is what its reveal stores as "Answer: ..."."""
