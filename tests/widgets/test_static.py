@@ -124,7 +124,7 @@ def test_names_of_joined_modules_never_meet(tmp_path):
 
 
 def test_no_module_is_left_over():
-    joined = "".join(map(load, [*ENTRIES, "profile_page.js"]))  # no widget, but a page
+    joined = "".join(map(load, ENTRIES))
     folder = Path(static.__file__).parent
     for path in SCRIPTS:
         assert f'$modules["{path.relative_to(folder).as_posix()}"] = (' in joined, path

@@ -12,8 +12,8 @@ from pathlib import Path
 __all__ = ["explorer", "main"]
 
 _PROFILER, _EXPLORER = "neuron-profile", "neuron-explorer"
-_FORMATS = ("db", "html", "json", "perfetto", "summary-json", "summary-text")
-_FILES = {"html": "ntff.html", "json": "ntff.json", "perfetto": "ntff.pftrace"}
+_FORMATS = ("json", "perfetto", "summary-json", "summary-text")
+_FILES = {"json": "ntff.json", "perfetto": "ntff.pftrace"}
 #: What the real tool has and this one cannot do: flag, and why.
 _NO_VALUES = "a .ntff here has times and no values; a kernel's outputs are what its call returns"
 _NO_HOST = "only kernels are timed here, and no run of AWS's runtime leaves a system profile"
@@ -25,16 +25,16 @@ _NOT_HERE = {
         "--systrace-get-event-types": _NO_HOST, "--systrace-event-filter": _NO_HOST,
     },
     "view": {
-        "--ingest-only": f"{_NO_DATABASE}; --output-format html writes the page to a file",
+        "--ingest-only": f"{_NO_DATABASE}; --output-format perfetto writes the timeline to one",
         "--data-path": _NO_DATABASE, "--upload": _NO_DATABASE,
-        "--enable-memory-tracker": "the page shows SBUF and PSUM over time without it",
+        "--enable-memory-tracker": "the lessons' timeline explorer shows SBUF and PSUM over time",
         "--ignore-device-profile": _NO_HOST, "--system-trace-primary-group": _NO_HOST,
         "--system-trace-secondary-group": _NO_HOST, "--system-trace-filter-event-type": _NO_HOST,
         "--system-trace-filter-neuron-core": _NO_HOST,
         "--system-trace-filter-instance-id": _NO_HOST,
     },
 }  # fmt: skip
-_WITHOUT = {"inspect": _NO_HOST, "analyze": "the advice on the page of view is what there is"}
+_WITHOUT = {"inspect": _NO_HOST, "analyze": "nki.run(...).advice is what there is"}
 
 
 class _Wrong(ValueError):
@@ -143,17 +143,13 @@ def _add_view(add):
     add("-n", "--neff-path", "--neff", metavar="FILE.neff")
     add("-s", "--session-file", metavar="FILE.ntff")
     add("-d", "--session-dir", metavar="DIR", help="every .ntff in it, each with its .neff")
-    add(
-        "--output-format",
-        type=str.lower,
-        default="db",
-        help=f"{', '.join(_FORMATS)} (html is not AWS's); default: a page on this computer",
-    )
+    add("--output-format", type=str.lower, default="perfetto",
+        help=f"{', '.join(_FORMATS)}; default: %(default)s, for ui.perfetto.dev")  # fmt: skip
     add("--output-file", metavar="FILE", help=f"default: {', '.join(_FILES.values())}")
-    add("--db-bucket", "--display-name", help="the last part of the page's address")
+    add("--db-bucket", "--display-name", help="the profile's name")
     add("--db-endpoint", help="accepted; there is no database")
     add("--db-org", help="accepted likewise")
-    add("--port", type=_port, default=int(TOOLS.profile_port), help="default: %(default)s")
+    add("--port", type=_port, default=int(TOOLS.profile_port), help="accepted; nothing is served")
     add("--force", action="store_true", help="accepted; nothing is kept")
     add("--terminology", action="store_true", help="what the keys of a summary are")
     add("--show-perfetto-flows", action="store_true", help="accepted; arrows are always there")
@@ -220,18 +216,16 @@ def _view(options) -> int:
     profiles = _profiles(options)
     print("emulated by trainium_edu: times are predicted, not measured", file=sys.stderr)
     shown = options.output_format
-    if shown == "db":
-        from trainium_edu.cli.profile_page import pages, serve
-
-        return serve(pages(profiles), options.port)
     if shown in ("summary-text", "summary-json"):
         return _print_summaries(profiles, options)
     if len(profiles) > 1:
         raise _Wrong(f"{shown} is written of one profile at a time; name it with -s")
-    [(name, run)] = profiles.items()
+    [run] = profiles.values()
     path = Path(options.output_file or _FILES[shown])
-    _write(shown, name, run, path)
+    _write(shown, run, path)
     print(f"{shown} saved to {path}")
+    if shown == "perfetto":
+        print("open it at https://ui.perfetto.dev", file=sys.stderr)
     return 0
 
 
@@ -239,13 +233,13 @@ def _check_format(options):
     shown = options.output_format
     if shown == "parquet":
         raise _Wrong("--output-format parquet is not here; json has the same instructions")
+    if shown == "db":
+        raise _Wrong(f"--output-format db is not here: {_NO_DATABASE}; try perfetto")
     if shown not in _FORMATS:
         raise _Wrong(f"no output format {shown!r}; there are {', '.join(_FORMATS)}")
-    if shown == "db" and options.output_file:
-        raise _Wrong("--output-file goes with an --output-format; html writes the page")
     name = options.db_bucket
     if name is not None and not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
-        raise _Wrong(f"{name!r} cannot be part of an address; use letters, digits, -, _ and .")
+        raise _Wrong(f"{name!r} cannot be a profile's name; use letters, digits, -, _ and .")
 
 
 def _profiles(options) -> dict:
@@ -287,18 +281,12 @@ def _print_summaries(profiles, options) -> int:
     return 0
 
 
-def _write(shown, name, run, path):
+def _write(shown, run, path):
     from trainium_edu import files
+    from trainium_edu.tools import neuron_profile, perfetto
 
     if shown == "perfetto":
-        from trainium_edu.tools import perfetto
-
         perfetto.write(run, path)
-    elif shown == "json":
-        from trainium_edu.tools.neuron_profile import events
-
-        files.write(path, json.dumps(events(run), allow_nan=False, indent=1) + "\n")
     else:
-        from trainium_edu.cli.profile_page import page
-
-        files.write(path, page(name, run))
+        text = json.dumps(neuron_profile.events(run), allow_nan=False, indent=1)
+        files.write(path, text + "\n")

@@ -5,7 +5,7 @@
 ``neuron_ls``, ``neuron_top`` and ``neuron_monitor`` show what runs now on the emulated machine, as
 ``live`` publishes it (``python -m trainium_edu neuron-ls``, and so on); ``machine`` is what the
 three look at.  ``neuron_profile`` times a kernel that was written as a ``.neff`` and sums it up
-under AWS's names (``neuron-profile``, ``neuron-explorer``); ``cli.profile_page`` shows it.
+under AWS's names (``neuron-profile``, ``neuron-explorer``), or for Perfetto.
 ``launchers(folder)`` puts all of these commands on a PATH.
 Left out: ``neuron-monitor``'s companion scripts and Kubernetes data; system profiles.
 Sources: the Trace Event Format (``trace-event-format`` in ``specs.SOURCES``), the guides of the
