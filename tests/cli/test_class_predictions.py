@@ -43,6 +43,46 @@ def test_counts(classroom):
     assert found["02/n"].changed_after_answer == 2
 
 
+def reveal(folder, name, *keys_and_texts, source=""):
+    outputs = [{"output_type": "display_data", "data": {"text/plain": ["You said x\n", text]}}
+               for _, text in keys_and_texts]  # fmt: skip
+    source += "".join(f'predict.reveal("{key}", n=1)\n' for key, _ in keys_and_texts)
+    book = json.loads((folder / name).read_text())
+    book["cells"].append({"cell_type": "code", "source": source, "outputs": outputs})
+    (folder / name).write_text(json.dumps(book))
+
+
+def test_right_answer_is_marked_in_the_text_and_in_the_histogram(classroom):
+    told = ("02/n", "Answer: 256 bytes\nso"), ("08/w", "Answer: RDH"), ("01/o", "Answer: b → a")
+    for i in range(3):
+        reveal(classroom, f"{i}.ipynb", *told)
+    reveal(classroom, "3.ipynb", ("02/n", "Answer: 7 bytes"))  # edited by hand
+    found, _ = class_predictions.collect(sorted(classroom.glob("*.ipynb")))
+    assert [found[key].answer for key in found] == ["b → a", "256 bytes", "RDH"]
+    assert [found[key].right_bin() for key in found] == [None, 1, 1]  # nobody ordered them right
+    marked = [line for line in str(found["02/n"]).split("\n") if "<- right" in line]
+    assert [line.split() for line in marked] == [["256", "|", "#" * 30, "2", "<-", "right"]]
+    assert "  answer: b → a" in str(found["01/o"])
+    picture = class_predictions.plot_predictions(found["08/w"])
+    mesh, rdh = picture.axes[0].patches
+    assert mesh.get_facecolor() != rdh.get_facecolor()
+    assert picture.axes[0].get_xlabel() == "5 predictions; the answer (green): RDH"
+
+
+@pytest.mark.parametrize(("right", "is_marked"), [("10 500 000", True), ("3", False), ("x", False)])
+def test_right_answer_is_marked_in_the_range_that_contains_it(right, is_marked):
+    question = class_predictions.ClassPrediction(
+        "a/b", "?", "number", "", [], [2.0**i for i in range(4, 40)]
+    )
+    question.answers[f"{right} things".replace(" ", "\u202f", right.count(" "))] += 1
+    bins = question.bins()
+    found = question.right_bin()
+    assert (found is not None) == is_marked
+    if is_marked:
+        low, high = map(float, bins[found][0].split(" to "))
+        assert low <= float(right.replace(" ", "")) < high
+
+
 MANY_NUMBERS = [
     range(100),
     [2.0**i for i in range(40)],

@@ -4,9 +4,9 @@ A committed prediction stands in the notebook's own output (see ``widgets/predic
 nothing is run here.  What counts is what was committed before the answer was shown.
 """
 
-import itertools
 import json
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +28,22 @@ class ClassPrediction:
     values: list = field(default_factory=list)
     changed_after_answer: int = 0
     misconceptions: Counter = field(default_factory=Counter)  #: by name, as the reveals knew them
+    answers: Counter = field(default_factory=Counter)  #: the right one, as the reveals spell it
+
+    @property
+    def answer(self) -> str:
+        """The right answer, as most notebooks spell it; empty if no notebook reveals it."""
+        return next((text for text, _ in self.answers.most_common(1)), "")
+
+    def right_bin(self) -> int | None:
+        """Return the place of the right answer among the bins, or None."""
+        if self.kind != "number":
+            labels = [label for label, _ in self.bins()]
+            return labels.index(self.answer) if self.answer in labels else None
+        number = re.match(r"[-+.e\d]+", self.answer.replace("\u202f", ""))
+        right = float(number[0]) if number else math.nan
+        bins = enumerate(_number_bins(list(map(float, self.values))))
+        return next((i for i, (_, low, high) in bins if low <= right < high), None)
 
     def bins(self) -> list[tuple[str, int]]:
         """Return (label, count), in the order of the options or of the numbers."""
@@ -41,7 +57,9 @@ class ClassPrediction:
                 else [name for name, _ in counts.most_common()]
             )
             return [(name, counts[name]) for name in names]
-        return _number_bins([float(value) for value in self.values])
+        numbers = [float(value) for value in self.values]
+        return [(label, sum(low <= v < high for v in numbers))
+                for label, low, high in _number_bins(numbers)]  # fmt: skip
 
     def __str__(self):
         unit = f" ({self.unit})" if self.unit else ""
@@ -51,9 +69,11 @@ class ClassPrediction:
         bins = self.bins()
         width = max((len(label) for label, _ in bins), default=0)
         most = max((count for _, count in bins), default=1) or 1
-        for label, count in bins:
+        for i, (label, count) in enumerate(bins):
             bar = "#" * math.ceil(30 * count / most)
-            lines.append(f"  {label:<{width}} | {bar:<30} {count}")
+            mark = "  <- right" if i == self.right_bin() else ""
+            lines.append(f"  {label:<{width}} | {bar:<30} {count}{mark}")
+        lines += [f"  answer: {self.answer}"] if self.answer else []
         lines += [f"  {count} x {name}" for name, count in self.misconceptions.most_common()]
         return "\n".join(lines)
 
@@ -63,7 +83,7 @@ class ClassPrediction:
             "key": self.key, "question": self.question, "kind": self.kind, "unit": self.unit,
             "values": self.values, "bins": [list(pair) for pair in self.bins()],
             "changed_after_answer": self.changed_after_answer,
-            "misconceptions": dict(self.misconceptions),
+            "misconceptions": dict(self.misconceptions), "answer": self.answer,
         }  # fmt: skip
 
 
@@ -92,15 +112,16 @@ def collect(paths) -> tuple[dict, list]:
             continue
         mine: dict[str, dict] = {}
         slips: dict[str, str] = {}
+        told: dict[str, str] = {}
         for cell in cells if isinstance(cells, list) else ():
-            for output in (cell.get("outputs") or ()) if isinstance(cell, dict) else ():
-                data = output.get("data") if isinstance(output, dict) else None
-                record = data.get(MIME) if isinstance(data, dict) else None
+            shown = _shown(cell)
+            for data in shown:
+                record, known = data.get(MIME), data.get(RECOGNISED)
                 if isinstance(record, dict) and _is_sound(record):
                     mine[record["key"]] = record
-                known = data.get(RECOGNISED) if isinstance(data, dict) else None
                 if isinstance(known, dict):
                     slips[str(known.get("key"))] = str(known.get("misconception"))[:80]
+            told |= _revealed(_text(cell.get("source")), shown) if shown else {}
         for key, record in mine.items():
             question = found.setdefault(
                 key,
@@ -114,6 +135,8 @@ def collect(paths) -> tuple[dict, list]:
                 question.changed_after_answer += bool(record.get("changes_after_answer"))
                 if key in slips:
                     question.misconceptions[slips[key]] += 1
+                if key in told:
+                    question.answers[told[key]] += 1
     return dict(sorted(found.items())), unreadable
 
 
@@ -134,14 +157,36 @@ def plot_predictions(prediction: ClassPrediction):
     fig = style.figure(7.0, 0.9 + 0.42 * max(len(bins), 2))
     ax = fig.subplots()
     places = range(len(bins))
-    ax.barh(list(places), [count for _, count in bins], color=style.COLOURS["blue"])
+    bars = ax.barh(list(places), [count for _, count in bins], color=style.COLOURS["blue"])
+    if (right := prediction.right_bin()) is not None:
+        bars[right].set_color(style.COLOURS["green"])
     ax.set_yticks(list(places), [label for label, _ in bins])
     ax.invert_yaxis()
     ax.locator_params(axis="x", integer=True)
     unit = f" ({prediction.unit})" if prediction.unit else ""
-    ax.set_xlabel(f"{len(prediction.values)} predictions")
+    answer = f"; the answer (green): {prediction.answer}" if prediction.answer else ""
+    ax.set_xlabel(f"{len(prediction.values)} predictions{answer}")
     ax.set_title(f"{prediction.question}{unit}", loc="left", wrap=True)
     return fig
+
+
+def _shown(cell) -> list[dict]:
+    """Return what a cell's outputs hold, by MIME type."""
+    outputs = (cell.get("outputs") or ()) if isinstance(cell, dict) else ()
+    held = [output.get("data") for output in outputs if isinstance(output, dict)]
+    return [data for data in held if isinstance(data, dict)]
+
+
+def _text(value) -> str:
+    return "".join(map(str, value)) if isinstance(value, str | list) else ""
+
+
+def _revealed(source, shown) -> dict[str, str]:
+    """Return the answers that a cell's outputs state, by the keys that its source reveals."""
+    keys = re.findall(r"predict\.reveal\(\s*[\"']([^\"']+)", source)
+    texts = [_text(data.get("text/plain")) for data in shown]
+    stated = [found[1] for text in texts if (found := re.search(r"^Answer: (.*)$", text, re.M))]
+    return dict(zip(keys, stated, strict=True)) if len(keys) == len(stated) else {}
 
 
 def _is_sound(record):
@@ -164,11 +209,11 @@ def _is_sound(record):
     return False
 
 
-def _number_bins(values):
-    """Bin numbers: by value if few differ, over a decade by powers of two, else evenly."""
+def _number_bins(values) -> list[tuple[str, float, float]]:
+    """Return bins (label, low, end): by value if few differ, over a decade by powers of two."""
     different = sorted(set(values))
     if len(different) <= 8:
-        return [(f"{value:g}", values.count(value)) for value in different]
+        return [(f"{value:g}", value, math.nextafter(value, math.inf)) for value in different]
     low, high = different[0], different[-1]
     if low > 0 and high / low > 10:
         step = max(1, math.ceil((math.log2(high) - math.log2(low)) / 12))
@@ -176,9 +221,5 @@ def _number_bins(values):
         edges = [2.0**e for e in range(first, math.floor(math.log2(high)) + step + 1, step)]
     else:
         edges = [low + (high - low) * i / 8 for i in range(9)]
-    bins = []
-    for a, b in itertools.pairwise(edges):
-        last = b == edges[-1]
-        count = sum(a <= v < b or (last and v == b) for v in values)
-        bins.append((f"{a:g} to {b:g}", count))
-    return bins
+    ends = [*edges[1:-1], math.nextafter(edges[-1], math.inf)]
+    return [(f"{low:g} to {edges[i + 1]:g}", low, ends[i]) for i, low in enumerate(edges[:-1])]
