@@ -71,20 +71,20 @@ def handed_in(course, lesson, student, answers):
 
 
 #: What was tried on the hidden tests, and gave full points once.
-PATCHES = {
-    "grade": "from trainium_edu.exercises import exercise\n"
+PATCHES = (
+    "from trainium_edu.exercises import exercise\n"
     "exercise.Exercise.grade = lambda self, *a, **k: exercise.Grade(9, 9, 'full')\n",
-    "find": "import trainium_edu.exercises as e\n"
+    "import trainium_edu.exercises as e\n"
     "class Full:\n"
     "    status = 'full'; reason = ''\n"
     "    def grade(self, *a, **k): return self\n"
     "e.find = lambda key: Full()\n",
-    "checks": "import trainium_edu.exercises.exercise as e\n"
+    "import trainium_edu.exercises.exercise as e\n"
     "e._examine = lambda *a: None\ne.reject = lambda *a: None\n",
-    "modules": "import sys, types\n"
+    "import sys, types\n"
     "for name in [n for n in sys.modules if n.startswith('trainium_edu')]:\n"
     "    sys.modules[name] = types.ModuleType(name)\n",
-}
+)
 
 
 @pytest.mark.slow
@@ -113,9 +113,10 @@ def test_the_whole_round_trip(nbgrader, lesson):
     handed_in(course, lesson, "solved", right)
     handed_in(course, lesson, "half", {first.key: right[first.key]})
     handed_in(course, lesson, "wrong", wrong)
-    for name, patch in PATCHES.items():
-        handed_in(course, lesson, name, {key: patch + text for key, text in wrong.items()})
-    handed_in(course, lesson, "untouched", {})
+    patches = iter(PATCHES)  # one in each answer, what is left in the last
+    attacks = {key: next(patches) + text for key, text in list(wrong.items())[:-1]}
+    last = mine[-1].key
+    handed_in(course, lesson, "attack", attacks | {last: "".join(patches) + wrong[last]})
     handed_in(course, lesson, "looked-up", {
         b.key: b.source for b in blocks
         if b.kind == "hard-coded" and not exercises.find(b.key).literal
@@ -131,8 +132,7 @@ def test_the_whole_round_trip(nbgrader, lesson):
     }
     scores = {student: float(row["score"]) for student, row in rows.items()}
     assert scores == {
-        "solved": total, "half": first.points, "wrong": 0, "untouched": 0, "looked-up": 0,
-        **dict.fromkeys(PATCHES, 0),
+        "solved": total, "half": first.points, "wrong": 0, "attack": 0, "looked-up": 0,
     }  # fmt: skip
     assert all(float(row["max_score"]) == total for row in rows.values())
     page = next((course / "feedback" / "wrong" / lesson).glob("*.html")).read_text()
