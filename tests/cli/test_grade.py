@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from html.parser import HTMLParser
 from pathlib import Path
 
 import nbformat
@@ -21,7 +22,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from trainium_edu import __main__, exercises
-from trainium_edu.cli import grade, sandbox, submission_kernel
+from trainium_edu.cli import feedback, grade, sandbox, submission_kernel
+from trainium_edu.cli.grade import Row
 from trainium_edu.cli.grade_one import lesson_of, read_submission
 from trainium_edu.cli.limits import Limits, Unreadable
 
@@ -394,14 +396,52 @@ def test_the_command_writes_a_table_and_goes_on_where_it_stopped(tmp_path, capsy
     assert rows[1]["student"] == "'=cmd()"  # no formula
     assert rows[1]["99/double feedback"] == "not attempted"
     # one more submission: the kept rows are not graded again, a torn line does no harm
-    submission(folder / "dan.ipynb", student="ann")
+    submission(folder / "dan.ipynb", student="ann", double="def double(x):\n    return x * x")
     with (tmp_path / "grades.csv.jsonl").open("a") as kept:
         kept.write('{"submission": "torn')
-    assert command(folder, "--csv", out) == 0
+    pages = tmp_path / "pages"
+    assert command(folder, "--csv", out, "--feedback", pages) == 0
     assert "4 rows in" in (said := capsys.readouterr().out)
     assert "(1 new)" in said
     rows = list(csv.DictReader(out.open()))
     assert rows[0]["notes"] == "same student id as dan.ipynb"
+    assert [row["99/double misconception"] for row in rows] == ["", "", "", "squares"]
+    assert sorted(path.name for path in pages.iterdir()) == [
+        f"{name}.ipynb.html" for name in ("ann", "bob", "cut", "dan")
+    ]
+    told = (pages / "dan.ipynb.html").read_text()
+    assert ">4 of 6 points, student ann<" in told
+    assert "That is the square." in told
+    assert "truncated: the file ends in the middle" in (pages / "cut.ipynb.html").read_text()
+
+
+def test_feedback_keeps_a_class_apart_and_shows_text_as_text(tmp_path):
+    """Judge: Python's HTML parser, which sees no element but the page's own."""
+    grade = {"points": 0, "of": 2, "status": "wrong", "reason": "<b>\2</b> & <script>",
+             "misconception": "squares"}  # fmt: skip
+    names = [tmp_path / "in" / student / "02.ipynb" for student in ("ann", "<i>bob")]
+    rows = [
+        Row(str(name), of=2, exercises={"99/double": grade}, notes=["saw it"]) for name in names
+    ]
+    feedback.write([*rows, Row("cid.ipynb", "not graded", "nothing was handed in")],
+                   tmp_path / "in", tmp_path / "out")  # fmt: skip
+    seen = []
+    reader = HTMLParser()
+    reader.handle_starttag = lambda tag, _: seen.append(tag)
+    text = (tmp_path / "out" / "<i>bob" / "02.ipynb.html").read_text()
+    reader.feed(text)
+    assert not {"b", "i", "script", "strong"} & set(seen)
+    assert "&lt;b&gt; &lt;/b&gt; &amp; &lt;script&gt;" in text
+    assert "saw it" not in text
+    assert "squares" not in text
+    assert (tmp_path / "out" / "ann" / "02.ipynb.html").is_file()
+    assert "nothing was handed in" in (tmp_path / "out" / "cid.ipynb.html").read_text()
+
+
+def test_feedback_among_the_submissions_is_refused(tmp_path, capsys):
+    submission(tmp_path / "ann.ipynb")
+    assert command(tmp_path, "--feedback", tmp_path / "pages") == 1
+    assert "is among the submissions; name a folder elsewhere" in capsys.readouterr().err
 
 
 def test_a_full_disk_keeps_what_was_written(tmp_path, capsys, monkeypatch):

@@ -436,7 +436,7 @@ def write_csv(rows: list[Row], out: Path):
     keys = sorted({key for row in rows for key in row.exercises})
     head = ["submission", "student", "lesson", "points", "of", "status", "reason", "notes",
             "seconds", "walls"]  # fmt: skip
-    head += [column for key in keys for column in (key, f"{key} feedback")]
+    head += [f"{key}{what}" for key in keys for what in ("", " feedback", " misconception")]
     measured = sorted({(case, name) for row in rows for case, found in row.figures.items()
                        for name in found})  # fmt: skip
     head += [f"{case} {name}" for case, name in measured]
@@ -449,7 +449,7 @@ def write_csv(rows: list[Row], out: Path):
         for key in keys:
             grade = row.exercises.get(key)
             said = f"{grade['status']}: {grade['reason']}".strip(": ") if grade else ""
-            line += [grade["points"], said] if grade else ["", ""]
+            line += [grade["points"], said, grade["misconception"]] if grade else [""] * 3
         line += [row.figures.get(case, {}).get(name, "") for case, name in measured]
         table.writerow([_harmless(value) for value in line])
     files.write(out, text.getvalue())

@@ -17,7 +17,10 @@ from pathlib import Path
 import trainium_edu
 from trainium_edu import exercises, files
 from trainium_edu.cli.assignment import read
+from trainium_edu.cli.feedback import title_of
 from trainium_edu.exercises import afterwards
+from trainium_edu.exercises.assignment import files_of
+from trainium_edu.exercises.lessons import lesson_notebook
 
 __all__ = ["export", "write_results"]
 
@@ -30,13 +33,13 @@ python3 -m venv /autograder/venv
 /autograder/venv/bin/python -m pip install --quiet /autograder/source/package
 NUMBA_CACHE_DIR=/autograder/loops /autograder/venv/bin/python -m trainium_edu warm
 cd /autograder/source
-chmod -R go-rwx salt $(ls -d assignment 2>/dev/null || true)
+chmod -R go-rwx salt $(ls -d assignment exercises 2>/dev/null || true)
 """
 _RUN = """\
 #!/usr/bin/env bash
 cd /autograder
 export NUMBA_CACHE_DIR=/autograder/loops
-exec venv/bin/python -m trainium_edu grade submission{assignment} --salt-file source/salt \\
+exec venv/bin/python -m trainium_edu grade submission{options} --salt-file source/salt \\
   --gradescope results/results.json
 """
 
@@ -77,6 +80,11 @@ def export(lesson: str, out: Path, *, salt: str = "") -> str:
         if not mine:
             raise ValueError(f"lesson {lesson} has no exercises")
         what, parts = f"lesson {lesson}, {len(mine)} exercises", {e.key: e.points for e in mine}
+        files_of_own = files_of(str(lesson))
+        if files_of_own:
+            option = f" --exercises {shlex.quote(f'source/exercises/{files_of_own[0].name}')}"
+            files_of_own.append(lesson_notebook(str(lesson)))
+        own = {f"exercises/{path.name}": path for path in files_of_own}
     package = Path(trainium_edu.__file__).resolve().parent
     root = package.parent
     if not (root / "pyproject.toml").is_file():
@@ -87,7 +95,7 @@ def export(lesson: str, out: Path, *, salt: str = "") -> str:
     out = Path(out)
     with files.replacing(out) as file, zipfile.ZipFile(file, "w") as archive:
         _put(archive, "setup.sh", _SETUP, mode=0o755)
-        _put(archive, "run_autograder", _RUN.format(assignment=option), mode=0o755)
+        _put(archive, "run_autograder", _RUN.format(options=option), mode=0o755)
         _put(archive, "salt", f"{salt}\n", mode=0o600)
         packed = [root / n for n in ["pyproject.toml", ".ci/wheel.py", "README.md", "LICENSE"]]
         for folder in (package, root / "notebooks"):
@@ -107,12 +115,6 @@ def _put(archive, name, data, mode=0o644):
     archive.writestr(info, data)
 
 
-def _title(key):
-    """Return an exercise's title; the part of an assignment is called by its key."""
-    exercise = exercises.find(key)
-    return exercise.title if exercise else key
-
-
 def write_results(row, out: Path):
     """Write the results of one submission.
 
@@ -125,7 +127,7 @@ def write_results(row, out: Path):
     """
     tests = [
         {
-            "name": _title(key), "number": key, "score": grade["points"],
+            "name": title_of(key), "number": key, "score": grade["points"],
             "max_score": grade["of"], "status": "passed" if grade["points"] else "failed",
             "output": f"{grade['status']}: {grade['reason']}".strip(": "), "visibility": "visible",
         }

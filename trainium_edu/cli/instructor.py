@@ -21,12 +21,12 @@ def add(commands):
     grade.add_argument(
         "--gradescope", type=Path, metavar="OUT", help="write results.json in Gradescope's format"
     )
+    grade.add_argument("--feedback", type=Path, metavar="DIR", help="write a page per student")
     grade.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="submissions at once")
     grade.add_argument("--roster", type=Path, metavar="CSV",
                        help="columns submission (file name) and student (id)")  # fmt: skip
     _add_salt(grade)
-    grade.add_argument("--exercises", type=Path, nargs="*", default=[], metavar="FILE",
-                       help="lessons of your own, named like 20_my_lesson.py")  # fmt: skip
+    _add_exercises(grade)
     grade.add_argument("--seconds", type=float, metavar="N",
                        help="seconds for a cell or call (default: SPEC's, or 30)")  # fmt: skip
     grade.add_argument("--submission-seconds", type=float, metavar="N",
@@ -52,6 +52,7 @@ def add(commands):
     export.add_argument("lesson", help="its number, for example 02; or an assignment of kernels")
     export.add_argument("out", type=Path, nargs="?", metavar="FILE",
                         help="the assignment's notebook, or the archive")  # fmt: skip
+    _add_exercises(export)
     export.add_argument("--solutions", type=Path, metavar="FILE",
                         help="solutions to put between nbgrader's marks")  # fmt: skip
     _add_salt(export)
@@ -59,6 +60,11 @@ def add(commands):
         "--gradescope", action="store_true", help="write an autograder archive for Gradescope"
     )
     export.set_defaults(run=_export)
+
+
+def _add_exercises(command):
+    command.add_argument("--exercises", type=Path, nargs="*", default=[], metavar="FILE",
+                         help="lessons of your own, named like 20_my_lesson.py")  # fmt: skip
 
 
 def _add_salt(command):
@@ -80,6 +86,10 @@ def _salt(options):
 
 
 def _export(options):
+    from trainium_edu import exercises
+
+    for path in options.exercises:
+        exercises.register(path)
     if options.gradescope:
         from trainium_edu.cli import gradescope
 
@@ -107,6 +117,9 @@ def _grade(options):
             raise ValueError(f"--{name.replace('_', '-')} takes a number above 0, below a million")
     if options.csv and not options.csv.absolute().parent.is_dir():
         raise ValueError(f"there is no folder {options.csv.parent} for --csv; make it first")
+    pages = options.feedback
+    if pages and pages.resolve().is_relative_to(options.target.resolve()):
+        raise ValueError(f"--feedback {pages} is among the submissions; name a folder elsewhere")
     why = sandbox.missing()
     if options.salt and why:
         raise ValueError(
@@ -157,6 +170,10 @@ def _grade(options):
             rows += grade.absent(roster, paths)
         if options.csv:
             grade.write_csv(rows, options.csv)
+        if pages:
+            from trainium_edu.cli import feedback
+
+            print(feedback.write(rows, options.target, pages), file=sys.stderr)
     except (KeyboardInterrupt, OSError) as error:
         why = "stopped" if isinstance(error, KeyboardInterrupt) else str(error.strerror or error)
         where = f"; {kept} keeps the rows so far, and the same command goes on" if kept else ""

@@ -14,7 +14,7 @@ from trainium_edu import files
 from trainium_edu.exercises import afterwards, catalogue, lessons
 from trainium_edu.exercises.needed_cells import cells_of, key_of
 
-__all__ = ["export", "grade_id"]
+__all__ = ["export", "files_of", "grade_id"]
 
 _SCHEMA = 3
 # The check runs in a process of its own (``cli/grade_answer.py``): in this one a submission may
@@ -31,7 +31,7 @@ def tell(*what):
     except Exception as error:
         line = dumps(("unsendable", str(error)[:200]))
     print(line, file=grader.stdin, flush=True)
-tell({key!r}, str(globals().get("student", "")), {salt!r})
+tell({key!r}, str(globals().get("student", "")), {salt!r}, {own!r})
 tell(*(("callable", getattr({answer}, "__name__", "answer")) if callable({answer})
        else ("value", {answer})))
 status, reason = "stopped", "the grader ended"
@@ -70,7 +70,8 @@ def export(lesson: str, out: Path, *, solutions: Path | None = None, salt: str =
     Parameters
     ----------
     lesson : str
-        Its two-digit number.
+        Its two-digit number; a lesson of one's own is registered before, and its module is written
+        beside the notebook, where the public checks find it.
     out : Path
         The notebook to write.
     solutions : Path, optional
@@ -97,6 +98,7 @@ def export(lesson: str, out: Path, *, solutions: Path | None = None, salt: str =
     told = afterwards.read(solutions) if solutions else {}
     answers = {key: part.solution for key, part in told.items()}
     name = catalogue.LESSONS[lesson].partition("_")[2]
+    own = {path.name: path.read_text(encoding="utf-8") for path in files_of(lesson)}
     made = [_text("# " + name.replace("_", " ").capitalize(), "title"),
             _code(_imports(cells_of(book)), "imports", {})]  # fmt: skip
     for i, cell in enumerate(book["cells"]):
@@ -107,7 +109,7 @@ def export(lesson: str, out: Path, *, solutions: Path | None = None, salt: str =
                 made.append({**book["cells"][i - 1], "attachments": {}})
             made.append(_answer_cell(exercise, cell, answers.get(exercise.key)))
         elif check:
-            made.append(_check_cell(check, cell, salt))
+            made.append(_check_cell(check, cell, salt, own))
         elif "student-id" in cell.get("metadata", {}).get("tags", ()):
             made.append(_code(_source(cell), cell["id"], cell.get("metadata", {})))
     for cell in made:
@@ -116,8 +118,17 @@ def export(lesson: str, out: Path, *, solutions: Path | None = None, salt: str =
     out = Path(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     _write(out, assignment)
+    for file, text in own.items():
+        files.write(out.with_name(file), text)
     points = sum(exercise.points for exercise in mine)
     return f"{out}: {len(mine)} exercises, {points} points"
+
+
+def files_of(lesson: str) -> list[Path]:
+    """Return the module of a lesson of one's own, and the file of its words if there is one."""
+    own = lessons.OWN.get(lesson)
+    both = (own, own.with_suffix(".toml")) if own else ()
+    return [path for path in both if path.is_file()]
 
 
 def _imports(cells) -> str:
@@ -135,9 +146,9 @@ def _answer_cell(exercise, cell, solution):
     return _code(source, cell["id"], metadata)
 
 
-def _check_cell(exercise, cell, salt):
+def _check_cell(exercise, cell, salt, own):
     """Return the locked cell: the public check, and the hidden one that nbgrader strips."""
-    hidden = _HIDDEN.format(key=exercise.key, answer=exercise.answer, salt=salt)
+    hidden = _HIDDEN.format(key=exercise.key, answer=exercise.answer, salt=salt, own=own)
     source = f"{_source(cell)}\n### BEGIN HIDDEN TESTS\n{hidden}\n### END HIDDEN TESTS"
     info = _grade(grade_id(exercise.key, "check"), points=exercise.points)
     return _code(source, cell["id"], {**cell.get("metadata", {}), "nbgrader": info})

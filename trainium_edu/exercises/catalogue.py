@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from trainium_edu.exercises.exercise import Exercise
-from trainium_edu.exercises.lessons import COURSE, NUMBER, number_of
+from trainium_edu.exercises.lessons import COURSE, NUMBER, OWN, number_of
 from trainium_edu.specs.signatures import checked
 
 __all__ = ["LESSONS", "find", "of_lesson", "register"]
@@ -34,7 +34,8 @@ def of_lesson(lesson: str) -> tuple:
     name = f"{__package__}.{stem.partition('_')[2]}"
     if not stem or importlib.util.find_spec(name) is None:
         return ()
-    return tuple(v for v in vars(importlib.import_module(name)).values() if isinstance(v, Exercise))
+    return tuple(v for v in vars(importlib.import_module(name)).values()
+                 if isinstance(v, Exercise) and number_of(v.key) == number_of(lesson))  # fmt: skip
 
 
 @checked
@@ -49,7 +50,8 @@ def register(path) -> str:
     Parameters
     ----------
     path : Path
-        A Python file named like its notebook, ``20_my_lesson.py``, with exercises ``20/...``.
+        A Python file named like the notebook beside it, ``20_my_lesson.py``, with exercises
+        ``20/...``: of its own, or shipped ones with another key.
 
     Returns
     -------
@@ -76,5 +78,5 @@ def register(path) -> str:
         said = " ".join(str(error).split())[:200]
         raise ValueError(f"{path} cannot be used: {type(error).__name__}: {said}") from None
     number = number_of(path.name)
-    LESSONS[number] = path.stem
+    LESSONS[number], OWN[number] = path.stem, path.absolute()
     return number

@@ -119,6 +119,10 @@ COURSE = (
 )  # fmt: skip
 
 
+#: Lessons that an instructor added for this process: number to Python file.
+OWN: dict[str, Path] = {}
+
+
 def number_of(text: str) -> str:
     """Return the lesson's number with which a key, a notebook's name or an exercise's begins.
 
@@ -179,7 +183,9 @@ def lesson_notebook(lesson: str) -> Path:
     FileNotFoundError
         If it is not installed.
     """
-    for path in notebooks():
-        if path.name.startswith(f"{lesson}_"):
+    own = OWN.get(lesson)
+    for path in [own.with_suffix(".ipynb")] if own else notebooks():
+        if path.name.startswith(f"{lesson}_") and path.is_file():
             return path
-    raise FileNotFoundError(f"lesson {lesson} is not installed")
+    beside = f" beside {own.name}" if own else ""
+    raise FileNotFoundError(f"the notebook of lesson {lesson} is not there{beside}")

@@ -1,0 +1,75 @@
+"""A page for each student: points, and what was wrong, in the words of the checks.
+
+``grade ... --feedback DIR`` writes them; a folder of submissions keeps its shape, so that the pages
+of ``in/ab123/02.ipynb`` and ``in/cd34/02.ipynb`` do not meet.  Notes, which are the instructor's,
+and names of misconceptions are not on them.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from trainium_edu import exercises, files
+from trainium_edu.cli.grade import Row
+from trainium_edu.cli.page import paragraph, section, table, whole
+
+__all__ = ["page", "title_of", "write"]
+
+
+def title_of(key: str) -> str:
+    """Return an exercise's title; the part of an assignment is called by its key."""
+    exercise = exercises.find(key)
+    return exercise.title if exercise else key
+
+
+def page(row: Row) -> str:
+    """Return the page of one submission, as HTML."""
+    name = Path(row.submission).name
+    total = f"{row.points} of {row.of} points" if row.status == "graded" else row.status
+    about = ", ".join(filter(None, (total, row.student and f"student {row.student}")))
+    lines = [
+        (title_of(key), f"{grade['points']} of {grade['of']}", grade["status"], grade["reason"])
+        for key, grade in row.exercises.items()
+    ]
+    parts = [section("points", "Points", table(
+        "A reason names the first case that failed, and what is known of it",
+        ("exercise", "points", "result", "reason"), [list(map(_plain, line)) for line in lines],
+    ))] if lines else []  # fmt: skip
+    if row.figures:
+        from trainium_edu.cli.grade_kernel import Figures
+
+        told = [f"{case}: {Figures(**found)}" for case, found in row.figures.items()]
+        parts.append(section("figures", "Predicted", *map(paragraph, map(_plain, told))))
+    if row.advice:
+        parts.append(section("advice", "Advice", *map(paragraph, map(_plain, row.advice))))
+    head = "".join(paragraph(_plain(text)) for text in (about, row.reason) if text)
+    return whole(_plain(f"Feedback: {name}"), head, "\n".join(parts))
+
+
+def _plain(text: str) -> str:
+    """Keep a submission's own words from becoming marks of the page."""
+    return "".join(letter if letter.isprintable() else " " for letter in str(text))
+
+
+def write(rows: Sequence[Row], target: Path, folder: Path) -> str:
+    """Write the pages, one for each row.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+    target : Path
+        What was graded: a file, or the folder of the submissions.
+    folder : Path
+        Where the pages go.
+
+    Returns
+    -------
+    said : str
+        One line on what was written.
+    """
+    for row in rows:
+        name = Path(row.submission)
+        place = name.relative_to(target) if name.is_relative_to(target) and name != target else None
+        out = folder / (place or name.name)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        files.write(out.with_name(f"{out.name}.html"), page(row))
+    return f"{len(rows)} pages in {folder}"
