@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from trainium_edu import exercises
+from trainium_edu import exercises, files
 from trainium_edu.cli import sandbox
 from trainium_edu.cli.grade_cpp import Apart
 from trainium_edu.cli.limits import Limits
@@ -56,7 +56,7 @@ def main():
     key, student, salt, own = heard()
     with tempfile.TemporaryDirectory() as folder:  # of a lesson of the instructor's own
         for name, text in own.items():
-            Path(folder, name).write_text(text, encoding="utf-8")
+            files.write(Path(folder, name), text)
         for name in own:
             if name.endswith(".py"):
                 exercises.register(Path(folder, name))
