@@ -54,18 +54,18 @@ def pytest_configure(config):
 
 # -- in the lesson's kernel -----------------------------------------------------------------------
 
-_reveals, _values = {}, {}
+_values = {}
 
 
 def keep():
-    """Keep what the lesson reveals, and with which values."""
+    """Keep the values with which the lesson reveals its answers."""
     from trainium_edu.exercises import predict
 
     real = predict.reveal
 
     def reveal(key, /, **values):
-        _reveals[key], _values[key] = real(key, **values), values
-        return _reveals[key]
+        _values[key] = values
+        return real(key, **values)
 
     predict.reveal = reveal
 
@@ -78,20 +78,20 @@ def commit_all(stored):
     del os.environ["TRAINIUM_EDU_COMMITTED"]
     with tempfile.TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRAINIUM_EDU_HOME", home)
-        assert list(stored) == [q.key for q in predict.of_lesson(number_of(next(iter(stored))))]
-        for key, question in predict.ASKED.items():
-            question._reading_along = False
-            for follow in question._followers:
-                follow.__self__._displayed = False  # nothing more appears below earlier cells
+        keys = [q.key for q in predict.of_lesson(number_of(next(iter(stored))))]
+        assert list(predict.ASKED) == list(stored) == keys
+        for key, values in _values.items():
+            question = predict.ask(key)  # once more, and not below an earlier cell
+            reveal = predict.reveal(key, **values)
             bound = predict.bound(key)
             for name, guess in [*bound.wrong.items(), ("", bound.answer.value)]:
                 question.commitment = type(question.commitment)()  # as if it were the first
                 question.commit(list(guess) if isinstance(guess, tuple) else guess)
-                told = _reveals[key].bundle()
+                told = reveal.bundle()
                 recognised = told.get(predict.prediction.RECOGNISED, {}).get("misconception", "")
                 assert recognised == name, (key, name, recognised, told["text/plain"])
             assert "Exactly right." in told["text/plain"].split("\n"), key
-            shown = predict.reveal(key, **_values[key]).bundle()["text/plain"].split("\n")
+            shown = predict.reveal(key, **values).bundle()["text/plain"].split("\n")
             lost = [line for line in stored[key].split("\n") if line.strip() and line not in shown]
             assert not lost, (key, lost)
     sys.modules.pop(__name__)

@@ -159,14 +159,3 @@ def test_an_empty_program_has_a_trace():
     trace = trace_of_core(measure(core.program))
     assert trace.makespan_ns == 0
     assert trace.to_bytes()
-
-
-def test_curves_of_transfers_add_up_to_their_bytes_and_waits(core):
-    pending, rate = trace_of_core(core, curves=True).curves
-    assert not trace_of_core(core).curves
-    rows = core.rows_on(Engine.DMA)
-    lasted = (core.done_ns[rows] - core.start_ns[rows]).sum()
-    assert np.diff(pending.when_ns) @ pending.level[:-1] == pytest.approx(lasted)
-    moved = sum(core.instruction(int(row)).work[3] for row in rows)
-    assert np.diff(rate.when_ns) @ rate.level[:-1] == pytest.approx(moved, rel=1e-5)
-    assert rate.level[-1] == pytest.approx(0, abs=1e-3)

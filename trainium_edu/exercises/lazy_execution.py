@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from trainium_edu.exercises.answers import canonical
-from trainium_edu.exercises.exercise import NotAttempted, exercise, reject, short
+from trainium_edu.exercises.exercise import NotAttempted, exercise, reject, short, words_of
 from trainium_edu.exercises.loops import (
     SETTINGS,
     LoopRequest,
@@ -15,7 +15,7 @@ from trainium_edu.exercises.loops import (
     on_a_device,
     run_again,
 )
-from trainium_edu.exercises.scripts import Line, Script, find_the_lines
+from trainium_edu.exercises.scripts import Script, draw_scripts, find_the_lines
 
 __all__ = [
     "bucket_lengths",
@@ -132,78 +132,7 @@ def place_mark_step(answer, numbers):
 
 # --- the line that recompiles ---------------------------------------------------------------------
 
-_RUNS = 8
-
-
-_OPENING = (
-    Line("seen, total, kept = zeros(1, 8), zeros(1), []"),
-    Line("for step in range(8):"),
-    Line("    x, y = batch(size=16)"),
-)
-_ENDING = (
-    Line(
-        "    optimizer.zero_grad(); loss.backward(); optimizer.step()",
-        why="The update changes"
-        " the weights' values. Weights are inputs and outputs of the graph, so it stays the"
-        " same graph.",
-    ),
-    Line(
-        "    device.mark_step()",
-        why="Cutting is what keeps graphs small; a cut at the same"
-        " place each time gives the same graph each time.",
-    ),
-)
-#: Lines that may stand between batch and loss (0) or between loss and update (1).
-_CULPRITS = (
-    (0, Line("    x, y = x[: 8 + step], y[: 8 + step]", "    x, y = x[:8], y[:8]")),
-    (0, Line("    seen = concatenate([seen, x[:1]])", "    seen = concatenate([x[:1], x[:1]])")),
-    (0, Line("    for _ in range(step): x = tanh(x)", "    for _ in range(2): x = tanh(x)")),
-    (1, Line("    loss = loss + model(x[step:]).mean()", "    loss = loss + model(x[8:]).mean()")),
-    (
-        1,
-        Line(
-            "    loss = loss + square(model(x)[step]).mean()",
-            "    loss = loss + square(model(x)[5]).mean()",
-        ),
-    ),
-)
-_VALUES = "Only values differ there: they are inputs of the graph, and its shapes stay."
-_DECOYS = (
-    (0, Line("    x = x + noise(x.shape)", why=_VALUES)),
-    (
-        0,
-        Line(
-            "    x = x * (2.5 + 0.1 * step)",
-            why="A Python number that changes is handed in as"
-            " an input here, as PyTorch/XLA does (0 and 1 excepted).",
-        ),
-    ),
-    (
-        0,
-        Line(
-            "    optimizer.lr = 0.1 * 0.9**step",
-            why="The rate is an input of the graph here, as"
-            " in PyTorch/XLA; AWS's guide counts hyper-parameters among what recompiles.",
-        ),
-    ),
-    (1, Line("    total = total + loss", why="It has one element, whatever the step.")),
-    (
-        1,
-        Line(
-            "    print(float(loss))",
-            why="A print before the cut runs another graph; but it is"
-            " the same other graph each time, compiled once.",
-        ),
-    ),
-    (
-        1,
-        Line(
-            "    if step % 2: kept.append(loss * 2)",
-            why="Odd and even steps differ, so there"
-            " are two graphs; from the third step on both are known.",
-        ),
-    ),
-)
+_WORDS = words_of(__file__)["scripts"]
 
 
 def compiles(script: str) -> int:
@@ -250,32 +179,15 @@ def _names(device):
     }
 
 
-def _scripts(draw):
-    """Draw three scripts, each with another culprit among four lines that do no harm."""
-    culprits = draw.shuffled("culprits", _CULPRITS)[:3]
-    made = []
-    for i, culprit in enumerate(culprits):
-        lines = draw.shuffled(f"order {i}", [culprit, *draw.shuffled(f"decoys {i}", _DECOYS)[:4]])
-        first, second = ([line for place, line in lines if place == k] for k in (0, 1))
-        loss = Line("    loss = cross_entropy(model(x), y)")
-        made.append(Script((*_OPENING, *first, loss, *second, *_ENDING)))
-    return {"scripts": made}
-
-
 def scripts(student: str = "") -> list[Script]:
     """Return the three scripts of a student."""
     return recompiling.numbers(student).scripts
 
 
-@exercise("06/recompiles", numbers=_scripts)
+@exercise("06/recompiles", numbers=lambda draw: {"scripts": draw_scripts(draw, _WORDS)})
 def recompiling(answer, numbers):
     """Compare with the line that makes each step another graph."""
-    find_the_lines(
-        answer,
-        numbers.scripts,
-        "this is the same in every step.",
-        "Another line makes each step another graph.",
-    )
+    find_the_lines(answer, numbers.scripts, _WORDS)
 
 
 # --- buckets --------------------------------------------------------------------------------------

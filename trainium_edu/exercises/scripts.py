@@ -1,20 +1,24 @@
-"""Scripts with one line that does harm, among lines that look as if they did; and who finds it."""
+"""Scripts with one line that does harm, among lines that look as if they did; and who finds it.
 
-from collections.abc import Sequence
+Their lines are the table ``scripts`` of a lesson's TOML file.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from trainium_edu.exercises.exercise import reject
+from trainium_edu.exercises.exercise import Draw, reject
 
-__all__ = ["Line", "Script", "find_the_lines"]
+__all__ = ["Line", "Script", "draw_scripts", "find_the_lines"]
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """A line of a script."""
 
-    text: str
+    text: str = ""
     repaired: str = ""  #: what stops it from doing harm; empty where it does none
     why: str = ""  #: why it does none, to somebody who thought so
+    place: int = -1  #: where in its script it may stand; -1 is a line of all scripts
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +42,43 @@ class Script:
     __repr__ = __str__
 
 
-def find_the_lines(answer, scripts: Sequence[Script], otherwise: str, harm: str) -> None:
+def draw_scripts(draw: Draw, words: Mapping, harmless: int = 4) -> list[Script]:
+    """Draw three scripts, each with another culprit among lines that do no harm.
+
+    Parameters
+    ----------
+    draw : Draw
+    words : mapping
+        A lesson's table ``scripts``: ``frame``, ``culprits`` and ``decoys`` are lines.  One of
+        the frame with a place stands there unless a drawn one does.
+    harmless : int
+        How many decoys a script has at most.
+    """
+    kinds = "frame", "culprits", "decoys"
+    frame, culprits, decoys = ([Line(**row) for row in words[kind]] for kind in kinds)
+    made = []
+    for i, culprit in enumerate(draw.shuffled("culprits", culprits)[:3]):
+        same = culprit.text.split("=")[0]  # a line that sets the same would undo the harm
+        others = [
+            line for line in draw.shuffled(f"decoys {i}", decoys)
+            if line.text.split("=")[0] != same and line.text != culprit.repaired
+        ]  # fmt: skip
+        drawn = draw.shuffled(f"order {i}", [culprit, *others[:harmless]])
+        placed = ([x for x in drawn if x.place == line.place] or [line] for line in frame)
+        made.append(Script(tuple(line for lines in placed for line in lines if line.text)))
+    return made
+
+
+def find_the_lines(answer, scripts: list[Script], words: Mapping) -> None:
     """Reject any answer but the three culprits' line numbers, with what the line said does do.
 
     Parameters
     ----------
     answer : object
-    scripts : sequence of Script
+    scripts : list of Script
         Three.
-    otherwise : str
-        Of a line that says no reason of its own.
-    harm : str
-        What another line does.
+    words : mapping
+        ``otherwise``: of a line that says no reason of its own; ``harm``: what another line does.
     """
     if not isinstance(answer, list | tuple) or len(answer) != 3 or any(
         type(n) is not int for n in answer
@@ -69,5 +98,5 @@ def find_the_lines(answer, scripts: Sequence[Script], otherwise: str, harm: str)
         line = script.lines[said - 1]
         reject(
             "a line that does no harm",
-            f"The {names[i]} script, line {said}: {line.why or otherwise} {harm}",
+            f"The {names[i]} script, line {said}: {line.why or words['otherwise']} {words['harm']}",
         )

@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import exercise, reject, short
-from trainium_edu.exercises.scripts import Line, Script, find_the_lines
+from trainium_edu.exercises.exercise import exercise, reject, short, words_of
+from trainium_edu.exercises.scripts import Script, draw_scripts, find_the_lines
 from trainium_edu.specs import PRICES
 
 __all__ = ["CHOICES", "deadline", "drift", "drifting", "offers", "scripts"]
@@ -15,73 +15,7 @@ __all__ = ["CHOICES", "deadline", "drift", "drifting", "offers", "scripts"]
 # --- the line that lets replicas drift apart ------------------------------------------------------
 
 _RANKS = 4
-_OWN = "Ranks are meant to see other images. What they make of them meets in the mean."
-_MEANT = "Before the mean, ranks may differ: the mean is the same for all."
-_SAME = "It is the same number on all ranks."
-_SEED = Line(
-    "nn.manual_seed(7)", why="One seed for all: replicas begin with equal weights, as they must."
-)
-_BEGIN = (
-    Line("model = nn.MLP(8, 12, 3).to(device)"),
-    Line("optimizer = optim.SGD(model.parameters(), lr=0.1)"),
-    Line("for step in range(4):"),
-    Line("    x, y = batch(size=16)  # this rank's own", why=_OWN),
-)
-_FORWARD = (
-    Line("    optimizer.zero_grad()"),
-    Line("    loss = nn.cross_entropy(model(x), y)", why=_OWN),
-    Line("    loss.backward()", why=_MEANT),
-)
-_MEAN = Line(
-    "    xm.reduce_gradients(optimizer)",
-    why="That is the mean over ranks, of every parameter's gradient.",
-)
-_STEP = Line("    optimizer.step()", why="Equal gradients, equal weights: equal updates.")
-_CUT = Line("    xm.mark_step()", why="It cuts the graph on all ranks alike.")
-_NOISE = "    for p in model.parameters(): p.grad = p.grad + noise(p.shape)"
-_TOSS = "    for p in model.parameters(): p.set_(to_bf16(p, seed={}))"
-#: Places: 0 the seed, 1 after the batch, 2 before the mean, 3 the mean, 4 after it, 5 at the end.
-_CULPRITS = (
-    (0, Line("nn.manual_seed(7 + rank)", "nn.manual_seed(7)")),
-    (
-        3,
-        Line(
-            "    xm.all_reduce('sum', [p.grad for p in model.parameters() if p.ndim > 1], 1 / 4)",
-            "    xm.all_reduce('sum', [p.grad for p in model.parameters()], 1 / 4)",
-        ),
-    ),
-    (4, Line(_NOISE, "    pass")),
-    (4, Line("    optimizer.lr = 0.1 / (1 + float(loss))", "    optimizer.lr = 0.1 / (1 + step)")),
-    (5, Line(_TOSS.format("rank"), _TOSS.format("step"))),
-)
-_DECOYS = (
-    (1, Line("    x = x + noise(x.shape)", why=_OWN)),
-    (2, Line(_NOISE, why=_MEANT)),
-    (2, Line("    optim.clip_grad_norm_(model.parameters(), 0.1)", why=_MEANT)),
-    (
-        2,
-        Line(
-            "    if rank == 0: print('step', step)",
-            why="It prints what the host knows already; no rank records anything else.",
-        ),
-    ),
-    (4, Line("    optimizer.lr = 0.1 * 0.9**step", why=_SAME)),
-    (
-        4,
-        Line(
-            "    optim.clip_grad_norm_(model.parameters(), 1.0)",
-            why="After the mean the norm is the same on all ranks, and so is what is clipped.",
-        ),
-    ),
-    (
-        5,
-        Line(
-            "    print(rank, float(loss))",
-            why="Each rank prints a loss of its own, and none of them reaches a weight.",
-        ),
-    ),
-    (5, Line(_TOSS.format("step"), why="Random, and the same on all ranks: they share the seed.")),
-)
+_WORDS = words_of(__file__)["scripts"]
 
 
 def drift(script: str) -> float:
@@ -134,49 +68,15 @@ def _names(rank):
     }
 
 
-def _scripts(draw):
-    """Draw three scripts, each with another culprit among four lines that do no harm."""
-    culprits = draw.shuffled("culprits", _CULPRITS)[:3]
-    made = []
-    for i, (place, culprit) in enumerate(culprits):
-        begin = culprit.text.split("=")[0]  # a line that sets the same would undo the harm
-        decoys = draw.shuffled(f"decoys {i}", _DECOYS)
-        others = [d for d in decoys if not d[1].text.startswith(begin)]
-        more = draw.shuffled(f"order {i}", [(place, culprit), *others[:4]])
-        at = {k: [line for where, line in more if where == k] for k in range(6)}
-        made.append(
-            Script(
-                (
-                    *(at[0] or [_SEED]),
-                    *_BEGIN,
-                    *at[1],
-                    *_FORWARD,
-                    *at[2],
-                    *(at[3] or [_MEAN]),
-                    *at[4],
-                    _STEP,
-                    _CUT,
-                    *at[5],
-                )
-            )
-        )
-    return {"scripts": made}
-
-
 def scripts(student: str = "") -> list[Script]:
     """Return the three scripts of a student."""
     return drifting.numbers(student).scripts
 
 
-@exercise("09b/drift", numbers=_scripts)
+@exercise("09b/drift", numbers=lambda draw: {"scripts": draw_scripts(draw, _WORDS)})
 def drifting(answer, numbers):
     """Compare with the line by which ranks end with other weights."""
-    find_the_lines(
-        answer,
-        numbers.scripts,
-        "it does the same on all ranks.",
-        "Another line lets replicas drift apart.",
-    )
+    find_the_lines(answer, numbers.scripts, _WORDS)
 
 
 # --- ranks for a deadline -------------------------------------------------------------------------

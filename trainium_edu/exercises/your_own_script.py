@@ -6,120 +6,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from trainium_edu import files
-from trainium_edu.exercises.exercise import NotAttempted, compare, exercise, reject, short
-from trainium_edu.exercises.scripts import Line, Script, find_the_lines
+from trainium_edu.exercises.exercise import NotAttempted, compare, exercise, reject, short, words_of
+from trainium_edu.exercises.scripts import Script, draw_scripts, find_the_lines
 
 __all__ = ["cuda_script", "cuts", "equal_batches", "faults", "feed", "port", "scripts", "try_it"]
 
 # --- the line that cuts the step ------------------------------------------------------------------
 
-_BEGIN = (
-    Line("for first in range(0, 640, 64):"),
-    Line(
-        "    samples = images[first : first + 64].to(device)",
-        why="A copy to the chip asks for nothing from it.",
-    ),
-    Line(
-        "    targets = labels[first : first + 64].to(device)",
-        why="A copy to the chip asks for nothing from it.",
-    ),
-    Line("    optimizer.zero_grad()"),
-    Line("    scores = model(samples)"),
-)
-_LOSS = Line("    loss = loss_function(scores, targets)")
-_BACK = Line("    loss.backward()")
-_STEP = Line("    optimizer.step()")
-_MARK = Line("    xm.mark_step()", why="That is the cut that is meant.")
-#: Places: 0 after the scores, 1 after the loss, 2 after backward, 3 before the mark, 4 after it.
-_CULPRITS = (
-    (
-        0,
-        Line(
-            "    guessed = torch.unique(scores.argmax(dim=1))", "    guessed = scores.argmax(dim=1)"
-        ),
-    ),
-    (
-        0,
-        Line(
-            "    wrong = torch.nonzero(scores.argmax(dim=1) != targets)",
-            "    wrong = scores.argmax(dim=1) != targets",
-        ),
-    ),
-    (1, Line("    total = total + loss.item()", "    total = total + loss.detach()")),
-    (
-        1,
-        Line(
-            "    right = int((scores.argmax(dim=1) == targets).sum())",
-            "    right = (scores.argmax(dim=1) == targets).sum()",
-        ),
-    ),
-    (2, Line("    if loss > 100: break", "    pass")),
-    (3, Line('    print(f"loss {loss:.2f}")', "    xm.add_step_closure(print, args=(loss,))")),
-)
-_DECOYS = (
-    (
-        0,
-        Line(
-            "    guessed = scores.argmax(dim=1)",
-            why="argmax has a row: it is part of the graph, and nobody asks for its value.",
-        ),
-    ),
-    (0, Line("    count = count + len(samples)", why="Shapes are known without running anything.")),
-    (
-        1,
-        Line(
-            "    total = total + loss.detach()",
-            why="A sum of tensors is a tensor: it stays on the chip.",
-        ),
-    ),
-    (
-        1,
-        Line(
-            "    if scores.shape[0] < 64: break", why="Shapes are known without running anything."
-        ),
-    ),
-    (
-        2,
-        Line(
-            "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)",
-            why="The norm is a"
-            " tensor, and what it does to the gradients is arithmetic on the chip.",
-        ),
-    ),
-    (
-        3,
-        Line(
-            "    xm.add_step_closure(print, args=(loss,))",
-            why="It is called when the step has been marked.",
-        ),
-    ),
-    (
-        4,
-        Line(
-            '    print(f"loss {loss:.2f}")',
-            why="The step is cut already: the value is there as soon as the chip is done.",
-        ),
-    ),
-)
-
-
-def _scripts(draw):
-    """Draw three loops, each with another culprit among three lines that do no harm."""
-    made = []
-    for i, (place, culprit) in enumerate(draw.shuffled("culprits", _CULPRITS)[:3]):
-        name = culprit.text.split("=")[0]
-        decoys = draw.shuffled(f"decoys {i}", _DECOYS)
-        others = [
-            d
-            for d in decoys
-            if d[1].text.split("=")[0] != name and d[1].text not in (culprit.text, culprit.repaired)
-        ]
-        more = draw.shuffled(f"order {i}", [(place, culprit), *others[:3]])
-        at = {k: [line for where, line in more if where == k] for k in range(5)}
-        made.append(
-            Script((*_BEGIN, *at[0], _LOSS, *at[1], _BACK, *at[2], _STEP, *at[3], _MARK, *at[4]))
-        )
-    return {"scripts": made}
+_WORDS = words_of(__file__)["scripts"]
 
 
 def scripts(student: str = "") -> list[Script]:
@@ -127,15 +21,10 @@ def scripts(student: str = "") -> list[Script]:
     return cuts.numbers(student).scripts
 
 
-@exercise("10/cuts", numbers=_scripts)
+@exercise("10/cuts", numbers=lambda draw: {"scripts": draw_scripts(draw, _WORDS, harmless=3)})
 def cuts(answer, numbers):
     """Compare with the line at which the chip runs early."""
-    find_the_lines(
-        answer,
-        numbers.scripts,
-        "it is recorded like any other operation.",
-        "Another line cuts the step.",
-    )
+    find_the_lines(answer, numbers.scripts, _WORDS)
 
 
 # --- batches of one length ------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from trainium_edu.neuroncore.timing.lifetimes import lifetimes
 from trainium_edu.neuroncore.timing.waits import Wait
 from trainium_edu.specs import SOURCES
 from trainium_edu.viz.colours import ENGINE
-from trainium_edu.viz.core_trace import CoreTrace, Curve, Track, no_pieces, steps
+from trainium_edu.viz.core_trace import CoreTrace, Track, no_pieces
 from trainium_edu.viz.units import size_text
 
 __all__ = ["trace_of_core"]
@@ -42,7 +42,7 @@ _MOST_CAUSES = 7
 KINDS = ("documented", "derived", "measured", "assumed")
 
 
-def trace_of_core(core, *, why=None, band=None, curves=False) -> CoreTrace:
+def trace_of_core(core, *, why=None, band=None) -> CoreTrace:
     """Make the trace of a timed program.
 
     Parameters
@@ -51,8 +51,6 @@ def trace_of_core(core, *, why=None, band=None, curves=False) -> CoreTrace:
     why : Why, optional
         Its critical path; without it the trace has none.
     band : (low, high) in ns, optional
-    curves : bool
-        Also how many transfers are pending, and how fast their data moves.
 
     Returns
     -------
@@ -82,7 +80,6 @@ def trace_of_core(core, *, why=None, band=None, curves=False) -> CoreTrace:
     trace = CoreTrace(
         f"{core.program.name}: {core.rows} instruction{'s' * (core.rows != 1)}", core.makespan_ns,
         tuple(tracks), _spans(core, number), rows, _waits(core), pieces, _tiles(core), words,
-        _dma_curves(core) if curves else (),
     )  # fmt: skip
     words["busy"] = [core.busy_ns(t.key) if t.kind == "engine" else 0.0 for t in tracks]
     return trace
@@ -140,28 +137,6 @@ def _spans(core, number):
         for c, k in zip(columns, kinds, strict=True)
     ]
     return dict(zip(("start", "end", "track", "row"), joined, strict=True))
-
-
-def _dma_curves(core):
-    """Return pending transfers, from issue to last byte, and the rate at which queues move data.
-
-    A transfer's bytes are spread evenly over the time that its queues work on it.
-    """
-    rows = core.rows_on(Engine.DMA)
-    which = core.transfer[rows]
-    if not rows.size:
-        return ()
-    start, end = core.queue_start_ns[which], core.queue_end_ns[which]
-    moves = start >= 0
-    took = np.where(moves, end - start, 0.0).sum(axis=1)
-    moved = [i.work[3] if i.engine is Engine.DMA else 0 for i in core.program.instructions]
-    nbytes = np.array(moved, float)[core.instruction_index[rows]]
-    rate = nbytes / np.maximum(took, 1e-9)  # bytes per ns: GB/s
-    rates = np.broadcast_to(rate[:, None], moves.shape)[moves]
-    return (
-        Curve("Pending DMAs", "", *steps(core.start_ns[rows], core.done_ns[rows])),
-        Curve("DMA throughput", "GB/s", *steps(start[moves], end[moves], rates)),
-    )
 
 
 def _waits(core):

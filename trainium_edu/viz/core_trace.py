@@ -12,7 +12,7 @@ import numpy as np
 from trainium_edu.viz.colours import ENGINE
 from trainium_edu.viz.packing import pack
 
-__all__ = ["CoreTrace", "Curve", "Track", "trace_of_timeline"]
+__all__ = ["CoreTrace", "Track", "trace_of_timeline"]
 
 _ENGINE_TRACKS = {
     "Tensor Engine": "tensor",
@@ -30,16 +30,6 @@ class Track:
     name: str
     key: str  #: whose colour: a key of ``colours.ENGINE``
     kind: str  #: "engine", "queue" (a DMA queue), "port" or "other"
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """A level over time: from each of these moments on, this much."""
-
-    name: str
-    unit: str
-    when_ns: np.ndarray
-    level: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -60,7 +50,6 @@ class CoreTrace:
     pieces: dict[str, np.ndarray]  #: start, end, row, what, facts, kind, then
     tiles: dict[str, np.ndarray]  #: memory, address, bytes, start, end, allocation, ...
     words: dict = field(default_factory=dict)  #: texts that the arrays point at, and the numbers
-    curves: tuple[Curve, ...] = ()  #: rows that are not spans
 
     def __repr__(self):
         return (
@@ -74,7 +63,6 @@ class CoreTrace:
             "title": self.title,
             "makespan": self.makespan_ns,
             "tracks": [[t.name, t.key, t.kind] for t in self.tracks],
-            "curves": [[c.name, c.unit, float(max(c.level, default=0))] for c in self.curves],
             **self.words,
             **more,
         }
@@ -82,8 +70,6 @@ class CoreTrace:
         arrays = {f"{g}_{n}": a for g in groups for n, a in getattr(self, g).items()}
         for name in ("spans_start", "spans_end"):  # where to draw; what is said comes from rows
             arrays[name] = arrays[name].astype(np.float32)
-        for i, curve in enumerate(self.curves):
-            arrays |= {f"curve{i}_ns": curve.when_ns, f"curve{i}": curve.level.astype(np.float32)}
         load_ns, load = self.dma_load()
         return pack(header, {**arrays, "load_ns": load_ns, "load": load})
 
@@ -104,7 +90,7 @@ class CoreTrace:
         return float(np.sum(np.diff(when)[level[:-1] > 0])) if len(when) else 0.0
 
 
-def steps(start, end, height=None) -> tuple[np.ndarray, np.ndarray]:
+def steps(start, end) -> tuple[np.ndarray, np.ndarray]:
     """Add up intervals: return the moments of change and the level from each on.
 
     Examples
@@ -113,13 +99,10 @@ def steps(start, end, height=None) -> tuple[np.ndarray, np.ndarray]:
     >>> when.tolist(), level.tolist()
     ([0.0, 1.0, 2.0, 3.0], [1, 2, 1, 0])
     """
-    height = np.ones(len(start), np.int64) if height is None else height
-    height = height.astype(np.float64 if height.dtype.kind == "f" else np.int64)
     when, place = np.unique(np.concatenate([start, end]), return_inverse=True)
-    change = np.zeros(len(when), height.dtype)
-    np.add.at(change, place, np.concatenate([height, -height]))
-    level = np.cumsum(change)
-    return when, level.astype(np.int32 if level.dtype == np.int64 else np.float32)
+    change = np.zeros(len(when), np.int64)
+    np.add.at(change, place, np.repeat([1, -1], len(start)))
+    return when, np.cumsum(change).astype(np.int32)
 
 
 def trace_of_timeline(timeline, title: str = "timeline") -> CoreTrace:

@@ -49,8 +49,6 @@ class TimelineExplorer(anywidget.AnyWidget):
         Whether parameters can be moved.
     window : (low, high), ns, optional
         What is shown first; default the whole run.
-    profile : bool
-        Show what a profiler does: each DMA queue, pending transfers and their throughput.
 
     Raises
     ------
@@ -66,7 +64,6 @@ class TimelineExplorer(anywidget.AnyWidget):
     panels = traitlets.List(traitlets.Unicode()).tag(sync=True)
     colours = traitlets.Dict().tag(sync=True)
     ports = traitlets.Bool(False).tag(sync=True)
-    queues = traitlets.Bool(False).tag(sync=True)
     sliders = traitlets.List().tag(sync=True)
     switches = traitlets.List().tag(sync=True)
     first = traitlets.Dict().tag(sync=True)
@@ -77,11 +74,10 @@ class TimelineExplorer(anywidget.AnyWidget):
     picked_line = traitlets.Int(0).tag(sync=True)  #: number of a source line, 0 for none
 
     def __init__(self, source, *, panels=("timeline", "memory"), sliders=True, buffers=None,
-                 ports=False, window=None, profile=False):  # fmt: skip
+                 ports=False, window=None):  # fmt: skip
         core = core_of(source, buffers=buffers)
         self._others = []
         self._is_ready = False
-        self._profile = profile
         self._retiming = Retiming(core) if isinstance(core, CoreTimeline) else None
         self._core = core if self._retiming else None
         self._check_size(core)
@@ -96,7 +92,7 @@ class TimelineExplorer(anywidget.AnyWidget):
             book=listing_to_bytes(self._listing) if self._listing else b"",
             film=self._shown.to_bytes(baseline=self._shown.makespan_ns),
             label=f"timeline of {core.program.name}" if self._retiming else "timeline",
-            panels=[p for p in _PANELS if p in panels], colours=ENGINE, ports=ports, queues=profile,
+            panels=[p for p in _PANELS if p in panels], colours=ENGINE, ports=ports,
             sliders=self._sliders() if sliders and self._retiming else [],
             switches=[{"name": n, "text": text, "help": said}
                       for n, (_, text, said) in _SWITCHES.items()] if sliders else [],
@@ -204,7 +200,7 @@ class TimelineExplorer(anywidget.AnyWidget):
     def _trace(self, core, *, band):
         times = self._retiming.times(core)
         bounds = times.ends() if band else None
-        return trace_of_core(core, why=why(core), band=bounds, curves=self._profile)
+        return trace_of_core(core, why=why(core), band=bounds)
 
     def _follow(self, leader):
         """Show another explorer's timing of the same program."""

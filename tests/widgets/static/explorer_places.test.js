@@ -8,7 +8,6 @@ import {
   layOutLanes,
   neighbour,
 } from "../../../trainium_edu/widgets/static/explorer/lane_layout.js";
-import { indexFilm } from "../../../trainium_edu/widgets/static/explorer/film.js";
 import { loadByColumn } from "../../../trainium_edu/widgets/static/explorer/lane_spans.js";
 import {
   hitTile,
@@ -42,16 +41,6 @@ test("lanes stand below each other: the path, engines, queues as one or each", (
   for (const [k, lane] of all.lanes.entries())
     assert.ok(!k || lane.y >= all.lanes[k - 1].y + all.lanes[k - 1].height);
   assert.ok(all.height > all.lanes.at(-1).y + all.lanes.at(-1).height);
-});
-
-test("levels over time stand below the queues, and nothing is under a point of them", () => {
-  const levels = { curves: [["Pending", "GB/s", 2]], curve0_ns: [0, 40], curve0: [2, 0] };
-  const run = { ...film(), ...levels };
-  const [dma, curve] = layOutLanes(indexFilm(run), shown).lanes.slice(-2);
-  assert.deepEqual([curve.name, curve.kind, curve.most], ["Pending", "curve", 2]);
-  assert.ok(curve.y >= dma.y + dma.height);
-  assert.deepEqual([...loadByColumn(curve, view)].slice(199, 201), [2, 0]); // 40 of 100 ns
-  assert.equal(hitLane(layOutLanes(run, shown), run, view, 300, curve.y + 5).row, -1);
 });
 
 test("a point of a lane is its instruction, or whoever waited there", () => {

@@ -4,7 +4,7 @@ import { focusable, make } from "../shared/elements.js";
 import { drawLinks, drawPieces } from "./critical_path.js";
 import { cleared, column, drawPlot, drawTimeAxis, fill, frame, line, type } from "./drawing.js";
 import { hitLane, layOutLanes, neighbour } from "./lane_layout.js";
-import { drawCurve, drawLoad, drawSpans } from "./lane_spans.js";
+import { drawLoad, drawSpans } from "./lane_spans.js";
 import { GUTTER } from "./time_window.js";
 import { percent } from "./words.js";
 
@@ -37,7 +37,7 @@ function draw(c, s, plan) {
   drawPlot(s, c, 4, height, () => {
     const x = view.x(film.makespan);
     if (film.makespan < view.end) fill(c, tones.soft, 0.6, x, 20, view.right - x, height - 22);
-    const ways = { critical: drawPieces, load: drawLoad, curve: drawCurve };
+    const ways = { critical: drawPieces, load: drawLoad };
     for (const lane of lanes) (ways[lane.kind] ?? drawSpans)(c, s, lane);
     if (s.critical && film.path.start.length) drawLinks(c, s, plan);
     drawBaseline(c, s, height);
@@ -58,21 +58,15 @@ function drawName(c, s, lane) {
   if (kind !== "queue") fill(c, colour, 1, 2, y, 4, height);
   const style = kind === "critical" ? "bold 12px" : height < 16 ? "10px" : "12px";
   type(c, `${style} ${tones.font}`, tones.ink);
-  const told = {
-    load: "queues at work",
-    curve: `up to ${Number(lane.most?.toPrecision(3))} ${lane.unit}`,
-  };
-  c.fillText(lane.name, 11, middle + 0.5 - (told[kind] ? 6 : 0));
+  c.fillText(lane.name, 11, middle + 0.5 - (kind === "load" ? 6 : 0));
   type(c, `11px ${tones.font}`, tones.muted, "right");
   if (kind === "engine" || kind === "other")
     c.fillText(percent(lane.busy / (s.film.makespan || 1)), GUTTER - 8, middle + 0.5);
-  if (!told[kind]) return;
-  if (kind === "load") {
-    c.fillText(String(lane.tracks.length), GUTTER - 4, y + 4);
-    c.fillText("0", GUTTER - 4, y + height - 4);
-  }
+  if (kind !== "load") return;
+  c.fillText(String(lane.tracks.length), GUTTER - 4, y + 4);
+  c.fillText("0", GUTTER - 4, y + height - 4);
   c.textAlign = "left";
-  c.fillText(told[kind], 11, middle + 9);
+  c.fillText("queues at work", 11, middle + 9);
 }
 
 /** Mark how long the run took before the sliders moved. */

@@ -21,9 +21,6 @@ export function indexFilm(film) {
     until: film.pieces_end,
     row: film.pieces_row,
   };
-  film.curves = (film.curves ?? []).map(([name, unit, most], i) => {
-    return { name, unit, most, load_ns: film[`curve${i}_ns`], load: film[`curve${i}`] };
-  });
   film.mostLoad = film.load.reduce((most, n) => Math.max(most, n), 0);
   return film;
 }

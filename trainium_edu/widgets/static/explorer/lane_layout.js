@@ -5,8 +5,7 @@ import { spanAt, upper } from "./spans.js";
 import { GUTTER } from "./time_window.js";
 
 const TOP = 24; // pixels for the axis of time
-const TALL = { critical: 20, engine: 25, other: 20, load: 36, queue: 10, port: 13, curve: 36 };
-const NONE = { start: [], end: [], until: [], row: [] };
+const TALL = { critical: 20, engine: 25, other: 20, load: 36, queue: 10, port: 13 };
 const GAP = { critical: 9, queue: 1, port: 4 };
 
 /** Lay the lanes of a film out; `shown` says whether critical path, queues and ports are wanted. */
@@ -38,18 +37,6 @@ export function layOutLanes(film, shown) {
   else
     for (const t of queues)
       add(film.tracks[t][0].replace("DMA ", ""), "queue", "dma", [t], t === queues.at(-1) ? 6 : 1);
-  for (const curve of film.curves) {
-    lanes.push({
-      ...curve,
-      kind: "curve",
-      key: "dma",
-      tracks: [],
-      y,
-      height: TALL.curve,
-      spans: NONE,
-    });
-    y += TALL.curve + 5;
-  }
   if (shown.ports)
     for (const t of ofKind("port")) add(film.tracks[t][0], "port", film.tracks[t][1], [t]);
   return { lanes, laneOf, height: y + 2 };

@@ -106,16 +106,6 @@ export function drawLoad(c, s, lane) {
   if (s.critical) paint((r) => film.rows_critical[r], 0, base - 3, 3, tones.ink);
 }
 
-/** A level over time, such as how many transfers are pending. */
-export function drawCurve(c, s, lane) {
-  ground(c, s, lane);
-  c.fillStyle = s.colourOf(lane.key);
-  loadByColumn(lane, s.view).forEach((level, p) => {
-    const tall = (level / lane.most) * lane.height;
-    if (level > 0) c.fillRect(GUTTER + p, lane.y + lane.height - tall, 1, tall);
-  });
-}
-
 /** How many queues are at work in each column of pixels, on average. */
 export function loadByColumn({ load_ns: when, load }, view) {
   const columns = new Float32Array(Math.ceil(view.width) + 1);

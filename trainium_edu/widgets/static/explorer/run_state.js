@@ -21,10 +21,11 @@ export class RunState {
   word = ""; // the key of an engine that the lesson's words point at
   critical = true;
   allMemory = false;
+  queues = false;
   lit = null;
   litTile = null;
 
-  /** `given` are id, label, panels, colours, ports, queues; `changed` is called on a move. */
+  /** `given` are id, label, panels, colours, ports; `changed` is called on a move. */
   constructor(given, changed) {
     Object.assign(this, given);
     this.view = new TimeWindow(changed);
