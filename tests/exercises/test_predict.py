@@ -4,9 +4,12 @@ Judge: the lessons themselves, beside what they store; and the wrong models, eac
 say something else (``tests/each_guess.py`` tries them in the lessons' kernels).
 """
 
+import ast
+import inspect
 import json
 import re
 import sys
+import textwrap
 import tomllib
 import types
 from pathlib import Path
@@ -65,6 +68,17 @@ def test_each_wrong_option_has_a_sentence_and_each_number_a_wrong_model(lesson):
             assert len(misconception.says) > 30, (q.key, misconception.name)
 
 
+@pytest.mark.parametrize("lesson", WITH_QUESTIONS)
+def test_each_sentence_has_its_number_in_the_function_and_each_number_its_sentence(lesson):
+    for q in predict.of_lesson(lesson):
+        tree = ast.parse(textwrap.dedent(inspect.getsource(q.function)))
+        tables = [node.value for node in ast.walk(tree)
+                  if isinstance(node, ast.keyword) and node.arg == "wrong"]  # fmt: skip
+        computed = [ast.literal_eval(key) for table in tables for key in table.keys]
+        assert sorted(computed) == sorted(m.name for m in q.wrong if not m.option), q.key
+        assert {m.option for m in q.wrong} <= {"", *q.options}, q.key
+
+
 def spelled(value, text):
     """Whether a text states a value: an option's words, or a number of two digits and more."""
     if isinstance(value, str):
@@ -103,7 +117,7 @@ whole = true
 explain = "{each} each."
 again = "Each of the {n} takes several."
 wrong = [
-    { name = "bits for bytes", guess = "8 * answer", says = "Those are {n} × 32 bits." },
+    { name = "bits for bytes", says = "Those are {n} × 32 bits." },
     { name = "numbers for bytes", says = "Each number takes several bytes." },
 ]
 [way]
@@ -125,7 +139,7 @@ def lesson_99(monkeypatch, tmp_path):
 
     @question("99/bytes", words["bytes"])
     def size(n):
-        wrong = {"numbers for bytes": n}
+        wrong = {"numbers for bytes": n, "bits for bytes": 32 * n}
         return Answer(4 * n, wrong, {"each": 4}, lambda guess: f"you said {guess}")
 
     @question("99/way", words["way"])
@@ -181,7 +195,7 @@ def test_a_wrong_option_gets_its_sentence_and_is_drawn_beside_the_right_one(less
     assert "✓ two" in shown.children[0].value
 
 
-@pytest.mark.parametrize("wrong", [{}, {"numbers for bytes": 2, "else": 3}])
+@pytest.mark.parametrize("wrong", [{}, {"bits for bytes": 1}, {"numbers for bytes": 2, "else": 3}])
 def test_reveal_rejects_values_without_words_and_words_without_values(wrong):
     @question("99/bytes", tomllib.loads(SAMPLE)["bytes"])
     def size():
@@ -194,7 +208,11 @@ def test_reveal_rejects_values_without_words_and_words_without_values(wrong):
 def test_every_table_of_words_belongs_to_a_question():
     for path in Path(predict.__file__).with_name("questions").glob("*.toml"):
         keys = {q.key.partition("/")[2] for q in predict.of_lesson(NUMBERS[path.stem])}
-        assert set(predict.words_of(path)) - {"headlines"} <= keys
+        words = predict.words_of(path)
+        words.pop("headlines", None)
+        assert set(words) <= keys
+        for table in words.values():  # numbers and formulas are the function's
+            assert {name for row in table["wrong"] for name in row} <= {"name", "says", "option"}
 
 
 def test_unknown_keys_are_one_sentence(lesson_99):

@@ -29,7 +29,6 @@ __all__ = ["Answer", "Misconception", "Question", "ask", "bound", "gate", "of_le
 #: The questions of this kernel, by key.
 ASKED: dict[str, prediction.Prediction] = {}
 _bound: dict[str, "Bound"] = {}
-_FORMULAS = {"__builtins__": {}, "int": int, "len": len, "round": round}  #: known to a `guess`
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +38,6 @@ class Misconception:
     name: str  #: a few words, for the class's table: "row for partition"
     says: str  #: one or two sentences on what the model leaves out
     option: str = ""  #: the option it leads to, where that does not depend on values
-    guess: str = ""
-    """The number it leads to, as a formula of the answer, its terms and the lesson's values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +89,13 @@ class Question:
             If a wrong model of the data file has no value, or a value has no sentence there.
         """
         answer = self.function(**values)
-        names = {**_FORMULAS, **values, **answer.terms, "answer": answer.value}
-        fixed = {
-            m.name: m.option or eval(m.guess, names) for m in self.wrong if m.option or m.guess
-        }
+        fixed = {m.name: m.option for m in self.wrong if m.option}
         if {m.name for m in self.wrong} - set(fixed) != set(answer.wrong):
             raise KeyError(
                 f"{self.key}: the wrong models of the data file are {[m.name for m in self.wrong]},"
                 f" and the answer has values of {list(answer.wrong)}"
             )
+        names = {**values, **answer.terms}
         says = {"": self.again, **{m.name: m.says for m in self.wrong}}
         told = {name: words.format(**names) for name, words in says.items()}
         return Bound(self, answer, fixed | dict(answer.wrong), told)
@@ -147,11 +142,10 @@ def question(key: str, words: Mapping[str, Any] | None = None):
         Its words; the table of that name in the TOML file beside the function's module unless
         given.  ``ask``: the question.  ``explain``: the reason, where ``{name}`` or ``{name:.1f}``
         stands for a term of the answer.  ``wrong``: tables of ``name``, ``says`` and, where the
-        function computes no value for it, ``option`` or ``guess`` (a formula of the answer, its
-        terms and the lesson's values).  ``again``: what to go through after another guess.
-        For a number: ``unit``, ``whole`` (no fractions), ``above`` (0 unless given; -1 lets zero
-        pass) and ``most``.  For a choice:
-        ``options``, ``ordered`` if they are to be put in order.
+        function computes no value for it, ``option``.  ``again``: what to go through after another
+        guess.  For a number: ``unit``, ``whole`` (no fractions), ``above`` (0 unless given; -1
+        lets zero pass) and ``most``.  For a choice: ``options``, ``ordered`` if they are to be put
+        in order.
 
     Returns
     -------

@@ -44,6 +44,7 @@ def weights(slow, kept):
             "bytes": _bytes(slow, kept),
             "loads": round(_count(slow, "dma_copy") / _count(kept, "dma_copy"), 1),
             "groups of rows": _groups(kept),
+            "nine places, nine times": 9,
         },
         show=lambda guess: [
             board({"one row at a time": slow, "weights kept": kept}),
@@ -97,6 +98,7 @@ def rows(image, fused):
         wrong={
             "products": round(_count(image, "nc_matmul") / _count(fused, "nc_matmul"), 1),
             "same FLOPs, same time": 1,
+            "passes of FP32": 4,
         },
         show=lambda guess: [
             board({"image kept": image, "fused": fused}),
@@ -118,6 +120,7 @@ def room(room, bytes_a_row):
         wrong={
             "one channel a partition": room // bytes_a_row,
             "all of SBUF": 128 * room // (2 * bytes_a_row),
+            "rounded up": fit + 1,
         },
         terms={"room": room, "bytes_a_row": bytes_a_row},
         show=lambda guess: [
@@ -140,6 +143,7 @@ def pool(plain, pooled):
             "one more pass": round(
                 1 + pooled.timeline.busy_ns("vector") / plain.timeline.makespan_ns, 2
             ),
+            "a quarter more": 1.25,
             "fewer bytes": round(pooled.timeline.hbm_bytes / plain.timeline.hbm_bytes, 2),
         },
         show=lambda guess: [
@@ -158,6 +162,7 @@ def formats(half, single):
     """Return how many times as long FP32 takes."""
     return Answer(
         round(single.timeline.makespan_ns / half.timeline.makespan_ns, 1),
+        wrong={"bytes": 2, "passes": 4, "same products, same time": 1},
         show=lambda guess: [
             board({"FP16": half, "FP32": single}),
             Prose(

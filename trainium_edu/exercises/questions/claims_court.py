@@ -39,15 +39,17 @@ def overhead_share(share, before, after):
         f"{other.share:22.1%}"
         for bar, other, said in zip(weak, strong, _SAID.values(), strict=True)
     ]
+    slide = 100 * list(_SAID.values())[1]
     return Answer(
         round(100 * overhead(share, (before, after), "weak")[1].share, 1),
         wrong={
             "divided by the bandwidth": 100 * share / _faster(before, after)[0],
             "arithmetic stood still": 100 / (1 + _faster(before, after)[0]),
             "as before": 100 * share,
+            "the slide's figure": slide,
         },
         terms={
-            "slide": 100 * list(_SAID.values())[1],
+            "slide": slide,
             "wires": wires,
             "arithmetic": arithmetic,
             "as_fast_wires": 50 / wires,
@@ -125,6 +127,7 @@ def sooner(ours, theirs):
         round(100 * (theirs / ours - 1), 1),
         wrong={
             "the rate is the time": 100 * (CLAIMS.sagemaker_rate_ratio.value - 1),
+            "less time for the other": 100 - 10000 / 122,
             "the price": 100 * (_prices()[1] / _prices()[0] - 1),
         },
         terms={

@@ -41,6 +41,7 @@ def busy_channels(schedule, torus):
             "both directions": 2 * torus.chips,
             "steps for channels": torus.chips - 1,
             "all of them": torus.links,
+            "steps of both phases": 2 * (torus.chips - 1),
         },
         terms={"idle": 1 - used / torus.links},
         show=lambda guess: [
@@ -80,13 +81,14 @@ def mesh_until(found, four_ranks, trn1):
         round(found.crossovers[0][0] / 1e6, 1),
         wrong={
             "the page's boundary": 1.0,
-            "against the last line": _meet_mb(found.lines[0], found.lines[2]),
-            "the faster one's bytes for free": (found.lines[1].alpha_ns - found.lines[0].alpha_ns)
-            / found.lines[0].ns_per_byte
-            / 1e6,
-            "RDH's latency times its rate": found.lines[1].alpha_ns
-            / found.lines[1].ns_per_byte
-            / 1e6,
+            "against the last line": _meet_mb(mesh, found.lines[2]),
+            "the faster one's bytes for free": latency_us / mesh.ns_per_byte / 1e3,
+            "the slower one's bytes for free": latency_us / rdh.ns_per_byte / 1e3,
+            "difference of the rates": latency_us
+            * (1 / rdh.ns_per_byte - 1 / mesh.ns_per_byte)
+            / 1e3,
+            "mesh's latency times its rate": mesh.alpha_ns / mesh.ns_per_byte / 1e6,
+            "RDH's latency times its rate": rdh.alpha_ns / rdh.ns_per_byte / 1e6,
         },
         terms={
             "latency_us": latency_us,
@@ -139,6 +141,8 @@ def inf2_factor(torus, ring, nbytes):
             "half the cables, twice the time": len(torus.neighbours(0)) / len(ring.neighbours(0)),
             "memory for free": _ratio(torus, ring, nbytes, "ignored"),
             "distance": _mean_hops(ring) / _mean_hops(torus),
+            "memory is all": 1,
+            "fewer chips": torus.chips / ring.chips,
         },
         show=lambda guess: [
             Numbers(

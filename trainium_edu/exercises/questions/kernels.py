@@ -44,7 +44,13 @@ def rows(slow, tiles):
     runs = {"a row at a time": slow, "128 x 512": tiles}
     return Answer(
         _times(slow, tiles),
-        wrong={"instructions": _instructions(slow) / _instructions(tiles)},
+        wrong={
+            "instructions": _instructions(slow) / _instructions(tiles),
+            "128 lanes, 128 times": 128,
+            "same bytes, same time": 1,
+            "only the length of a row": 4,
+            "all rows at the same time": 512,
+        },
         show=lambda guess: [
             board(runs),
             Prose(
@@ -68,6 +74,8 @@ def wide(by_width):
     return Answer(
         _times(by_width[256], by_width[2048]),
         wrong={
+            "free up to 4 KiB": 4,
+            "free up to 2 KiB, then nothing": 2,
             "rows are what counts": _instructions(by_width[256]) / _instructions(by_width[2048]),
             "same bytes, same time": 1,
         },
@@ -88,6 +96,7 @@ def buffers(by_buffers):
     """Return how many times as fast two buffers are as one."""
     return Answer(
         _times(by_buffers[1], by_buffers[2]),
+        wrong={"two at a time": 2, "all stages overlap": 3, "same work, same time": 1},
         show=lambda guess: [
             board({f"buffers={n}": run for n, run in by_buffers.items()}),
             Prose(
@@ -108,6 +117,9 @@ def hoisting(products):
         round(_bytes(products["tiled"]) / _bytes(products["hoisted"]), 1),
         wrong={
             "the moving tiles forgotten": 4,
+            "half of the loads": 2,
+            "once for each row of results": 16,
+            "the time": _ns(products["tiled"]) / _ns(products["hoisted"]),
             "transfers for bytes": round(
                 _instructions(products["tiled"], "dma_copy")
                 / _instructions(products["hoisted"], "dma_copy"),
@@ -153,6 +165,8 @@ def fusion(three, one):
         wrong={
             "bytes": round(_bytes(three) / _bytes(one), 1),
             "kernels": len(three),
+            "the same arithmetic": 1,
+            "start and stop counted": 2,
             "instructions": round(_instructions(three) / _instructions(one), 1),
         },
         show=lambda guess: [

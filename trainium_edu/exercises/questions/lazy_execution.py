@@ -55,6 +55,7 @@ def four_times(small, large):
         wrong={
             "time is arithmetic": _flops(large) / _flops(small),
             "nothing grows": 1,
+            "half of it grows": 2,
         },
         terms={"small_us": _us(small), "large_us": _us(large)},
         show=lambda guess: [

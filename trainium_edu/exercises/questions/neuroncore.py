@@ -13,8 +13,16 @@ from trainium_edu.widgets.timeline_explorer import timeline_explorer
 def one_partition(time):
     """Return the µs that `time` (partitions -> µs) gives for one partition."""
     times = {partitions: time(partitions) for partitions in (128, 64, 32, 1)}
+    answer, same = round(times[1], 1), round(times[128], 1)
     return Answer(
-        round(time(1), 1),
+        answer,
+        wrong={
+            "same work, same time": same,
+            "128 times all of it": 128 * times[128],
+            "128 times, rounded first": 128 * same,
+            "two cycles for each element": 2 * answer,
+            "a nanosecond for each": 32768 / 1e3,
+        },
         show=lambda guess: Numbers(
             "\n".join(f"on {p:3} partitions: {us:6.2f} µs" for p, us in times.items()),
             "32 768 numbers, in µs",
@@ -32,12 +40,20 @@ def _knee_alone(curve):
 @question("04/knee")
 def knee(curve):
     """Return the knee of a payload curve."""
-    at = curve.row_bytes.index(curve.knee(0.9))
+    answer = curve.knee(0.9)
+    at = curve.row_bytes.index(answer)
     rate = {b: r / max(curve.stream) for b, r in zip(curve.row_bytes, curve.stream, strict=True)}
     held = curve.row_bytes[0] / curve.stream[0] * curve.stream[at] / curve.row_bytes[at]
     return Answer(
-        curve.knee(0.9),
-        wrong={"one transfer alone": _knee_alone(curve)},
+        answer,
+        wrong={
+            "one transfer alone": _knee_alone(curve),
+            "all rows together": 128 * answer,
+            "half of the best": curve.knee(0.5),
+            "the least that is advised": 512,
+            "two steps short": 1024,
+            "one step too far": 8192,
+        },
         terms={
             "shortest": curve.row_bytes[0],
             "held": held,

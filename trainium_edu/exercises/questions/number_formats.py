@@ -47,8 +47,10 @@ def between_powers(fmt, low, high):
         wrong={
             "each whole number": high - low,
             "one step everywhere": round((high - low) / (2 - 1) * _run(fmt, 1, 2).count),
-            "the hidden one counted": 2 * _run(fmt, low, high).count,
-            "both ends": _run(fmt, low, high).count + 1,
+            "the hidden one counted": 2 * run.count,
+            "both ends": run.count + 1,
+            "the gap": int((high - low) / run.count),
+            "the first one left out": run.count - 1,
         },
         terms={"steps": run.count, "double": 2 * run.count},
         show=show,
@@ -99,10 +101,6 @@ def _from_most(lost) -> tuple:
     return tuple(label_of(f) for f in sorted(_HALF_AND_LESS, key=lost, reverse=True))
 
 
-def _order_lost(x):
-    return _from_most(lambda f: quantise(x, f).vanished)
-
-
 def _below_normal(x, fmt):
     q = quantise(x, fmt)
     return q.vanished + q.subnormal
@@ -111,12 +109,18 @@ def _below_normal(x, fmt):
 @question("01/gradients-lost")
 def gradients_lost(x):
     """Return the formats by how many numbers of x they turn into zero."""
+    answer = _from_most(lambda f: quantise(x, f).vanished)
+    most, second, third, least = answer
     return Answer(
-        _order_lost(x),
+        answer,
         wrong={
             "mantissa bits keep small numbers": _from_most(lambda f: -get_format(f).mantissa_bits),
             "subnormal numbers forgotten": _from_most(lambda f: _below_normal(x, f)),
-            "read from fewest to most": _order_lost(x)[::-1],
+            "read from fewest to most": answer[::-1],
+            "fewer mantissa bits lose more": (most, second, least, third),
+            "range between equals": (second, most, third, least),
+            "FP16 underflows most": (third, most, second, least),
+            "as they were shown": (least, most, third, second),
         },
         show=lambda guess: [
             Prose(
@@ -131,15 +135,11 @@ def gradients_lost(x):
     )
 
 
-def _codes(exponent_bits, mantissa_bits):
-    return 2 ** (1 + exponent_bits + mantissa_bits)
-
-
 @question("01/e4m3-finite")
 def finite_numbers(exponent_bits, mantissa_bits):
     """Return how many finite numbers a float with infinities has."""
     here = range_of(configure(exponent_bits, mantissa_bits)).finite_values
-    codes, nan = _codes(exponent_bits, mantissa_bits), 2 * (2**mantissa_bits - 1)
+    codes, nan = 2 ** (1 + exponent_bits + mantissa_bits), 2 * (2**mantissa_bits - 1)
     rows = []
     counts = [range_of(configure(e, 7 - e)).finite_values for e in range(2, 7)]
     for e in range(2, 6):
@@ -149,13 +149,15 @@ def finite_numbers(exponent_bits, mantissa_bits):
     return Answer(
         here,
         wrong={
-            "every code a number": _codes(exponent_bits, mantissa_bits),
-            "one NaN": _codes(exponent_bits, mantissa_bits) - 4,
-            "both zeros": range_of(configure(exponent_bits, mantissa_bits)).finite_values + 1,
+            "every code a number": codes,
+            "one NaN": codes - 4,
+            "both zeros": here + 1,
+            "only one zero less": here + 16,
+            "only two codes less": here + 15,
             "no infinities": range_of(
                 configure(exponent_bits, mantissa_bits, infinities=False)
             ).finite_values,
-            "one sign": range_of(configure(exponent_bits, mantissa_bits)).finite_values // 2,
+            "one sign": here // 2,
         },
         terms={"codes": codes, "nan": nan},
         show=lambda guess: [

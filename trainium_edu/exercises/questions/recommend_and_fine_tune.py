@@ -131,6 +131,7 @@ def few_labels(rows):
         wrong={
             "no labels, no gain": round(_mean(rows, 4, BEGINNINGS[1])),
             "it knows the books": 100,
+            "chance": 100 / 3,
         },
         terms={"read": read, "scratch": scratch},
     )

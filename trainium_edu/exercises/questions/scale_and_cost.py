@@ -159,11 +159,19 @@ def bubble(stages, micro, batch):
         """Return the idle share of a step with so many micro-batches."""
         return (stages - 1) / (m + stages - 1)
 
+    waits = stages - 1
     counts = [micro * 16 >> k for k in range(0, 6)]
     rows = [f"{batch // m:9}{m:15}{share(m):9.1%}" for m in counts]
     return Answer(
         round(100 * share(micro), 1),
-        terms={"micro": micro, "waits": stages - 1, "slots": micro + stages - 1},
+        wrong={
+            "share of the work": 100 * waits / micro,
+            "one stage works": 100 * waits / stages,
+            "all stages counted": 100 * stages / (micro + stages),
+            "a full pipeline": 0,
+            "stages over micro-batches": 100 * stages / micro,
+        },
+        terms={"micro": micro, "waits": waits, "slots": micro + waits},
         show=lambda guess: " replicas  micro-batches     idle\n" + "\n".join(rows),
     )
 

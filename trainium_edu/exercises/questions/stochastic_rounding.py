@@ -27,8 +27,10 @@ def carrying_tosses(x):
         up,
         wrong={
             "a fair coin": _N_DRAWS // 2,
-            "the tosses that do not carry": _N_DRAWS - int(_N_DRAWS * gap(x, "bf16").p_up),
-            "nearest-even": _N_DRAWS * (gap(x, "bf16").nearest > x),
+            "the tosses that do not carry": _N_DRAWS - up,
+            "the last one not counted": up - 1,
+            "one too many": up + 1,
+            "nearest-even": _N_DRAWS * (between.nearest > x),
             "the distance as a share of 1": int(_N_DRAWS * (x % 1)),
         },
         terms={"up": _spaced(up), "p_up": between.p_up},
@@ -41,12 +43,13 @@ def carrying_tosses(x):
 @question("02/quick-test-nearest")
 def quick_test_nearest(test):
     """Return the last sum of the run with nearest-even."""
-    table = test.table().splitlines()
+    table, terms = test.table().splitlines(), int(test.terms_added[-1])
     return Answer(
         int(test.nearest[-1]),
         wrong={
-            "the sum on paper": 1024 + int(test.terms_added[-1]) // 2,
-            "every second term is lost": 1024 + int(test.terms_added[-1]) // 4,
+            "the sum on paper": 1024 + terms // 2,
+            "every second term is lost": 1024 + terms // 4,
+            "whole steps": 1024 + terms,
             "the result with dice": SOFTWARE.quick_test_stochastic.value,
         },
         show=lambda guess: [quick_test_explorer(guess=guess), "\n".join(table[3:])],

@@ -34,6 +34,16 @@ def last_result(array, m, n):
     total = tile_cycles(m, n, array)
     return Answer(
         total,
+        wrong={
+            "load and feed only": load + n,
+            "fall or skew, not both": total - (m - 1),
+            "weights are there already": total - load,
+            "one column a cycle": total - load + m,
+            "rows and columns in full": load + n + rows + m,
+            "textbook, weights inside": n + rows + m - 1,
+            "the feed alone": n,
+            "the feed and one crossing": n + rows,
+        },
         terms={
             "load": load,
             "n": n,
@@ -60,10 +70,17 @@ def last_result(array, m, n):
 def enough_vectors(array, m):
     """Return the smallest N whose feed is as long as a load."""
     n = next(n for n in range(1, 10**6) if steady_interval(m, n, array) == n)
+    load, crossing = load_cycles(m, array), array.rows + m - 2
     return Answer(
         n,
-        wrong={"price of an instruction": int(TRN1.tensor_engine.min_initiation_cycles)},
-        terms={"m": m, "load": load_cycles(m, array)},
+        wrong={
+            "price of an instruction": int(TRN1.tensor_engine.min_initiation_cycles),
+            "one column a cycle": m,
+            "waits until the array is empty": load + crossing,
+            "the largest tile": 512,
+            "fall and skew": crossing,
+        },
+        terms={"m": m, "load": load},
         show=lambda guess: [
             reuse_explorer(m=m, array=array, guess=guess),
             Numbers(interval_table(array=array)),

@@ -13,13 +13,19 @@ def hops(machine):
     counts = [int((far == d).sum()) for d in range(5)]
 
     def reached(guess):
-        if guess is None or guess == far[10]:
+        if guess is None or guess == answer:
             return []
         there = ", ".join(str(chip) for chip in range(16) if far[chip] == guess)
         return [f"{guess:g} hops lead to " + (f"chips {there}" if there else "no chip at all")]
 
+    answer = int(far[10])
     return Answer(
-        int(far[10]),
+        answer,
+        wrong={
+            "one hop a number": 10,
+            "chips visited, not hops": answer + 1,
+            "diagonals": answer // 2,
+        },
         show=lambda guess: [
             *reached(guess),
             f"chips at distance 0, 1, 2, 3, 4: {counts}; mean to the others {far.sum() / 15:.3f}"
@@ -45,6 +51,7 @@ def plain_links(machine):
         _one_bit(_cables(machine)),
         wrong={
             "plain numbers as addresses": len(_cables(machine)),
+            "all but the wrap-around": machine.links // 2 - 8,
             "rows only": _one_bit((a, b) for a, b in _cables(machine) if a // 4 == b // 4),
         },
         show=lambda guess: [
@@ -86,9 +93,14 @@ def counts(machine, gib_per_s):
 @question("07/detour")
 def detour(machine, broken):
     """Return the distance that a missing cable leaves."""
-    path = way(broken, 0, 1)
+    path, answer = way(broken, 0, 1), int(broken.hops(0)[1])
     return Answer(
-        int(broken.hops(0)[1]),
+        answer,
+        wrong={
+            "as if nothing broke": int(machine.hops(0)[1]),
+            "one chip in between": answer - 1,
+            "chips visited, not hops": answer + 1,
+        },
         show=lambda guess: [" → ".join(map(str, path)), topology_picture(broken, path=path)],
     )
 

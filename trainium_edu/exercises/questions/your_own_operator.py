@@ -252,6 +252,7 @@ def cast(operator, nearest, stochastic, x):
         _longer(stochastic, nearest),
         wrong={
             "dice cost a pass": 100,
+            "a little, for the bits": 5,
             "as in C++": _longer(operator, nearest),
         },
         terms={"wanted": wanted},

@@ -45,12 +45,10 @@ def _film(path, outcome):
 def graphs(path, outcome):
     """Return how many graphs the loop compiles."""
     why = [event.why for event in outcome.record.history if event.why][-1]
+    steps = outcome.record.history[-1].step + 1
     return Answer(
         compiled(outcome.record),
-        wrong={
-            "one a step": outcome.record.history[-1].step + 1,
-            "one for the loop": 1,
-        },
+        wrong={"one a step": steps, "one a batch": steps // 2, "one for the loop": 1},
         terms={"why": why},
         show=_film(path, outcome),
     )
@@ -197,6 +195,7 @@ def per_dollar(rows):
         round(100 * more),
         wrong={
             "as published": 100 * PUBLISHED,
+            "same time, same value": 0,
             "what is saved": 100 * (1 - _pair(rows)[0].usd_per_hour / _pair(rows)[1].usd_per_hour),
         },
         terms={
