@@ -3,6 +3,8 @@
 Judge: the reference solutions and the named misconceptions in tests/solutions.
 """
 
+import sys
+
 import pytest
 
 from tests.for_each import for_each
@@ -15,6 +17,7 @@ from trainium_edu.exercises.lessons import number_of
 STUDENTS = ("", "ab123")
 LONG = RANKED = ("12/fused",)  # a whole image is timed; a class compares that
 EXERCISES = [e for lesson in exercises.LESSONS for e in exercises.of_lesson(lesson)]
+COMPARING = [e for e in EXERCISES if "compare" in e.function.__code__.co_names]
 
 
 def blocks(kind=None):
@@ -36,7 +39,7 @@ def test_each_exercise_has_a_solution_three_wrong_answers_and_a_hard_coded_one(e
     kinds = [b.kind for b in mine]
     assert kinds.count("solution") == 1
     assert kinds.count("hard-coded") == 1
-    assert len({b.name for b in mine if b.kind == "wrong"}) >= 3
+    assert len({b.name for b in mine if b.kind == "wrong"}) >= (1 if exercise in COMPARING else 3)
 
 
 @for_each("block", blocks())
@@ -66,6 +69,32 @@ def test_each_wrong_answer_is_rejected_with_the_feedback_that_fits(block):
     assert result.hint.startswith("Hint 1 of ")
     grade = exercise.grade(answer_of(block, "ab123"), "ab123")
     assert (grade.points, grade.status) == (0, "wrong")
+
+
+@for_each("exercise", COMPARING, ids=lambda e: e.key)
+def test_a_belief_that_is_fed_back_is_called_by_its_name(exercise):
+    """Judge: what a check's wrong models tell of its cases, each the answer of a learner."""
+    check, named = sys.modules[exercise.function.__module__], set()
+    (solution,) = (b for b in reading.blocks(number_of(exercise.key))
+                   if (b.key, b.kind) == (exercise.key, "solution"))  # fmt: skip
+    for student in ("ab123", "x1"):  # for one of them, two models may tell the same
+        told = {}
+
+        def kept(got, cases, right, beliefs, what, told=told):
+            for name, belief in beliefs.items():
+                told[name] = [belief(*case) for case in cases]
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(check, "compare", kept)
+            exercise(answer_of(solution, student), student)
+        assert len(told) >= 3
+        for name, values in told.items():
+            cases = iter(values)
+            result = exercise(lambda *_, cases=cases: next(cases), student)
+            assert (result.status, bool(result.feedback)) == (Status.WRONG, True), name
+            assert told[result.misconception] == values, name
+            named.add(result.misconception)
+    assert named == set(told)
 
 
 @pytest.mark.parametrize("block", blocks("hard-coded"))

@@ -1,19 +1,4 @@
 # ruff: noqa
-# %% wrong=01/counts-to name=stored-bits-only feedback=the hidden one
-def counts_to(mantissa_bits):
-    return 2**mantissa_bits
-
-
-# %% wrong=01/counts-to name=all-ones feedback=One number too early
-def counts_to(mantissa_bits):
-    return 2 ** (mantissa_bits + 1) - 1
-
-
-# %% wrong=01/counts-to name=first-missing feedback=asks for the one before
-def counts_to(mantissa_bits):
-    return 2 ** (mantissa_bits + 1) + 1
-
-
 # %% wrong=01/counts-to name=sign-counts feedback=The sign bit does not help
 def counts_to(mantissa_bits):
     return 2 ** (1 + mantissa_bits + 1)
@@ -23,54 +8,6 @@ def counts_to(mantissa_bits):
 def counts_to(mantissa_bits):
     known = {bits: 2 ** (bits + 1) for bits in check.counts_to.numbers("").mantissa_bits}
     return known.get(mantissa_bits, 256)
-
-
-# %% wrong=01/survives name=range-only feedback=You look at the range only
-def survives(x, mantissa_bits, lowest, highest):
-    return abs(x) < 2.0 ** (highest + 1)
-
-
-# %% wrong=01/survives name=stored-bits-only feedback=one significant bit short
-def survives(x, mantissa_bits, lowest, highest):
-    import math
-
-    power = math.frexp(abs(x))[1] - 1
-    spacing = 2.0 ** (max(power, lowest) - mantissa_bits + 1)
-    return power <= highest and x % spacing == 0
-
-
-# %% wrong=01/survives name=no-subnormals feedback=You stop at the smallest normal number
-def survives(x, mantissa_bits, lowest, highest):
-    import math
-
-    power = math.frexp(abs(x))[1] - 1
-    return lowest <= power <= highest and x % 2.0 ** (power - mantissa_bits) == 0
-
-
-# %% wrong=01/survives name=finer-below feedback=spacing stays that of the lowest binade
-def survives(x, mantissa_bits, lowest, highest):
-    import math
-
-    power = math.frexp(abs(x))[1] - 1
-    return power <= highest and x % 2.0 ** (power - mantissa_bits) == 0
-
-
-# %% wrong=01/survives name=no-upper-end feedback=You forget the upper end
-def survives(x, mantissa_bits, lowest, highest):
-    import math
-
-    power = math.frexp(abs(x))[1] - 1
-    return x % 2.0 ** (max(power, lowest) - mantissa_bits) == 0
-
-
-# %% wrong=01/survives name=no-negatives feedback=The sign has a bit of its own
-def survives(x, mantissa_bits, lowest, highest):
-    import math
-
-    if x < 0:
-        return False
-    power = math.frexp(x)[1] - 1
-    return power <= highest and x % 2.0 ** (max(power, lowest) - mantissa_bits) == 0
 
 
 # %% wrong=01/survives name=whole-numbers feedback=neither needed nor enough
@@ -174,51 +111,6 @@ def best_format(x):
     public = check.best_format.numbers("")
     best = number_formats.ratios_kept(public["data"], public["power"])
     return max(best, key=best.get)
-
-
-# %% wrong=01/mean-bits name=all-alike feedback=words of one length
-def mean_bits(counts):
-    import math
-
-    return math.ceil(math.log2(len(counts)))
-
-
-# %% wrong=01/mean-bits name=entropy feedback=That is the entropy
-def mean_bits(counts):
-    import math
-
-    total = sum(counts)
-    return -sum(n / total * math.log2(n / total) for n in counts)
-
-
-# %% wrong=01/mean-bits name=rounded-up feedback=longer than they need to be
-def mean_bits(counts):
-    import math
-
-    total = sum(counts)
-    return sum(n * math.ceil(math.log2(total / n)) for n in counts) / total
-
-
-# %% wrong=01/mean-bits name=one-after-the-other feedback=waits with the others
-def mean_bits(counts):
-    left, total = sorted(counts), 0
-    while len(left) > 1:
-        left[:2] = [left[0] + left[1]]
-        total += left[0]
-    return total / sum(counts)
-
-
-# %% wrong=01/mean-bits name=words-not-numbers feedback=You average over words
-def mean_bits(counts):
-    left = [(n, [i]) for i, n in enumerate(counts)]
-    bits = [0] * len(counts)
-    while len(left) > 1:
-        left.sort(key=lambda tree: tree[0])
-        (a, one), (b, two) = left.pop(0), left.pop(0)
-        for i in one + two:
-            bits[i] += 1
-        left.append((a + b, one + two))
-    return sum(bits) / len(bits)
 
 
 # %% wrong=01/mean-bits name=not-divided feedback=bits of all numbers together

@@ -1,27 +1,4 @@
 # ruff: noqa
-# %% wrong=02/stands-still name=whole-spacing feedback=You wait for a whole spacing
-def stands_still(total, term, mantissa_bits):
-    spacing = 2.0 ** (math.frexp(total)[1] - 1 - mantissa_bits)
-    return term < spacing
-
-
-# %% wrong=02/stands-still name=ties-stand-still feedback=You let every tie stand still
-def stands_still(total, term, mantissa_bits):
-    spacing = 2.0 ** (math.frexp(total)[1] - 1 - mantissa_bits)
-    return term <= spacing / 2
-
-
-# %% wrong=02/stands-still name=ties-move feedback=You let every tie move
-def stands_still(total, term, mantissa_bits):
-    spacing = 2.0 ** (math.frexp(total)[1] - 1 - mantissa_bits)
-    return term < spacing / 2
-
-
-# %% wrong=02/stands-still name=relative-to-the-total feedback=The spacing follows the power of two
-def stands_still(total, term, mantissa_bits):
-    return term / total < 2.0 ** -(mantissa_bits + 1)
-
-
 # %% wrong=02/stands-still name=one-epsilon feedback=You compare with one fixed number
 def stands_still(total, term, mantissa_bits):
     return term < 2.0 ** -(mantissa_bits + 1)

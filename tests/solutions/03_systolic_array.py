@@ -1,34 +1,4 @@
 # ruff: noqa
-# %% wrong=03/cycle-count name=forgets-the-load feedback=the first weights have to come in
-def cycle_count(rows, m, n, speed, tiles):
-    load = -(-m // speed)
-    return (tiles - 1) * max(n, load) + n + (rows - 1) + (m - 1)
-
-
-# %% wrong=03/cycle-count name=hides-nothing feedback=You let every load wait
-def cycle_count(rows, m, n, speed, tiles):
-    load = -(-m // speed)
-    return tiles * (load + n) + (rows - 1) + (m - 1)
-
-
-# %% wrong=03/cycle-count name=hides-everything feedback=the feed has to wait for it
-def cycle_count(rows, m, n, speed, tiles):
-    load = -(-m // speed)
-    return load + tiles * n + (rows - 1) + (m - 1)
-
-
-# %% wrong=03/cycle-count name=drains-between-tiles feedback=run empty between two tiles
-def cycle_count(rows, m, n, speed, tiles):
-    load = -(-m // speed)
-    return tiles * (load + n + rows + m - 2)
-
-
-# %% wrong=03/cycle-count name=forgets-the-skew feedback=The last column works m - 1 cycles later
-def cycle_count(rows, m, n, speed, tiles):
-    load = -(-m // speed)
-    return load + (tiles - 1) * max(n, load) + n + (rows - 1)
-
-
 # %% wrong=03/cycle-count name=index feedback=You are one off
 def cycle_count(rows, m, n, speed, tiles):
     load = -(-m // speed)
@@ -110,16 +80,6 @@ def tiling_plan(rows, k, columns):
         for k0 in range(0, k, 128)
         for n0 in range(0, n, 512)
     ]
-
-
-# %% wrong=03/who-stays name=weights-always feedback=You let W stay whatever its size
-def who_stays(rows, k, columns):
-    return "W"
-
-
-# %% wrong=03/who-stays name=larger-moves feedback=A long moving operand costs a cycle per column
-def who_stays(rows, k, columns):
-    return "W" if columns < rows else "x"
 
 
 # %% wrong=03/who-stays name=exchanged feedback=always the dearer one

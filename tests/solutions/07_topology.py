@@ -1,20 +1,4 @@
 # ruff: noqa
-# %% wrong=07/hops name=no-way-round feedback=A torus closes
-def hops(a, b, rows, columns):
-    return abs(a // columns - b // columns) + abs(a % columns - b % columns)
-
-
-# %% wrong=07/hops name=plain-numbers feedback=plain chip numbers are not addresses
-def hops(a, b, rows, columns):
-    return bin(a ^ b).count("1")
-
-
-# %% wrong=07/hops name=columns-only feedback=Both dimensions close
-def hops(a, b, rows, columns):
-    d = (a - b) % columns
-    return min(d, columns - d) + abs(a // columns - b // columns)
-
-
 # %% wrong=07/hops name=farther-way feedback=the shortest way takes fewer
 def hops(a, b, rows, columns):
     return (a // columns - b // columns) % rows + (a % columns - b % columns) % columns

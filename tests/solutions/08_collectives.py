@@ -92,22 +92,6 @@ def bus_bandwidth(collective, ranks, nbytes, time_us):
     return mine.nbytes / mine.time_us / 1000 * trips * (ranks - 1) / ranks
 
 
-# %% wrong=08/choose name=bandwidth-alone feedback=its time is all latency
-def choose(parameters, bytes_per_parameter, latency_us, gb_per_s):
-    return max(gb_per_s, key=gb_per_s.get)
-
-
-# %% wrong=08/choose name=latency-alone feedback=its time is all bytes
-def choose(parameters, bytes_per_parameter, latency_us, gb_per_s):
-    return min(latency_us, key=latency_us.get)
-
-
-# %% wrong=08/choose name=parameters-as-bytes feedback=one number for each parameter
-def choose(parameters, bytes_per_parameter, latency_us, gb_per_s):
-    times = {n: latency_us[n] + parameters / (1000 * gb_per_s[n]) for n in latency_us}
-    return min(times, key=times.get)
-
-
 # %% wrong=08/choose name=bits feedback=gigabytes, not gigabits
 def choose(parameters, bytes_per_parameter, latency_us, gb_per_s):
     nbytes = 8 * parameters * bytes_per_parameter

@@ -138,29 +138,6 @@ script = script.replace(
 )
 
 
-# %% wrong=10/workers name=rounds-down feedback=You round down
-def workers(batch, decode_ms, step_ms, ranks, vcpus):
-    needed = max(1, batch * decode_ms // step_ms)
-    return needed if needed * ranks <= vcpus else "none"
-
-
-# %% wrong=10/workers name=one-rank feedback=Each rank has workers of its own
-def workers(batch, decode_ms, step_ms, ranks, vcpus):
-    needed = -(-batch * decode_ms // step_ms)
-    return needed if needed <= vcpus else "none"
-
-
-# %% wrong=10/workers name=of-the-instance feedback=counts those of one rank
-def workers(batch, decode_ms, step_ms, ranks, vcpus):
-    needed = -(-batch * decode_ms * ranks // step_ms)
-    return needed if needed <= vcpus else "none"
-
-
-# %% wrong=10/workers name=no-limit feedback=take turns
-def workers(batch, decode_ms, step_ms, ranks, vcpus):
-    return -(-batch * decode_ms // step_ms)
-
-
 # %% wrong=10/workers name=a-float feedback=a whole number from 1
 def workers(batch, decode_ms, step_ms, ranks, vcpus):
     return batch * decode_ms / step_ms

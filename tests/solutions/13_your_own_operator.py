@@ -307,34 +307,6 @@ torch::Tensor histogram(const torch::Tensor& values, double bins) {
 )
 
 
-# %% wrong=13/engine name=always-vector feedback=again for each entry
-def engine(numbers, entries):
-    return "vector"
-
-
-# %% wrong=13/engine name=always-operator feedback=eight small processors are few
-def engine(numbers, entries):
-    return "operator"
-
-
-# %% wrong=13/engine name=fits-anyway feedback=You let any table fit
-def engine(numbers, entries):
-    vector = 4000 + entries * (350 + 2.4 * numbers / 128)
-    return "vector" if vector < 2500 + 3.8 * numbers / 8 else "operator"
-
-
-# %% wrong=13/engine name=one-processor feedback=Eight processors share
-def engine(numbers, entries):
-    vector = 4000 + entries * (350 + 2.4 * numbers / 128)
-    operator = 2500 + 3.8 * numbers if entries <= 2048 else 257 * numbers
-    return "vector" if vector < operator else "operator"
-
-
-# %% wrong=13/engine name=by-the-table feedback=not yet which is faster
-def engine(numbers, entries):
-    return "operator" if entries <= 2048 else "vector"
-
-
 # %% wrong=13/engine name=another-engine feedback=is asked for
 def engine(numbers, entries):
     return "tensor"
