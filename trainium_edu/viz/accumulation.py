@@ -60,9 +60,8 @@ def _draw_runs(scene, box, test, guess):
         at_x, at_y = chart.place(2048, guess)
         scene.area([at_x, at_x - 12, at_x - 12], [at_y, at_y - 6, at_y + 6], COLOURS["orange"],
                    opacity=1, words="your guess")  # fmt: skip
-        above = at_y > box[1] + box[3] / 2  # clear of the curves that end there
-        scene.text(at_x - 2, at_y + (-12 if above else 54), f"you: {guess:g}", anchor="end",
-                   size=12, bold=True)  # fmt: skip
+        scene.rect(at_x - 92, at_y - 9, 78, 18, "paper", opacity=0.85)  # over the curves
+        scene.text(at_x - 16, at_y + 4, f"you: {guess:g}", anchor="end", size=12, bold=True)
 
 
 def _draw_ends(scene, box, test, documented):

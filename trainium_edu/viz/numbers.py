@@ -15,8 +15,9 @@ _BARS = (
     "--ink:var(--jp-content-font-color1,#222);--muted:var(--jp-content-font-color2,#666);"
     "--grid:var(--jp-border-color2,#ddd);max-width:740px;font-family:var(--jp-ui-font-family)"
 )
-_GROWS = (
-    "<style>@media(prefers-reduced-motion:no-preference){.grows rect{transform-origin:left;"
+_GROWS = (  # an untrusted page drops the style, and so shows the table alone
+    "<style>.grows>[hidden]{display:block}.grows>pre{display:none}"
+    "@media(prefers-reduced-motion:no-preference){.grows rect{transform-origin:left;"
     "transform-box:fill-box;animation:grows .7s backwards}@keyframes grows{from{transform:"
     "scaleX(0)}}}</style>"
 )
@@ -45,10 +46,11 @@ class Numbers:
         return self.table
 
     def _repr_html_(self):
+        table = f'<pre style="{_PRE}">{html.escape(self.table)}</pre>'
         return (
-            f'<div class="grows">{_GROWS if self.svg else ""}{self.svg}'
+            f'<div class="grows">{_GROWS}<div hidden>{self.svg}'
             '<details><summary style="cursor:pointer">The numbers</summary>'
-            f'<pre style="{_PRE}">{html.escape(self.table)}</pre></details></div>'
+            f"{table}</details></div>{table}</div>"
         )
 
 

@@ -11,18 +11,20 @@ from trainium_edu.training.tasks import TASKS, Task
 from trainium_edu.training.trainer import Job
 from trainium_edu.viz.fine_tuning import describe_curve, plot_curve
 from trainium_edu.viz.lookups import describe_paces, plot_paces
+from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.picture import Picture
 
 # --- a score that nobody beats --------------------------------------------------------------------
 
 
-def bound_table(shop, reached: float) -> str:
+def bound_table(shop, reached: float) -> Numbers:
     """Return the loss that was reached, beside that of knowing nothing and the least there is."""
     rows = {"who says one half": math.log(2), "after 320 steps": reached,
             "who knows every bias": shop.best_loss}  # fmt: skip
     lines = [f"{'':22}{'expected loss':>14}"]
-    return "\n".join([*lines, *(f"{name:22}{loss:14.2f}" for name, loss in rows.items())])
+    lines += [f"{name:22}{loss:14.2f}" for name, loss in rows.items()]
+    return Numbers("\n".join(lines), "Expected loss", {n: {"": loss} for n, loss in rows.items()})
 
 
 _BOUND = ("0, with enough weights and steps", "the loss on the samples it was trained on",
