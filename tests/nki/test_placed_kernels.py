@@ -43,11 +43,15 @@ def times(run, **options):
 
 
 def test_a_layer_norm_of_8192_columns_is_packed_tile_by_tile():
-    """Six tiles of 32 KiB fill SBUF: two stay, and the others have no buffers of their own."""
+    """Six tiles of 32 KiB fill SBUF: two stay, and the others have no buffers of their own.
+
+    Without any, a turn's instructions wait for each other: 1.35 of endless memory, which hides all
+    loads and stores behind Vector, and 1.50 of what Vector must do in any case.
+    """
     run = nki.run(layer_norm, zeros(4096, 8192), zeros(8192), zeros(8192), values=False)
     ours, endless = times(run, endless=True)
-    assert endless < ours < 1.5 * endless
-    assert ours < 1.6 * run.timeline.busy_ns("vector")  # which must do this in any case
+    assert endless < ours < 1.36 * endless
+    assert ours < 1.51 * run.timeline.busy_ns("vector")  # which must do this in any case
     placement = run.timeline.placement
     assert placement.alive_bytes[Memory.SBUF] <= placement.high_water_bytes[Memory.SBUF] <= CAPACITY
     assert "packed by its own live range" in placement.notes[0]
@@ -62,14 +66,18 @@ def test_a_layer_norm_of_8192_columns_is_packed_tile_by_tile():
     ],
 )
 def test_a_large_blocked_matmul_loads_ahead(kernel, m, k, n):
-    """Judges: endless memory, and what the engine and the queues must do."""
+    """Judges: endless memory, and what the engine and the queues must do.
+
+    What is alive of a block leaves room for one buffer of the moving operand, so its loads wait for
+    the matmuls of the block before: 1.30, 1.37 and 1.31 of endless memory.
+    """
     operands = (zeros(k, size, dtype=ml_dtypes.bfloat16) for size in (m, n))
     run = nki.run(kernel, *operands, values=False)
     ours, endless = times(run, endless=True)
     columns = (m // 128) * (k // 128) * n  # of the moving operand, at most one each cycle
     clock = float(TRN1.tensor_engine.clock_hz)
     assert ours > max(columns / clock * 1e9, 0.99 * run.timeline.busy_ns("dma"))
-    assert endless < ours < 1.4 * endless
+    assert endless < ours < 1.38 * endless
 
 
 def test_warnings_say_no_room_only_where_there_is_none():

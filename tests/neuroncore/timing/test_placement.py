@@ -188,11 +188,11 @@ def test_all_sites_have_the_largest_number_of_buffers_that_fits():
 
 
 def test_more_room_is_not_slower():
-    """Law, within a fifth, where engines and not the queues have most to do.
+    """Law, where engines and not the queues have most to do, but for one of eighteen pipelines.
 
-    What is left over goes to the smallest sites, which are not always those that wait.
+    What is left over goes to the smallest sites, which are not those that wait in that one (16 %).
     """
-    gains = []
+    gains, losses = [], []
     for seed in range(40):
         program = pipeline(seed)
         free = place(program)
@@ -202,9 +202,11 @@ def test_more_room_is_not_slower():
         low, high = free.alive_bytes[Memory.SBUF], free.high_water_bytes[Memory.SBUF]
         rooms = [(low + (high - low) * k // 8) // 4 * 4 for k in range(1, 9)]
         times = [schedule(program, place(program, with_sbuf(room))).makespan_ns for room in rooms]
-        assert all(b <= 1.20 * min(times[: k + 1]) for k, b in enumerate(times))
+        losses.append(max(b / min(times[: k + 1]) for k, b in enumerate(times)))
         gains.append(times[0] / times[-1])
-    assert len(gains) > 5
+    assert len(gains) == 18
+    assert sorted(losses)[:-1] == [1.0] * 17
+    assert max(losses) <= 1.16
     assert max(gains) > 1.1
 
 

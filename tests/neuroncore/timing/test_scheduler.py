@@ -408,7 +408,7 @@ def test_dropping_what_a_write_covers_loses_no_hazard(half):
     core.activation(dst=out, op="exp", data=tile)
     hazards = find_hazards(place(core.program))
     first, end = hazards.start[2:4]
-    assert sorted(hazards.predecessor[first:end].tolist()) == [0, 1]
+    assert sorted(hazards.edges["row"][first:end].tolist()) == [0, 1]
 
 
 @pytest.mark.parametrize("half", HALVES, ids=["left", "right", "upper", "lower"])
@@ -420,7 +420,7 @@ def test_a_half_covered_read_is_still_waited_for(half):
     core.dma_copy(dst=tile, src=x)
     hazards = find_hazards(place(core.program))
     first, end = hazards.start[2:4]
-    assert sorted(hazards.predecessor[first:end].tolist()) == [0, 1]
+    assert sorted(hazards.edges["row"][first:end].tolist()) == [0, 1]
 
 
 # -- bad input ---------------------------------------------------------------------------------
@@ -495,8 +495,8 @@ def test_what_overlaps_is_found_among_neighbours_as_among_all(seed, monkeypatch)
     is_write = draw.random(n) < 0.4
 
     def edges():
-        start, by, kind = overlaps.find_overlaps(*given, is_write)
-        pairs = list(zip(by.tolist(), kind.tolist(), strict=True))
+        start, found = overlaps.find_overlaps(*given, is_write)
+        pairs = found.tolist()
         return [set(pairs[a:b]) for a, b in pairwise(start.tolist())]
 
     whole_lists = edges()

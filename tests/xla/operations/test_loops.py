@@ -215,7 +215,9 @@ def test_a_large_group_fits_and_does_not_beat_its_roofline(name):
                     NeuronCore(values=False))  # fmt: skip
     timeline = measure(core.program)  # raises if it does not fit
     busiest = max(timeline.busy_ns(engine) for engine in Engine)
-    assert timeline.roofline().memory_ns <= timeline.makespan_ns < 1.7 * busiest
+    # Adam's results fill SBUF with one buffer each, so that arithmetic waits for stores
+    most = {"adam": 1.6, "many": 1.01}[name]
+    assert timeline.roofline().memory_ns <= timeline.makespan_ns < most * busiest
 
 
 def test_what_rows_share_is_computed_once():

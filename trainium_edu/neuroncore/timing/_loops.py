@@ -10,9 +10,7 @@ import trainium_edu.numerics.launch  # noqa: F401  (loads Numba)
 # isort: split
 from numba import njit
 
-__all__ = [
-    "first_fit", "hazards", "rotate", "simulate", "successors",
-]  # fmt: skip
+__all__ = ["first_fit", "hazards", "reorder", "rotate", "simulate", "successors"]
 
 RAW, WAW, WAR, STATED = 1, 2, 3, 4  # kinds of edges
 # why an instruction started no earlier (waits.Wait has the words)
@@ -55,20 +53,20 @@ def rotate(site_start, last, slots, slot_start, until, heap, out):
 
 
 @njit(cache=True)
-def first_fit(low, high, start, end, p0, p1, size, align, bank, capacity, count, order,
-              address):  # fmt: skip
+def first_fit(low, high, boxes, align, bank, capacity, count, order):
     """Put boxes [low, high) into the lowest free bytes of the partitions while they are alive.
 
-    A box lives in rows start..end (both included) and on partitions [p0, p1).  The first
-    ``count[0]`` entries of ``order`` are boxes that have an address, by address; what is placed
-    joins them.
+    The rows of ``boxes``: a box lives in rows start..end (both included) and on partitions
+    [p0, p1), has an address and a size.  The first ``count[0]`` entries of ``order`` are boxes that
+    have an address, by address; what is placed joins them.
     A box that fits nowhere gets -1.  ``bank`` > 0: up to that size inside one bank, longer ones
     from a bank's first byte.
     """
+    start, end, p0, p1 = boxes[0], boxes[1], boxes[2], boxes[3]
+    address, size = boxes[4], boxes[5]
     for i in range(low, high):
         here = 0
         if size[i] > 0:
-            at = count[0]
             for k in range(count[0]):
                 j = order[k]
                 if start[j] > end[i] or end[j] < start[i] or p0[j] >= p1[i] or p1[j] <= p0[i]:
@@ -96,20 +94,23 @@ def first_fit(low, high, start, end, p0, p1, size, align, bank, capacity, count,
 
 
 @njit(cache=True)
-def hazards(limit, row_access, row_engine, domain, r0, r1, b0, b1, is_write, tracked, newest, older,
-            owner, seen, edge_start, edge_pred, edge_kind, progress):  # fmt: skip
+def hazards(limit, row_access, row_engine, places, is_write, tracked, newest, seen, edge_start,
+            edges, progress):  # fmt: skip
     """Find which earlier rows each row must wait for, by overlap of the bytes they touch.
 
     Per domain (bytes that may overlap) two linked lists hold the writes and the reads that still
     matter, from ``newest[0]`` and ``newest[1]`` on: a write drops what it covers; a read of the
     same bytes by the same in-order engine takes the place of the earlier one.  ``progress``: next
-    row, edges so far.  Edges beyond the length of ``edge_pred`` are counted and not stored.
+    row, edges so far.  Edges beyond the length of ``edges`` are counted and not stored.
     ``limit``: of nodes that are looked at, after which it returns at the end of a row.
     """
-    row, edges = progress[0], progress[1]
+    domain, older, owner = places[4], places[5], places[6]
+    r0, r1, b0, b1 = places[0], places[1], places[2], places[3]
+    edge_pred, edge_kind = edges["row"], edges["kind"]
+    row, count = progress[0], progress[1]
     while row < row_engine.size and limit > 0:
         engine = row_engine[row]
-        edge_start[row] = edges
+        edge_start[row] = count
         for a in range(row_access[row], row_access[row + 1]):
             d, writes, merged = domain[a], is_write[a], False
             if not tracked[d]:
@@ -130,11 +131,11 @@ def hazards(limit, row_access, row_engine, domain, r0, r1, b0, b1, is_write, tra
                             if pred != row and (is_other or kind == RAW):
                                 k = seen[pred]
                                 if k < edge_start[row]:
-                                    seen[pred] = edges
-                                    if edges < edge_pred.size:
-                                        edge_pred[edges], edge_kind[edges] = pred, kind
-                                    edges += 1
-                                elif k < edge_kind.size and kind < edge_kind[k]:
+                                    seen[pred] = count
+                                    if count < edges.size:
+                                        edge_pred[count], edge_kind[count] = pred, kind
+                                    count += 1
+                                elif k < edges.size and kind < edge_kind[k]:
                                     edge_kind[k] = kind
                             gone = (
                                 writes and r0[a] <= r0[node] and r1[node] <= r1[a]
@@ -161,14 +162,15 @@ def hazards(limit, row_access, row_engine, domain, r0, r1, b0, b1, is_write, tra
                 owner[a] = row
         limit -= 1
         row += 1
-    edge_start[row] = edges
-    progress[0], progress[1] = row, edges
+    edge_start[row] = count
+    progress[0], progress[1] = row, count
 
 
 @njit(cache=True)
-def successors(edge_start, edge_pred, edge_kind, start, row_of, kind_of, cursor):
+def successors(edge_start, edges, start, followers, cursor):
     """Turn edges by follower into edges by predecessor (a counting sort)."""
-    rows = edge_start.size - 1
+    rows, edge_pred, edge_kind = edge_start.size - 1, edges["row"], edges["kind"]
+    row_of, kind_of = followers["row"], followers["kind"]
     for k in range(edge_start[rows]):
         start[edge_pred[k] + 1] += 1
     for r in range(rows):
@@ -183,9 +185,30 @@ def successors(edge_start, edge_pred, edge_kind, start, row_of, kind_of, cursor)
 
 
 @njit(cache=True)
-def simulate(limit, tolerance, given_order, kinds, rows_ns, rows_at, rows_is, first, followers,
-             streams, queues, shares_ns, share_pred, heap, progress):  # fmt: skip
+def _earliest(e, row, lead, rows, streams):
+    """Return when the next row of a stream can start, what holds it back, and by which row."""
+    t, by = streams[e]["free"], streams[e]["row"]
+    why = W_START if by < 0 else W_ENGINE
+    if rows[row]["ready"] + lead > t:
+        t, by = rows[row]["ready"] + lead, rows[row]["ready_predecessor"]
+        why = rows[row]["ready_wait"]
+    if rows[row]["ports"] & SBUF_PORT and e in (VECTOR, GPSIMD):
+        other = streams[VECTOR + GPSIMD - e]
+        if other["sbuf_free"] > t:
+            t, why, by = other["sbuf_free"], W_PORT, other["sbuf_row"]
+    if rows[row]["ports"] & PSUM_PORT and e in (VECTOR, SCALAR):
+        other = streams[VECTOR + SCALAR - e]
+        if other["psum_free"] > t:
+            t, why, by = other["psum_free"], W_PORT, other["psum_row"]
+    return t, why, by
+
+
+@njit(cache=True)
+def simulate(limit, tolerance, kinds, rows, first, followers, streams, queues, shares, heap,
+             progress):  # fmt: skip
     """List scheduling: of all heads that may go, the one that can start first; ties by row.
+
+    Where the last row has a place in ``order``, rows go in that order instead.
 
     An instruction holds its engine from ``start`` to ``release`` and its result is visible at
     ``done``; ``lead`` is what follows its operands and may overlap with a busy engine.  A transfer
@@ -199,39 +222,36 @@ def simulate(limit, tolerance, given_order, kinds, rows_ns, rows_at, rows_is, fi
     lead, hold, drain, chain = kinds["lead"], kinds["hold"], kinds["result"], kinds["chain"]
     quick, least, quick_least = kinds["quick"], kinds["fixed"], kinds["quick_fixed"]
     first_queue, wide, descriptors = kinds["first_queue"], kinds["wide"], kinds["descriptors"]
-    ready, start, release, done = rows_ns[0], rows_ns[1], rows_ns[2], rows_ns[3]
-    kind_of, transfer, next_row, missing = rows_at[0], rows_at[1], rows_at[2], rows_at[3]
-    ready_pred, pred, order, critical = rows_at[4], rows_at[5], rows_at[6], rows_at[7]
-    engine, ports, ready_wait, wait = rows_is[0], rows_is[1], rows_is[2], rows_is[3]
-    share_start, share_end = shares_ns[0], shares_ns[1]
+    ready, start, release, done = rows["ready"], rows["start"], rows["release"], rows["done"]
+    kind_of, transfer, next_row = rows["kind"], rows["transfer"], rows["next_row"]
+    missing, order, critical = rows["missing"], rows["order"], rows["critical"]
+    ready_pred, ready_wait = rows["ready_predecessor"], rows["ready_wait"]
+    pred, wait, engine, ports = rows["predecessor"], rows["wait"], rows["engine"], rows["ports"]
+    share_start, share_end, share_pred = shares["start"], shares["end"], shares["predecessor"]
     follower, edge = followers["row"], followers["kind"]
     head, free, last_row = streams["head"], streams["free"], streams["row"]
-    sbuf_free, sbuf_row = streams["sbuf_free"], streams["sbuf_row"]
-    psum_free, psum_row = streams["psum_free"], streams["psum_row"]
     debt, queue_free, queue_row = queues["debt"], queues["free"], queues["row"]
     n, waiting, turn = progress[0], progress[1], progress[2]
-    is_given = given_order.size > 0
-    stop = min(engine.size, n + limit)
+    is_given = rows.size > n and order[rows.size - 1] >= 0
+    stop = min(rows.size, n + limit)
     while n < stop:
-        row, soonest = -1, 0.0
+        row, soonest, why, by = -1, 0.0, W_START, -1
         if is_given:
-            row = given_order[n]
+            row = order[n]
             e = engine[row]
             if missing[row] > 0 or (e != DMA and head[e] != row):
                 progress[3] = n + 1
                 break
+            if e != DMA:
+                soonest, why, by = _earliest(e, row, lead[kind_of[row]], rows, streams)
         else:
             for e in range(DMA):
                 h = head[e]
                 if h < 0 or missing[h] > 0:
                     continue
-                t = max(free[e], ready[h] + lead[kind_of[h]])
-                if ports[h] & SBUF_PORT and e in (VECTOR, GPSIMD):
-                    t = max(t, sbuf_free[VECTOR + GPSIMD - e])
-                if ports[h] & PSUM_PORT and e in (VECTOR, SCALAR):
-                    t = max(t, psum_free[VECTOR + SCALAR - e])
+                t, what, other = _earliest(e, h, lead[kind_of[h]], rows, streams)
                 if row < 0 or t < soonest or (t == soonest and h < row):
-                    row, soonest = h, t
+                    row, soonest, why, by = h, t, what, other
             if waiting > 0 and (
                 row < 0 or ready[heap[0]] < soonest or (ready[heap[0]] == soonest and heap[0] < row)
             ):
@@ -253,10 +273,8 @@ def simulate(limit, tolerance, given_order, kinds, rows_ns, rows_at, rows_is, fi
                 q = begin + j
                 if q >= queues.size:
                     q -= queues.size
-                t = issued + lead[kind]
-                waits = queue_free[q] > t
-                if waits:
-                    t = queue_free[q]
+                waits = queue_free[q] > issued + lead[kind]
+                t = queue_free[q] if waits else issued + lead[kind]
                 count = each + 1 if j < extra else each
                 paid = max(debt[q], t - tolerance) + max(count * hold[kind], least[kind])
                 debt[q] = paid
@@ -275,26 +293,13 @@ def simulate(limit, tolerance, given_order, kinds, rows_ns, rows_at, rows_is, fi
             release[row] = finish
             done[row] = finish + drain[kind]
         else:
-            t, why, by = free[e], W_ENGINE, last_row[e]
-            if by < 0:
-                why = W_START
-            if ready[row] + lead[kind] > t:
-                t, why, by = ready[row] + lead[kind], ready_wait[row], ready_pred[row]
-            if ports[row] & SBUF_PORT and e in (VECTOR, GPSIMD):
-                other = VECTOR + GPSIMD - e
-                if sbuf_free[other] > t:
-                    t, why, by = sbuf_free[other], W_PORT, sbuf_row[other]
-            if ports[row] & PSUM_PORT and e in (VECTOR, SCALAR):
-                other = VECTOR + SCALAR - e
-                if psum_free[other] > t:
-                    t, why, by = psum_free[other], W_PORT, psum_row[other]
-            end = t + hold[kind]
-            start[row], release[row], done[row] = t, end, end + drain[kind]
+            end = soonest + hold[kind]
+            start[row], release[row], done[row] = soonest, end, end + drain[kind]
             free[e], last_row[e], head[e] = end, row, next_row[row]
             if ports[row] & SBUF_PORT:
-                sbuf_free[e], sbuf_row[e] = end, row
+                streams["sbuf_free"][e], streams["sbuf_row"][e] = end, row
             if ports[row] & PSUM_PORT:
-                psum_free[e], psum_row[e] = end, row
+                streams["psum_free"][e], streams["psum_row"][e] = end, row
         pred[row], wait[row], order[n] = by, why, row
         n += 1
         for k in range(first[row], first[row + 1]):
@@ -325,17 +330,21 @@ def simulate(limit, tolerance, given_order, kinds, rows_ns, rows_at, rows_is, fi
 
 
 @njit(cache=True)
-def reorder(limit, window, room, engine, lead, hold, result, missing, follower_start, follower,
-            row_access, tile, memory, size, left, alive, ready, free, waiting, counts, order,
-            progress):  # fmt: skip
+def reorder(limit, window, rows, first, followers, row_access, tile, tiles, memories, streams,
+            waiting, progress):  # fmt: skip
     """List scheduling: of what is ready within `window` rows, what can start first goes first.
 
     Every engine and the queues together take one instruction at a time; ties go by row.  ``left``:
     accesses still to come of each tile, ``alive``: bytes of each memory that are taken, which stay
-    within ``room`` except for the oldest row that is left.  ``waiting[e, :counts[e]]``: rows of
+    within ``room`` except for the oldest row that is left.  ``waiting[e, :count[e]]``: rows of
     engine e in the window whose operands are there.  ``progress``: rows done, the oldest row left,
     the end of the window.
     """
+    engine, lead, hold, result = rows["engine"], rows["lead"], rows["hold"], rows["result"]
+    ready, missing, order = rows["ready"], rows["missing"], rows["order"]
+    memory, size, touches, left = tiles["memory"], tiles["bytes"], tiles["touches"], tiles["left"]
+    alive, room = memories["alive"], memories["room"]
+    free, counts = streams["free"], streams["count"]
     done, oldest, end = progress[0], progress[1], progress[2]
     stop = min(engine.size, done + limit)
     while done < stop:
@@ -358,8 +367,8 @@ def reorder(limit, window, room, engine, lead, hold, result, missing, follower_s
                         more = 0
                         for a in range(row_access[row], row_access[row + 1]):
                             i = tile[a]
-                            if memory[i] == m and left[i] > 0 and left[i] == size[i, 1]:
-                                more += size[i, 0]
+                            if memory[i] == m and left[i] > 0 and left[i] == touches[i]:
+                                more += size[i]
                         fits = fits and (more == 0 or alive[m] + more <= room[m])
                     if not fits:
                         continue
@@ -369,15 +378,15 @@ def reorder(limit, window, room, engine, lead, hold, result, missing, follower_s
         waiting[e, where] = waiting[e, counts[e]]
         for a in range(row_access[best], row_access[best + 1]):
             i = tile[a]
-            if left[i] == size[i, 1]:
-                alive[memory[i]] += size[i, 0]
+            if left[i] == touches[i]:
+                alive[memory[i]] += size[i]
             left[i] -= 1
             if left[i] == 0:
-                alive[memory[i]] -= size[i, 0]
+                alive[memory[i]] -= size[i]
         free[e] = soonest + hold[best]
         there = free[e] + result[best]
-        for k in range(follower_start[best], follower_start[best + 1]):
-            row = follower[k]
+        for k in range(first[best], first[best + 1]):
+            row = followers[k]
             ready[row] = max(ready[row], there)
             missing[row] -= 1
             if missing[row] == 0 and row < end:

@@ -144,8 +144,7 @@ class Times:
     """
 
     def __init__(self, timeline: CoreTimeline, *, in_proportion: bool = False, left_out: str = ""):
-        self.timeline, self._left_out = timeline, left_out
-        self._in_proportion = in_proportion
+        self.timeline, self._left_out, self._in_proportion = timeline, left_out, in_proportion
         self._found = {_as_key(timeline.pieces): timeline.makespan_ns}
 
     @cached_property

@@ -118,6 +118,5 @@ def causes_table(
     alone = {cause: without(timeline, cause) for cause in causes}
     pairs = {}
     for a, b in combinations(causes, 2):
-        best = min(without(alone[a], b).makespan_ns, without(alone[b], a).makespan_ns)
-        pairs[a, b] = best
+        pairs[a, b] = min(without(alone[a], b).makespan_ns, without(alone[b], a).makespan_ns)
     return CausesTable(timeline.makespan_ns, {c: t.makespan_ns for c, t in alone.items()}, pairs)

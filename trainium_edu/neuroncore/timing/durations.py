@@ -34,13 +34,19 @@ from trainium_edu.specs.record import Record
 from trainium_edu.specs.signatures import checked
 
 __all__ = ["OPERATOR_PARAMETERS", "Durations", "Parameter", "dma_row_ns", "durations", "parameters",
-           "quantise", "settle"]  # fmt: skip
+           "quantise", "settle", "table"]  # fmt: skip
 
 #: prices of what operators in C++ do; no other instruction depends on them
 OPERATOR_PARAMETERS = frozenset(f"operator_{name}" for name in PRICES)
 _GROUPS = {"element_ns": "element accesses", "copy_start_ns": "TCM copies", "block_ns": "C++ code",
            "library_ns": "tensor library", "curve_ns": "tensor library"}  # fmt: skip
 TICK_NS = 2.0**-20
+
+
+def table(ns: str, at: str) -> np.dtype:
+    """Return the dtype of a loop's table: fields of times, and of numbers, by their names."""
+    return np.dtype([(name, np.float64) for name in ns.split()]
+                    + [(name, np.int64) for name in at.split()])  # fmt: skip
 
 
 def quantise(ns):

@@ -7,7 +7,7 @@ import numpy as np
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.timing import _loops
 from trainium_edu.neuroncore.timing.expansion import ENGINES, MEMORIES, Expanded
-from trainium_edu.neuroncore.timing.overlaps import find_overlaps
+from trainium_edu.neuroncore.timing.overlaps import EDGE, find_overlaps
 from trainium_edu.neuroncore.timing.placement import Placement
 from trainium_edu.numerics.launch import launch
 
@@ -15,7 +15,6 @@ __all__ = ["Hazards", "find_hazards"]
 
 _DMA = ENGINES.index(Engine.DMA)
 _PLACES = _loops.WAW, _loops.WAR
-_FOLLOWER = np.dtype([("row", np.int32), ("kind", np.int8)], align=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +28,8 @@ class Hazards:
     ----------
     start : int64[rows + 1]
         Where each row's edges begin.
-    predecessor, kind : int32[edges], int8[edges]
+    edges : [edges]
+        The ``row`` that each waits for, and the ``kind`` of its wait.
     follower_start : int64[rows + 1]
         Where the edges to each row's followers begin.
     followers : [edges]
@@ -41,26 +41,23 @@ class Hazards:
     """
 
     start: np.ndarray
-    predecessor: np.ndarray
-    kind: np.ndarray
+    edges: np.ndarray
     follower_start: np.ndarray
     followers: np.ndarray
     next_row: np.ndarray
     head: np.ndarray
 
     @classmethod
-    def of(cls, run: Expanded, start, predecessor, kind) -> "Hazards":
+    def of(cls, run: Expanded, start, edges) -> "Hazards":
         """Turn the edges round, and thread the streams."""
-        back = np.zeros(run.rows + 1, np.int64), np.empty(predecessor.size, _FOLLOWER)
-        launch(_loops.successors, start, predecessor, kind, back[0], back[1]["row"],
-               back[1]["kind"], np.zeros(run.rows, np.int64))  # fmt: skip
+        back = np.zeros(run.rows + 1, np.int64), np.empty_like(edges)
+        launch(_loops.successors, start, edges, *back, np.zeros(run.rows, np.int64))
         next_row, head = np.full(run.rows, -1, np.int64), np.full(_DMA, -1, np.int64)
         for e in range(_DMA):
             stream = np.flatnonzero(run.engine == e)
-            if stream.size:
-                head[e] = stream[0]
-                next_row[stream[:-1]] = stream[1:]
-        return cls(start, predecessor, kind, *back, next_row, head)
+            head[e] = stream[0] if stream.size else -1
+            next_row[stream[:-1]] = stream[1:]
+        return cls(start, edges, *back, next_row, head)
 
     @property
     def row(self) -> np.ndarray:
@@ -70,9 +67,8 @@ class Hazards:
     def without_places(self, run: Expanded, rows: np.ndarray) -> "Hazards":
         """Return the hazards if these rows (bool[rows]) wrote to bytes of their own."""
         row = self.row
-        stay = ~(rows[row] & np.isin(self.kind, _PLACES))
-        return Hazards.of(run, _starts(row[stay], run.rows), self.predecessor[stay],
-                          self.kind[stay])  # fmt: skip
+        stay = ~(rows[row] & np.isin(self.edges["kind"], _PLACES))
+        return Hazards.of(run, _starts(row[stay], run.rows), self.edges[stay])
 
 
 def find_hazards(placement: Placement) -> Hazards:
@@ -90,24 +86,21 @@ def find_hazards(placement: Placement) -> Hazards:
     return Hazards.of(run, *edges)
 
 
-def _with_stated(run, start, by, kind):
+def _with_stated(run, start, edges):
     """Add what instructions wait for besides their data (``Instruction.after``)."""
-    instructions, newest, stated = run.program.instructions, {}, []
+    instructions, newest, waiting, stated = run.program.instructions, {}, [], []
     for row, index in enumerate(run.instruction.tolist()):
         after = instructions[index].after
         if after:
-            have = {-1, *by[start[row] : start[row + 1]].tolist()}
+            have = {-1, *edges["row"][start[row] : start[row + 1]].tolist()}
             mine = dict.fromkeys(newest.get(other, -1) for other in after)
-            stated += [(row, one) for one in mine if one not in have]
+            waiting += [row for one in mine if one not in have]
+            stated += [(one, _loops.STATED) for one in mine if one not in have]
         newest[index] = row
-    more = np.array(stated, np.int64).reshape(-1, 2)
-    rows = np.concatenate((np.repeat(np.arange(run.rows), np.diff(start)), more[:, 0]))
+    rows = np.concatenate((np.repeat(np.arange(run.rows), np.diff(start)), waiting))
+    rows = rows.astype(np.int64)  # also where none waits
     order = np.argsort(rows, kind="stable")
-    return (
-        _starts(rows, run.rows),
-        np.concatenate((by, more[:, 1].astype(np.int32)))[order],
-        np.concatenate((kind, np.full(len(more), _loops.STATED, np.int8)))[order],
-    )
+    return _starts(rows, run.rows), np.concatenate((edges, np.array(stated, EDGE)))[order]
 
 
 def _starts(row, rows):

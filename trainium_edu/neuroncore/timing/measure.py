@@ -67,8 +67,8 @@ def effects(program: Program, passes: bool | Iterable[str] = True, *,
     for name in names:
         others = [other for other in names if other != name]
         without = measure(program, buffers=buffers, passes=others)
-        found.append(compiler.PassEffect(
-            name, compiler.traffic(done.program), compiler.traffic(without.program),
-            done.makespan_ns, without.makespan_ns,
-        ))  # fmt: skip
+        after, before = (compiler.traffic(timed.program) for timed in (done, without))
+        found.append(
+            compiler.PassEffect(name, after, before, done.makespan_ns, without.makespan_ns)
+        )
     return tuple(found)

@@ -11,7 +11,7 @@ import numpy as np
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.program import Program
 from trainium_edu.neuroncore.timing import _loops
-from trainium_edu.neuroncore.timing.durations import durations, settle
+from trainium_edu.neuroncore.timing.durations import durations, settle, table
 from trainium_edu.neuroncore.timing.expansion import ENGINES, MEMORIES, Expanded, expand
 from trainium_edu.neuroncore.timing.liveness import alive_bytes
 from trainium_edu.neuroncore.timing.merging import keeps_state, rebuilt
@@ -41,28 +41,30 @@ def reordered(program: Program, room: int) -> Program:
     moved = pieces.descriptors > 0
     share = np.where(moved, pieces.descriptors / int(spec.dma.queues), 1.0)
     hold = np.maximum(pieces.hold * share, np.where(moved, pieces.fixed, 0.0))
-    edges = _dependences(program, run)
-    start, before = edges.T
-    first = np.searchsorted(start, np.arange(run.rows + 1))
+    start, before = _dependences(program, run).T
     backwards = np.argsort(before, kind="stable")
-    follower_first = np.searchsorted(before[backwards], np.arange(run.rows + 1))
-    missing = np.diff(first)
-    touches = np.bincount(run.access_instance, minlength=run.allocation.size)
-    size = np.stack(([a.row_bytes for a in program.allocations], touches), 1)
-    engines, window = len(ENGINES), int(spec.timing.order_window)
-    waiting, counts = np.zeros((engines, window), np.int64), np.zeros(engines, np.int64)
-    order, progress = np.zeros(run.rows, np.int64), np.zeros(3, np.int64)
-    limits, alive = _ahead(run, size, room), np.zeros(len(MEMORIES), np.int64)
-    ready_ns, free_ns = np.zeros(run.rows), np.zeros(engines)
+    first = np.searchsorted(before[backwards], np.arange(run.rows + 1))
+    rows = np.zeros(run.rows, table("ready lead hold result", "missing order engine"))
+    rows["lead"], rows["hold"], rows["result"] = (
+        ns[run.kind] for ns in (pieces.lead, hold, pieces.result)
+    )
+    rows["missing"], rows["engine"] = np.bincount(start, minlength=run.rows), run.engine
+    tiles = np.zeros(run.allocation.size, table("", "memory bytes touches left"))
+    tiles["memory"], tiles["bytes"] = run.memory, [a.row_bytes for a in program.allocations]
+    tiles["touches"] = np.bincount(run.access_instance, minlength=tiles.size)
+    tiles["left"] = tiles["touches"]
+    memories = np.zeros(len(MEMORIES), table("", "alive room"))
+    memories["room"] = _ahead(run, tiles["bytes"], room)
+    streams = np.zeros(len(ENGINES), table("free", "count"))
+    window, progress = int(spec.timing.order_window), np.zeros(3, np.int64)
+    waiting = np.zeros((streams.size, window), np.int64)
     while progress[0] < run.rows:
-        launch(_loops.reorder, _PIECE, window, limits, run.engine, pieces.lead[run.kind],
-               hold[run.kind], pieces.result[run.kind], missing, follower_first, start[backwards],
-               run.row_access, run.access_instance, run.memory, size, touches, alive, ready_ns,
-               free_ns, waiting, counts, order, progress)  # fmt: skip
-    return rebuilt(program, (program.instructions[i] for i in order.tolist()))
+        launch(_loops.reorder, _PIECE, window, rows, first, start[backwards], run.row_access,
+               run.access_instance, tiles, memories, streams, waiting, progress)  # fmt: skip
+    return rebuilt(program, (program.instructions[i] for i in rows["order"].tolist()))
 
 
-def _ahead(run: Expanded, size, room: int) -> np.ndarray:
+def _ahead(run: Expanded, row_bytes, room: int) -> np.ndarray:
     """Return the bytes of each memory up to which instructions may begin tiles out of turn.
 
     What is begun ahead of the oldest instruction stays within this, and what older ones hold is
@@ -72,7 +74,7 @@ def _ahead(run: Expanded, size, room: int) -> np.ndarray:
     psum = int(run.program.spec.psum.bytes_per_partition)
     for memory, most in ((Memory.SBUF, room), (Memory.PSUM, psum)):
         held = (run.last >= 0) & (run.memory == MEMORIES.index(memory))
-        alive = alive_bytes(run.rows, run.first[held], run.last[held], size[held, 0])
+        alive = alive_bytes(run.rows, run.first[held], run.last[held], row_bytes[held])
         limits[MEMORIES.index(memory)] = most - alive.max(initial=0)
     return limits
 
@@ -93,8 +95,8 @@ def _dependences(program: Program, run: Expanded) -> np.ndarray:
     """Return int64[edges, 2]: a row, and one that it must follow, in order of rows."""
     alone = np.full(run.rows, ENGINES.index(Engine.DMA), np.int8)  # no stream implies an order
     tile, rectangle = _places(program, run)
-    start, before, _ = find_overlaps(run.row_access, alone, tile, rectangle, run.is_write)
-    edges = np.stack((np.repeat(np.arange(run.rows), np.diff(start)), before), 1).astype(np.int64)
+    start, found = find_overlaps(run.row_access, alone, tile, rectangle, run.is_write)
+    edges = np.stack((np.repeat(np.arange(run.rows), np.diff(start)), found["row"]), 1)
     more, newest_of = [], {}
     for i in program.instructions:
         more += [(i.index, other) for other in i.after]

@@ -5,15 +5,16 @@ import numpy as np
 from trainium_edu.neuroncore.timing import _loops
 from trainium_edu.numerics.launch import launch
 
-__all__ = ["find_overlaps"]
+__all__ = ["EDGE", "find_overlaps"]
 
 _PIECE = 1_000_000  # looks at an earlier access per call of a loop: Ctrl-C comes between two
 _FEW = 256  # accesses of one domain that need no pieces
 _MOST_PIECES = 1024
+EDGE = np.dtype([("row", np.int32), ("kind", np.int8)], align=True)
 
 
 def find_overlaps(row_access, engine, domain, rectangle, is_write):
-    """Return edges from each row to those that it must follow: start, predecessor, kind.
+    """Return where each row's edges to those that it must follow begin, and the edges.
 
     Parameters
     ----------
@@ -29,21 +30,21 @@ def find_overlaps(row_access, engine, domain, rectangle, is_write):
     """
     rows = engine.size
     row_access, domain, rectangle, is_write = _in_pieces(row_access, domain, rectangle, is_write)
+    # of each access: its rectangle, its domain, the older one in its list, and whose it is
+    places = np.concatenate((rectangle, [domain, domain, domain]))
     domains = int(domain.max(initial=-1)) + 1
     tracked = np.zeros(domains, np.bool_)
     tracked[domain[is_write]] = True
     capacity = max(64, 3 * domain.size)
     while True:
-        state = [np.full((2, domains), -1), *np.zeros((2, domain.size), np.int64),
-                 np.full(rows, -1)]  # fmt: skip
-        start = np.zeros(rows + 1, np.int64)
-        by, kind = np.zeros(capacity, np.int32), np.zeros(capacity, np.int8)
+        newest, seen = np.full((2, domains), -1), np.full(rows, -1)
+        start, edges = np.zeros(rows + 1, np.int64), np.zeros(capacity, EDGE)
         progress = np.zeros(2, np.int64)
         while progress[0] < rows:
-            launch(_loops.hazards, _PIECE, row_access, engine, domain, *rectangle, is_write,
-                   tracked, *state, start, by, kind, progress)  # fmt: skip
+            launch(_loops.hazards, _PIECE, row_access, engine, places, is_write, tracked, newest,
+                   seen, start, edges, progress)  # fmt: skip
         if progress[1] <= capacity:
-            return start, by[: progress[1]], kind[: progress[1]]
+            return start, edges[: progress[1]]
         capacity = int(progress[1])
 
 

@@ -237,9 +237,8 @@ class Packing:
                         boxes[1, by_address[: count[0]]] >= boxes[0, low]
                     ]
                     by_address[: alive.size], count[0] = alive, alive.size
-                launch(_loops.first_fit, low, min(f + n, low + step), boxes[0], boxes[1], boxes[2],
-                       boxes[3], boxes[5], align, self.bank, capacity or self.capacity, count,
-                       by_address, boxes[4])  # fmt: skip
+                launch(_loops.first_fit, low, min(f + n, low + step), boxes, align, self.bank,
+                       capacity or self.capacity, count, by_address)  # fmt: skip
                 if (boxes[4, low : low + step] < 0).any():
                     break
             else:

@@ -12,7 +12,7 @@ import numpy as np
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.program import Program
 from trainium_edu.neuroncore.timing import _loops
-from trainium_edu.neuroncore.timing.durations import Durations, durations, settle
+from trainium_edu.neuroncore.timing.durations import Durations, durations, settle, table
 from trainium_edu.neuroncore.timing.expansion import ENGINES
 from trainium_edu.neuroncore.timing.hazards import Hazards, find_hazards
 from trainium_edu.neuroncore.timing.placement import Placement
@@ -29,16 +29,17 @@ _DMA = ENGINES.index(Engine.DMA)
 LONGEST_NS = 2.0**32  # beyond, float64 would begin to round the sums
 
 
-def _table(ns, at) -> np.dtype:
-    """Return the dtype of a small table: fields of times, and of numbers of rows or queues."""
-    return np.dtype([(name, np.float64) for name in ns] + [(name, np.int64) for name in at])
-
-
 _PIECES = "lead", "hold", "result", "chain", "quick", "fixed", "quick_fixed"
-_KIND = _table(_PIECES, ("first_queue", "wide", "descriptors"))
+_KIND = table(" ".join(_PIECES), "first_queue wide descriptors")
 #: the next row of an engine's stream, until when it and its ports are held, and by which row
-_STREAM = _table(("free", "sbuf_free", "psum_free"), ("head", "row", "sbuf_row", "psum_row"))
-_QUEUE = _table(("debt", "free"), ("row",))  # debt: until when at the sustained pace
+_STREAM = table("free sbuf_free psum_free", "head row sbuf_row psum_row")
+_QUEUE = table("debt free", "row")  # debt: until when at the sustained pace
+_SHARE = table("start end", "predecessor")
+#: of a row: when it may begin, and what else `_loops.simulate` reads and writes
+_RESULTS = ("start", "release", "done", "predecessor", "wait", "order", "critical",
+            "ready_predecessor", "ready_wait", "transfer")  # fmt: skip
+_ROW = table("ready " + " ".join(_RESULTS[:3]),
+             "engine ports kind next_row missing " + " ".join(_RESULTS[3:]))  # fmt: skip
 
 
 @checked
@@ -83,53 +84,46 @@ def schedule(program: Program, placement: Placement, spec: Record | None = None,
     run, n, queues = placement.run, placement.run.rows, int(spec.dma.queues)
     pieces = durations(run, spec, values, without)
     hazards = find_hazards(placement) if hazards is None else hazards
-    given = np.zeros(0, np.int64) if order is None else _check_order(order, n)
     transfers = run.engine == _DMA
-    # times of rows: ready, start, release, done
-    rows_ns = np.zeros((4, n))
-    # numbers: kind, transfer, next of its engine, how many it waits for; the row that its operands
-    # came from, the one that held it back last, the order, the queue that was last
-    rows_at = np.full((8, n), -1)
-    rows_at[:4] = run.kind, np.cumsum(transfers) - 1, hazards.next_row, np.diff(hazards.start)
-    # engine, ports, how it waited for its operands, and how at last
-    rows_is = np.zeros((4, n), np.int8)
-    rows_is[0] = run.engine
-    rows_is[1] = 0 if "ports" in without else run.ports
+    rows = np.zeros(n, _ROW)
+    rows["ready_predecessor"] = rows["predecessor"] = rows["critical"] = -1
+    rows["kind"], rows["engine"], rows["next_row"] = run.kind, run.engine, hazards.next_row
+    rows["transfer"], rows["missing"] = np.cumsum(transfers) - 1, np.diff(hazards.start)
+    rows["ports"] = 0 if "ports" in without else run.ports
+    rows["order"] = -1 if order is None else _check_order(order, n)
     streams = np.zeros(_DMA, _STREAM)
     streams["head"], streams["row"] = hazards.head, -1
     queue = np.array([(-np.inf, 0.0, -1)] * queues, _QUEUE)
     heap = np.zeros(np.count_nonzero(transfers) + 1, np.int64)
-    shares_ns = np.full((2, heap.size - 1, queues), -1.0)  # start and end, by transfer and queue
-    share_pred = np.full(shares_ns.shape[1:], -1)
+    shares = np.full((heap.size - 1, queues), np.array((-1, -1, -1), _SHARE))
     progress = np.zeros(4, np.int64)
     if order is None:  # all at time 0 in program order: a heap as it stands
-        ready = np.flatnonzero(transfers & (rows_at[3] == 0))
+        ready = np.flatnonzero(transfers & (rows["missing"] == 0))
         heap[: ready.size] = ready
         progress[1] = ready.size
     while progress[0] < n:
-        launch(_loops.simulate, _PIECE, pieces.tolerance, given, _kinds(pieces), rows_ns, rows_at,
-               rows_is, hazards.follower_start, hazards.followers, streams, queue, shares_ns,
-               share_pred, heap, progress)  # fmt: skip
+        launch(_loops.simulate, _PIECE, pieces.tolerance, _kinds(pieces), rows,
+               hazards.follower_start, hazards.followers, streams, queue, shares, heap,
+               progress)  # fmt: skip
         if progress[3]:
-            row = int(given[progress[3] - 1])
+            row = int(rows["order"][progress[3] - 1])
             raise ValueError(
                 f"this order is impossible: {program.instructions[run.instruction[row]]} would "
                 "start before something that it waits for; take the order of a timeline of the "
                 "same program with no more buffers"
             )
-    _, start, release, done = rows_ns
+    start, release, done, by, wait, sequence, critical, ready_by, ready_wait, transfer = (
+        np.ascontiguousarray(rows[name]) for name in _RESULTS
+    )
     if n and done.max() > LONGEST_NS:
         raise ValueError(
             f"{program.name} would run for {done.max() / 1e9:.3g} s, and times are exact up to "
             f"{LONGEST_NS / 1e9:.1f} s; time a part of it"
         )
-    _, transfer, _, _, ready_pred, pred, sequence, critical = rows_at
-    _, _, ready_wait, wait = rows_is
-    share_start, share_end = shares_ns
     return CoreTimeline(
-        program, placement, hazards, spec, values, without, pieces, start, release, done, pred,
-        wait, sequence, share_start, share_end, share_pred, critical[transfers], ready_pred,
-        ready_wait, transfer,
+        program, placement, hazards, spec, values, without, pieces, start, release, done, by, wait,
+        sequence, shares["start"], shares["end"], shares["predecessor"], critical[transfers],
+        ready_by, ready_wait, transfer,
     )  # fmt: skip
 
 

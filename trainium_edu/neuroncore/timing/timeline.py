@@ -40,7 +40,7 @@ class CoreTimeline:
     done_ns : float64[rows]
         When others can read the result.
     predecessor : int64[rows]
-        The row that held this one back last (-1: none), and in ``wait`` (int8) how: a ``Wait``.
+        The row that held this one back last (-1: none), and in ``wait`` how: a ``Wait``.
     order : int64[rows]
         The rows in the order in which they were started.
     queue_start_ns, queue_end_ns : float64[transfers, 16]
@@ -210,8 +210,8 @@ class CoreTimeline:
     def _data_there(self):
         """Return for each row when its data is there, how it waits for it, and for which row."""
         edges = self.hazards
-        data = np.isin(edges.kind, (RAW, STATED))
-        row, by, kind = edges.row[data], edges.predecessor[data], edges.kind[data]
+        data = np.isin(edges.edges["kind"], (RAW, STATED))
+        row, by, kind = edges.row[data], edges.edges["row"][data], edges.edges["kind"][data]
         chain = (kind == RAW) & (self.engine[row] == self.engine[by]) & (self.engine[by] != _DMA)
         ns = np.where(
             chain, self.start_ns[by] + self.pieces.chain[self.placement.run.kind[by]],
@@ -283,7 +283,7 @@ class CoreTimeline:
             i = instructions[index]
             info = {
                 "instruction": index, "row": row, "line": lines[index],
-                "bytes": self._moved(i), "waits": reasons[row],
+                "bytes": i.work[3] if i.engine is Engine.DMA else 0, "waits": reasons[row],
             }  # fmt: skip
             label = i.label or i.name
             if i.engine is not Engine.DMA:
@@ -307,10 +307,6 @@ class CoreTimeline:
                     ]  # fmt: skip
         return Timeline(spans)
 
-    @staticmethod
-    def _moved(instruction):
-        return instruction.work[3] if instruction.engine is Engine.DMA else 0
-
     # -- what it did -----------------------------------------------------------------------------
 
     @cached_property
@@ -328,8 +324,7 @@ class CoreTimeline:
     @property
     def hbm_bytes(self) -> int:
         """Bytes to and from HBM."""
-        traffic = self.bytes[Memory.HBM]
-        return traffic.read + traffic.written
+        return self.bytes[Memory.HBM].read + self.bytes[Memory.HBM].written
 
     @property
     def peak_flops(self) -> float:
@@ -340,9 +335,8 @@ class CoreTimeline:
     @property
     def mfu(self) -> float:
         """FLOPs reached over the Tensor Engine's BF16 peak in the same time."""
-        if not self.makespan_ns:
-            return 0.0
-        return self.flops / (self.peak_flops * self.makespan_ns * 1e-9)
+        most = self.peak_flops * self.makespan_ns * 1e-9
+        return self.flops / most if most else 0.0
 
     def roofline(self) -> Roofline:
         """Return the limits that compute and memory set, and where this program stands."""
