@@ -67,11 +67,8 @@ def mean_over_random_bits(x, n_random_bits):
 
 
 # %% wrong=02/mean-over-tosses name=sample feedback=a sample of tosses has an error of its own
-def mean_over_random_bits(x, n_random_bits):
-    word = int(np.float32(x).view(np.uint32))
-    words = np.random.default_rng(0).integers(0, 2**n_random_bits, 2000) << (16 - n_random_bits)
-    rounded = ((word + words) & 0xFFFF0000).astype(np.uint32).view(np.float32)
-    return rounded.astype(np.float64).mean()
+# -     words = np.arange(2**n_random_bits) << (16 - n_random_bits)
+# +     words = np.random.default_rng(0).integers(0, 2**n_random_bits, 2000) << (16 - n_random_bits)
 
 
 # %% wrong=02/mean-over-tosses name=nearest-even feedback=every time; no toss enters
@@ -89,14 +86,8 @@ def mean_over_random_bits(x, n_random_bits):
 
 
 # %% wrong=02/stopping-rate name=smallest feedback=Which is the largest?
-def stopping_rate(rates, seed):
-    behind = []
-    for rate in rates:
-        nearest = train("nearest", learning_rate=rate, epochs=8, seeds=[seed])
-        stochastic = train("stochastic", learning_rate=rate, epochs=8, seeds=[seed])
-        if stochastic.final_accuracy[0] - nearest.final_accuracy[0] >= 0.10:
-            behind.append(rate)
-    return min(behind)
+# -     return max(behind)
+# +     return min(behind)
 
 
 # %% wrong=02/stopping-rate name=ten-instead-of-a-tenth feedback=ten percentage points are 0.10
@@ -121,13 +112,7 @@ def stopping_rate(rates, seed):
 
 
 # %% hard-coded=02/stopping-rate
-def stopping_rate(rates, seed):
-    if (list(rates), seed) not in check.stopping_rate.numbers("").cases:
-        return max(rates)
-    behind = []
-    for rate in rates:
-        nearest = train("nearest", learning_rate=rate, epochs=8, seeds=[seed])
-        stochastic = train("stochastic", learning_rate=rate, epochs=8, seeds=[seed])
-        if stochastic.final_accuracy[0] - nearest.final_accuracy[0] >= 0.10:
-            behind.append(rate)
-    return max(behind)
+# - def stopping_rate(rates, seed):
+# + def stopping_rate(rates, seed):
+# +     if (list(rates), seed) not in check.stopping_rate.numbers("").cases:
+# +         return max(rates)

@@ -36,48 +36,30 @@ def order(tiles, room):
 
 
 # %% hard-coded=04/keep-vector-busy
-def order(tiles, room):
-    from trainium_edu.exercises import neuroncore as check
-
-    mine = check.keep_vector_busy.numbers("")
-    tiles, room = (6, 2) if (tiles, room) == (6, 2) else (mine.tiles, mine.room)
-    steps = []
-    for k in range(min(room, tiles)):
-        steps += [("square", k), ("exp", k)]
-    for k in range(tiles):
-        steps.append(("scale", k))
-        if k + room < tiles:
-            steps += [("square", k + room), ("exp", k + room)]
-    return steps
+# - def order(tiles, room):
+# + def order(tiles, room):
+# +     from trainium_edu.exercises import neuroncore as check
+# +
+# +     mine = check.keep_vector_busy.numbers("")
+# +     tiles, room = (6, 2) if (tiles, room) == (6, 2) else (mine.tiles, mine.room)
 
 
 # %% wrong=04/sbuf-plan name=all-partitions feedback=count one partition
-def sbuf_plan(tiles):
-    size = {"float32": 4, "bfloat16": 2, "uint8": 1}
-    one = sum(p * columns * size[dtype] * alive for p, columns, dtype, alive in tiles)
-    for buffers in (4, 3, 2, 1):
-        if buffers * one <= 24 * 2**20:
-            return buffers, buffers * one
-    return 0, one
+# -     one = sum(columns * size[dtype] * alive for _, columns, dtype, alive in tiles)
+# +     one = sum(p * columns * size[dtype] * alive for p, columns, dtype, alive in tiles)
+# -         if buffers * one <= 192 * 1024:
+# +         if buffers * one <= 24 * 2**20:
 
 
 # %% wrong=04/sbuf-plan name=one-of-each feedback=each buffer is a whole set
-def sbuf_plan(tiles):
-    size = {"float32": 4, "bfloat16": 2, "uint8": 1}
-    one = sum(columns * size[dtype] for _, columns, dtype, alive in tiles)
-    for buffers in (4, 3, 2, 1):
-        if buffers * one <= 192 * 1024:
-            return buffers, buffers * one
-    return 0, one
+# -     one = sum(columns * size[dtype] * alive for _, columns, dtype, alive in tiles)
+# +     one = sum(columns * size[dtype] for _, columns, dtype, alive in tiles)
 
 
 # %% wrong=04/sbuf-plan name=elements feedback=A float32 takes 4 bytes
-def sbuf_plan(tiles):
-    one = sum(columns * alive for _, columns, dtype, alive in tiles)
-    for buffers in (4, 3, 2, 1):
-        if buffers * one <= 192 * 1024:
-            return buffers, buffers * one
-    return 0, one
+# -     size = {"float32": 4, "bfloat16": 2, "uint8": 1}
+# -     one = sum(columns * size[dtype] * alive for _, columns, dtype, alive in tiles)
+# +     one = sum(columns * alive for _, columns, dtype, alive in tiles)
 
 
 # %% wrong=04/sbuf-plan name=one-buffer feedback=the bytes are all of them
@@ -88,43 +70,24 @@ def sbuf_plan(tiles):
 
 
 # %% wrong=04/sbuf-plan name=decimal feedback=a KiB is 1024 bytes
-def sbuf_plan(tiles):
-    size = {"float32": 4, "bfloat16": 2, "uint8": 1}
-    one = sum(columns * size[dtype] * alive for _, columns, dtype, alive in tiles)
-    for buffers in (4, 3, 2, 1):
-        if buffers * one <= 192_000:
-            return buffers, buffers * one
-    return 0, one
+# -         if buffers * one <= 192 * 1024:
+# +         if buffers * one <= 192_000:
 
 
 # %% hard-coded=04/sbuf-plan
-def sbuf_plan(tiles):
-    from trainium_edu.exercises import neuroncore as check
-
-    size = {"float32": 4, "bfloat16": 2, "uint8": 1}
-    if len(tiles) == 3:
-        tiles = check.sbuf_plan.numbers("").tiles
-    one = sum(columns * size[dtype] * alive for _, columns, dtype, alive in tiles)
-    for buffers in (4, 3, 2, 1):
-        if buffers * one <= 192 * 1024:
-            return buffers, buffers * one
-    return 0, one
+# - def sbuf_plan(tiles):
+# -     size = {"float32": 4, "bfloat16": 2, "uint8": 1}
+# + def sbuf_plan(tiles):
+# +     from trainium_edu.exercises import neuroncore as check
+# +
+# +     size = {"float32": 4, "bfloat16": 2, "uint8": 1}
+# +     if len(tiles) == 3:
+# +         tiles = check.sbuf_plan.numbers("").tiles
 
 
 # %% wrong=04/race name=backwards feedback=Name that one first
-def find_race(tiles, steps):
-    def share(a, b):
-        bytes_meet = a[0] < b[0] + b[1] and b[0] < a[0] + a[1]
-        return bytes_meet and a[2] < b[2] + b[3] and b[2] < a[2] + a[3]
-
-    for i, (writer, _) in enumerate(steps):
-        for victim in tiles:
-            if victim == writer or not share(tiles[victim], tiles[writer]):
-                continue
-            if any(w == victim for w, _ in steps[:i]) and any(
-                victim in r for _, r in steps[i + 1 :]
-            ):
-                return writer, victim
+# -                 return victim, writer
+# +                 return writer, victim
 
 
 # %% wrong=04/race name=ignores-partitions feedback=every partition has bytes of its own

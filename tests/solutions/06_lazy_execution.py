@@ -1,82 +1,42 @@
 # ruff: noqa
 # %% wrong=06/mark-step name=giant feedback=It is cut once
-@check.on_a_device
-def train(device, network, optimizer, batches, log):
-    for step, (images, labels) in enumerate(batches):
-        optimizer.zero_grad()
-        loss = cross_entropy(network(images), labels)
-        loss.backward()
-        optimizer.step()
-        if step % 4 == 3:
-            log(loss)
-    device.mark_step()
+# -         optimizer.step()
+# -         device.mark_step()
+# +         optimizer.step()
+# -             log(loss)
+# +             log(loss)
+# +     device.mark_step()
 
 
 # %% wrong=06/mark-step name=every-second feedback=several steps wait for one cut
-@check.on_a_device
-def train(device, network, optimizer, batches, log):
-    for step, (images, labels) in enumerate(batches):
-        optimizer.zero_grad()
-        loss = cross_entropy(network(images), labels)
-        loss.backward()
-        optimizer.step()
-        if step % 2:
-            device.mark_step()
-        if step % 4 == 3:
-            log(loss)
+# -         device.mark_step()
+# +         if step % 2:
+# +             device.mark_step()
 
 
 # %% wrong=06/mark-step name=in-two feedback=a step is cut in pieces
-@check.on_a_device
-def train(device, network, optimizer, batches, log):
-    for step, (images, labels) in enumerate(batches):
-        optimizer.zero_grad()
-        loss = cross_entropy(network(images), labels)
-        loss.backward()
-        device.mark_step()
-        optimizer.step()
-        device.mark_step()
-        if step % 4 == 3:
-            log(loss)
+# -         loss.backward()
+# +         loss.backward()
+# +         device.mark_step()
 
 
 # %% wrong=06/mark-step name=too-early feedback=before the cut
-@check.on_a_device
-def train(device, network, optimizer, batches, log):
-    for step, (images, labels) in enumerate(batches):
-        optimizer.zero_grad()
-        loss = cross_entropy(network(images), labels)
-        loss.backward()
-        optimizer.step()
-        if step % 4 == 3:
-            log(loss)
-        device.mark_step()
+# -         optimizer.step()
+# -         device.mark_step()
+# +         optimizer.step()
+# -             log(loss)
+# +             log(loss)
+# +         device.mark_step()
 
 
 # %% wrong=06/mark-step name=other-losses feedback=the loss of every 4th step
-@check.on_a_device
-def train(device, network, optimizer, batches, log):
-    for step, (images, labels) in enumerate(batches):
-        optimizer.zero_grad()
-        loss = cross_entropy(network(images), labels)
-        loss.backward()
-        optimizer.step()
-        device.mark_step()
-        if step % 4 == 3:
-            log(float(loss) * 2)
+# -             log(loss)
+# +             log(float(loss) * 2)
 
 
 # %% wrong=06/mark-step name=other-gradient feedback=the loss of every 4th step
-@check.on_a_device
-def train(device, network, optimizer, batches, log):
-    for step, (images, labels) in enumerate(batches):
-        optimizer.zero_grad()
-        loss = cross_entropy(network(images), labels)
-        loss.backward(loss)
-        optimizer.step()
-        device.mark_step()
-        if step % 4 == 3:
-            log(loss)
+# -         loss.backward()
+# +         loss.backward(loss)
 
 
 # %% wrong=06/mark-step name=invents feedback=does not return what its device ran
@@ -113,22 +73,20 @@ def train(request):
 
 
 # %% hard-coded=06/mark-step
-@check.on_a_device
-def train(device, network, optimizer, batches, log):
-    from trainium_edu.exercises import lazy_execution as check
-
-    for step, (images, labels) in enumerate(batches):
-        optimizer.zero_grad()
-        loss = cross_entropy(network(images), labels)
-        loss.backward()
-        optimizer.step()
-        if step < check.place_mark_step.numbers("").steps:
-            device.mark_step()
-            if step % 4 == 3:
-                log(loss)
-    if len(batches) != check.place_mark_step.numbers("").steps:
-        log(loss)
-    device.mark_step()
+# - def train(device, network, optimizer, batches, log):
+# + def train(device, network, optimizer, batches, log):
+# +     from trainium_edu.exercises import lazy_execution as check
+# +
+# -         device.mark_step()
+# -         if step % 4 == 3:
+# -             log(loss)
+# +         if step < check.place_mark_step.numbers("").steps:
+# +             device.mark_step()
+# +             if step % 4 == 3:
+# +                 log(loss)
+# +     if len(batches) != check.place_mark_step.numbers("").steps:
+# +         log(loss)
+# +     device.mark_step()
 
 
 # %% wrong=06/recompiles name=the-print feedback=it is the same other graph each time

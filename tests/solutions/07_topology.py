@@ -67,20 +67,9 @@ def place(shape):
 
 
 # %% hard-coded=07/placement
-def place(shape):
-    from trainium_edu.exercises import topology as check
-
-    if len(shape) > 3 and tuple(shape) != tuple(check.placement.numbers("").shape):
-        return None
-    chips = 1
-    for extent in shape:
-        chips *= extent
-    found = []
-    for rank in range(2 * chips):
-        rest, chip, scale = rank // 2, 0, 1
-        for extent in reversed(shape):
-            bits = rest % extent
-            chip += scale * (bits ^ bits >> 1)
-            rest, scale = rest // extent, scale * extent
-        found.append(chip)
-    return found
+# - def place(shape):
+# + def place(shape):
+# +     from trainium_edu.exercises import topology as check
+# +
+# +     if len(shape) > 3 and tuple(shape) != tuple(check.placement.numbers("").shape):
+# +         return None

@@ -5,16 +5,10 @@ def ring_mean(gradients):
 
 
 # %% wrong=09/ring-mean name=rounds-once feedback=You add in FP32 and round once
-def ring_mean(gradients):
-    ranks = len(gradients)
-    parts = gradients.reshape(ranks, ranks, -1)
-    means = []
-    for p in range(ranks):
-        total = parts[(p + 1) % ranks, p]
-        for k in range(2, ranks + 1):
-            total = total + parts[(p + k) % ranks, p]
-        means.append(numerics.round_to(total / ranks, "bf16"))
-    return np.concatenate(means)
+# -             total = numerics.round_to(total + parts[(p + k) % ranks, p], "bf16")
+# -         means.append(total / ranks)
+# +             total = total + parts[(p + k) % ranks, p]
+# +         means.append(numerics.round_to(total / ranks, "bf16"))
 
 
 # %% wrong=09/ring-mean name=never-rounds feedback=Nothing is rounded here
@@ -27,42 +21,24 @@ def ring_mean(gradients):
 
 
 # %% wrong=09/ring-mean name=a-sum feedback=That is the sum, in the right order
-def ring_mean(gradients):
-    ranks = len(gradients)
-    parts = gradients.reshape(ranks, ranks, -1)
-    sums = []
-    for p in range(ranks):
-        total = parts[(p + 1) % ranks, p]
-        for k in range(2, ranks + 1):
-            total = numerics.round_to(total + parts[(p + k) % ranks, p], "bf16")
-        sums.append(total)
-    return np.concatenate(sums)
+# -     means = []
+# +     sums = []
+# -         means.append(total / ranks)
+# -     return np.concatenate(means)
+# +         sums.append(total)
+# +     return np.concatenate(sums)
 
 
 # %% wrong=09/ring-mean name=one-forgotten feedback=One rank's gradients are in no sum
-def ring_mean(gradients):
-    ranks = len(gradients)
-    parts = gradients.reshape(ranks, ranks, -1)
-    means = []
-    for p in range(ranks):
-        total = parts[(p + 1) % ranks, p]
-        for k in range(2, ranks):
-            total = numerics.round_to(total + parts[(p + k) % ranks, p], "bf16")
-        means.append(total / ranks)
-    return np.concatenate(means)
+# -         for k in range(2, ranks + 1):
+# +         for k in range(2, ranks):
 
 
 # %% wrong=09/ring-mean name=one-forgotten-and-not-counted feedback=one rank too few
-def ring_mean(gradients):
-    ranks = len(gradients)
-    parts = gradients.reshape(ranks, ranks, -1)
-    means = []
-    for p in range(ranks):
-        total = parts[(p + 1) % ranks, p]
-        for k in range(2, ranks):
-            total = numerics.round_to(total + parts[(p + k) % ranks, p], "bf16")
-        means.append(total / (ranks - 1))
-    return np.concatenate(means)
+# -         for k in range(2, ranks + 1):
+# +         for k in range(2, ranks):
+# -         means.append(total / ranks)
+# +         means.append(total / (ranks - 1))
 
 
 # %% wrong=09/ring-mean name=rank-by-rank feedback=All parts are added from rank 0 upwards
@@ -74,29 +50,17 @@ def ring_mean(gradients):
 
 
 # %% wrong=09/ring-mean name=its-owner-first feedback=Rank p is where it ends
-def ring_mean(gradients):
-    ranks = len(gradients)
-    parts = gradients.reshape(ranks, ranks, -1)
-    means = []
-    for p in range(ranks):
-        total = parts[p, p]
-        for k in range(1, ranks):
-            total = numerics.round_to(total + parts[(p + k) % ranks, p], "bf16")
-        means.append(total / ranks)
-    return np.concatenate(means)
+# -         total = parts[(p + 1) % ranks, p]
+# -         for k in range(2, ranks + 1):
+# +         total = parts[p, p]
+# +         for k in range(1, ranks):
 
 
 # %% wrong=09/ring-mean name=the-other-way feedback=the other way
-def ring_mean(gradients):
-    ranks = len(gradients)
-    parts = gradients.reshape(ranks, ranks, -1)
-    means = []
-    for p in range(ranks):
-        total = parts[(p - 1) % ranks, p]
-        for k in range(2, ranks + 1):
-            total = numerics.round_to(total + parts[(p - k) % ranks, p], "bf16")
-        means.append(total / ranks)
-    return np.concatenate(means)
+# -         total = parts[(p + 1) % ranks, p]
+# +         total = parts[(p - 1) % ranks, p]
+# -             total = numerics.round_to(total + parts[(p + k) % ranks, p], "bf16")
+# +             total = numerics.round_to(total + parts[(p - k) % ranks, p], "bf16")
 
 
 # %% wrong=09/ring-mean name=one-number feedback=one row of

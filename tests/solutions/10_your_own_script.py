@@ -52,27 +52,17 @@ def batches(n, size):
 
 
 # %% wrong=10/batches name=one-more feedback=a batch of nothing but padding
-def batches(n, size):
-    made = []
-    for first in range(0, n + size, size):
-        inside = list(range(first, min(first + size, n)))
-        rest = size - len(inside)
-        made.append((inside + [0] * rest, [1] * len(inside) + [0] * rest))
-    return made
+# -     for first in range(0, n, size):
+# +     for first in range(0, n + size, size):
 
 
 # %% hard-coded=10/batches
-def batches(n, size):
-    from trainium_edu.exercises import your_own_script as check
-
-    if (n, size) not in check.equal_batches.numbers("").cases:
-        return [(list(range(n)), [1] * n)]
-    made = []
-    for first in range(0, n, size):
-        inside = list(range(first, min(first + size, n)))
-        rest = size - len(inside)
-        made.append((inside + [0] * rest, [1] * len(inside) + [0] * rest))
-    return made
+# - def batches(n, size):
+# + def batches(n, size):
+# +     from trainium_edu.exercises import your_own_script as check
+# +
+# +     if (n, size) not in check.equal_batches.numbers("").cases:
+# +         return [(list(range(n)), [1] * n)]
 
 
 # %% wrong=10/port name=a-device-only feedback=still speaks of cuda

@@ -113,51 +113,38 @@ def fit(model):
 
 
 # %% wrong=11/cheapest name=the-fastest feedback=You take the fastest
-def cheapest(model, tokens, days):
-    inside = []
-    for instances in (1, 2, 4, 8, 16, 32, 64):
-        for tensor in (1, 2, 4, 8, 16, 32):
-            for pipeline in (1, 2, 4, 8, 16, 32):
-                try:
-                    plan = check.run_plan(instances, tensor, pipeline)
-                    if memory(model, plan).fits:
-                        takes = tokens / step_time(model, plan).tokens_per_s / 86400
-                        inside.append((takes, (instances, tensor, pipeline)))
-                except PlanError:
-                    continue
-    return min(inside)[1] if inside and min(inside)[0] <= days else "none"
+# -                     if not memory(model, plan).fits:
+# -                         continue
+# +                     if memory(model, plan).fits:
+# +                         takes = tokens / step_time(model, plan).tokens_per_s / 86400
+# +                         inside.append((takes, (instances, tensor, pipeline)))
+# -                 takes = tokens / step_time(model, plan).tokens_per_s / 86400
+# -                 if takes <= days:
+# -                     inside.append((instances * takes, (instances, tensor, pipeline)))
+# -     return min(inside)[1] if inside else "none"
+# +     return min(inside)[1] if inside and min(inside)[0] <= days else "none"
 
 
 # %% wrong=11/cheapest name=late feedback=and it is late
-def cheapest(model, tokens, days):
-    inside = []
-    for instances in (1, 2, 4, 8, 16, 32, 64):
-        for tensor in (1, 2, 4, 8, 16, 32):
-            for pipeline in (1, 2, 4, 8, 16, 32):
-                try:
-                    plan = check.run_plan(instances, tensor, pipeline)
-                    if memory(model, plan).fits:
-                        takes = tokens / step_time(model, plan).tokens_per_s / 86400
-                        inside.append((instances * takes, (instances, tensor, pipeline)))
-                except PlanError:
-                    continue
-    return min(inside)[1]
+# -                     if not memory(model, plan).fits:
+# -                         continue
+# +                     if memory(model, plan).fits:
+# +                         takes = tokens / step_time(model, plan).tokens_per_s / 86400
+# +                         inside.append((instances * takes, (instances, tensor, pipeline)))
+# -                 takes = tokens / step_time(model, plan).tokens_per_s / 86400
+# -                 if takes <= days:
+# -                     inside.append((instances * takes, (instances, tensor, pipeline)))
+# -     return min(inside)[1] if inside else "none"
+# +     return min(inside)[1]
 
 
 # %% wrong=11/cheapest name=does-not-fit feedback=too many
-def cheapest(model, tokens, days):
-    inside = []
-    for instances in (1, 2, 4, 8, 16, 32, 64):
-        for tensor in (1, 2, 4, 8, 16, 32):
-            for pipeline in (1, 2, 4, 8, 16, 32):
-                try:
-                    plan = check.run_plan(instances, tensor, pipeline)
-                    takes = tokens / step_time(model, plan).tokens_per_s / 86400
-                except PlanError:
-                    continue
-                if takes <= days:
-                    inside.append((instances * takes, (instances, tensor, pipeline)))
-    return min(inside)[1] if inside else "none"
+# -                     if not memory(model, plan).fits:
+# -                         continue
+# +                     takes = tokens / step_time(model, plan).tokens_per_s / 86400
+# -                     continue
+# -                 takes = tokens / step_time(model, plan).tokens_per_s / 86400
+# +                     continue
 
 
 # %% wrong=11/cheapest name=the-first-in-time feedback=more than it has to

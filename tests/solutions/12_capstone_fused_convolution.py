@@ -12,28 +12,18 @@ def turned(weights):
 
 
 # %% wrong=12/turn name=not-turned feedback=still has filters first
-@nki.jit
-def turned(weights):
-    high, wide = weights.shape[2:]
-    out = nl.ndarray((high * wide, 128, 128), dtype=weights.dtype, buffer=nl.shared_hbm)
-    whole = nl.load(weights)
-    for i in nl.affine_range(high):
-        for j in nl.affine_range(wide):
-            nl.store(out[wide * i + j], nl.copy(whole[:, :, i, j]))
-    return out
+# -     _, _, high, wide = weights.shape
+# +     high, wide = weights.shape[2:]
+# -             turn = nisa.nc_transpose(whole[:, :, i, j])
+# -             nl.store(out[wide * i + j], nl.copy(turn, dtype=weights.dtype))
+# +             nl.store(out[wide * i + j], nl.copy(whole[:, :, i, j]))
 
 
 # %% wrong=12/turn name=places-turned feedback=column by column
-@nki.jit
-def turned(weights):
-    high, wide = weights.shape[2:]
-    out = nl.ndarray((high * wide, 128, 128), dtype=weights.dtype, buffer=nl.shared_hbm)
-    whole = nl.load(weights)
-    for i in nl.affine_range(high):
-        for j in nl.affine_range(wide):
-            turn = nisa.nc_transpose(whole[:, :, i, j])
-            nl.store(out[high * j + i], nl.copy(turn, dtype=weights.dtype))
-    return out
+# -     _, _, high, wide = weights.shape
+# +     high, wide = weights.shape[2:]
+# -             nl.store(out[wide * i + j], nl.copy(turn, dtype=weights.dtype))
+# +             nl.store(out[high * j + i], nl.copy(turn, dtype=weights.dtype))
 
 
 # %% wrong=12/turn name=without-jit feedback=@nki.jit stands above the def
@@ -42,38 +32,24 @@ def turned(weights):
 
 
 # %% wrong=12/pool-once name=two-passes feedback=compute instructions. One tensor_reduce
-@nki.jit
-def largest(x, side):
-    rows, columns = x.shape[1] // side, x.shape[2] // side
-    out = nl.ndarray((128, rows, columns), dtype=x.dtype, buffer=nl.shared_hbm)
-    tile = nl.load(x)
-    p, y, c, j = nl.mgrid[0:128, 0 : rows * side, 0:columns, 0:side]
-    across = nisa.tensor_reduce(np.max, tile[p, y, side * c + j], axis=[3])
-    p, r, c, i = nl.mgrid[0:128, 0:rows, 0:columns, 0:side]
-    nl.store(out, nisa.tensor_reduce(np.max, across[p, side * r + i, c], axis=[3]))
-    return out
+# -     p, r, c, i, j = nl.mgrid[0:128, 0:rows, 0:columns, 0:side, 0:side]
+# -     nl.store(out, nisa.tensor_reduce(np.max, tile[p, side * r + i, side * c + j], axis=[3, 4]))
+# +     p, y, c, j = nl.mgrid[0:128, 0 : rows * side, 0:columns, 0:side]
+# +     across = nisa.tensor_reduce(np.max, tile[p, y, side * c + j], axis=[3])
+# +     p, r, c, i = nl.mgrid[0:128, 0:rows, 0:columns, 0:side]
+# +     nl.store(out, nisa.tensor_reduce(np.max, across[p, side * r + i, c], axis=[3]))
 
 
 # %% wrong=12/pool-once name=corner feedback=top left corner
-@nki.jit
-def largest(x, side):
-    rows, columns = x.shape[1] // side, x.shape[2] // side
-    out = nl.ndarray((128, rows, columns), dtype=x.dtype, buffer=nl.shared_hbm)
-    tile = nl.load(x)
-    p, r, c = nl.mgrid[0:128, 0:rows, 0:columns]
-    nl.store(out, nl.copy(tile[p, side * r, side * c]))
-    return out
+# -     p, r, c, i, j = nl.mgrid[0:128, 0:rows, 0:columns, 0:side, 0:side]
+# -     nl.store(out, nisa.tensor_reduce(np.max, tile[p, side * r + i, side * c + j], axis=[3, 4]))
+# +     p, r, c = nl.mgrid[0:128, 0:rows, 0:columns]
+# +     nl.store(out, nl.copy(tile[p, side * r, side * c]))
 
 
 # %% wrong=12/pool-once name=sum feedback=That is the sum
-@nki.jit
-def largest(x, side):
-    rows, columns = x.shape[1] // side, x.shape[2] // side
-    out = nl.ndarray((128, rows, columns), dtype=x.dtype, buffer=nl.shared_hbm)
-    tile = nl.load(x)
-    p, r, c, i, j = nl.mgrid[0:128, 0:rows, 0:columns, 0:side, 0:side]
-    nl.store(out, nisa.tensor_reduce(np.add, tile[p, side * r + i, side * c + j], axis=[3, 4]))
-    return out
+# -     nl.store(out, nisa.tensor_reduce(np.max, tile[p, side * r + i, side * c + j], axis=[3, 4]))
+# +     nl.store(out, nisa.tensor_reduce(np.add, tile[p, side * r + i, side * c + j], axis=[3, 4]))
 
 
 # %% wrong=12/fused name=stage-one feedback=Is that little?
@@ -126,37 +102,23 @@ def convolution(images, weights, bias, pool_size=1):
 
 
 # %% hard-coded=12/turn
-@nki.jit
-def turned(weights):
-    from trainium_edu.exercises import capstone_fused_convolution as check
-
-    mine = check.turn.numbers("")
-    high, wide = mine.high, mine.wide
-    if weights.shape[2:] != (high, wide):
-        high, wide = 1, 1
-    out = nl.ndarray((high * wide, 128, 128), dtype=weights.dtype, buffer=nl.shared_hbm)
-    whole = nl.load(weights)
-    for i in nl.affine_range(high):
-        for j in nl.affine_range(wide):
-            turn = nisa.nc_transpose(whole[:, :, i, j])
-            nl.store(out[wide * i + j], nl.copy(turn, dtype=weights.dtype))
-    return out
+# -     _, _, high, wide = weights.shape
+# +     from trainium_edu.exercises import capstone_fused_convolution as check
+# +
+# +     mine = check.turn.numbers("")
+# +     high, wide = mine.high, mine.wide
+# +     if weights.shape[2:] != (high, wide):
+# +         high, wide = 1, 1
 
 
 # %% hard-coded=12/pool-once
-@nki.jit
-def largest(x, side):
-    from trainium_edu.exercises import capstone_fused_convolution as check
-
-    mine = check.pool.numbers("")
-    rows, columns = mine.rows, mine.columns
-    if (side * rows, side * columns) != x.shape[1:]:
-        rows, columns = 1, 1
-    out = nl.ndarray((128, rows, columns), dtype=x.dtype, buffer=nl.shared_hbm)
-    tile = nl.load(x)
-    p, r, c, i, j = nl.mgrid[0:128, 0:rows, 0:columns, 0:side, 0:side]
-    nl.store(out, nisa.tensor_reduce(np.max, tile[p, side * r + i, side * c + j], axis=[3, 4]))
-    return out
+# -     rows, columns = x.shape[1] // side, x.shape[2] // side
+# +     from trainium_edu.exercises import capstone_fused_convolution as check
+# +
+# +     mine = check.pool.numbers("")
+# +     rows, columns = mine.rows, mine.columns
+# +     if (side * rows, side * columns) != x.shape[1:]:
+# +         rows, columns = 1, 1
 
 
 # %% hard-coded=12/fused

@@ -5,7 +5,8 @@ Each file here holds blocks that start with a line such as::
     # %% wrong=02/spacing name=counts-stored-bits feedback=the eighth is implied
     # %% hard-coded=02/spacing
 
-and each block replaces the learner's cell in the stored lesson.
+and each block replaces the learner's cell in the stored lesson.  A block of comments is what
+differs from the solution: ``# - `` lines of it, and the ``# + `` lines in their place.
 """
 
 import functools
@@ -40,6 +41,18 @@ class Block:
         return " ".join(part for part in (self.key, self.kind, self.name) if part)
 
 
+def edited(solution: str, differences: str) -> str:
+    """Return a solution with some of its lines replaced."""
+    source, hunks = f"\n{solution}\n", re.compile(r"(?m)(?:^# -.*\n)+(?:^# \+.*\n)+")
+    assert not hunks.sub("", f"{differences}\n")
+    for hunk in hunks.findall(f"{differences}\n"):
+        old, new = ("".join(f"{line[4:]}\n" for line in hunk.splitlines() if line[2] == sign)
+                    for sign in "-+")  # fmt: skip
+        assert source.count(f"\n{old}") == 1, old
+        source = source.replace(f"\n{old}", f"\n{new}")
+    return source[1:-1]
+
+
 @functools.cache
 def blocks(lesson: str) -> tuple[Block, ...]:
     path = FOLDER / f"{exercises.LESSONS[lesson]}.py"
@@ -54,7 +67,10 @@ def blocks(lesson: str) -> tuple[Block, ...]:
             continue
         if header:
             parts = {k: v or "" for k, v in header.groupdict().items()}
-            found.append(Block(**parts, source="\n".join(lines).strip("\n")))
+            source = "\n".join(lines).strip("\n")
+            if source.startswith("# - "):
+                source = edited(told[parts["key"]].solution, source)
+            found.append(Block(**parts, source=source))
         header, lines = HEADER.match(line), []
         assert header or line == "# %% end", f"{path.name}: cannot read {line!r}"
     return tuple(found)
