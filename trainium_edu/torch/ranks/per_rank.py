@@ -138,11 +138,6 @@ def _elementwise(call, values, named):
     return values[0] if call.returns_written else PerRank(made)
 
 
-@_rule("_to_copy")
-def _same_axes(call, values, named):
-    return PerRank(call.run(values[0].each, *values[1:], **named))
-
-
 @_rule("ones_like zeros_like full_like empty_like rand_like randn_like new_empty new_full "
        "new_zeros new_ones new_empty_strided")  # fmt: skip
 def _made_like(call, values, named):
@@ -174,27 +169,18 @@ def _later(axis):
     return axis + 1 if axis >= 0 else axis
 
 
-@_rule("_softmax _log_softmax unsqueeze squeeze select slice unbind split split_with_sizes "
-       "cumsum flip tril triu _safe_softmax")  # fmt: skip
+@_rule("_softmax _log_softmax _safe_softmax cumsum flip")
 def _along(call, values, named):
-    """Do a call whose only mention of axes is its first argument (or second, of a split)."""
-    value, *rest = values
-    base = call.counter.removeprefix("aten::")
-    if base in ("tril", "triu"):
-        return PerRank(call.run(value.each, *rest, **named))
-    if not value.dim() and base != "unsqueeze":
+    """Do a call whose only mention of axes is its first argument."""
+    value, axis, *rest = values
+    if not value.dim():
         return NotImplemented
-    place = 1 if base.startswith("split") else 0
-    if base == "squeeze" and not rest:
-        return NotImplemented
-    default = 0 if base in ("unbind", "slice", "split", "split_with_sizes") else None
-    if len(rest) <= place:
-        rest += [default] * (place + 1 - len(rest))
-    if rest[place] is None:
-        return NotImplemented
-    rest[place] = _later(rest[place])
-    made = call.run(value.each, *rest, **named)
-    return [PerRank(one) for one in made] if isinstance(made, list | tuple) else PerRank(made)
+    return PerRank(call.run(value.each, _later(axis), *rest, **named))
+
+
+@_rule("_to_copy tril triu")
+def _as_it_is(call, values, named):
+    return PerRank(call.run(values[0].each, *values[1:], **named))
 
 
 @_rule("_softmax_backward_data _log_softmax_backward_data")
@@ -206,26 +192,10 @@ def _softmax_backward(call, values, named):
     return PerRank(call.run(rows_of(grad, ranks), output.each, _later(axis), dtype))
 
 
-@_rule("t transpose permute view _unsafe_view reshape expand alias detach")
-def _view(call, values, named):
-    value, *rest = values
-    each, base = value.each, call.counter.removeprefix("aten::")
-    if base == "t":
-        made = each.transpose(1, 2) if value.dim() == 2 else _aten.alias(each)
-    elif base == "transpose":
-        made = _aten.transpose.int(each, _later(rest[0]), _later(rest[1]))
-    elif base == "permute":
-        axes = [axis % value.dim() for axis in rest[0]]
-        made = _aten.permute(each, [0, *_later(axes)])
-    elif base == "expand":
-        made = _aten.expand(aligned(value, len(rest[0])), [len(each), *rest[0]])
-    elif base in ("alias", "detach"):
-        made = _aten.alias(each)
-    elif call.name == "aten::view.dtype":
-        return NotImplemented
-    else:
-        made = call.run(each, [len(each), *rest[0]])
-    return PerRank(made)
+@_rule("_unsafe_view")
+def _unsafe_view(call, values, named):
+    value, shape = values
+    return PerRank(call.run(value.each, [len(value.each), *shape]))
 
 
 @_rule("cat stack")
@@ -284,86 +254,6 @@ def _as_one_batch(call, values, named):
     if isinstance(made, torch.Tensor):
         return PerRank(made.unflatten(0, (ranks, -1)))
     return tuple(PerRank(one.unflatten(0, (ranks, -1))) for one in made)
-
-
-@_rule("convolution_backward")
-def _convolution_backward(call, values, named):
-    grad, given, weight, *rest, wanted = values
-    if not all(type(one) is PerRank and one.dim() == 4 for one in (grad, given)) or differ(
-        [weight]
-    ):
-        return NotImplemented
-    ranks = len(grad.each)
-    back = None
-    if wanted[0]:
-        flat = [one.each.flatten(0, 1) for one in (grad, given)]
-        back = call.run(*flat, weight, *rest, [True, False, False])[0]
-        back = PerRank(back.unflatten(0, (ranks, -1)))
-    own = _in_turn(call, [grad, given, weight, *rest, [False, *wanted[1:]]], named, ranks)
-    return (back, *own[1:])
-
-
-@_rule("native_layer_norm_backward")
-def _layer_norm_backward(call, values, named):
-    grad, given, *rest, wanted = values
-    if type(given) is not PerRank or differ([rest[-1], rest[-2]]):
-        return NotImplemented
-    ranks = len(given.each)
-    whole = [one.each if type(one) is PerRank else one for one in rest]
-    back = call.run(rows_of(grad, ranks), given.each, *whole, [wanted[0], False, False])[0]
-    own = _in_turn(call, [grad, given, *rest, [False, *wanted[1:]]], named, ranks)
-    return (PerRank(back) if wanted[0] else None, *own[1:])
-
-
-@_rule("embedding_dense_backward")
-def _embedding_backward(call, values, named):
-    """Give each rank a table of its own, one behind the other."""
-    grad, indices, count, padding, scales = values
-    if type(grad) is not PerRank or padding >= 0 or scales:
-        return NotImplemented
-    ranks = len(grad.each)
-    begins = (torch.arange(ranks) * count).view(ranks, *[1] * indices.dim())
-    made = call.run(grad.each, rows_of(indices, ranks) + begins, ranks * count, padding, scales)
-    return PerRank(made.unflatten(0, (ranks, count)))
-
-
-@_rule("native_layer_norm")
-def _layer_norm(call, values, named):
-    if type(values[0]) is not PerRank or differ(values[1:]):
-        return NotImplemented
-    made = call.run(values[0].each, *values[1:])
-    return tuple(PerRank(one) for one in made)
-
-
-@_rule("embedding")
-def _embedding(call, values, named):
-    table, indices, *rest = values
-    if type(table) is PerRank:
-        return NotImplemented
-    return PerRank(call.run(table, indices.each, *rest))
-
-
-@_rule("nll_loss_backward")
-def _nll_loss_backward(call, values, named):
-    """Give the gradient of all ranks' as that of one long batch, its mean taken by hand."""
-    grad, scores, target, weight, reduction, ignored, total = values
-    if type(scores) is not PerRank or scores.dim() != 2 or differ([weight]) or not reduction:
-        return NotImplemented
-    ranks, rows, classes = scores.each.shape
-    grads = rows_of(grad, ranks)
-    if reduction == 1:
-        grads = grads / rows_of(total, ranks)
-    flat = grads.reshape(ranks, 1).expand(ranks, rows).reshape(-1)
-    targets = rows_of(target, ranks).reshape(-1)
-    made = call.run(flat, scores.each.reshape(-1, classes), targets, weight, 0, ignored,
-                    flat.new_zeros(()))  # fmt: skip
-    return PerRank(made.view(ranks, rows, classes))
-
-
-@_rule("nll_loss_forward")
-def _one_by_one(call, values, named):
-    ranks = next(len(v.each) for v in values if type(v) is PerRank)
-    return _in_turn(call, values, named, ranks)
 
 
 # -- the general way ------------------------------------------------------------------------------
