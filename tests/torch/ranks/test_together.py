@@ -221,6 +221,24 @@ def test_a_write_gives_what_was_equal_its_axis_and_that_of_its_views(together):
     assert together(main) == [12.0, 16.0]
 
 
+def test_a_batch_norm_returns_and_keeps_what_each_rank_has(together):
+    """It writes running numbers, and returns beside them; judge: PyTorch's, rank by rank."""
+    pictures = torch.randn(4, 5, 3, 2, 2)
+
+    def main():
+        norm = torch.nn.BatchNorm2d(3).to("xla:0")
+        out = torch.relu(norm(put(pictures)))
+        kept = (out, norm.running_mean, norm.running_var)
+        return [collectives.all_gather(one.unsqueeze(0)).detach().cpu() for one in kept]
+
+    out, means, variances = together(main)
+    for rank, given in enumerate(pictures):
+        norm = torch.nn.BatchNorm2d(3)
+        torch.testing.assert_close(out[rank], torch.relu(norm(given)))
+        torch.testing.assert_close(means[rank], norm.running_mean)
+        torch.testing.assert_close(variances[rank], norm.running_var)
+
+
 def test_a_write_through_a_view_reaches_its_base(together):
     def main():
         total = torch.zeros(2, 2, device="xla:0")

@@ -296,7 +296,7 @@ def _in_turn(call, values, named, ranks):
             torch.set_rng_state(state)
         made.append(call.func(*[of(one, rank) for one in values],
                               **{key: of(one, rank) for key, one in named.items()}))  # fmt: skip
-    if call.writes:
+    if call.writes and not call.makes:
         return None  # rows are views, and are written
     if isinstance(made[0], list | tuple):
         return tuple(_stacked(call, one) if isinstance(one[0], torch.Tensor) else one[0]
