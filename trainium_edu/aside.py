@@ -56,7 +56,7 @@ def aside(function, *args, meanwhile=None):
     >>> aside(divmod, 7, 2)
     (3, 1)
     """
-    if getattr(_here, "is_aside", False):
+    if getattr(_here, "is_aside", False) or sys.platform == "emscripten":  # a browser: no threads
         return function(*args)
     answer, is_running = [None, None], threading.Lock()
     is_running.acquire()

@@ -21,7 +21,6 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import psutil
 from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save
 
@@ -137,6 +136,8 @@ def save_checkpoint(folder: str | Path, state: Mapping, keep: int = 3) -> Path:
         raise _not_written(path, problem) from problem
     for old in [one for one in _written(folder) if one.name < path.name][keep - 1 :]:
         old.unlink(missing_ok=True)
+    import psutil  # here, because a browser's Python lacks it
+
     for part in folder.glob(".step-*.part"):  # left by a process that was killed while it wrote
         if not psutil.pid_exists(int(part.name.split(".")[-3])):
             part.unlink(missing_ok=True)

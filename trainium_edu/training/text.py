@@ -14,7 +14,6 @@ hundred years after death, and in the United States.
 """
 
 import functools
-import lzma
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -69,6 +68,8 @@ def read(name: str) -> str:
     if name not in names:
         raise ValueError(f"there is no book {name!r}; use {', '.join(names)}")
     packed = files("trainium_edu.training").joinpath("texts", f"{name}.txt.xz").read_bytes()
+    import lzma  # here, because a browser's Python may lack it
+
     return lzma.decompress(packed).decode("ascii")
 
 

@@ -8,8 +8,6 @@ interrupted like any function.
 from contextlib import suppress
 from contextvars import copy_context
 
-from greenlet import getcurrent, greenlet
-
 from trainium_edu.neuroncore.recording.source import source_line
 from trainium_edu.nki.launching.shared import SharedBytes
 from trainium_edu.nki.running import Running
@@ -30,7 +28,6 @@ class Launch:
         self.runnings = runnings
         for running in runnings:
             running.launch = self if len(runnings) > 1 else None
-        self._caller = getcurrent()  #: where programs that wait hand over to
         self._waiting = {}  #: program -> what it waits for
         self._meetings = {}  #: (key, occurrence) -> {program: value}
         self._visits = {}  #: (program, key) -> how many meetings it had
@@ -42,6 +39,9 @@ class Launch:
         __tracebackhide__ = True
         if len(self.runnings) == 1:
             return [copy_context().run(self.runnings[0].call, body)]
+        from greenlet import getcurrent, greenlet  # one program alone does without
+
+        self._caller = getcurrent()  #: where programs that wait hand over to
         results = [None] * len(self.runnings)
         programs = [greenlet(running.call) for running in self.runnings]
         for program in programs:
