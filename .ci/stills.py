@@ -76,7 +76,7 @@ def write_film(pictures, path: Path, width: int) -> None:
 
 
 def main(arguments):
-    """Take them."""
+    """Take both pictures."""
     from playwright.sync_api import sync_playwright
 
     from tests.browser.conftest import CHROMIUM_FLAGS, running_lab
