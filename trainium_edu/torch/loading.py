@@ -10,11 +10,9 @@ Without values (``--values none``) only shapes travel: the workers of a ``DataLo
 batches, so that no shared memory fills up.
 """
 
-import copy
-import dataclasses
 import shutil
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,6 +30,7 @@ from trainium_edu.training.pipeline import (
     STORAGE_BYTES_PER_S,
     BatchQueue,
 )
+from trainium_edu.xla.loader import each_leaf
 
 __all__ = ["BYTES_OF_PHOTOGRAPH", "Feed", "MpDeviceLoader", "ParallelLoader", "PerDeviceLoader",
            "timed"]  # fmt: skip
@@ -170,23 +169,7 @@ class _Batches:
 
 def each_tensor(batch, function):
     """Return a batch with a function's result for each tensor; what is no tensor stays as it is."""
-    if isinstance(batch, torch.Tensor):
-        return function(batch)
-    if isinstance(batch, Mapping):
-        made = copy.copy(batch)
-        for key, value in batch.items():
-            made[key] = each_tensor(value, function)
-        return made
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*(each_tensor(value, function) for value in batch))
-    if isinstance(batch, list | tuple):
-        return type(batch)(each_tensor(value, function) for value in batch)
-    if dataclasses.is_dataclass(batch) and not isinstance(batch, type):
-        made = copy.copy(batch)
-        for field in dataclasses.fields(batch):
-            object.__setattr__(made, field.name, each_tensor(getattr(batch, field.name), function))
-        return made
-    return batch
+    return each_leaf(batch, lambda one: function(one) if isinstance(one, torch.Tensor) else one)
 
 
 # -- loaders of PyTorch ---------------------------------------------------------------------------

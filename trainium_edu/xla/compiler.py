@@ -218,11 +218,8 @@ class Compiler:
         if not graphs:
             return "the first graph"
         bag = _bag(graph)
-        share, nearest = max(
-            ((_likeness(bag, _bag(one)), one) for one in graphs),
-            key=lambda pair: pair[0],
-        )
-        if share < _ALIKE:
+        nearest = max(graphs, key=lambda one: _likeness(bag, _bag(one)))
+        if _likeness(bag, _bag(nearest)) < _ALIKE:
             return f"a new graph of {len(graph.nodes)} operations, unlike those before"
         return difference(nearest, graph) or "other flags"
 

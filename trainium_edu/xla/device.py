@@ -33,7 +33,6 @@ _MOST_KEPT_BYTES = 2**28  #: of inputs that are kept to look for a NaN
 _MOST_SCALARS = 4096
 #: where a device stands unless someone says so: with at most two NeuronCores, or with more
 _INSTANCES = ("trn1.2xlarge", "trn1.32xlarge"), ("inf2.xlarge", "inf2.48xlarge")
-_MOST_FOUND = 256  #: graphs that are found by their roots alone
 _LIMITS = {"int32": (-(2**31), 2**31 - 1), "uint32": (0, 2**32 - 1), "uint8": (0, 255)}
 
 
@@ -440,7 +439,7 @@ def _rebuilt(node: Node, new: dict[Node, Node]) -> Node:
     return graphs.intern(node.operation, inputs, node.attributes, lambda: node.type, node)
 
 
-@lru_cache(_MOST_FOUND)
+@lru_cache(256)  # found by their roots alone
 def cut(roots: tuple[Node, ...], replaced: tuple[Node | None, ...] = (),
         name: str = "step") -> tuple[Graph, list[int]]:  # fmt: skip
     """Return the graph of what roots need, its parameters numbered from 0.

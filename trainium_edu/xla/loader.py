@@ -4,13 +4,15 @@ The original reads ahead in threads.  Here a batch is read when it is asked for:
 chip waits for is not this computer's disk.
 """
 
-from collections.abc import Iterator, Mapping
+import copy
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 
 from trainium_edu.specs.arguments import whole
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.tensor import Tensor, as_tensor
 
-__all__ = ["MpDeviceLoader", "on_device"]
+__all__ = ["MpDeviceLoader", "each_leaf", "on_device"]
 
 
 class MpDeviceLoader:
@@ -52,12 +54,9 @@ class MpDeviceLoader:
         if not isinstance(device, Device):
             raise TypeError(f"device is {device!r}; take that of xm.xla_device()")
         self.batches_per_execution = whole(batches_per_execution, "batches_per_execution", 1)
-        for name, number in (
-            ("loader_prefetch_size", loader_prefetch_size),
-            ("device_prefetch_size", device_prefetch_size),
-            ("host_to_device_transfer_threads", host_to_device_transfer_threads),
-        ):
-            whole(number, name, 1)
+        whole(loader_prefetch_size, "loader_prefetch_size", 1)
+        whole(device_prefetch_size, "device_prefetch_size", 1)
+        whole(host_to_device_transfer_threads, "host_to_device_transfer_threads", 1)
         whole(batchdim, "batchdim", 0)
         self._loader, self._device = loader, device
 
@@ -80,12 +79,27 @@ class MpDeviceLoader:
 
 def on_device(batch, device: Device):
     """Return a batch with its arrays on a device; what is no array stays as it is."""
-    if isinstance(batch, Tensor):
-        return batch
+
+    def put(leaf):
+        is_array = hasattr(leaf, "__array__") and not isinstance(leaf, Tensor)
+        return as_tensor(leaf, device) if is_array else leaf
+
+    return each_leaf(batch, put)
+
+
+def each_leaf(batch, function: Callable):
+    """Return nested data with a function's results; containers keep what else they know."""
     if isinstance(batch, Mapping):
-        return {key: on_device(value, device) for key, value in batch.items()}
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*(on_device(value, device) for value in batch))
-    if isinstance(batch, list | tuple):
-        return type(batch)(on_device(value, device) for value in batch)
-    return as_tensor(batch, device) if hasattr(batch, "__array__") else batch
+        made = copy.copy(batch) if isinstance(batch, MutableMapping) else dict(batch)
+        for key, value in batch.items():
+            made[key] = each_leaf(value, function)
+        return made
+    if isinstance(batch, list | tuple | set):
+        parts = [each_leaf(one, function) for one in batch]
+        return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
+    if dataclasses.is_dataclass(batch) and not isinstance(batch, type):
+        made = copy.copy(batch)
+        for field in dataclasses.fields(batch):
+            object.__setattr__(made, field.name, each_leaf(getattr(batch, field.name), function))
+        return made
+    return function(batch)

@@ -1,6 +1,5 @@
 """``torch_xla.core.xla_model``: the names of torch_xla 1.13 to 2.9 together."""
 
-import copy
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from trainium_edu.neuroncore.recording.core import HBM_BYTES
 from trainium_edu.specs import INSTANCES
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.clock import seconds
+from trainium_edu.torch.loading import each_tensor
 from trainium_edu.torch.ranks import collectives
 from trainium_edu.torch.ranks.group import XlaGroup
 from trainium_edu.torch.stand_ins.checkpoint import optimization_barrier_
@@ -306,30 +306,17 @@ def optimizer_step(optimizer, barrier: bool = False, optimizer_args: Mapping | N
 # -- between host and device ----------------------------------------------------------------------
 
 
-def _moved(data, move: Callable, wanted: Callable):
-    """Return nested data with some tensors moved; what a mapping knows besides is kept."""
-    if isinstance(data, torch.Tensor):
-        return move(data) if wanted(data) else data
-    if isinstance(data, Mapping):
-        found = copy.copy(data)
-        for key, value in data.items():
-            found[key] = _moved(value, move, wanted)  # type: ignore[index]
-        return found
-    if isinstance(data, list | tuple | set):
-        parts = [_moved(one, move, wanted) for one in data]
-        return type(data)(*parts) if hasattr(data, "_fields") else type(data)(parts)
-    return data
-
-
 def _maybe_convert_to_cpu(data, convert: bool = True):
     """Return nested data with its tensors moved to the CPU; the Trainer asks for it."""
-    return _moved(data, lambda one: one.detach().cpu(), is_xla_tensor) if convert else data
+    if not convert:
+        return data
+    return each_tensor(data, lambda one: one.detach().cpu() if is_xla_tensor(one) else one)
 
 
 def send_cpu_data_to_device(datas, device, input_sharding=None):
     """Move nested CPU tensors to the device; one tensor comes back in a list."""
     datas = [datas] if isinstance(datas, torch.Tensor) else datas
-    return _moved(datas, lambda one: one.to(device), lambda one: not is_xla_tensor(one))
+    return each_tensor(datas, lambda one: one if is_xla_tensor(one) else one.to(device))
 
 
 def save(data, file_or_path, master_only: bool = True, global_master: bool = False) -> None:

@@ -297,8 +297,7 @@ class Executable:
     @property
     def known_ns(self) -> float | None:
         """What one execution takes if that was ever worked out, for that may take long."""
-        is_known = self.reported_ns is None and self.is_timed
-        return self.makespan_ns if is_known else self.reported_ns
+        return self.makespan_ns if self.reported_ns is None and self.is_timed else self.reported_ns
 
     @property
     def makespan_ns(self) -> float:
