@@ -98,8 +98,8 @@ def each_leaf(batch, function: Callable):
         parts = [each_leaf(one, function) for one in batch]
         return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
     if dataclasses.is_dataclass(batch) and not isinstance(batch, type):
-        made = copy.copy(batch)
+        changed = copy.copy(batch)
         for field in dataclasses.fields(batch):
-            object.__setattr__(made, field.name, each_leaf(getattr(batch, field.name), function))
-        return made
+            object.__setattr__(changed, field.name, each_leaf(getattr(batch, field.name), function))
+        return changed
     return function(batch)
