@@ -47,7 +47,7 @@ STEP = {
     "optimiser": COLOURS["red"],
     "host": "ink",
     "compute": COLOURS["blue"],
-    "hidden sums": COLOURS["orange"],
+    "hidden sums": COLOURS["pink"],
     "exposed sums": COLOURS["red"],
 }
 #: One colour per rounding mode, the same in every picture.

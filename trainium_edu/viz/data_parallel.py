@@ -15,7 +15,7 @@ from trainium_edu.xla.executable.tracks import ENGINES, LINKS
 
 __all__ = ["plot_memory", "plot_pipeline", "plot_scaling", "plot_step", "step_bars"]
 
-_TRACK = {ENGINES: style.COLOURS["blue"], LINKS: style.COLOURS["orange"],
+_TRACK = {ENGINES: style.COLOURS["blue"], LINKS: style.COLOURS["pink"],
           HOST: style.COLOURS["grey"]}  # fmt: skip
 _TRACK |= {"chips": style.COLOURS["blue"], "storage": style.COLOURS["grey"]}
 _FETCHING = style.COLOURS["sky"]  # a worker

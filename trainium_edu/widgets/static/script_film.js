@@ -108,13 +108,12 @@ class ScriptFilm {
       const isNewer = !newest || span.begin_us >= newest.begin_us;
       if (span.begin_us <= now + 1e-6 && span.line && isNewer) newest = span;
     });
-    this.rows.forEach((row, k) => {
-      const isOn = newest && newest.line === this.film.first + k;
-      row.className = isOn ? `te-sf-on te-sf-${newest.kind}` : "";
-    });
     const walk = this.walks.find(({ begin, end }) => now >= begin && now < end);
-    const row = walk && this.rows[lineAt(walk, now) - this.film.first];
-    if (row) row.className = "te-sf-on te-sf-recorded";
+    const lit = walk ? lineAt(walk, now) : newest?.line;
+    const kind = walk ? "recorded" : newest?.kind;
+    this.rows.forEach((row, k) => {
+      row.className = lit === this.film.first + k ? `te-sf-on te-sf-${kind}` : "";
+    });
     this.told.textContent = newest ? newest.words : "The script has marked nothing yet.";
   }
 }

@@ -8,7 +8,7 @@ export class Replicas {
     this.cells = [];
     this.grid = make("div", { class: "te-tm-cells", role: "img" });
     this.said = make("span", { class: "te-tm-agree" });
-    const title = make("span", { class: "te-tm-label" }, "Replicas");
+    const title = make("span", { class: "te-tm-label" }, "A square is a rank");
     this.element = make("div", { class: "te-tm-replicas" }, title, this.grid, this.said);
   }
   draw(run, step) {

@@ -6,7 +6,7 @@ import { fitCanvas, write } from "../shared/canvas.js";
 import { make } from "../shared/elements.js";
 
 const ROOM = 0.1; // of a chip, as a share of the picture
-const NOTHING = { heatOf: () => 0, part: 0 };
+const CAPTION = "A box is a chip with two ranks, a line a link between chips.";
 
 class TorusPainter extends StagePainter {
   paint(c, { film, plan, traffic: { heatOf, part }, tones }) {
@@ -44,7 +44,7 @@ export class Torus {
   constructor() {
     this.painter = new TorusPainter();
     this.canvas = make("canvas", { role: "img" });
-    this.element = make("div", { class: "te-tm-torus" }, this.canvas);
+    this.element = make("div", { class: "te-tm-torus" }, CAPTION, this.canvas);
   }
   fit(film, tones) {
     this.element.hidden = !film.chips;
@@ -60,7 +60,7 @@ export class Torus {
     if (!film?.chips) return;
     const c = fitCanvas(this.canvas, size.width, size.height);
     c.clearRect(0, 0, size.width, size.height);
-    this.painter.paint(c, { film, plan, tones, traffic: traffic ?? NOTHING });
+    this.painter.paint(c, { film, plan, tones, traffic: traffic ?? { heatOf: () => 0, part: 0 } });
     this.canvas.setAttribute("aria-label", `The machine's chips and links: ${said}`);
   }
 }
