@@ -673,9 +673,7 @@ def test_kernels_of_two_python_threads_run_at_once_and_meet_their_own():
     assert np.all(two == 3)
 
 
-@pytest.mark.parametrize(
-    ("name", "chip"), [("trn2", "v3"), ("gen3", "v3"), ("trn3", "v4"), ("gen4", "v4")]
-)
+@pytest.mark.parametrize(("name", "chip"), [("trn3", "v4"), ("gen4", "v4")])
 def test_a_later_platform_raises_naming_it(monkeypatch, name, chip):
     monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", name)
     with pytest.raises(NkiValidationError, match=f"{name} asks for NeuronCore-{chip}"):

@@ -26,7 +26,7 @@ from trainium_edu.exercises.needed_cells import stated
 from trainium_edu.exercises.request import measured
 from trainium_edu.files import write
 from trainium_edu.neuroncore.run import Run
-from trainium_edu.nki.launching.chips import chip_named
+from trainium_edu.nki.chips import chip_named
 from trainium_edu.nki.published import device_ns
 from trainium_edu.specs.errors import NkiValidationError
 

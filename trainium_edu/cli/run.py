@@ -24,7 +24,9 @@ def add(commands) -> None:
     """
     parser = commands.add_parser("run", help="run a PyTorch script, or NKI kernels, unmodified")
     parser.add_argument(
-        "--platform", choices=("trn1", "inf2"), help="the chip of kernels, whatever the script sets"
+        "--platform",
+        choices=("trn1", "inf2", "trn2"),
+        help="the chip of kernels, whatever the script sets",
     )
     parser.add_argument(
         "--replace", action="store_true", help="even where AWS's own packages are installed"
@@ -53,7 +55,7 @@ def run_script(script, arguments=(), *, platform=None, replace=False) -> int:
     script : str or Path
     arguments : sequence of str
         What the script finds in ``sys.argv[1:]``.
-    platform : {"trn1", "inf2"}, optional
+    platform : {"trn1", "inf2", "trn2"}, optional
         Chip of every kernel, whatever the environment says.
     replace : bool
         Also where AWS's own package is installed.

@@ -12,7 +12,7 @@ import types
 
 from trainium_edu import settings
 from trainium_edu.nki import launching
-from trainium_edu.nki.launching.chips import chip_for_all
+from trainium_edu.nki.chips import chip_for_all
 from trainium_edu.nki.mistakes import describe, is_whole
 from trainium_edu.nki.remedies import WORDS
 from trainium_edu.nki.running import current, is_running
@@ -220,7 +220,7 @@ def run(
     *args, **kwargs
         The kernel's own; a keyword below that the kernel takes too is the kernel's.
     spec : specs.Record, optional
-        The chip, ``TRN1`` or ``INF2``; default: the environment's
+        The chip, ``TRN1``, ``INF2`` or ``TRN2``; default: the environment's
         ``NEURON_PLATFORM_TARGET_OVERRIDE``, else ``TRN1``.
     buffers : int or dict, optional
         Slots over which each allocation in a loop rotates; default: as many as fit, at most 4.

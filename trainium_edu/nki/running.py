@@ -13,10 +13,11 @@ from typing import Any
 from weakref import ref
 
 from trainium_edu.neuroncore.recording.views import View
+from trainium_edu.nki.chips import chip
 from trainium_edu.nki.mistakes import is_ours
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["MOST_INSTRUCTIONS", "Running", "count_loop", "current", "current_or_none",
+__all__ = ["MOST_INSTRUCTIONS", "Running", "chip_here", "count_loop", "current", "current_or_none",
            "is_running", "known_issue", "later_chip"]  # fmt: skip
 
 MOST_INSTRUCTIONS = 1_000_000  #: of one program, unless a call says otherwise
@@ -121,7 +122,8 @@ class Running:
         if self._fresh_bytes > _MOST_HELD_BYTES // 2:
             raise NkiValidationError(
                 f"the kernel holds {len(self._tiles)} on-chip tiles of "
-                f"{self._fresh_bytes >> 20} MiB in all, and SBUF has 24 MiB: a loop probably never "
+                f"{self._fresh_bytes >> 20} MiB in all, and SBUF has "
+                f"{self.core.spec.sbuf.capacity_bytes.value >> 20} MiB: a loop probably never "
                 "ends, or a list of tiles grows; store what is done to HBM and let tiles go"
             )
 
@@ -203,9 +205,18 @@ def count_loop(kind: str) -> None:
             running.stop(f"turns of a dynamic {kind}")
 
 
-def later_chip(name: str, chip: str) -> NkiValidationError:
-    """Return the error for what NeuronCore-v2 does not have."""
+def chip_here():
+    """Return the chip of the kernel that runs, or the one that would run it."""
+    running = current_or_none()
+    return running.core.spec if running else chip(None)
+
+
+def later_chip(name: str, later: str) -> NkiValidationError:
+    """Return the error for what the chip does not have, or what is not modelled of it."""
+    here = chip_here()
+    core = here.core_name.value
+    if core in later:
+        return NkiValidationError(f"{name}, of {later}, is not modelled here")
     return NkiValidationError(
-        f"{name} needs {chip}; this is a NeuronCore-v2 (Trainium, Inferentia2), whose engines do "
-        "not have it"
+        f"{name} needs {later}; this is a {core} ({here.name}), whose engines do not have it"
     )

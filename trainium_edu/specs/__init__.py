@@ -1,18 +1,18 @@
 """What the hardware is, and who says so: every number with its source, date and kind.
 
-``TRN1`` and ``INF2`` are the chips that checks and timing take (``spec=TRN1``): nested records of
-facts, ``TRN1.tensor_engine.clock_hz.value``.  ``INSTANCES``, ``PRICES``, ``ULTRACLUSTER``,
-``FABRIC``, ``NCCOM_TABLES``, ``STORAGE``, ``FAILURES``, ``TOOLS``, ``PUBLISHED_MODELS`` and
-``CLAIMS`` describe the rest, ``SOURCES`` the documents, ``conflicts()`` the quantities on
-which they disagree, ``GLOSSARY`` the words.
+``TRN1``, ``INF2`` and ``TRN2`` are the chips that checks and timing take (``spec=TRN2``): nested
+records of facts, ``TRN1.tensor_engine.clock_hz.value``; a new one is a table of what differs.
+``INSTANCES``, ``PRICES``, ``ULTRACLUSTER``, ``FABRIC``, ``NCCOM_TABLES``, ``STORAGE``,
+``FAILURES``, ``TOOLS``, ``PUBLISHED_MODELS`` and ``CLAIMS`` describe the rest, ``SOURCES`` the
+documents, ``conflicts()`` the quantities on which they disagree, ``GLOSSARY`` the words.
 
 What documents state is text that people read too: ``facts.md``, ``sources.md``, ``conflicts.md``,
 ``models.md``, ``benchmarks.md``, ``nccom.md``, ``ladder.md``; a module computes on its tables.
 
-Left out: chips other than these (a Trn2 line is beside the fabric for comparison), anything that
-AWS does not publish.  ``arguments.py`` and ``signatures.py`` check the arguments of public
-functions of all floors.  Sources: ``sources.md``; read ``fact.py`` first, then ``facts.md`` and
-``neuroncore.py``.  Every lesson uses this floor; ``00_start_here`` shows it from cluster to
+Left out: chips other than these, instances of Trn2 (a line is beside the fabric for comparison),
+anything that AWS does not publish.  ``arguments.py`` and ``signatures.py`` check the arguments of
+public functions of all floors.  Sources: ``sources.md``; read ``fact.py`` first, then ``facts.md``
+and ``neuroncore.py``.  Every lesson uses this floor; ``00_start_here`` shows it from cluster to
 multiply-accumulate.
 """
 
@@ -22,7 +22,7 @@ from trainium_edu.specs.conflicts import Conflict, Conflicts, conflicts
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.fabric import FABRIC, NCCOM_TABLES, NccomTable
 from trainium_edu.specs.fact import Fact, Kind, derive
-from trainium_edu.specs.instances import CHIPS, INF2, INSTANCES, TRN1, ULTRACLUSTER
+from trainium_edu.specs.instances import CHIPS, INF2, INSTANCES, TRN1, TRN2, ULTRACLUSTER
 from trainium_edu.specs.models import PUBLISHED_MODELS
 from trainium_edu.specs.neuroncore import NEURONCORE_V2
 from trainium_edu.specs.prices import PRICES
@@ -35,6 +35,7 @@ from trainium_edu.specs.tools import TOOLS
 __all__ = [
     "BENCHMARKS", "CALIBRATED", "CHIPS", "CLAIMS", "FABRIC", "FAILURES", "INF2", "INSTANCES",
     "NCCOM_TABLES", "NEURONCORE_V2", "NKI_KNOWN_ISSUES", "PRICES", "PUBLISHED_MODELS", "SOFTWARE",
-    "SOURCES", "STORAGE", "TOOLS", "TRN1", "ULTRACLUSTER", "Benchmark", "Conflict", "Conflicts",
-    "Fact", "Kind", "NccomTable", "NkiValidationError", "Record", "Source", "conflicts", "derive",
+    "SOURCES", "STORAGE", "TOOLS", "TRN1", "TRN2", "ULTRACLUSTER", "Benchmark", "Conflict",
+    "Conflicts", "Fact", "Kind", "NccomTable", "NkiValidationError", "Record", "Source",
+    "conflicts", "derive",
 ]  # fmt: skip

@@ -7,18 +7,16 @@ NeuronCore-v2 (``TRN1.tensor_engine``, ``TRN1.sbuf``, ...) together with those o
 from trainium_edu.specs.fact import derive
 from trainium_edu.specs.neuroncore import NEURONCORE_V2
 from trainium_edu.specs.record import Record
-from trainium_edu.specs.sources import SOURCES, stated
+from trainium_edu.specs.sources import SOURCES, stated, successor
 
-__all__ = ["CHIPS", "INF2", "INSTANCES", "TRN1", "ULTRACLUSTER"]
+__all__ = ["CHIPS", "INF2", "INSTANCES", "TRN1", "TRN2", "ULTRACLUSTER"]
 
 GiB, TERA = 2**30, 10**12
 _arch = SOURCES["nki-trn1-arch"].says
-_chip_page = SOURCES["aws-trainium-page"].says
 _early = SOURCES["aws-trn1-page-early"].says
 _middle = SOURCES["aws-trn1-page-middle"].says
 _now = SOURCES["aws-trn1-page"].says
 _inf2 = SOURCES["aws-inf2-page"].says
-_inf2_chip = SOURCES["aws-inferentia2-page"].says
 _news = SOURCES["aws-news-trn1-launch"].says
 _memory = SOURCES["memory"].says
 _DEVICE = "Trainium/Inferentia2 Architecture Guide for NKI, list of the device"
@@ -33,38 +31,20 @@ def _times(unit, locator, *inputs, note=""):
     return derive(unit, lambda a, b: a * b, *inputs, locator=locator, note=note)
 
 
-def _chip(name, ports, page):
-    table = f"{name} Architecture, table of the chip"
-    return Record(
+def _chip(name):
+    return stated(
         name,
         cores=_cores,
         hbm_bytes=_hbm,
         hbm_bytes_per_core=derive("bytes", lambda b, n: b // n, _hbm, _cores,
                                   locator="HBM of the chip / NeuronCores"),
-        hbm_bytes_per_s=_arch(820e9, "bytes/s", _DEVICE, note='"820 GB/s"'),
-        hbm_bytes_per_s_in_gib=page(820 * GiB, "bytes/s", f"{table}, Device Memory",
-                                    note='"820 GiB/sec"'),
-        dma_engines=_arch(32, "engines", _DEVICE),
-        dma_bytes_per_s=page(1e12, "bytes/s", f"{table}, Data Movement", note='"1 TB"'),
-        dma_compression=page("inline, no more is said", "", f"{table}, Data Movement",
-                             note='"with inline memory compression/decompression"'),
-        dma_compression_keeps_up=SOURCES["emulator"].says(
-            True, "", "numerics.compression", note="nobody publishes a format, ratio or speed"),
         dma_bytes_per_s_from_engines=derive(
-            "bytes/s", lambda n, b: 2 * n * b, _core.dma.engines,
+            "bytes/s", lambda c, n, b: c * n * b, _cores, _core.dma.engines,
             _core.dma.theoretical_bytes_per_s_per_engine,
-            locator="2 NeuronCores * 16 engines * 27.2 GB/s"),
+            locator="NeuronCores * 16 engines * 27.2 GB/s"),
         dma_bytes_per_s_sustained=_times("bytes/s", "NeuronCores * sustained rate of one", _cores,
                                          _core.dma.bytes_per_s),
-        cc_cores=_arch(6, "CC-Cores", _DEVICE),
-        neuronlink_ports=_arch(ports, "ports", _DEVICE),
-        peak_flops=page(190 * TERA, "FLOP/s", f"{table}, Compute", note="BF16, FP16, TF32, cFP8"),
-        peak_flops_fp32=page(47.5 * TERA, "FLOP/s", f"{table}, Compute"),
-        peak_int8_ops=page(380 * TERA, "operations/s", f"{table}, Compute"),
-        peak_flops_launch=_early(210 * TERA, "FLOP/s", "Trainium Architecture"),
-        peak_flops_fp32_launch=_early(52.5 * TERA, "FLOP/s", "Trainium Architecture"),
-        peak_int8_ops_launch=_early(420 * TERA, "operations/s", "Trainium Architecture"),
-        peak_flops_from_cores=_times("FLOP/s", "NeuronCores * 92 TFLOPS", _cores,
+        peak_flops_from_cores=_times("FLOP/s", "NeuronCores * peak of one", _cores,
                                      _core.tensor_engine.peak_flops),
         peak_flops_from_array=_times("FLOP/s", "NeuronCores * rows * columns * 2 * clock", _cores,
                                      _core.tensor_engine.peak_flops_from_array),
@@ -73,9 +53,11 @@ def _chip(name, ports, page):
 
 
 #: One Trainium chip, two NeuronCores-v2.
-TRN1 = _chip("Trainium", 4, _chip_page)
+TRN1 = _chip("Trainium")
 #: One Inferentia2 chip: the same cores, half the links.
-INF2 = _chip("Inferentia2", 2, _inf2_chip)
+INF2 = _chip("Inferentia2")
+#: One Trainium2 chip, eight NeuronCores-v3.
+TRN2 = successor(TRN1, "Trainium2", "Trainium2: where it differs from Trainium")
 A100 = stated("NVIDIA A100 (40 GB)")
 V100 = stated("NVIDIA V100 (32 GB)")
 CHIPS = {"trainium": TRN1, "inferentia2": INF2, "a100": A100, "v100": V100}
@@ -178,18 +160,12 @@ _ALL = (
 INSTANCES = {instance.name: instance for instance in _ALL}
 
 _chips_30k = _early(30_000, "chips", "Trn1 Architecture, text")
-ULTRACLUSTER = Record(
+ULTRACLUSTER = stated(
     "EC2 UltraCluster",
-    chips=_now(100_000, "chips", "Trn1/Trn1n Architecture, text", note='"over"'),
     chips_launch=_chips_30k,
-    chips_in_figure=_early(10_000, "chips", "Trn1 Architecture, figure of the UltraCluster",
-                           note='"10K+"'),
     instances=derive("instances", lambda n, c: n // c,
                      _now(100_000, "chips", "Trn1/Trn1n Architecture, text"),
                      INSTANCES["trn1.32xlarge"].chips, locator="chips / chips per instance"),
-    network=_now("non-blocking petabit-scale EFA", "", "Trn1/Trn1n Architecture, text"),
-    peak_flops_announced=_news(6e18, "FLOP/s", "EC2 UltraClusters",
-                               note='"over six exaflops" at 30 000 chips'),
     peak_flops_launch=_times("FLOP/s", "30 000 * 210 TFLOPS", _chips_30k, TRN1.peak_flops_launch),
     peak_flops_30k=_times("FLOP/s", "30 000 * 190 TFLOPS", _chips_30k, TRN1.peak_flops),
 )  # fmt: skip

@@ -6,15 +6,15 @@ to exactly that text.  ``sources.md`` has the rows.
 """
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from trainium_edu.specs.fact import Fact, Kind
+from trainium_edu.specs.fact import Fact, Kind, derive
 from trainium_edu.specs.record import Record
 from trainium_edu.specs.signatures import checked
 from trainium_edu.specs.tables import rows
 
-__all__ = ["SOURCES", "Source", "stated"]
+__all__ = ["SOURCES", "Source", "stated", "successor"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +84,47 @@ def stated(name: str, /, **computed) -> Record:
         else:
             facts[fact] = computed.pop(fact)
     return Record(name, **facts, **computed)
+
+
+def successor(before: Record, name: str, heading: str) -> Record:
+    """Return a chip's record made of the one before and of a table of what differs.
+
+    Rows have dotted names; what no row names is carried over as *assumed*, and derived facts are
+    derived again.
+    """
+    known, made, gone = dict(before.walk()), {}, set()
+    for path, value, unit, source, place, note, kind in rows("facts.md", heading):
+        if value == "'none'":
+            gone.add(path)
+            continue
+        same = {one: (old.value, old.unit) for one, old in known.items()
+                if one == path or one.startswith(f"{path}.")}  # fmt: skip
+        stated = same if value == "'as before'" else {path: (ast.literal_eval(value), unit)}
+        for one, has in stated.items():
+            made[one] = SOURCES[source].says(*has, place, note, kind=Kind(kind) if kind else None)
+    renewed = {id(known[path]): fact for path, fact in made.items() if path in known}
+
+    def renew(fact):
+        if id(fact) not in renewed:
+            inputs = [renew(one) for one in fact.inputs]
+            if any(one.kind is not Kind.ASSUMED for one in inputs):
+                new = derive(fact.unit, fact.formula, *inputs, locator=fact.locator)
+            else:
+                note = "; ".join(filter(None, ("as before", fact.note)))
+                new = replace(fact, kind=Kind.ASSUMED, formula=None, inputs=(), note=note)
+            renewed[id(fact)] = new
+        return renewed[id(fact)]
+
+    def build(record, path=""):
+        members = {
+            member: build(value, f"{path}{member}.") if isinstance(value, Record) else renew(value)
+            for member, value in record.items()
+            if path + member in made or not gone & {path + member, path[:-1]}
+            or isinstance(value, Record)
+        }  # fmt: skip
+        further = {one.removeprefix(path): fact for one, fact in made.items()
+                   if one.startswith(path) and one not in known}  # fmt: skip
+        members |= {one: fact for one, fact in further.items() if "." not in one}
+        return Record(record.name if path else name, **members)
+
+    return build(before)

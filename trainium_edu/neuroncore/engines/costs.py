@@ -6,9 +6,10 @@ A formula is a fact of the chip's record, text in the names N (free elements per
 
 from functools import lru_cache
 
+from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.specs import TRN1
 
-__all__ = ["price", "priced", "strided"]
+__all__ = ["mode", "packed", "price", "priced", "strided"]
 
 
 def price(chip, name: str, n: float, /, *, is_strided=False, **more) -> float:
@@ -16,20 +17,21 @@ def price(chip, name: str, n: float, /, *, is_strided=False, **more) -> float:
 
     Parameters
     ----------
-    chip : specs.Record
-    name : str
-    n : float
-        Free elements per partition.
-    is_strided : bool
-        An operand's innermost stride is over 16 bytes, so its port runs at half speed.
-    **more
-        Further names of the formula: ``P``, ``F``, ``K``, ``valid_indices``, ...
+        chip : specs.Record
+        name : str
+        n : float
+            Free elements per partition.
+        is_strided : bool
+            An operand's innermost stride is over 16 bytes, so its port runs at half speed.
+        **more
+            Further names of the formula: ``P``, ``F``, ``K``, ``valid_indices``, ...
 
     Examples
     --------
-    >>> from trainium_edu.specs import TRN1
-    >>> price(TRN1, "tensor_tensor", 512)
-    1024.0
+        >>> from trainium_edu.neuroncore.recording.engine import Engine, Memory
+    from trainium_edu.specs import TRN1
+        >>> price(TRN1, "tensor_tensor", 512)
+        1024.0
     """
     costs = chip.cycles
     if is_strided:
@@ -38,7 +40,7 @@ def price(chip, name: str, n: float, /, *, is_strided=False, **more) -> float:
     return float(formula(n, costs.min_initiation_cycles.value, *more.values()))
 
 
-def priced(name, *tiles, any_stride=False, fast=None, when=None) -> dict:
+def priced(name, *tiles, any_stride=False, fast=None, when=None, has_modes=False) -> dict:
     """Return the work, cycles and facts of a row whose time is a formula of N.
 
     Parameters
@@ -52,6 +54,8 @@ def priced(name, *tiles, any_stride=False, fast=None, when=None) -> dict:
     fast : str, optional
         Another formula, which holds where ``when(call)``.
     when : callable, optional
+    has_modes : bool
+        The Vector Engine of later chips is twice or four times as fast on narrow or packed tiles.
     """
     names = (name,) if fast is None else (name, fast)
     facts = [f"cycles.{each}" for each in names]
@@ -62,12 +66,41 @@ def priced(name, *tiles, any_stride=False, fast=None, when=None) -> dict:
         found = (call.__dict__[tiles[0]].free_size,)
         if not any_stride:
             found += (strided(call, *tiles),)
-        return found if when is None else (*found, when(call))
+        if when is not None:
+            found += (when(call),)
+        if has_modes and hasattr(call.core.spec.cycles, f"{name}_2x"):
+            found = (*found, *(False,) * (3 - len(found)), mode(call, *tiles))
+        return found
 
-    def cycles(chip, engine, n, is_strided=False, is_fast=False):
+    def cycles(chip, engine, n, is_strided=False, is_fast=False, mode=""):
+        if mode and engine is Engine.VECTOR:
+            return price(chip, f"{name}_{mode}", n, is_strided=is_strided)
         return price(chip, fast if is_fast else name, n, is_strided=is_strided)
 
     return {"work": work, "cycles": cycles, "facts": tuple(facts)}
+
+
+def mode(call, *roles) -> str:
+    """Return the Vector Engine's performance mode for some tiles, "4x" or "2x", or "" for none.
+
+    A lane takes four 16-bit numbers in a cycle, or two others; two where two tiles are read.
+    """
+    tiles = [call.__dict__[role] for role in roles]
+    is_narrow = all(tile.dtype.name in ("bfloat16", "float16") for tile in tiles)
+    if len(tiles) > 2:
+        return "2x" if is_narrow and all(t.memory is Memory.SBUF for t in tiles[1:]) else ""
+    in_sbuf = all(tile.memory is Memory.SBUF for tile in tiles)
+    return ("", "", "2x", "4x")[is_narrow + all(map(packed, tiles)) + in_sbuf]
+
+
+def packed(view) -> bool:
+    """Return whether each partition's elements lie one after another."""
+    step = view.dtype.itemsize
+    for size, stride in zip(reversed(view.shape[1:]), reversed(view.strides[1:]), strict=True):
+        if size > 1 and stride != step:
+            return False
+        step *= size
+    return True
 
 
 @lru_cache(maxsize=256)

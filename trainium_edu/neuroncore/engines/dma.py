@@ -111,10 +111,7 @@ def check_modes(call):
             f"{call.name}: dge_mode is {call.dge_mode!r}; it must be one of {', '.join(_DGE)}"
         )
     if call.dge_mode == "hwdge":
-        call.refuse(
-            "dge_mode hwdge; descriptors made by hardware need NeuronCore-v3 "
-            "(Trainium2); leave dge_mode out"
-        )
+        call.needs("hwdge", "dge_mode hwdge", "leave dge_mode out: descriptors are made before")
 
 
 def _check_copy(call):

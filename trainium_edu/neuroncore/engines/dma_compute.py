@@ -40,15 +40,11 @@ def _check_transpose(call):
     check_modes(call)
     src, dst = call.src, call.dst
     if any(view.indirect is not None and view.indirect.is_vector for view in (src, dst)):
-        call.refuse(
-            "gathering while transposing needs NeuronCore-v3 (Trainium2); gather "
-            "rows with dma_copy first, then transpose"
-        )
+        call.needs("gather_transpose", "gathering while transposing",
+                   "gather rows with dma_copy first, then transpose")  # fmt: skip
     if call.dge_mode == "swdge" and not call.is_indirect:
-        call.refuse(
-            "dge_mode swdge is for gathering transposes, which need NeuronCore-v3 "
-            "(Trainium2); leave dge_mode out"
-        )
+        call.needs("gather_transpose", "dge_mode swdge, for gathering transposes,",
+                   "leave dge_mode out")  # fmt: skip
     check_oob_mode(call, "src")
     if src.dtype is not dst.dtype:
         call.refuse(

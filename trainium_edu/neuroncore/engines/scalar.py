@@ -20,10 +20,8 @@ from trainium_edu.neuroncore.recording.views import View
 def _check_bias(call):
     bias = call.bias
     if bias is not None and not isinstance(bias, View) and bias != 0:
-        call.refuse(
-            f"bias is the number {bias!r}; on NeuronCore-v2 it must be a tile, one number per "
-            "partition (numbers come with NeuronCore-v3, Trainium2), so memset one"
-        )
+        call.needs("number_bias", f"bias is the number {bias!r}, which",
+                   "before, it is a tile, one number per partition, so memset one")  # fmt: skip
     if isinstance(bias, View) and get_activation(call.op).name == "reciprocal":
         call.refuse("reciprocal takes no bias on NeuronCore-v2; add it with tensor_scalar first")
 
@@ -52,7 +50,7 @@ def _activation(call):
     scale = call.scale
     if isinstance(scale, View) or scale != 1:
         x = x * operand_of(call, "scale")
-    if isinstance(call.bias, View):
+    if isinstance(call.bias, View) or call.bias:
         x = x + operand_of(call, "bias")
     if activation.valid is not None:
         _note_range(call, activation, x)

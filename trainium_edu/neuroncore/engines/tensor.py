@@ -39,13 +39,12 @@ def _check_matmul(call):
     _check_operand(call, "stationary", Memory.SBUF, _READS_SBUF)
     _check_operand(call, "moving", Memory.SBUF, _READS_SBUF)
     _check_operand(call, "dst", Memory.PSUM, _WRITES_PSUM)
-    if getattr(call.perf_mode, "value", call.perf_mode) not in (None, "none"):
-        call.refuse(
-            f"perf_mode {call.perf_mode!r} needs NeuronCore-v3 (Trainium2); "
-            "NeuronCore-v2 has no double FP8 mode"
-        )
     stationary, moving, dst = call.stationary, call.moving, call.dst
-    k, m, n = stationary.shape[0], stationary.free_size, moving.free_size
+    if _is_double(call):
+        call.needs("double_row", f"perf_mode {call.perf_mode!r}",
+                   "NeuronCore-v2 has no double FP8 mode")  # fmt: skip
+        _check_double_row(call)
+    k, m, n = stationary.shape[0], _columns(call, stationary), _columns(call, moving)
     if moving.shape[0] != k:
         call.refuse(
             f"stationary has {k} partitions and moving has {moving.shape[0]}; both need "
@@ -72,6 +71,27 @@ def _check_matmul(call):
     check_bank(call, dst, chip)
     if call.accumulate not in (None, True, False):
         raise TypeError(f"nc_matmul: accumulate is {call.accumulate!r}; use None, True or False")
+
+
+def _is_double(call) -> bool:
+    return getattr(call.perf_mode, "value", call.perf_mode) not in (None, "none")
+
+
+def _columns(call, view) -> int:
+    """Return the columns of an operand: of a double row, half of what a partition holds."""
+    return view.free_size // 2 if _is_double(call) else view.free_size
+
+
+def _check_double_row(call):
+    for role in ("stationary", "moving"):
+        view = call.__dict__[role]
+        if view.dtype.itemsize > 1 or len(view.shape) != 3 or view.shape[1] != 2:
+            call.refuse(
+                f"perf_mode double_row with {role} {view!r}; it adds the products of two rows at "
+                "once, so operands are FP8 tiles [K, 2, columns]"
+            )
+    if call.tile_position or call.tile_size or call.is_transpose:
+        call.refuse("perf_mode double_row goes with no part of the array and no is_transpose")
 
 
 def _check_matmul_dtypes(call):
@@ -124,11 +144,9 @@ def _tile_size(call, chip):
         ("row", "column"), (rows, columns), position, size, strict=True
     ):
         if part == 32:
-            call.refuse(
-                f"tile_size has {axis} size 32, which needs NeuronCore-v3 (Trainium2); "
-                "NeuronCore-v2 divides the array into halves of 64"
-            )
-        if part not in (whole // 2, whole) or at % part or not 0 <= at < whole:
+            call.needs("array_tiles_32", f"tile_size has {axis} size 32, which",
+                       "NeuronCore-v2 divides the array into halves of 64")  # fmt: skip
+        if part not in (32, whole // 2, whole) or at % part or not 0 <= at < whole:
             call.refuse(
                 f"{axis} tile of size {part} at {at}; sizes are {whole // 2} or {whole} "
                 f"and positions multiples of the size below {whole}"
@@ -140,8 +158,13 @@ def _tile_size(call, chip):
 
 
 def _matmul(call):
-    dst = call.dst
-    call.core.executor.multiply(dst, call.stationary, call.moving, _adds(call))
+    dst, stationary, moving = call.dst, call.stationary, call.moving
+    add = _adds(call)
+    if _is_double(call):
+        every = slice(None)
+        call.core.executor.multiply(dst, stationary.sliced(every, 0), moving.sliced(every, 0), add)
+        stationary, moving, add = stationary.sliced(every, 1), moving.sliced(every, 1), True
+    call.core.executor.multiply(dst, stationary, moving, add)
     dst.mark_written()
     if dst.buffer.accumulating is not True:
         _mark(dst)
@@ -210,7 +233,8 @@ def _matmul_work(call):
     if (wide[0] and call.is_stationary_onezero) or (wide[1] and call.is_moving_onezero):
         kind = "fp32-onezero"
     return (
-        stationary.shape[0], stationary.free_size, moving.free_size, kind, bool(call.is_transpose)
+        stationary.shape[0], _columns(call, stationary), _columns(call, moving), kind,
+        bool(call.is_transpose),
     )  # fmt: skip
 
 
@@ -230,7 +254,7 @@ define(
         is_transpose="flag",
     ),
     execute=_matmul, work=_matmul_work, cycles=_matmul_cycles,
-    flops=lambda call: 2 * call.stationary.size * call.moving.free_size,
+    flops=lambda call: 2 * call.stationary.size * _columns(call, call.moving),
     by_shape=True, by_place=True,  # inside one bank
     facts=("tensor_engine.min_initiation_cycles", "tensor_engine.fp32_factor", "cycles.nc_matmul"),
 )  # fmt: skip

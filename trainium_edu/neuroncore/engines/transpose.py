@@ -1,7 +1,7 @@
 """``nc_transpose``: partitions become free elements, on the Tensor Engine or the Vector Engine.
 
 The Tensor Engine multiplies by an identity, so it reads SBUF, writes PSUM, and a NaN or an infinity
-meets the zeros of the identity: on this generation the whole row it lands in turns into NaN.  The
+meets the zeros of the identity: on NeuronCore-v2 the whole row it lands in turns into NaN.  The
 Vector Engine moves bits, 32 x 32 at a time.  The reference asks for equal dtypes; published kernels
 for this generation let the Tensor Engine write float32, as its sums are, so both are taken.
 """
@@ -74,7 +74,7 @@ def _execute(call):
     turned = values.T
     if call.engine is Engine.TENSOR and data.dtype.is_float:
         wide = data.read_fp32().reshape(values.shape)
-        if not np.isfinite(wide).all():
+        if not call.has("exact_transpose") and not np.isfinite(wide).all():
             with np.errstate(invalid="ignore"):
                 product = wide.T @ np.eye(len(wide), dtype=np.float32)
             dst.write_fp32(product.reshape(dst.shape), call.core.rounding)

@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from trainium_edu.neuroncore.engines.checks import integer, limits, number
-from trainium_edu.neuroncore.engines.costs import price, priced, strided
+from trainium_edu.neuroncore.engines.costs import packed, price, priced, strided
 from trainium_edu.neuroncore.engines.operators import (
     bits,
     bits_operand,
@@ -21,12 +21,10 @@ from trainium_edu.neuroncore.recording.dtypes import write_fp32
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.instruction_set import define
 from trainium_edu.neuroncore.recording.views import View
-from trainium_edu.specs import TRN1
 
 __all__ = ["WORDS", "apply", "compute", "operand_of", "rows", "store"]
 
 WORDS = ("int32", "uint32")
-_BANK_BYTES = int(TRN1.psum.bank_bytes)
 _ON_GPSIMD = {Engine.GPSIMD: ("gpsimd_engine.elementwise_cycles",)}
 _EXACT = ("add", "subtract", "multiply", "maximum", "minimum", "equal", "not_equal", "less",
           "less_equal", "greater", "greater_equal", "copy", "bypass")  # fmt: skip
@@ -142,7 +140,7 @@ define(
     "tensor_copy", (Engine.VECTOR, Engine.GPSIMD), reads=("src",),
     check=limits(src="[P, F]", dst="[P, F]"), execute=_copy,
     more_facts=_ON_GPSIMD, by_shape=True, waits=True,
-    **priced("tensor_copy", "dst", "src"),
+    **priced("tensor_copy", "dst", "src", has_modes=True),
 )  # fmt: skip
 
 
@@ -222,16 +220,6 @@ def _narrow(values, source, dst):
     return values.astype(f"u{dst.dtype.itemsize}").view(dst.dtype.storage)
 
 
-def _is_packed(view) -> bool:
-    """Return whether each partition's elements lie one after another."""
-    step = view.dtype.itemsize
-    for size, stride in zip(reversed(view.shape[1:]), reversed(view.strides[1:]), strict=True):
-        if size > 1 and stride != step:
-            return False
-        step *= size
-    return True
-
-
 def _is_fast(call):
     """Return whether a tensor_tensor reads PSUM, or computes on packed BF16.
 
@@ -239,12 +227,13 @@ def _is_fast(call):
     2 048 columns of it, and N for 512.
     """
     dst, one, two = call.dst, call.data1, call.data2
+    bank_bytes = call.core.spec.psum.bank_bytes.value
     for data in (one, two):
-        if data.memory is Memory.PSUM and data.free_size * data.dtype.itemsize <= _BANK_BYTES:
+        if data.memory is Memory.PSUM and data.free_size * data.dtype.itemsize <= bank_bytes:
             return True
     is_bf16 = one.dtype.name == two.dtype.name == dst.dtype.name == "bfloat16"
     is_simple = get_operator(call.op, "op").name in ("add", "multiply", "subtract")
-    return is_bf16 and is_simple and _is_packed(one) and _is_packed(two)
+    return is_bf16 and is_simple and packed(one) and packed(two)
 
 
 define(
@@ -259,7 +248,8 @@ define(
         op=_check_op,
     ),
     more_facts=_ON_GPSIMD, by_shape=True, waits=True,
-    **priced("tensor_tensor", "dst", "data1", "data2", fast="tensor_tensor_fast", when=_is_fast),
+    **priced("tensor_tensor", "dst", "data1", "data2", fast="tensor_tensor_fast", when=_is_fast,
+             has_modes=True),
 )  # fmt: skip
 
 
@@ -358,9 +348,13 @@ def _bits_of(call, role, dtype):
     return bits_operand(operand.__index__(), dtype)
 
 
-def _tensor_scalar_cycles(chip, engine, n, is_strided):
-    name = "tensor_scalar_rsqrt" if engine == Engine.GPSIMD else "tensor_scalar"
-    return price(chip, name, n, is_strided=is_strided)
+_PRICED = priced("tensor_scalar", "dst", "data", has_modes=True)
+
+
+def _tensor_scalar_cycles(chip, engine, n, is_strided, *mode):
+    if engine == Engine.GPSIMD:
+        return price(chip, "tensor_scalar_rsqrt", n, is_strided=is_strided)
+    return _PRICED["cycles"](chip, engine, n, is_strided, *mode)
 
 
 define(
@@ -376,7 +370,7 @@ define(
     ),
     execute=_tensor_scalar, by_shape=True, waits=True,
     more_facts={Engine.GPSIMD: ("cycles.tensor_scalar_rsqrt",)},
-    **(priced("tensor_scalar", "dst", "data") | {"cycles": _tensor_scalar_cycles}),
+    **(_PRICED | {"cycles": _tensor_scalar_cycles}),
 )  # fmt: skip
 
 

@@ -38,16 +38,16 @@ from trainium_edu.specs.signatures import checked
 
 __all__ = ["NeuronCore"]
 
-HBM_BYTES = 16 * 2**30  # per core: half of the chip's 32 GiB
+HBM_BYTES = int(TRN1.hbm_bytes_per_core)  # of Trainium, for graphs
 
 
 class NeuronCore:
-    """A NeuronCore-v2 that computes values and records its instructions.
+    """A NeuronCore that computes values and records its instructions.
 
     Parameters
     ----------
     spec : specs.Record
-        ``TRN1`` or ``INF2``; another generation raises, its facts are not in yet.
+        ``TRN1``, ``INF2`` or ``TRN2``.
     values : bool
         False records without computing: shapes, limits and time only.
     rounding : {"nearest", "stochastic"}
@@ -152,10 +152,13 @@ class NeuronCore:
 
     def _count_hbm(self, shape, dtype, name):
         size = dtype.itemsize * prod(shape)
-        if self.hbm_bytes + size > HBM_BYTES:
+        chip = self.spec
+        if self.hbm_bytes + size > chip.hbm_bytes_per_core.value:
+            part = "half" if chip.cores.value == 2 else f"1/{chip.cores.value}"
             raise NkiValidationError(
                 f"{name}: {dtype}{list(shape)} needs {size} bytes of HBM; {self.hbm_bytes} of this "
-                f"core's {HBM_BYTES} (half of the chip's 32 GiB) are taken"
+                f"core's {chip.hbm_bytes_per_core.value} ({part} of the chip's "
+                f"{chip.hbm_bytes.pretty}) are taken"
             )
         self.hbm_bytes += size
 
@@ -221,8 +224,5 @@ class NeuronCore:
 
 def _check_spec(spec):
     if getattr(spec, "tensor_engine", None) is None or spec.tensor_engine.rows.value != 128:
-        raise ValueError(
-            f"{spec!r} is not a NeuronCore-v2; the emulator knows Trainium (TRN1) and Inferentia2 "
-            "(INF2), and has no facts about other generations yet"
-        )
+        raise ValueError(f"{spec!r} has no NeuronCore; take specs.TRN1, INF2 or TRN2")
     return spec

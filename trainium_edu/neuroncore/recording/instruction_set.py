@@ -40,6 +40,17 @@ class Call:
         """Raise NkiValidationError, naming the instruction."""
         raise NkiValidationError(f"{self.name}: {text}")
 
+    def has(self, feature: str) -> bool:
+        """Return whether the chip has a feature of a later generation."""
+        return feature in self.core.spec.features.value
+
+    def needs(self, feature: str, what: str, instead: str) -> None:
+        """Raise unless the chip has a feature of NeuronCore-v3, and it is modelled."""
+        if not self.has(feature):
+            is_later = self.core.spec.generation.value >= 3
+            lacks = "is not modelled here" if is_later else "needs NeuronCore-v3 (Trainium2)"
+            self.refuse(f"{what} {lacks}; {instead}")
+
     @property
     def name(self) -> str:
         """The instruction's name."""

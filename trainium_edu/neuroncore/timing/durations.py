@@ -77,8 +77,7 @@ def check_chip(spec: Record) -> None:
     """Raise ValueError for a chip whose facts about time are missing."""
     if getattr(spec, "timing", None) is None:
         raise ValueError(
-            f"{spec!r} cannot be timed: the emulator has the facts of NeuronCore-v2 (TRN1, INF2), "
-            "and not yet those of other generations"
+            f"{spec!r} cannot be timed: the emulator has the facts of TRN1, INF2 and TRN2"
         )
 
 

@@ -14,7 +14,7 @@ from trainium_edu.nki.objects.enums import matmul_perf_mode as matmul_perf_mode
 from trainium_edu.nki.objects.enums import oob_mode as oob_mode
 from trainium_edu.nki.objects.enums import reduce_cmd as reduce_cmd
 from trainium_edu.nki.rows import make, names_in, read
-from trainium_edu.nki.running import later_chip
+from trainium_edu.nki.running import chip_here, later_chip
 from trainium_edu.specs.errors import NkiValidationError
 
 tensor_engine, vector_engine = engine.tensor, engine.vector
@@ -24,7 +24,7 @@ unknown_engine = engine.unknown
 
 def get_nc_version():
     """Return the generation of the NeuronCore that runs the kernel."""
-    return nc_version.gen2
+    return nc_version(chip_here().generation.value)
 
 
 def get_nc_sub_version() -> int:

@@ -8,7 +8,6 @@ from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.enums import engine as _engine
 from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.running import current, known_issue
-from trainium_edu.specs import TRN1
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["broadcast_to", "matmul", "transpose"]
@@ -16,8 +15,6 @@ __all__ = ["broadcast_to", "matmul", "transpose"]
 #: The name of the row of ones that ``broadcast_to`` multiplies with.
 REPEATING = "broadcast_to's ones"
 _FLOAT32 = DTYPE_NAMES["float32"]
-_BANK = TRN1.psum.bank_fp32.value
-_PSUM = TRN1.limits.psum_free_max.value  # FP32 elements of a partition
 
 
 def broadcast_to(x: NkiTensor, shape, dtype=None) -> NkiTensor:
@@ -64,18 +61,19 @@ def _repeat_partition(x, shape, dtype):
         return _repeat_wide(x, shape, dtype)
     if x.buffer is not MemoryRegion.sbuf or x.dtype not in ("float32", "bfloat16", "float16"):
         x = copied(x, _FLOAT32)
-    count = x.size
+    chip, count = current().core.spec, x.size
+    bank = chip.psum.bank_fp32.value
     row = x.reshape((1, count))
     ones = _ones(shape[0], x.dtype)
     whole = None
-    if count > _PSUM or dtype != _FLOAT32:
+    if count > chip.limits.psum_free_max.value or dtype != _FLOAT32:
         whole = ndarray((shape[0], count), dtype)
-    step = count if whole is None else _BANK
+    step = count if whole is None else bank
     for start in range(0, count, step):
         end = start + step if start + step < count else count
         tile = ndarray((shape[0], end - start), _FLOAT32, MemoryRegion.psum)
-        for first in range(start, end, _BANK):
-            last = first + _BANK if first + _BANK < end else end
+        for first in range(start, end, bank):
+            last = first + bank if first + bank < end else end
             part = tile[:, first - start : last - start]
             issue("nc_matmul", dst=part, stationary=ones, moving=row[:, first:last])
         if whole is None:

@@ -3,46 +3,46 @@
 from typing import Any
 
 from trainium_edu.nki.objects.object import NKIObject
-from trainium_edu.specs import TRN1
+from trainium_edu.nki.running import chip_here
 
 __all__ = ["tile_size"]
 
 
-def _size(number: int, doc: str) -> Any:
-    return property(lambda _: number, doc=doc)
-
-
-_PARTITIONS = TRN1.sbuf.partitions.value
-_SBUF_BYTES, _BANK_BYTES = TRN1.sbuf.bytes_per_partition.value, TRN1.psum.bank_bytes.value
-_TENSOR = TRN1.tensor_engine
-_BN_STATS = TRN1.vector_engine.bn_stats_free_max.value
+def _size(path: str, doc: str, parts: int = 1) -> Any:
+    return property(lambda _: chip_here().find(path).value // parts, doc=doc)
 
 
 class _TileSize(NKIObject):
-    """Hardware tile sizes of NeuronCore-v2."""
+    """Tile sizes of the chip that runs the kernel."""
 
     def __init__(self):
         pass
 
-    pmax = _size(_PARTITIONS, "Most partitions of a tile.")
-    psum_bank_fmax = _size(_BANK_BYTES // 4, "FP32 elements per partition of a PSUM bank.")
+    pmax = _size("sbuf.partitions", "Most partitions of a tile.")
+    psum_bank_fmax = _size("psum.bank_fp32", "FP32 elements per partition of a PSUM bank.")
     psum_fmax = psum_bank_fmax
-    psum_bank_fmax_bytes = _size(_BANK_BYTES, "Bytes per partition of a PSUM bank.")
-    psum_num_banks = _size(TRN1.psum.banks.value, "PSUM banks of a partition.")
+    psum_bank_fmax_bytes = _size("psum.bank_bytes", "Bytes per partition of a PSUM bank.")
+    psum_num_banks = _size("psum.banks", "PSUM banks of a partition.")
     gemm_stationary_fmax = _size(
-        _TENSOR.stationary_free_max.value, "Most columns of a matmul's stationary tile."
+        "tensor_engine.stationary_free_max", "Most columns of a matmul's stationary tile."
     )
     gemm_moving_fmax = _size(
-        _TENSOR.moving_free_max.value, "Most columns of a matmul's moving tile."
+        "tensor_engine.moving_free_max", "Most columns of a matmul's moving tile."
     )
-    bn_stats_fmax = _size(_BN_STATS, "Most elements per partition of bn_stats.")
-    psum_min_align = _size(4, "Bytes that a PSUM address is a multiple of (assumed: one FP32).")
-    sbuf_min_align = _size(1, "Bytes that an SBUF address is a multiple of (assumed: any byte).")
-    sbuf_size_bytes = _size(_SBUF_BYTES * _PARTITIONS, "Bytes of SBUF, all partitions together.")
-    sbuf_fmax = _size(_SBUF_BYTES // 4, "FP32 elements per partition of SBUF.")
-    sbuf_fmax_bytes = _size(_SBUF_BYTES, "Bytes per partition of SBUF.")
+    bn_stats_fmax = _size(
+        "vector_engine.bn_stats_free_max", "Most elements per partition of bn_stats."
+    )
+    psum_min_align = property(
+        lambda _: 4, doc="Bytes that a PSUM address is a multiple of (assumed: one FP32)."
+    )
+    sbuf_min_align = property(
+        lambda _: 1, doc="Bytes that an SBUF address is a multiple of (assumed: any byte)."
+    )
+    sbuf_size_bytes = _size("sbuf.capacity_bytes", "Bytes of SBUF, all partitions together.")
+    sbuf_fmax = _size("sbuf.bytes_per_partition", "FP32 elements per partition of SBUF.", 4)
+    sbuf_fmax_bytes = _size("sbuf.bytes_per_partition", "Bytes per partition of SBUF.")
     total_available_sbuf_size = _size(
-        _SBUF_BYTES, "Bytes per partition of SBUF (the name is historical)."
+        "sbuf.bytes_per_partition", "Bytes per partition of SBUF (the name is historical)."
     )
 
 

@@ -8,8 +8,8 @@ from trainium_edu import settings
 from trainium_edu.neuroncore.execution.deferred import Deferred
 from trainium_edu.neuroncore.execution.products import one_blas_thread
 from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.nki.chips import chip
 from trainium_edu.nki.launching.arguments import Arguments, give_back, tensors_in, written
-from trainium_edu.nki.launching.chips import chip
 from trainium_edu.nki.launching.explaining import explain, frames_of_kernel
 from trainium_edu.nki.launching.launch import Launch
 from trainium_edu.nki.running import MOST_INSTRUCTIONS, Running, is_running

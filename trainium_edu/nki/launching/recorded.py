@@ -17,6 +17,7 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 import numpy as np
 
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
+from trainium_edu.nki.chips import chip
 from trainium_edu.nki.launching.arguments import (
     Arguments,
     checked_output,
@@ -25,7 +26,6 @@ from trainium_edu.nki.launching.arguments import (
     leaves_in,
     walk,
 )
-from trainium_edu.nki.launching.chips import chip
 from trainium_edu.nki.launching.executing import execute
 from trainium_edu.nki.mistakes import is_ours
 from trainium_edu.nki.remedies import WORDS

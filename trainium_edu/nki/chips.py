@@ -5,9 +5,8 @@ from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["chip", "chip_for_all", "chip_named"]
 
-_CHIPS = {"trn1": "TRN1", "gen2": "TRN1", "inf2": "INF2"}
-_LATER = {"trn2": "NeuronCore-v3 (Trainium2)", "gen3": "NeuronCore-v3 (Trainium2)",
-          "trn3": "NeuronCore-v4 (Trainium3)", "gen4": "NeuronCore-v4 (Trainium3)"}  # fmt: skip
+_CHIPS = {"trn1": "TRN1", "gen2": "TRN1", "inf2": "INF2", "trn2": "TRN2", "gen3": "TRN2"}
+_LATER = {"trn3": "NeuronCore-v4 (Trainium3)", "gen4": "NeuronCore-v4 (Trainium3)"}
 _for_all = None
 
 
@@ -26,7 +25,7 @@ def chip(spec):
     if target in _LATER:
         raise NkiValidationError(
             f"NEURON_PLATFORM_TARGET_OVERRIDE={target} asks for {_LATER[target]}, whose facts "
-            "are missing: this emulator is a NeuronCore-v2 (trn1, inf2). Kernels that do without "
+            "are missing: this emulator knows trn1, inf2 and trn2. Kernels that do without "
             "later features run with nki.run(kernel, ..., spec=TRN1), or a script with "
             "`python -m trainium_edu run --platform trn1 script.py`"
         )
@@ -34,5 +33,5 @@ def chip(spec):
 
 
 def chip_named(name: str):
-    """Return the record of a chip: "trn1", "inf2"."""
+    """Return the record of a chip: "trn1", "inf2", "trn2"."""
     return getattr(specs, _CHIPS[name])
