@@ -23,11 +23,8 @@ def add(commands) -> None:
     commands : argparse subparsers
     """
     parser = commands.add_parser("run", help="run a PyTorch script, or NKI kernels, unmodified")
-    parser.add_argument(
-        "--platform",
-        choices=("trn1", "inf2", "trn2"),
-        help="the chip of kernels, whatever the script sets",
-    )
+    parser.add_argument("--platform", choices=("trn1", "inf2", "trn2"),
+                        help="the chip of kernels, whatever the script sets")  # fmt: skip
     parser.add_argument(
         "--replace", action="store_true", help="even where AWS's own packages are installed"
     )

@@ -32,12 +32,8 @@ class _TileSize(NKIObject):
     bn_stats_fmax = _size(
         "vector_engine.bn_stats_free_max", "Most elements per partition of bn_stats."
     )
-    psum_min_align = property(
-        lambda _: 4, doc="Bytes that a PSUM address is a multiple of (assumed: one FP32)."
-    )
-    sbuf_min_align = property(
-        lambda _: 1, doc="Bytes that an SBUF address is a multiple of (assumed: any byte)."
-    )
+    psum_min_align = property(lambda _: 4, doc="Bytes between PSUM addresses (assumed: one FP32).")
+    sbuf_min_align = property(lambda _: 1, doc="Bytes between SBUF addresses (assumed: any byte).")
     sbuf_size_bytes = _size("sbuf.capacity_bytes", "Bytes of SBUF, all partitions together.")
     sbuf_fmax = _size("sbuf.bytes_per_partition", "FP32 elements per partition of SBUF.", 4)
     sbuf_fmax_bytes = _size("sbuf.bytes_per_partition", "Bytes per partition of SBUF.")
