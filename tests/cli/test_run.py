@@ -71,11 +71,11 @@ def test_a_missing_script_is_named():
 
 def test_a_platform_that_the_script_sets_can_be_overruled(script):
     script.write_text(
-        'import os\nos.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = "trn2"\n' + script.read_text()
+        'import os\nos.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = "trn3"\n' + script.read_text()
     )
     refused = run(script)
     assert refused.returncode == 1
-    assert "asks for NeuronCore-v3" in refused.stderr
+    assert "asks for NeuronCore-v4" in refused.stderr
     assert "[[3.0, 3.0], [3.0, 3.0]]" in run("--platform", "trn1", script).stdout
 
 

@@ -214,8 +214,7 @@ def chip_here():
 def later_chip(name: str, later: str) -> NkiValidationError:
     """Return the error for what the chip does not have, or what is not modelled of it."""
     here = chip_here()
-    core = here.core_name.value
-    if core in later:
+    if (core := here.core_name.value) in later:
         return NkiValidationError(f"{name}, of {later}, is not modelled here")
     return NkiValidationError(
         f"{name} needs {later}; this is a {core} ({here.name}), whose engines do not have it"

@@ -143,6 +143,6 @@ def test_limits_raise_with_what_limit_and_remedy(what, error, message):
 
 
 @pytest.mark.parametrize("spec", [None, "trn1", INSTANCES])
-def test_another_generation_raises(spec):
-    with pytest.raises(ValueError, match="no facts about other generations yet"):
+def test_what_is_no_neuroncore_raises(spec):
+    with pytest.raises(ValueError, match="has no NeuronCore; take specs.TRN1, INF2 or TRN2"):
         NeuronCore(spec)

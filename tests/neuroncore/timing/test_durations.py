@@ -411,9 +411,9 @@ def test_parameters_are_a_dict():
 def test_a_chip_without_these_facts_raises():
     other = Record("some other chip", sbuf=TRN1.sbuf)
     core = NeuronCore(values=False)
-    with pytest.raises(ValueError, match="not yet those of other generations"):
+    with pytest.raises(ValueError, match="has the facts of TRN1, INF2 and TRN2"):
         place(core.program, other)
-    with pytest.raises(ValueError, match="not yet those of other generations"):
+    with pytest.raises(ValueError, match="has the facts of TRN1, INF2 and TRN2"):
         schedule(core.program, place(core.program), other)
 
 

@@ -122,7 +122,7 @@ def _with_joined(program: Program, groups: Sequence[Sequence[Instruction]]) -> P
             if i.name == "tensor_reduce":
                 i = _reducing_as_before(i)
         if group:
-            result.append(i if accesses == i.accesses else reworked(i, accesses, allocations))
+            result.append(i if accesses == i.accesses else reworked(program, i, accesses, allocations))
     return rebuilt(program, result, allocations) if groups else program
 
 
@@ -152,12 +152,12 @@ def _reducing_as_before(i):
     return replace(i, options=tuple((options | {"axis": tuple(axes.tolist())}).items()))
 
 
-def reworked(instruction, accesses, allocations):
+def reworked(program, instruction, accesses, allocations):
     """Return an instruction with other operands, and the work that they make."""
     operands = {name: value for name, value in instruction.options if value is not None}
     for a in accesses:
         dtype, shape, strides, offset = a.geometry
         buffer = own_buffer(allocations[a.allocation], values=False)
         operands[a.role] = View(buffer, get_dtype(dtype), shape, strides, offset)
-    call = Call(get_row(instruction.name), instruction.engine, None, operands)
+    call = Call(get_row(instruction.name), instruction.engine, program, operands)
     return replace(instruction, accesses=accesses, work=call.row.work(call))

@@ -37,7 +37,7 @@ def operands_in_psum(program: Program) -> Program:
         for a in tiles
     ]  # fmt: skip
     return rebuilt(program, (
-        reworked(i, i.accesses, tiles) if any(a[0] in chosen for a in i.accesses) else i
+        reworked(program, i, i.accesses, tiles) if any(a[0] in chosen for a in i.accesses) else i
         for i in program.instructions
     ), tiles)  # fmt: skip
 
