@@ -122,7 +122,9 @@ def _with_joined(program: Program, groups: Sequence[Sequence[Instruction]]) -> P
             if i.name == "tensor_reduce":
                 i = _reducing_as_before(i)
         if group:
-            result.append(i if accesses == i.accesses else reworked(program, i, accesses, allocations))
+            result.append(
+                i if accesses == i.accesses else reworked(program, i, accesses, allocations)
+            )
     return rebuilt(program, result, allocations) if groups else program
 
 
