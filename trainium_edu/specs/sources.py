@@ -106,12 +106,12 @@ def successor(before: Record, name: str, heading: str) -> Record:
 
     def renew(fact):
         if id(fact) not in renewed:
-            inputs = [renew(one) for one in fact.inputs]
-            if any(one.kind is not Kind.ASSUMED for one in inputs):
-                new = derive(fact.unit, fact.formula, *inputs, locator=fact.locator)
+            if fact.formula:
+                new = derive(fact.unit, fact.formula, *map(renew, fact.inputs),
+                             locator=fact.locator)  # fmt: skip
             else:
                 note = "; ".join(filter(None, ("as before", fact.note)))
-                new = replace(fact, kind=Kind.ASSUMED, formula=None, inputs=(), note=note)
+                new = replace(fact, kind=Kind.ASSUMED, note=note)
             renewed[id(fact)] = new
         return renewed[id(fact)]
 

@@ -28,8 +28,7 @@ def price(chip, name: str, n: float, /, *, is_strided=False, **more) -> float:
 
     Examples
     --------
-        >>> from trainium_edu.neuroncore.recording.engine import Engine, Memory
-    from trainium_edu.specs import TRN1
+        >>> from trainium_edu.specs import TRN1
         >>> price(TRN1, "tensor_tensor", 512)
         1024.0
     """
