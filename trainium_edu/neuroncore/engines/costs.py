@@ -28,9 +28,9 @@ def price(chip, name: str, n: float, /, *, is_strided=False, **more) -> float:
 
     Examples
     --------
-        >>> from trainium_edu.specs import TRN1
-        >>> price(TRN1, "tensor_tensor", 512)
-        1024.0
+    >>> from trainium_edu.specs import TRN1
+    >>> price(TRN1, "tensor_tensor", 512)
+    1024.0
     """
     costs = chip.cycles
     if is_strided:
