@@ -17,14 +17,14 @@ def price(chip, name: str, n: float, /, *, is_strided=False, **more) -> float:
 
     Parameters
     ----------
-        chip : specs.Record
-        name : str
-        n : float
-            Free elements per partition.
-        is_strided : bool
-            An operand's innermost stride is over 16 bytes, so its port runs at half speed.
-        **more
-            Further names of the formula: ``P``, ``F``, ``K``, ``valid_indices``, ...
+    chip : specs.Record
+    name : str
+    n : float
+        Free elements per partition.
+    is_strided : bool
+        An operand's innermost stride is over 16 bytes, so its port runs at half speed.
+    **more
+        Further names of the formula: ``P``, ``F``, ``K``, ``valid_indices``, ...
 
     Examples
     --------
