@@ -18,6 +18,8 @@ STUDENTS = ("", "ab123")
 LONG = RANKED = ("12/fused",)  # a whole image is timed; a class compares that
 EXERCISES = [e for lesson in exercises.LESSONS for e in exercises.of_lesson(lesson)]
 COMPARING = [e for e in EXERCISES if "compare" in e.function.__code__.co_names]
+RECOGNISING = [exercises.find(key) for key in ("01/nearest-even", "02/round-with-tosses")]
+FED_BACK = COMPARING + RECOGNISING
 
 
 def blocks(kind=None):
@@ -39,7 +41,9 @@ def test_each_exercise_has_a_solution_three_wrong_answers_and_a_hard_coded_one(e
     kinds = [b.kind for b in mine]
     assert kinds.count("solution") == 1
     assert kinds.count("hard-coded") == 1
-    assert len({b.name for b in mine if b.kind == "wrong"}) >= (1 if exercise in COMPARING else 3)
+    assert len({b.name for b in mine if b.kind == "wrong"}) >= (
+        3 if exercise not in FED_BACK else 1
+    )
 
 
 @for_each("block", blocks())
@@ -95,6 +99,23 @@ def test_a_belief_that_is_fed_back_is_called_by_its_name(exercise):
             assert told[result.misconception] == values, name
             named.add(result.misconception)
     assert named == set(told)
+
+
+@for_each("exercise", RECOGNISING, ids=lambda e: e.key)
+def test_a_wrong_model_that_is_fed_back_is_called_by_its_name(exercise):
+    """Judge: what a check's wrong models make of its numbers, each the answer of a learner."""
+    told = {}
+    *_, wrong = (b for b in reading.blocks(number_of(exercise.key))
+                 if (b.key, b.kind) == (exercise.key, "wrong"))  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        check = sys.modules[exercise.function.__module__]
+        patch.setattr(check, "recognise", lambda got, beliefs: told.update(beliefs))
+        exercise(answer_of(wrong, "ab123"), "ab123")
+    assert len(told) == 7
+    for name, value in told.items():
+        result = exercise(lambda *_, value=value: value, "ab123")
+        assert (result.status, result.misconception) == (Status.WRONG, name)
+        assert result.feedback
 
 
 @pytest.mark.parametrize("block", blocks("hard-coded"))

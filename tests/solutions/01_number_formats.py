@@ -25,34 +25,6 @@ def survives(x, mantissa_bits, lowest, highest):
     return power <= highest and x % 2.0 ** (max(power, lowest) - mantissa_bits) == 0
 
 
-# %% wrong=01/nearest-even name=cuts-off feedback=rounds toward zero
-def nearest_even(words):
-    return words >> 16
-
-
-# %% wrong=01/nearest-even name=ties-up feedback=Every tie goes up
-def nearest_even(words):
-    return (words + 0x8000) >> 16
-
-
-# %% wrong=01/nearest-even name=ties-down feedback=Every tie goes down
-def nearest_even(words):
-    return (words + 0x7FFF) >> 16
-
-
-# %% wrong=01/nearest-even name=keeps-32-bits feedback=shift it right by 16
-def nearest_even(words):
-    odd = (words >> 16) & 1
-    return ((words + 0x7FFF + odd) >> 16) << 16
-
-
-# %% wrong=01/nearest-even name=carry-lost feedback=the carry is lost
-def nearest_even(words):
-    top, mantissa = words >> 23, words & 0x7FFFFF
-    odd = (words >> 16) & 1
-    return (top << 7) | (((mantissa + 0x7FFF + odd) >> 16) & 0x7F)
-
-
 # %% wrong=01/nearest-even name=values-not-codes feedback=stay with whole numbers
 def nearest_even(words):
     import numpy as np

@@ -14,27 +14,6 @@ def stands_still(total, term, mantissa_bits):
     return term < spacing / 2 or (term == spacing / 2 and (total / spacing) % 2 == 0)
 
 
-# %% wrong=02/round-with-tosses name=nearest-even feedback=the tosses change nothing
-def round_with_random_bits(x, random_bits):
-    return round_to(x, "bf16")
-
-
-# %% wrong=02/round-with-tosses name=cut-off feedback=Every number is cut off
-def round_with_random_bits(x, random_bits):
-    return (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
-
-
-# %% wrong=02/round-with-tosses name=fair-coin feedback=You go up in half of all cases
-def round_with_random_bits(x, random_bits):
-    lower = x.view(np.uint32) & np.uint32(0xFFFF0000)
-    return (lower + np.where(random_bits >= 32768, 65536, 0).astype(np.uint32)).view(np.float32)
-
-
-# %% wrong=02/round-with-tosses name=rounds-twice feedback=drifts up by half a spacing
-def round_with_random_bits(x, random_bits):
-    return round_to((x.view(np.uint32) + random_bits.astype(np.uint32)).view(np.float32), "bf16")
-
-
 # %% wrong=02/round-with-tosses name=compares feedback=nobody could replay your run
 def round_with_random_bits(x, random_bits):
     words = x.view(np.uint32)
