@@ -186,19 +186,21 @@ def _step(shape, strides, run):
 
 def _kinds(instructions, allocations):
     """Give each distinct kind a number: durations are computed once for each."""
-    numbers, kind_of, engines = {}, [], []
-    held = None  # the stationary matrix of the newest matmul
+    numbers, number_of, held = {}, [], None  # held: the newest matmul's stationary matrix
     for i in instructions:
-        shapes = [a.geometry[1] for a in i.accesses if a.is_write]
+        written, loads_another = 0, False
+        for a in i.accesses:
+            if a[5]:
+                written = prod(a[7][1][1:])
+                break
         packets = _packets(i, allocations) if i.engine is Engine.DMA else None
-        loads_another = False
         if i.name == "nc_matmul":
             now = next((a[0], a[7]) for a in i.accesses if a[6] == "stationary")
             loads_another, held = held not in (None, now), now
-        key = i.name, i.engine, i.work, prod(shapes[0][1:]) if shapes else 0, packets, loads_another
-        kind_of.append(numbers.setdefault(key, len(numbers)))
-        engines.append(_ENGINE[i.engine])
-    return np.array(kind_of, np.int32), [Kind(*key) for key in numbers], np.array(engines, np.int8)
+        key = i.name, i.engine, i.work, written, packets, loads_another
+        number_of.append(numbers.setdefault(key, len(numbers)))
+    kinds, kind_of = [Kind(*key) for key in numbers], np.array(number_of, np.int32)
+    return kind_of, kinds, np.array([_ENGINE[k.engine] for k in kinds], np.int8)[kind_of]
 
 
 def _rows(program):
