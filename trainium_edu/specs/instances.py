@@ -44,7 +44,7 @@ def _chip(name):
             locator="NeuronCores * 16 engines * 27.2 GB/s"),
         dma_bytes_per_s_sustained=_times("bytes/s", "NeuronCores * sustained rate of one", _cores,
                                          _core.dma.bytes_per_s),
-        peak_flops_from_cores=_times("FLOP/s", "NeuronCores * peak of one", _cores,
+        peak_flops_from_cores=_times("FLOP/s", "NeuronCores * peak of each", _cores,
                                      _core.tensor_engine.peak_flops),
         peak_flops_from_array=_times("FLOP/s", "NeuronCores * rows * columns * 2 * clock", _cores,
                                      _core.tensor_engine.peak_flops_from_array),
