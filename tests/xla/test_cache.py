@@ -84,7 +84,7 @@ def test_flags_stand_beside_the_program_they_were_for(cache):
 
 
 def test_the_version_ends_in_a_hash_of_what_compiles():
-    assert re.fullmatch(r"[\d.]+\+[0-9a-f]{8}", compiler_version())
+    assert re.fullmatch(r"[\d.]+(rc\d+)?\+[0-9a-f]{8}", compiler_version())
     assert CompileCache("anywhere").folder.name == f"neuronxcc-{compiler_version()}"
 
 
