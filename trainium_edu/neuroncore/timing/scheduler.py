@@ -99,8 +99,7 @@ def schedule(program: Program, placement: Placement, spec: Record | None = None,
     progress = np.zeros(4, np.int64)
     if order is None:  # all at time 0 in program order: a heap as it stands
         ready = np.flatnonzero(transfers & (rows["missing"] == 0))
-        heap[: ready.size] = ready
-        progress[1] = ready.size
+        heap[: ready.size], progress[1] = ready, ready.size
     while progress[0] < n:
         launch(_loops.simulate, _PIECE, pieces.tolerance, _kinds(pieces), rows,
                hazards.follower_start, hazards.followers, streams, queue, shares, heap,
