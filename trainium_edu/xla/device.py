@@ -265,8 +265,8 @@ class Device:
         self.follow_switches()
         tensors = [t for t in dict.fromkeys(self.pending.tensors.values()) if t.node is not None]
         wanted = set(map(id, tensors if only is None else only))
-        others = [t for t in tensors if id(t) not in wanted and t.replaces is None]
-        lost = set(map(id, others))
+        unneeded = [t for t in tensors if id(t) not in wanted and t.replaces is None]
+        lost = set(map(id, unneeded))
         tensors = [t for t in tensors if id(t) not in lost]
         before = [t.state for t in tensors]
         pending, step, executions = self.pending, self.step, self.executions
@@ -276,7 +276,7 @@ class Device:
             for one in tensors:
                 one.forget_node()
             self.pending, self.step = Pending(), step + 1
-            for one in others:
+            for one in unneeded:
                 one.let_go()
         except BaseException:
             for one, state in zip(tensors, before, strict=True):
@@ -284,7 +284,7 @@ class Device:
             self.pending, self.step, self.executions = pending, step, executions
             one = None
             tensors.clear()  # or the traceback would keep alive what the user lets go
-            others.clear()
+            unneeded.clear()
             raise
         graphs.forget()
         self.compiler.metrics.count("MarkStep")
