@@ -91,6 +91,15 @@ def successor(before: Record, name: str, heading: str) -> Record:
 
     Rows have dotted names; what no row names is carried over as *assumed*, and derived facts are
     derived again.
+
+    Parameters
+    ----------
+    before : Record
+    name : str
+        Of the new chip.
+    heading : str
+        Of its table in ``facts.md``; a value may be ``'as before'`` (documented to be the same, of
+        a fact or a whole record) or ``'none'`` (the chip lacks it).
     """
     known, made, gone = dict(before.walk()), {}, set()
     for path, value, unit, source, place, note, kind in rows("facts.md", heading):
@@ -99,8 +108,8 @@ def successor(before: Record, name: str, heading: str) -> Record:
             continue
         same = {one: (old.value, old.unit) for one, old in known.items()
                 if one == path or one.startswith(f"{path}.")}  # fmt: skip
-        stated = same if value == "'as before'" else {path: (ast.literal_eval(value), unit)}
-        for one, has in stated.items():
+        facts = same if value == "'as before'" else {path: (ast.literal_eval(value), unit)}
+        for one, has in facts.items():
             made[one] = SOURCES[source].says(*has, place, note, kind=Kind(kind) if kind else None)
     renewed = {id(known[path]): fact for path, fact in made.items() if path in known}
 

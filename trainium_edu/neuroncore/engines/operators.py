@@ -190,8 +190,8 @@ def get_operator(op, what: str) -> Operator:
         )
     if row.needs:
         raise NkiValidationError(
-            f"{what} is {row.name}, which needs {row.needs}; this is a NeuronCore-v2, so "
-            "build it from multiply, maximum or abs"
+            f"{what} is {row.name}, which needs {row.needs}, a later chip than this; build it from "
+            "multiply, maximum or abs"
         )
     return row
 

@@ -23,7 +23,7 @@ def _check_bias(call):
         call.needs("number_bias", f"bias is the number {bias!r}, which",
                    "before, it is a tile, one number per partition, so memset one")  # fmt: skip
     if isinstance(bias, View) and get_activation(call.op).name == "reciprocal":
-        call.refuse("reciprocal takes no bias on NeuronCore-v2; add it with tensor_scalar first")
+        call.refuse("reciprocal takes no bias; add it with tensor_scalar first")
 
 
 def _check_sum(call):

@@ -109,7 +109,7 @@ def _check_matmul_dtypes(call):
         )
     if call.dst.dtype.name != "float32":
         call.refuse(
-            f"dst is {call.dst.dtype}; NeuronCore-v2 sums in FP32 and writes float32 to "
+            f"dst is {call.dst.dtype}; the array sums in FP32 and writes float32 to "
             "PSUM: allocate dst as float32 and cast in the copy to SBUF"
         )
 

@@ -48,7 +48,7 @@ def _check_dma_copy(operands):
 def _check_tensor_copy(operands):
     if getattr(operands["engine"], "name", None) == "scalar":
         raise NkiValidationError(
-            "tensor_copy: the Scalar Engine of NeuronCore-v2 has no tensor_copy; use "
+            "tensor_copy on the Scalar Engine needs NeuronCore-v3, and is not modelled; use "
             "nisa.activation(dst=..., op=nl.copy, data=...), or leave the engine out"
         )
     return operands
