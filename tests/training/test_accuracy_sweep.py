@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trainium_edu.training import ARMS, SETTINGS, run_sweep, stored_sweep
-from trainium_edu.training.accuracy_sweep import COMMAND, stored_file
+from trainium_edu.training.stored import path_of
 
 
 def row(rate, arm):
@@ -14,9 +14,9 @@ def row(rate, arm):
 
 
 def test_the_first_field_is_the_command_that_made_the_file():
-    stored = json.loads(stored_file().read_text(encoding="utf-8"))
+    stored = json.loads(path_of("accuracy_sweep").read_text(encoding="utf-8"))
     assert next(iter(stored)) == "command"
-    assert stored["command"] == COMMAND
+    assert stored["command"] == "python -m trainium_edu.training.accuracy_sweep"
 
 
 def test_the_table_has_every_arm_at_every_setting_over_ten_seeds():
@@ -51,4 +51,4 @@ def test_the_effect_is_there_at_small_rates_and_not_at_a_large_one():
 def test_mean_and_spread_are_numpys():
     some = row(0.01, "nearest")
     assert some.mean == pytest.approx(np.mean(some.accuracies))
-    assert some.sd == pytest.approx(np.std(some.accuracies, ddof=1))
+    assert some.spread == pytest.approx(np.std(some.accuracies, ddof=1))

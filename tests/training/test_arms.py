@@ -48,5 +48,5 @@ def test_an_unknown_arm_is_named(bad):
 def test_unknown_optimizers_and_states_are_named():
     with pytest.raises(ValueError, match="it must be one of sgd, momentum, adam"):
         footprint("fp32", "adamw")
-    with pytest.raises(ValueError, match="it is 'fp32' or 'bf16'"):
+    with pytest.raises(ValueError, match="it must be one of fp32, bf16"):
         footprint("fp32", state="int8")

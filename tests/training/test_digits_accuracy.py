@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from trainium_edu.training import run_digits_accuracy, stored_digits_accuracy
-from trainium_edu.training.digits_accuracy import ARMS_OF_JOB, COMMAND, LEARNING_RATES, stored_file
+from trainium_edu.training.digits_accuracy import ARMS_OF_JOB, LEARNING_RATES
+from trainium_edu.training.stored import path_of
 
 LARGE, SMALL = LEARNING_RATES
 BEFORE_LANDING = ((LARGE, "stochastic"), (SMALL, "nearest"))  #: the others before a release
@@ -14,9 +15,9 @@ ROWS = {(row.learning_rate, row.arm): row for row in stored_digits_accuracy()}
 
 
 def test_the_first_field_is_the_command_that_made_the_file():
-    stored = json.loads(stored_file().read_text(encoding="utf-8"))
+    stored = json.loads(path_of("digits_accuracy").read_text(encoding="utf-8"))
     assert next(iter(stored)) == "command"
-    assert stored["command"] == COMMAND
+    assert stored["command"] == "python -m trainium_edu.training.digits_accuracy"
     assert set(ROWS) == {(rate, arm) for rate in LEARNING_RATES for arm in ARMS_OF_JOB}
     assert all(len(row.accuracies) == 10 for row in ROWS.values())
 
@@ -35,7 +36,7 @@ def test_at_the_large_rate_rounding_makes_no_difference():
 def test_at_the_small_rate_nearest_is_behind_by_more_than_its_spread():
     nearest, fp32 = ROWS[SMALL, "nearest"], ROWS[SMALL, "fp32"]
     assert nearest.mean < fp32.mean - 5
-    assert nearest.mean < fp32.mean - 2 * (nearest.sd + fp32.sd)
+    assert nearest.mean < fp32.mean - 2 * (nearest.spread + fp32.spread)
     for arm in ("stochastic", "master"):
         assert abs(ROWS[SMALL, arm].mean - fp32.mean) < 1.5
 

@@ -14,6 +14,7 @@ from trainium_edu.training import fine_tuning, nn, pretrained, text
 from trainium_edu.training.checkpoint import load_checkpoint
 from trainium_edu.training.fine_tuning import few_authors, fine_tune, from_pretrained
 from trainium_edu.training.pretrained import HIDDEN_WORDS, hidden_words, pretrained_weights
+from trainium_edu.training.stored import path_of
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.tensor import as_tensor
 
@@ -122,9 +123,9 @@ class TestStoredCurve:
             (n, b) for n in fine_tuning.LABELS for b in fine_tuning.BEGINNINGS
         ]
         assert {len(row.accuracies) for row in rows} == {len(fine_tuning.SEEDS)}
-        stored = json.loads(fine_tuning.stored_file().read_text(encoding="utf-8"))
+        stored = json.loads(path_of("fine_tuning").read_text(encoding="utf-8"))
         assert next(iter(stored)) == "command"
-        assert stored["command"] == fine_tuning.COMMAND
+        assert stored["command"] == "python -m trainium_edu.training.fine_tuning"
 
     def test_mean_and_spread_are_numpys(self):
         row = fine_tuning.stored_fine_tuning()[0]

@@ -29,5 +29,5 @@ def test_a_smaller_rate_freezes_more():
 
 
 def test_a_rate_that_is_none_is_refused():
-    with pytest.raises(ValueError, match="positive, finite"):
+    with pytest.raises(ValueError, match="finite number above 0"):
         frozen_weights(float("nan"))

@@ -5,55 +5,34 @@
 processor, so a test can ask that the stored accuracies come back exactly.
 """
 
-import functools
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from importlib import resources
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-import numpy as np
-
-from trainium_edu import files
 from trainium_edu.specs.signatures import checked
+from trainium_edu.training import stored
 from trainium_edu.training.arms import ARMS, footprint
 from trainium_edu.training.reference import train
 
-__all__ = ["COMMAND", "SETTINGS", "Row", "accuracy_table", "run_sweep", "stored_sweep"]
+__all__ = ["SETTINGS", "Row", "accuracy_table", "run_sweep", "stored_sweep"]
 
-COMMAND = "python -m trainium_edu.training.accuracy_sweep"
 #: (learning rate, epochs): a small rate needs more of them.
 SETTINGS = ((0.1, 60), (0.01, 300), (0.003, 500))
 SEEDS = tuple(range(10))
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One arm at one learning rate: test accuracies in percent, one per seed."""
+class Row(stored.Scored):
+    """One arm at one learning rate: test accuracies in per cent, one per seed."""
 
     learning_rate: float
     epochs: int
     arm: str
     accuracies: tuple[float, ...]  #: rounded to 0.01
 
-    @property
-    def mean(self) -> float:
-        """Mean over the seeds, in percent."""
-        return float(np.mean(self.accuracies))
-
-    @property
-    def sd(self) -> float:
-        """Standard deviation between seeds (n - 1), in percentage points."""
-        return float(np.std(self.accuracies, ddof=1))
-
 
 @checked
-def run_sweep(
-    settings: Sequence[tuple[float, int]] = SETTINGS,
-    *,
-    arms: Sequence[str] = tuple(ARMS),
-    seeds=SEEDS,
-    progress: Callable | None = None,
-):
+def run_sweep(settings: Sequence[tuple[float, int]] = SETTINGS, *,
+              arms: Sequence[str] = tuple(ARMS), seeds=SEEDS) -> list[Row]:  # fmt: skip
     """Train every arm at every (learning rate, epochs).
 
     Parameters
@@ -61,8 +40,6 @@ def run_sweep(
     settings : sequence of (float, int)
     arms : sequence of str
     seeds : sequence of int
-    progress : callable, optional
-        Called with every finished row.
 
     Returns
     -------
@@ -73,18 +50,17 @@ def run_sweep(
     >>> [row.arm for row in run_sweep([(0.1, 1)], arms=["fp32"], seeds=[0])]
     ['fp32']
     """
-    rows = []
+    return list(_rows(settings, arms, seeds))
+
+
+def _rows(settings, arms, seeds) -> Iterator[Row]:
     for learning_rate, epochs in settings:
         for arm in arms:
             run = train(arm, learning_rate=learning_rate, epochs=epochs, seeds=seeds)
             percent = tuple(round(100 * float(a), 2) for a in run.final_accuracy)
-            rows.append(Row(learning_rate, epochs, arm, percent))
-            if progress is not None:
-                progress(rows[-1])
-    return rows
+            yield Row(learning_rate, epochs, arm, percent)
 
 
-@functools.cache
 def stored_sweep() -> tuple[Row, ...]:
     """Return the stored rows.
 
@@ -93,7 +69,7 @@ def stored_sweep() -> tuple[Row, ...]:
     >>> len(stored_sweep())
     12
     """
-    return read(stored_file())
+    return stored.read("accuracy_sweep", Row)
 
 
 @checked
@@ -125,35 +101,11 @@ def accuracy_table(rows: Sequence[Row], *, optimizer: str = "sgd") -> str:
             lines += [""] * bool(lines) + [f"{head:34}  accuracy %    kept    moved"]
         count = footprint(row.arm, optimizer)
         lines.append(
-            f"{ARMS[row.arm].label:34}  {row.mean:5.1f} ± {row.sd:3.1f}"
+            f"{ARMS[row.arm].label:34}  {row.mean:5.1f} ± {row.spread:3.1f}"
             f"{count.stored_bytes:8d}{count.update_traffic_bytes:9d}"
         )
     return "\n".join(lines)
 
 
-def stored_file():
-    return resources.files("trainium_edu.training") / "accuracy_sweep.json"
-
-
-def read(path) -> tuple[Row, ...]:
-    """Return the rows that :func:`store` has written."""
-    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    return tuple(Row(**{**row, "accuracies": tuple(row["accuracies"])}) for row in rows)
-
-
-def store(path, rows: Sequence[Row], command: str) -> None:
-    """Store rows; the first field is the command that makes them."""
-    seeds = list(range(max(len(row.accuracies) for row in rows)))
-    head = json.dumps({"command": command, "seeds": seeds})[:-1]
-    body = ",\n".join("  " + json.dumps(asdict(row)) for row in rows)
-    files.write(path, f'{head}, "rows": [\n{body}\n]}}\n')
-
-
 if __name__ == "__main__":
-    from pathlib import Path
-
-    store(
-        Path(str(stored_file())),
-        run_sweep(progress=lambda row: print(f"{row.learning_rate:g} {row.arm}: {row.mean:.1f} %")),
-        COMMAND,
-    )
+    stored.write("accuracy_sweep", _rows(SETTINGS, ARMS, SEEDS), seeds=list(SEEDS))

@@ -6,6 +6,7 @@ step to step, and how the update is rounded on its way back into storage.
 
 from dataclasses import dataclass
 
+from trainium_edu.specs.arguments import choice
 from trainium_edu.specs.signatures import checked
 
 __all__ = ["ARMS", "OPTIMIZERS", "Arm", "Footprint", "footprint", "footprint_table", "get_arm"]
@@ -63,11 +64,7 @@ def get_arm(arm) -> Arm:
     >>> get_arm("master").has_master
     True
     """
-    if isinstance(arm, Arm):
-        return arm
-    if isinstance(arm, str) and arm in ARMS:
-        return ARMS[arm]
-    raise ValueError(f"arm is {str(arm)[:40]!r}; it must be one of {', '.join(ARMS)}")
+    return arm if isinstance(arm, Arm) else ARMS[choice(arm, "arm", ARMS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,25 +123,15 @@ def footprint(arm, optimizer: str = "sgd", *, state: str | None = None) -> Footp
     the computation.  Activations do not depend on the arm's storage and are not counted.
     """
     arm = get_arm(arm)
-    if not isinstance(optimizer, str) or optimizer not in OPTIMIZERS:
-        raise ValueError(
-            f"optimizer is {str(optimizer)[:40]!r}; it must be one of {', '.join(OPTIMIZERS)}"
-        )
-    state = arm.weights if state is None else state
-    if not isinstance(state, str) or state not in _BYTES:
-        raise ValueError(f"state is {str(state)[:40]!r}; it is 'fp32' or 'bf16'")
-    kept = _BYTES[arm.weights]
-    gradient = _BYTES[arm.compute]
-    averages = OPTIMIZERS[optimizer] * _BYTES[state]
+    averages = OPTIMIZERS[choice(optimizer, "optimizer", OPTIMIZERS)]
+    averages *= _BYTES[choice(arm.weights if state is None else state, "state", _BYTES)]
+    kept, gradient = _BYTES[arm.weights], _BYTES[arm.compute]
     rounded = _BYTES["bf16"] if arm.has_master else 0
     return Footprint(
-        weight_bytes=rounded or kept,
-        master_bytes=kept if arm.has_master else 0,
-        state_bytes=averages,
-        gradient_bytes=gradient,
-        read_bytes=kept + gradient + averages,
-        written_bytes=kept + averages + rounded,
-    )
+        weight_bytes=rounded or kept, master_bytes=kept if arm.has_master else 0,
+        state_bytes=averages, gradient_bytes=gradient,
+        read_bytes=kept + gradient + averages, written_bytes=kept + averages + rounded,
+    )  # fmt: skip
 
 
 def footprint_table() -> str:

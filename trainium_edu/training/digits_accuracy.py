@@ -11,19 +11,16 @@ rounded, gradients and their sums at every hop included.  Matrix products go thr
 last bits differ by processor: a seed's accuracy comes back to within a few images, the means stand.
 """
 
-import functools
-from collections.abc import Callable, Sequence
-from importlib import resources
-from pathlib import Path
+from collections.abc import Sequence
 
 from trainium_edu.specs.arguments import choice, whole
 from trainium_edu.specs.signatures import checked
-from trainium_edu.training.accuracy_sweep import Row, read, store
+from trainium_edu.training import stored
+from trainium_edu.training.accuracy_sweep import Row
 from trainium_edu.training.trainer import Job, fit
 
 __all__ = ["ARMS_OF_JOB", "run_digits_accuracy", "stored_digits_accuracy"]
 
-COMMAND = "python -m trainium_edu.training.digits_accuracy"
 EPOCHS, STEPS_PER_EPOCH = 20, 23
 LEARNING_RATES = (0.003, 0.0002)
 SEEDS = tuple(range(10))
@@ -57,7 +54,6 @@ def run_digits_accuracy(learning_rate: float, arm: str, seeds: Sequence[int] = S
     return Row(learning_rate, epochs, arm, tuple(found))
 
 
-@functools.cache
 def stored_digits_accuracy() -> tuple[Row, ...]:
     """Return the stored rows; their accuracies are those of seeds 0, 1, 2 ...
 
@@ -66,23 +62,9 @@ def stored_digits_accuracy() -> tuple[Row, ...]:
     >>> print(stored_digits_accuracy()[0].arm)
     fp32
     """
-    return read(stored_file())
-
-
-def stored_file() -> Path:
-    """Return where the rows are kept."""
-    return Path(str(resources.files("trainium_edu.training"))) / "digits_accuracy.json"
-
-
-def main(progress: Callable[[Row], object] = print) -> None:
-    """Train every arm at every learning rate, and store the rows."""
-    rows = []
-    for learning_rate in LEARNING_RATES:
-        for arm in ARMS_OF_JOB:
-            rows.append(run_digits_accuracy(learning_rate, arm))
-            progress(rows[-1])
-    store(stored_file(), rows, COMMAND)
+    return stored.read("digits_accuracy", Row)
 
 
 if __name__ == "__main__":
-    main()
+    rows = (run_digits_accuracy(rate, arm) for rate in LEARNING_RATES for arm in ARMS_OF_JOB)
+    stored.write("digits_accuracy", rows, seeds=list(SEEDS))

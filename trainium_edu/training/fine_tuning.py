@@ -9,19 +9,14 @@ point; twice that rate, tried from scratch alone, was a point worse.
 """
 
 import functools
-import json
-import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from importlib import resources
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from trainium_edu import files
 from trainium_edu.specs.arguments import choice, whole
 from trainium_edu.specs.signatures import checked
-from trainium_edu.training import nn, text
+from trainium_edu.training import nn, stored, text
 from trainium_edu.training.data import shuffled
 from trainium_edu.training.pretrained import pretrained_weights
 from trainium_edu.training.tasks import TASKS, Task
@@ -30,7 +25,6 @@ from trainium_edu.training.trainer import Job, Run, Trainer, fit
 __all__ = ["BEGINNINGS", "FineTuned", "few_authors", "fine_tune", "from_pretrained",
            "stored_fine_tuning"]  # fmt: skip
 
-COMMAND = "python -m trainium_edu.training.fine_tuning"
 BEGINNINGS = ("pre-trained", "from scratch")
 LABELS = (4, 16, 64, 256)
 SEEDS = tuple(range(5))
@@ -38,7 +32,7 @@ STEPS = 150
 
 
 @dataclass(frozen=True, slots=True)
-class FineTuned:
+class FineTuned(stored.Scored):
     """One beginning with one number of labels: what each seed got right of the test, in per cent.
 
     Attributes
@@ -53,16 +47,6 @@ class FineTuned:
     per_author: int
     beginning: str
     accuracies: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        """Their mean, in per cent."""
-        return float(np.mean(self.accuracies))
-
-    @property
-    def spread(self) -> float:
-        """Their sample standard deviation, in points."""
-        return float(np.std(self.accuracies, ddof=1)) if len(self.accuracies) > 1 else 0.0
 
 
 def from_pretrained() -> nn.Encoder:
@@ -155,7 +139,6 @@ def measure(per_author: int, beginning: str, seeds: Sequence = SEEDS) -> FineTun
     return FineTuned(per_author, beginning, found)
 
 
-@functools.cache
 def stored_fine_tuning() -> tuple[FineTuned, ...]:
     """Return the stored rows.
 
@@ -164,32 +147,9 @@ def stored_fine_tuning() -> tuple[FineTuned, ...]:
     >>> stored_fine_tuning()[0].beginning
     'pre-trained'
     """
-    stored = json.loads(stored_file().read_text(encoding="utf-8"))
-    return tuple(FineTuned(row["per_author"], row["beginning"], tuple(row["accuracies"]))
-                 for row in stored["rows"])  # fmt: skip
-
-
-def stored_file() -> Path:
-    """Return where the rows are kept."""
-    return Path(str(resources.files("trainium_edu.training"))) / "fine_tuning.json"
-
-
-def main(progress: Callable = print) -> None:
-    """Train both beginnings on every number of labels, and store the rows."""
-    rows = []
-    for per_author in LABELS:
-        for beginning in BEGINNINGS:
-            rows.append(measure(per_author, beginning))
-            progress(rows[-1])
-    store(rows)
-
-
-def store(rows: Sequence) -> None:
-    """Write the rows, with their command and seeds."""
-    body = ",\n".join("  " + json.dumps(asdict(row)) for row in rows)
-    head = json.dumps({"command": COMMAND, "seeds": list(SEEDS), "steps": STEPS})[:-1]
-    files.write(stored_file(), f'{head}, "rows": [\n{body}\n]}}\n')
+    return stored.read("fine_tuning", FineTuned)
 
 
 if __name__ == "__main__":
-    main(lambda row: print(row, file=sys.stderr))
+    rows = (measure(count, beginning) for count in LABELS for beginning in BEGINNINGS)
+    stored.write("fine_tuning", rows, seeds=list(SEEDS), steps=STEPS)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainium_edu.numerics import round_to
+from trainium_edu.specs.arguments import number
 from trainium_edu.training.data import batches, digits
-from trainium_edu.training.reference import check_learning_rate, epochs, gradient, update
+from trainium_edu.training.reference import epochs, gradient, update
 
 __all__ = ["Frozen", "frozen_weights"]
 
@@ -54,7 +55,7 @@ def frozen_weights(learning_rate: float, *, after_epochs: int = 20, seed: int = 
     >>> frozen_weights(0.003).share > frozen_weights(0.1).share
     True
     """
-    learning_rate = check_learning_rate(learning_rate)
+    learning_rate = number(learning_rate, "learning_rate", above=0)
     for state in epochs("fp32", learning_rate=0.03, epochs=after_epochs, seeds=[seed]):
         weights = state.weights
     weights = round_to(weights, "bf16")

@@ -14,7 +14,6 @@ is the rounding of the update, and nothing else.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Real
 
 import ml_dtypes
 import numpy as np
@@ -23,7 +22,7 @@ from trainium_edu import settings
 from trainium_edu.numerics import draw_bits, round_to
 from trainium_edu.numerics.launch import launch, launch_parallel
 from trainium_edu.numerics.random_bits import check_count
-from trainium_edu.specs.arguments import choice, flag, short
+from trainium_edu.specs.arguments import choice, flag, number, short, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training import _loops
 from trainium_edu.training.arms import Arm, get_arm
@@ -281,17 +280,9 @@ class History:
         )
 
 
-def train(
-    arm="bf16",
-    *,
-    learning_rate: float = 0.01,
-    epochs: int = 60,
-    seeds=range(10),
-    rounding: str | None = None,
-    rounding_seed: int | None = None,
-    fast: bool = True,
-    progress: Callable[[Epoch], object] | None = None,
-) -> History:
+def train(arm="bf16", *, learning_rate: float = 0.01, epochs: int = 60, seeds=range(10),
+          rounding: str | None = None, rounding_seed: int | None = None, fast: bool = True,
+          progress: Callable[[Epoch], object] | None = None) -> History:  # fmt: skip
     """Train the 64-64-10 network on the digits, one replica per seed, with plain SGD.
 
     Parameters
@@ -348,28 +339,18 @@ def train(
     )  # fmt: skip
 
 
-def epochs(
-    arm="bf16",
-    *,
-    learning_rate: float = 0.01,
-    epochs: int = 60,
-    seeds=range(10),
-    rounding: str | None = None,
-    rounding_seed: int | None = None,
-    fast: bool = True,
-) -> Iterator[Epoch]:
+def epochs(arm="bf16", *, fast: bool = True, **how) -> Iterator[Epoch]:
     """Train as :func:`train` does, and hand out one :class:`Epoch` after the other.
 
-    Everything is checked at once; the work is done as the epochs are asked for, so whoever asks
-    can stop at any time.
+    Takes what :func:`train` takes, but no `progress`.  Everything is checked at once; the work is
+    done as the epochs are asked for, so whoever asks can stop at any time.
 
     Examples
     --------
     >>> next(epochs("fp32", seeds=[0])).number
     1
     """
-    fast = flag(fast, "fast")
-    return _run(_plan(arm, learning_rate, epochs, seeds, rounding, rounding_seed), fast)
+    return _run(_plan(arm, **how), flag(fast, "fast"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,7 +364,8 @@ class _Plan:
     rounding_seed: int
 
 
-def _plan(arm, learning_rate, epochs, seeds, rounding, rounding_seed) -> _Plan:
+def _plan(arm, learning_rate=0.01, epochs=60, seeds=range(10), rounding=None,
+          rounding_seed=None) -> _Plan:  # fmt: skip
     """Check all arguments, and read the documented switches once for what is not given."""
     if rounding is not None:
         choice(rounding, "rounding", ("nearest", "stochastic"))
@@ -391,39 +373,17 @@ def _plan(arm, learning_rate, epochs, seeds, rounding, rounding_seed) -> _Plan:
         arm = rounding if rounding is not None else settings.rounding().rounding
     elif rounding is not None:
         raise ValueError("rounding goes with arm='bf16'; the other arms have settled theirs")
-    arm = get_arm(arm)
-    learning_rate = check_learning_rate(learning_rate)
-    epochs = check_count(epochs, "epochs")
-    if not 1 <= epochs <= MAX_EPOCHS:
-        raise ValueError(f"epochs is {epochs}; it must be from 1 to {MAX_EPOCHS}")
     if isinstance(seeds, str | bytes) or not hasattr(seeds, "__iter__"):
-        raise TypeError(f"seeds is {str(seeds)[:40]!r}; it must be a list of integers")
-    if hasattr(seeds, "__len__") and len(seeds) > MAX_SEEDS:
-        raise ValueError(f"there are {len(seeds)} seeds; at most {MAX_SEEDS} train side by side")
+        raise TypeError(f"seeds is {short(seeds)}; it must be a list of integers")
+    if hasattr(seeds, "__len__"):
+        whole(len(seeds), "the number of seeds", 1, MAX_SEEDS)
     seeds = tuple(check_count(seed, "seed") for seed in seeds)
-    if not 1 <= len(seeds) <= MAX_SEEDS:
-        raise ValueError(f"there are {len(seeds)} seeds; give from 1 to {MAX_SEEDS}")
+    whole(len(seeds), "the number of seeds", 1, MAX_SEEDS)
     if rounding_seed is None:
         rounding_seed = settings.rounding().seed
-    return _Plan(arm, learning_rate, epochs, seeds, check_count(rounding_seed, "rounding_seed"))
-
-
-def check_learning_rate(learning_rate) -> float:
-    """Return a learning rate; raise unless it is a positive number."""
-    if isinstance(learning_rate, bool) or not isinstance(learning_rate, Real):
-        raise TypeError(
-            f"learning_rate is {str(learning_rate)[:40]!r}; it must be a number such as 0.01"
-        )
-    try:
-        learning_rate = float(learning_rate)
-    except OverflowError:  # a whole number beyond float's range
-        learning_rate = float("inf")
-    if not 0 < learning_rate < float("inf"):
-        raise ValueError(
-            f"learning_rate is {learning_rate}; a step downhill needs a positive, finite number, "
-            "such as 0.01"
-        )
-    return learning_rate
+    return _Plan(get_arm(arm), number(learning_rate, "learning_rate", above=0),
+                 whole(epochs, "epochs", 1, MAX_EPOCHS), seeds,
+                 check_count(rounding_seed, "rounding_seed"))  # fmt: skip
 
 
 def _run(plan, fast):
@@ -432,16 +392,16 @@ def _run(plan, fast):
     narrow = plan.arm.compute == "bf16"
     stored = initial_weights(plan.seeds, narrow=plan.arm.weights == "bf16")
     one_epoch = _fast_epoch if fast else _plain_epoch
-    for number in range(plan.epochs):
+    for epoch in range(plan.epochs):
         order = np.stack([
-            batches(len(data.train_labels), seed=seed, epoch=number) for seed in plan.seeds
+            batches(len(data.train_labels), seed=seed, epoch=epoch) for seed in plan.seeds
         ])  # fmt: skip
-        bits = _random_bits(plan, number, order.shape[1])
+        bits = _random_bits(plan, epoch, order.shape[1])
         chosen = one_epoch(plan, data, order, bits, stored)
         with np.errstate(invalid="ignore"):
             loss = -np.log(chosen.astype(np.float64)).mean(axis=(1, 2))
         named = predict(stored, data.test_images, bf16=narrow)
-        yield Epoch(number + 1, loss, (named == data.test_labels).mean(axis=1), stored)
+        yield Epoch(epoch + 1, loss, (named == data.test_labels).mean(axis=1), stored)
 
 
 def _random_bits(plan, epoch, steps):

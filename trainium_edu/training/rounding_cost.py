@@ -11,19 +11,17 @@ import json
 import platform
 import sys
 import time
-from dataclasses import asdict, dataclass
-from importlib import resources
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from trainium_edu import files
 from trainium_edu.numerics import cast, draw_bits
+from trainium_edu.training import stored
 from trainium_edu.training.reference import train
 
-__all__ = ["COMMAND", "Cost", "RoundingCost", "measure_rounding_cost", "stored_rounding_cost"]
+__all__ = ["Cost", "RoundingCost", "measure_rounding_cost", "stored_rounding_cost"]
 
-COMMAND = "python -m trainium_edu.training.rounding_cost"
 _ELEMENTS = 1_000_000
 _REPEATS = 15
 
@@ -75,13 +73,9 @@ def measure_rounding_cost() -> RoundingCost:
         ("stochastic, plain NumPy (PCG64 and an addition)", by_hand),
     )
     rows = [Cost(what, _best(work) / _ELEMENTS * 1e9) for what, work in ways]
-    updates = {}
-    for arm in ("nearest", "stochastic"):
-        updates[arm] = _best(lambda arm=arm: train(arm, epochs=2, seeds=[0]), repeats=7)
-    rows.append(Cost("for scale: all of training, nearest, per weight and step",
-                     updates["nearest"] / (2 * 44 * 4810) * 1e9))  # fmt: skip
-    rows.append(Cost("for scale: all of training, stochastic",
-                     updates["stochastic"] / (2 * 44 * 4810) * 1e9))  # fmt: skip
+    for arm, words in (("nearest", ", per weight and step"), ("stochastic", "")):
+        took = _best(lambda arm=arm: train(arm, epochs=2, seeds=[0]), repeats=7)
+        rows.append(Cost(f"for scale: all of training, {arm}{words}", took / (2 * 44 * 4810) * 1e9))
     return RoundingCost(_machine(), tuple(rows))
 
 
@@ -94,8 +88,8 @@ def stored_rounding_cost() -> RoundingCost:
     >>> len(stored_rounding_cost().rows)
     6
     """
-    stored = json.loads(stored_file().read_text(encoding="utf-8"))
-    return RoundingCost(stored["machine"], tuple(Cost(**row) for row in stored["rows"]))
+    table = json.loads(stored.path_of("rounding_cost").read_text(encoding="utf-8"))
+    return RoundingCost(table["machine"], stored.read("rounding_cost", Cost))
 
 
 def _best(work, repeats=_REPEATS) -> float:
@@ -120,14 +114,8 @@ def _machine() -> str:
     return f"{name}, one thread for rounding"
 
 
-def stored_file():
-    return resources.files("trainium_edu.training") / "rounding_cost.json"
-
-
 if __name__ == "__main__":
     cost = measure_rounding_cost()
-    rows = [{**asdict(row), "ns_per_number": round(row.ns_per_number, 3)} for row in cost.rows]
-    body = ",\n".join("  " + json.dumps(row) for row in rows)
-    head = json.dumps({"command": COMMAND, "machine": cost.machine})[:-1]
-    files.write(stored_file(), f'{head}, "rows": [\n{body}\n]}}\n')
+    rows = [Cost(row.what, round(row.ns_per_number, 3)) for row in cost.rows]
+    stored.write("rounding_cost", rows, machine=cost.machine)
     print(cost.table())

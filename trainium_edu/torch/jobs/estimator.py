@@ -6,12 +6,14 @@ from datetime import datetime
 from pathlib import Path
 
 from trainium_edu.specs import INSTANCES
-from trainium_edu.specs.arguments import short, text, whole
-from trainium_edu.torch.jobs.fields import folder_of, named, neuron_instance, path_of, script_of
+from trainium_edu.specs.arguments import choice, short, text, whole
+from trainium_edu.torch.jobs.fields import named, path_of, script_of
 from trainium_edu.torch.jobs.model import PyTorchModel
 from trainium_edu.torch.jobs.training_job import TrainingJob
 
 __all__ = ["Estimator", "PyTorch"]
+
+_TRAINS_ON = ("ml.trn1.2xlarge", "ml.trn1.32xlarge", "ml.trn1n.32xlarge")
 
 #: Further fields of the service's estimator: taken, and without effect here.
 _ACCEPTED = {
@@ -81,31 +83,26 @@ class Estimator:
             if name not in _ACCEPTED:
                 raise TypeError(f"Estimator takes no {name!r}; it has the fields of the managed "
                                 "service's PyTorch estimator, version 2")  # fmt: skip
-        self.source_dir = None if source_dir is None else folder_of(source_dir, "source_dir")
-        self.entry_point = script_of(entry_point, self.source_dir)
-        self.instance_type = neuron_instance(instance_type)
+        self.entry_point, self.source_dir = script_of(entry_point, source_dir)
+        self.instance_type = choice(instance_type, "instance_type", _TRAINS_ON)
         self.instance_count = whole(instance_count, "instance_count", 1)
-        self.role, self.framework_version, self.py_version = role, framework_version, py_version
         self.volume_size = whole(volume_size, "volume_size", 1)
-        self.disable_profiler = disable_profiler
-        self.distribution = {} if distribution is None else distribution
+        self.distribution = named(distribution, "distribution")
         self.ranks = self._ranks()
         self.output_path = path_of(output_path, "output_path")
         self.base_job_name = text(base_job_name, "base_job_name", "pytorch-training")
         if not re.fullmatch(r"[A-Za-z0-9](-*[A-Za-z0-9]){0,38}", self.base_job_name):
             raise ValueError(f"base_job_name is {short(base_job_name)}; it must be at most 39 "
                              "letters, digits and hyphens")  # fmt: skip
-        self.environment = dict(environment or {})
-        self.options = tuple(options)
+        self.environment, self.options = dict(environment or {}), tuple(options)
         self._hyperparameters = {}
         self.set_hyperparameters(**named(hyperparameters, "hyperparameters"))
         self.jobs: list[TrainingJob] = []
 
     def _ranks(self) -> int:
         """Return how many ranks each instance has."""
-        given = named(self.distribution, "distribution")
-        other = sorted(set(given) - {"torch_distributed"})
-        if other:
+        given = self.distribution
+        if other := sorted(set(given) - {"torch_distributed"}):
             raise ValueError(f"distribution names {other[0]!r}; on Trn1 the service has "
                              '{"torch_distributed": {"enabled": True}}')  # fmt: skip
         enabled = named(given.get("torch_distributed"), "torch_distributed").get("enabled", False)
@@ -164,11 +161,9 @@ class Estimator:
         channels = {text(name, "a channel", "train"): path_of(given, f"channel {name}", exists=True)
                     for name, given in named(inputs, "inputs").items()}  # fmt: skip
         now = datetime.now().strftime("%Y-%m-%d-%H-%M-%S-%f")[:-3]
-        job = TrainingJob(self, job_name or f"{self.base_job_name}-{now}", channels)
-        self.jobs.append(job)
-        job.start()
+        self.jobs.append(TrainingJob(self, job_name or f"{self.base_job_name}-{now}", channels))
         if wait:
-            job.wait(logs=bool(logs))
+            self.jobs[-1].wait(logs=bool(logs))
 
     @property
     def latest_training_job(self) -> "TrainingJob | None":
@@ -189,20 +184,20 @@ class Estimator:
     def model_data(self) -> str:
         """``model.tar.gz`` of the newest job."""
         job = self._latest()
-        if job.model_data is None:
+        if job.status != "Completed":
             raise ValueError(f"training job {job.name} is {job.status}; it has no model")
         return job.model_data
 
     def logs(self) -> None:
         """Print the newest job's log, to its end."""
-        print(self._latest().log.read_text(encoding="utf-8"), end="")
+        print(self._latest().text(), end="")
 
     def create_model(self, entry_point=None, source_dir=None, **more) -> "PyTorchModel":
         """Return the newest job's model."""
         folder = source_dir or (None if entry_point and Path(entry_point).is_file() else
                                 self._latest().folder / "code")  # fmt: skip
         return PyTorchModel(self.model_data, entry_point=entry_point or self.entry_point.name,
-                            source_dir=folder, role=self.role, **more)  # fmt: skip
+                            source_dir=folder, **more)  # fmt: skip
 
     def deploy(self, initial_instance_count=1, instance_type="ml.c5.xlarge", serializer=None,
                deserializer=None, *, entry_point=None, source_dir=None, **more):  # fmt: skip

@@ -1,13 +1,11 @@
-"""What fields of jobs may be: paths of this computer, scripts, instances; one sentence if not."""
+"""Check fields of jobs: paths of this computer, scripts, dicts with names for keys."""
 
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from trainium_edu.specs.arguments import short, text
 
-__all__ = ["folder_of", "named", "neuron_instance", "path_of", "script_of"]
-
-_TRAINS_ON = ("ml.trn1.2xlarge", "ml.trn1.32xlarge", "ml.trn1n.32xlarge")
+__all__ = ["named", "path_of", "script_of"]
 
 
 def path_of(given, what, exists=False) -> Path:
@@ -26,16 +24,11 @@ def path_of(given, what, exists=False) -> Path:
     return path.absolute() if exists else path
 
 
-def folder_of(given, what) -> Path:
-    """Return a folder that is there."""
-    path = path_of(given, what, exists=True)
-    if not path.is_dir():
-        raise ValueError(f"{what} is {short(str(given))}; it must be a folder")
-    return path
-
-
-def script_of(entry_point, folder) -> Path:
-    """Return the path of a script that is there."""
+def script_of(entry_point, source_dir) -> tuple[Path, Path | None]:
+    """Return the paths of a script and of its folder, if one is named."""
+    folder = None if source_dir is None else path_of(source_dir, "source_dir", exists=True)
+    if folder and not folder.is_dir():
+        raise ValueError(f"source_dir is {short(str(source_dir))}; it must be a folder")
     name = text(str(entry_point) if isinstance(entry_point, Path) else entry_point, "entry_point")
     path = Path(name) if folder is None else folder / name
     if not path.is_file():
@@ -44,15 +37,7 @@ def script_of(entry_point, folder) -> Path:
     if path.suffix != ".py" or (folder is not None and path.parent != folder):
         raise ValueError(f"entry_point is {short(name)}; it must be a Python file"
                          f"{', at the root of source_dir' if folder else ''}")  # fmt: skip
-    return path.absolute()
-
-
-def neuron_instance(name) -> str:
-    """Return an instance type of the service that has Trainium."""
-    if text(name, "instance_type", _TRAINS_ON[1]) not in _TRAINS_ON:
-        raise ValueError(f"instance_type is {short(name)}; jobs are emulated on "
-                         f"{', '.join(_TRAINS_ON)}")  # fmt: skip
-    return name
+    return path.absolute(), folder
 
 
 def named(given, what) -> dict:

@@ -5,7 +5,7 @@ import tarfile
 from datetime import datetime
 
 from trainium_edu.specs.arguments import text, whole
-from trainium_edu.torch.jobs.fields import folder_of, path_of, script_of
+from trainium_edu.torch.jobs.fields import path_of, script_of
 
 __all__ = ["JSONDeserializer", "JSONSerializer", "PyTorchModel"]
 
@@ -30,8 +30,7 @@ class PyTorchModel:
     def __init__(self, model_data, role=None, entry_point=None, source_dir=None,
                  framework_version=None, py_version=None, **more):  # fmt: skip
         self.model_data = path_of(model_data, "model_data", exists=True)
-        self.source_dir = None if source_dir is None else folder_of(source_dir, "source_dir")
-        self.entry_point = None if entry_point is None else script_of(entry_point, self.source_dir)
+        self.entry_point = None if entry_point is None else script_of(entry_point, source_dir)[0]
 
     def deploy(self, initial_instance_count=1, instance_type="ml.c5.xlarge", serializer=None,
                deserializer=None, endpoint_name=None, wait=True, **more):  # fmt: skip

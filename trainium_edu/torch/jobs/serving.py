@@ -187,7 +187,7 @@ def _output_fn(prediction, accept):
         prediction = prediction.detach().cpu().numpy()
     if accept == "application/json":
         return json.dumps(prediction, default=lambda value: value.tolist())
-    stream = io.BytesIO() if accept == "application/x-npy" else io.StringIO()
+    stream = io.BytesIO()
     if accept == "application/x-npy":
         np.save(stream, prediction)
     elif accept == "text/csv":

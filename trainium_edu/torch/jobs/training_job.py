@@ -4,14 +4,14 @@ import atexit
 import json
 import math
 import os
-import queue
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import tarfile
-import threading
+import time
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -34,12 +34,11 @@ class UnexpectedStatusException(ValueError):
 
 
 class TrainingJob:
-    """A job: its process, log, folder, and what it cost.
+    """A job: its process, log, folder, and what it cost.  Its process starts when it is made.
 
     Attributes
     ----------
-    name, status : str
-        ``status`` is "InProgress", "Completed", "Failed", "Stopping" or "Stopped".
+    name : str
     folder, log : Path
     failure_reason : str
     emulated_s, wall_s : float or None
@@ -51,58 +50,46 @@ class TrainingJob:
         if not re.fullmatch(r"[A-Za-z0-9](-*[A-Za-z0-9]){0,62}", text(name, "job_name")):
             raise ValueError(f"job_name is {short(name)}; it must be at most 63 letters, digits "
                              "and hyphens")  # fmt: skip
-        self.name, self.status, self.failure_reason = name, "InProgress", ""
+        self.name, self._status, self.failure_reason = name, "InProgress", ""
         self.folder = estimator.output_path.resolve() / name
         if self.folder.exists():
             raise ValueError(f"there is a job {name} in {estimator.output_path}; names are unique")
-        self.log = self.folder / "log.txt"
-        self.emulated_s: float | None = None
-        self.wall_s: float | None = None
-        self.model_data: str | None = None
-        self._estimator, self._channels = estimator, channels
-        self._lines: queue.Queue[str | None] = queue.Queue()
-        self._process: subprocess.Popen | None = None
-
-    def start(self) -> None:
-        """Make the job's folder and start its process."""
-        estimator, code = self._estimator, self.folder / "code"
+        self.log, self._estimator = self.folder / "log.txt", estimator
+        self.emulated_s = self.wall_s = self.model_data = None
         for part in ("model", "output/data", "output/intermediate", "input/config", "input/data"):
             (self.folder / part).mkdir(parents=True)
-        if estimator.source_dir is None:
-            code.mkdir()
-            shutil.copy2(estimator.entry_point, code)
-        else:
-            shutil.copytree(estimator.source_dir, code, ignore=self._left_out)
-        variables = variables_of(estimator, self.folder, self.name, self._linked())
-        told = {"hyperparameters": estimator.hyperparameters(),
-                "inputdataconfig": json.loads(variables["SM_INPUT_DATA_CONFIG"]),
-                "resourceconfig": json.loads(variables["SM_RESOURCE_CONFIG"])}  # fmt: skip
-        for name, content in told.items():
-            files.write(self.folder / f"input/config/{name}.json", json.dumps(content))
-        self._process = subprocess.Popen(
-            self._command(), cwd=code, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, encoding="utf-8", errors="replace", start_new_session=True,
-            env=settings.of_child(variables | estimator.environment, _PACKAGE.parent),
-        )  # fmt: skip
+        code, source = self.folder / "code", estimator.source_dir
+        shutil.copytree(source or estimator.entry_point.parent, code, ignore=self._left_out)
+        variables = variables_of(estimator, self.folder, name, self._linked(channels))
+        contents = {"hyperparameters": estimator.hyperparameters(),
+                    "inputdataconfig": json.loads(variables["SM_INPUT_DATA_CONFIG"]),
+                    "resourceconfig": json.loads(variables["SM_RESOURCE_CONFIG"])}  # fmt: skip
+        for file, content in contents.items():
+            files.write(self.folder / f"input/config/{file}.json", json.dumps(content))
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                self._command(), cwd=code, stdin=subprocess.DEVNULL, stdout=log,
+                stderr=subprocess.STDOUT, start_new_session=True,
+                env=settings.of_child(variables | estimator.environment, _PACKAGE.parent),
+            )  # fmt: skip
         atexit.register(self.stop)
-        threading.Thread(target=self._follow, name=self.name, daemon=True).start()
 
     def _left_out(self, folder, names):
-        """Return what is not copied: this job, others, and what Python and git keep."""
-        ours = self.folder.parent
+        """Return what is not copied: jobs, what Python and git keep, and what lies by a script."""
+        estimator, ours = self._estimator, self.folder.parent
+        only = None if estimator.source_dir else estimator.entry_point.name
         return [name for name in names if name in (".git", "__pycache__", ".ipynb_checkpoints")
-                or Path(folder, name).resolve() == ours]  # fmt: skip
+                or Path(folder, name).resolve() == ours or name != (only or name)]  # fmt: skip
 
-    def _linked(self) -> dict[str, Path]:
+    def _linked(self, channels) -> dict[str, Path]:
         """Return the folder of each channel; a file is copied to one of its own."""
-        found = {}
-        for name, path in self._channels.items():
-            found[name] = path
+        folders = {}
+        for name, path in channels.items():
+            folders[name] = self.folder / "input/data" / name if path.is_file() else path
             if path.is_file():
-                found[name] = self.folder / "input/data" / name
-                found[name].mkdir()
-                shutil.copy2(path, found[name])
-        return found
+                folders[name].mkdir()
+                shutil.copy2(path, folders[name])
+        return folders
 
     def _command(self) -> list[str]:
         """Return the command line that the job runs."""
@@ -114,41 +101,39 @@ class TrainingJob:
                 str(self.folder / "report"), *estimator.options, estimator.entry_point.name,
                 *arguments_of(estimator.hyperparameters())]  # fmt: skip
 
-    def _follow(self):
-        """Keep the log, and end the job with its process; runs in a thread of its own."""
-        try:
-            with self.log.open("a", encoding="utf-8") as log:
-                for line in self._process.stdout:
-                    log.write(line)
-                    log.flush()
-                    self._lines.put(line)
-            self._end(self._process.wait())
-        except Exception as error:  # told by wait(), not lost with the thread
-            self.status, self.failure_reason = "Failed", f"{type(error).__name__}: {error}"
-        atexit.unregister(self.stop)
-        self._lines.put(None)
+    @property
+    def status(self) -> str:
+        """Status: "InProgress", "Completed", "Failed", "Stopping" or "Stopped"."""
+        if self._status in ("InProgress", "Stopping"):
+            code = self._process.poll()
+            if code is not None:
+                self._end(code)
+        return self._status
 
     def _end(self, code) -> None:
-        """Say how it ended, pack what it saved, read its times."""
+        """Read the times of a run that has ended, pack what it saved, set the status."""
         report = self.folder / "report/report.json"
         if report.is_file():
             told = json.loads(report.read_text(encoding="utf-8"))
             self.emulated_s, self.wall_s = told["emulated_ns"] / 1e9, told["wall_s"]
         for part, name in (("model", "model"), ("output/data", "output")):
-            kept = sorted((self.folder / part).iterdir())
-            if kept or part == "model":
+            saved = sorted((self.folder / part).iterdir())
+            if saved or part == "model":
                 with (files.replacing(self.folder / f"output/{name}.tar.gz") as file,
                       tarfile.open(fileobj=file, mode="w:gz") as archive):  # fmt: skip
-                    for path in kept:
+                    for path in saved:
                         archive.add(path, path.name)
-        if self.status == "Stopping":
-            self.status = "Stopped"
+        atexit.unregister(self.stop)
+        if self._status == "Stopping":
+            self._status = "Stopped"
         elif code:
-            self.status, self.failure_reason = "Failed", _last_error(self.log, code)
+            self._status, self.failure_reason = "Failed", _last_error(self.text(), code)
         else:
-            self.status = "Completed"
-        if self.status == "Completed":
-            self.model_data = str(self.folder / "output/model.tar.gz")
+            self._status, self.model_data = "Completed", str(self.folder / "output/model.tar.gz")
+
+    def text(self) -> str:
+        """Return the log's text."""
+        return self.log.read_text(encoding="utf-8", errors="replace")
 
     def wait(self, logs=True) -> None:
         """Wait for the end of the job; Ctrl-C stops it.
@@ -164,9 +149,13 @@ class TrainingJob:
             If it fails.
         """
         try:
-            while (line := self._next_line()) is not None:
-                if logs:
-                    print(line, end="", flush=True)
+            with self.log.open(encoding="utf-8", errors="replace") as log:
+                has_ended = False
+                while not has_ended:
+                    has_ended = self.status != "InProgress"  # asked before the last lines are read
+                    if logs:
+                        print(log.read(), end="", flush=True)
+                    time.sleep(0 if has_ended else 0.05)
         except KeyboardInterrupt:
             self.stop()
             raise
@@ -177,29 +166,20 @@ class TrainingJob:
         if logs:
             print(self.closing(), flush=True)
 
-    def _next_line(self):
-        while True:
-            try:
-                line = self._lines.get(timeout=0.2)  # so that Ctrl-C is noticed everywhere
-            except queue.Empty:
-                continue
-            if line is None:
-                self._lines.put(None)  # for whoever waits once more
-            return line
-
     def stop(self) -> None:
         """Stop the job and all its processes."""
-        process = self._process
-        if process is None or process.poll() is not None:
+        if self.status != "InProgress":
             return
-        self.status = "Stopping"
+        self._status = "Stopping"
         for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
-            _signal_all(process, number)
-            try:
-                process.wait(5)
+            with suppress(ProcessLookupError):
+                if hasattr(os, "killpg"):
+                    os.killpg(self._process.pid, number)
+                else:
+                    self._process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(5)
                 break
-            except subprocess.TimeoutExpired:
-                continue
         self.wait(logs=False)
 
     @property
@@ -218,24 +198,22 @@ class TrainingJob:
     def closing(self) -> str:
         """Return the lines that end a job's log: status, seconds, price."""
         estimator, seconds = self._estimator, self.billable_s
-        lines = [f"{datetime.now():%Y-%m-%d %H:%M:%S} {self.status} - training job {self.name}"]
+        begin = f"{datetime.now():%Y-%m-%d %H:%M:%S} {self.status} - training job {self.name}\n"
         if seconds is None:
-            return f"{lines[0]}\nBillable seconds: unknown; the run left no times"
-        here = "" if self.wall_s is None else f"; {self.wall_s:.0f} s here"
-        count = estimator.instance_count
-        lines += [f"Training seconds: {seconds * count} (emulated: {self.emulated_s:.6g} s on "
-                  f"{count} x {estimator.instance_type}{here})",
-                  f"Billable seconds: {seconds * count}"]  # fmt: skip
-        rate = _rate(estimator.instance_type)
+            return f"{begin}Billable seconds: unknown; the run left no times"
+        count, kind = estimator.instance_count, estimator.instance_type
+        rate = _rate(kind)
         if rate is not None:
-            lines.append(f"Price: {self.price_usd:.4f} USD at {float(rate)} USD/hour ({rate.source}"
-                         f", {rate.as_of}); what is not modelled comes on top")  # fmt: skip
+            price = (f"{self.price_usd:.4f} USD at {float(rate)} USD/hour ({rate.source}, "
+                     f"{rate.as_of}); what is not modelled comes on top")  # fmt: skip
         else:
-            plain = PRICES[estimator.instance_type.removeprefix("ml.")].on_demand_usd_per_hour
-            lines.append("Price: the managed service's is not known here; EC2 on demand would be "
-                         f"{seconds * count * float(plain) / 3600:.4f} USD at {float(plain)} "
-                         f"USD/hour ({plain.source}, {plain.as_of})")  # fmt: skip
-        return "\n".join(lines)
+            rate = PRICES[kind.removeprefix("ml.")].on_demand_usd_per_hour
+            price = ("the managed service's is not known here; EC2 on demand would be "
+                     f"{seconds * count * float(rate) / 3600:.4f} USD at {float(rate)} USD/hour "
+                     f"({rate.source}, {rate.as_of})")  # fmt: skip
+        return (f"{begin}Training seconds: {seconds * count} (emulated: {self.emulated_s:.6g} s on "
+                f"{count} x {kind}; {self.wall_s:.0f} s here)\nBillable seconds: {seconds * count}"
+                f"\nPrice: {price}")  # fmt: skip
 
     def describe(self) -> dict:
         """Return what the service's ``DescribeTrainingJob`` says of it."""
@@ -273,18 +251,6 @@ _ERROR = re.compile(
 
 def _last_error(log, code) -> str:
     """Return the last error that a log tells, in one sentence."""
-    lines = [line.strip() for line in log.read_text(encoding="utf-8").splitlines() if line.strip()]
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
     errors = [line for line in lines if _ERROR.fullmatch(line)]
-    last = (errors or lines or ["it said nothing"])[-1]
-    return f"{last} (exit code {code})"
-
-
-def _signal_all(process, number) -> None:
-    """Send a signal to a process and all that it started."""
-    try:
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, number)
-        else:
-            process.terminate()
-    except ProcessLookupError:
-        pass
+    return f"{(errors or lines or ['it said nothing'])[-1]} (exit code {code})"

@@ -37,9 +37,7 @@ _TORCH_NEURONX = ["DataParallel", "__version__", "async_load", "dynamic_batch", 
                   "move_trace_to_device", "nki_jit", "trace"]  # fmt: skip
 _METRICS = [name for name in metrics.__all__ if name.islower()]
 _HOST = {
-    "utils.utils": """SampleGenerator TimedScope as_list check_env_flag eprint flatten_nested_tuple
-        get_free_tcp_ports get_print_fn getenv_as list_copy_append null_print parallel_work shape
-        timed""",
+    "utils.utils": "SampleGenerator TimedScope eprint getenv_as",
     "test.test_utils": """close_summary_writer get_summary_writer now print_test_update
         print_training_update write_to_summary""",
     "utils.serialization": "load save",

@@ -2,12 +2,10 @@
 
 import pickle
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from socket import socket
 
 import torch
 
@@ -17,11 +15,10 @@ from trainium_edu.torch.stand_ins import xla_model as xm
 from trainium_edu.xla import metrics
 
 __all__ = [
-    "SampleGenerator", "StepTrace", "TimedScope", "Trace", "as_list", "check_env_flag",
-    "close_summary_writer", "eprint", "flatten_nested_tuple", "get_free_tcp_ports", "get_print_fn",
-    "get_summary_writer", "getenv_as", "list_copy_append", "load", "now", "null_print",
-    "parallel_work", "print_test_update", "print_training_update", "save", "shape", "start_server",
-    "start_trace", "stop_trace", "timed", "trace", "trace_detached", "trace_me", "write_to_summary",
+    "SampleGenerator", "StepTrace", "TimedScope", "Trace", "close_summary_writer", "eprint",
+    "get_summary_writer", "getenv_as", "load", "now", "print_test_update", "print_training_update",
+    "save", "start_server", "start_trace", "stop_trace", "trace", "trace_detached", "trace_me",
+    "write_to_summary",
 ]  # fmt: skip
 
 
@@ -63,50 +60,9 @@ def getenv_as(name: str, type: Callable, defval=None):
     return bool(int(text)) if type is bool else type(text)
 
 
-def check_env_flag(name: str, default: str = "") -> bool:
-    """Return whether a variable says true."""
-    text = settings.variable(name) or default
-    return text == "true" or (text.isdigit() and int(text) > 0)
-
-
-def as_list(t):
-    """Return a list or tuple as it is, anything else in a list."""
-    return t if isinstance(t, tuple | list) else [t]
-
-
-def shape(inputs) -> list[int]:
-    """Return the lengths of nested lists."""
-    found: list[int] = []
-    while isinstance(inputs, list | tuple):
-        found.append(len(inputs))
-        inputs = inputs[0] if inputs else None
-    return found
-
-
-def flatten_nested_tuple(inputs) -> tuple:
-    """Return what nested lists hold, in order."""
-    if not isinstance(inputs, list | tuple):
-        return (inputs,)
-    return tuple(part for one in inputs for part in flatten_nested_tuple(one))
-
-
-def list_copy_append(ilist: Sequence, item) -> list:
-    """Return a list with one more."""
-    return [*ilist, item]
-
-
-def null_print(*args, **kwargs) -> None:
-    """Print nothing."""
-
-
 def eprint(*args, **kwargs) -> None:
     """Print to the error stream."""
     print(*args, file=sys.stderr, **kwargs)
-
-
-def get_print_fn(debug: int | None = None) -> Callable:
-    """Return a function that prints if `debug` (or the variable DEBUG) says so."""
-    return eprint if (getenv_as("DEBUG", int, 0) if debug is None else debug) else null_print
 
 
 @contextmanager
@@ -114,29 +70,8 @@ def TimedScope(msg: str = "", printfn: Callable | None = eprint) -> Iterator[Non
     """Return a context that prints how long it took."""
     began = seconds()
     yield
-    (printfn or get_print_fn())(f"{msg}{1000 * (seconds() - began):.3f}ms")
-
-
-def timed(fn: Callable, msg: str = "", printfn: Callable | None = eprint):
-    """Call a function and print how long it took."""
-    with TimedScope(msg, printfn):
-        return fn()
-
-
-def get_free_tcp_ports(n: int = 1) -> list[int]:
-    """Return ports that nobody listens to."""
-    found = []
-    for _ in range(n):
-        with closing(socket()) as one:
-            one.bind(("", 0))
-            found.append(one.getsockname()[1])
-    return found
-
-
-def parallel_work(num_workers: int, fn: Callable, *args) -> list:
-    """Call a function for each of some arguments, in threads."""
-    with ThreadPoolExecutor(num_workers) as threads:
-        return list(threads.map(fn, *args))
+    if printfn is not None:
+        printfn(f"{msg}{1000 * (seconds() - began):.3f}ms")
 
 
 # -- torch_xla.test.test_utils --------------------------------------------------------------------

@@ -15,6 +15,8 @@ _PLACED = dict.fromkeys(
 _PROFILE = "the run's timeline is in the report: run --report DIR"
 _OWN = "it is of the real package's inside; tensors move with .to(device) and .cpu()"
 
+_HELPER = "it is a helper of the real package's own; what it does takes a line or two of Python"
+
 #: Module → name → what to do instead.
 NOT_BUILT: dict[str, dict[str, str]] = {
     "torch_xla": {
@@ -28,7 +30,8 @@ NOT_BUILT: dict[str, dict[str, str]] = {
         "get_stablehlo": _HLO, "get_stablehlo_bytecode": _HLO,
         "xla_replication_devices": _RANKS, "CollectiveContext": _RANKS,
         "DeviceContext": _OWN, "ToXlaTensorArena": _OWN, "check_view_sharing": _OWN,
-        "MemoryInfo": "xm.get_memory_info() returns a plain dict",
+        "MemoryInfo": "xm.get_memory_info() returns a plain dict", "parse_xla_device": _HELPER,
+        "xla_rendezvous": "xm.rendezvous(tag, payload) meets all ranks",
     },
     "torch_xla.core.functions": {
         "distributed_mm": _GATHER, "nms": "torchvision.ops.nms on the CPU has the boxes to keep",
@@ -44,7 +47,12 @@ NOT_BUILT: dict[str, dict[str, str]] = {
     "torch_xla.distributed.xla_multiprocessing": {"create_optimized_replica_groups": _RANKS},
     "torch_xla.utils.utils": dict.fromkeys(
         ("Cleaner", "DataWrapper", "FnDataGenerator", "LazyProperty", "TmpFolder",
-         "for_each_instance", "for_each_instance_rewrite"), _OWN),
+         "for_each_instance", "for_each_instance_rewrite"), _OWN) | dict.fromkeys(
+        ("as_list", "check_env_flag", "flatten_nested_tuple", "get_free_tcp_ports", "get_print_fn",
+         "list_copy_append", "null_print", "parallel_work", "shape", "timed"), _HELPER),
+    "torch_xla.runtime": dict.fromkeys(
+        ("get_master_ip", "global_runtime_device_attributes", "requires_pjrt",
+         "runtime_device_attributes", "set_device_type"), _HELPER),
     "torch_xla.utils.serialization": {"TensorReference": _OWN},
     "torch_xla.test.test_utils": {"mp_test": _RANKS},
     "torch_xla.debug.profiler": dict.fromkeys(

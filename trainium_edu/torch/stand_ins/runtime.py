@@ -2,18 +2,15 @@
 
 import os
 
-from trainium_edu import settings
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.stand_ins import xla_model as xm
 
 __all__ = [
     "addressable_device_count", "addressable_runtime_device_count", "device_type",
-    "get_master_ip", "get_num_cached_compilation_graph", "global_device_count",
-    "global_ordinal", "global_runtime_device_attributes", "global_runtime_device_count",
-    "host_index", "initialize_cache", "is_bf16_supported", "is_spmd", "local_device_count",
-    "local_ordinal", "local_process_count", "process_count", "process_index", "requires_pjrt",
-    "runtime_device_attributes", "set_device_type", "use_spmd", "using_pjrt", "world_size",
-    "xla_device",
+    "get_num_cached_compilation_graph", "global_device_count", "global_ordinal",
+    "global_runtime_device_count", "host_index", "initialize_cache", "is_bf16_supported", "is_spmd",
+    "local_device_count", "local_ordinal", "local_process_count", "process_count", "process_index",
+    "use_spmd", "using_pjrt", "world_size", "xla_device",
 ]  # fmt: skip
 
 world_size = global_device_count = process_count = xm.xrt_world_size
@@ -27,14 +24,6 @@ broadcast_master_param = xm.broadcast_master_param  # of torch_xla.experimental.
 def device_type() -> str:
     """Return the kind of device."""
     return "NEURON"
-
-
-def set_device_type(pjrt_device: str) -> None:
-    """Accept NEURON, which it is."""
-    if pjrt_device != "NEURON":
-        raise NotImplementedError(
-            f"the device type {pjrt_device!r} is not emulated; this is Trainium, NEURON"
-        )
 
 
 def is_bf16_supported() -> bool:
@@ -63,21 +52,6 @@ def host_index() -> int:
     """Return the number of this rank's instance."""
     world = cores.current().world
     return world.ordinal // world.per_instance
-
-
-def get_master_ip() -> str:
-    """Return what ``MASTER_ADDR`` says."""
-    return settings.variable("MASTER_ADDR") or "127.0.0.1"
-
-
-def runtime_device_attributes(device=None) -> dict:
-    """Return what is known of a device."""
-    return {"core_on_chip": xm.get_local_ordinal() % 2, "name": "NC_v2"}
-
-
-def global_runtime_device_attributes() -> list[dict]:
-    """Return what is known of every device."""
-    return [{"core_on_chip": i % 2, "name": "NC_v2"} for i in range(world_size())]
 
 
 def is_spmd() -> bool:
@@ -115,8 +89,3 @@ def get_num_cached_compilation_graph() -> int:
 def using_pjrt() -> bool:
     """Return True."""
     return True
-
-
-def requires_pjrt(function):
-    """Return a function as it is."""
-    return function

@@ -25,10 +25,10 @@ __all__ = [
     "collective_permute", "do_on_ordinals",
     "fork_rng", "get_local_ordinal", "get_memory_info", "get_ordinal", "get_rng_state",
     "get_xla_supported_devices", "is_master_ordinal", "is_xla_tensor", "mark_step", "master_print",
-    "mesh_reduce", "optimization_barrier_", "optimizer_step", "parse_xla_device",
+    "mesh_reduce", "optimization_barrier_", "optimizer_step",
     "reduce_gradients", "reduce_scatter", "rendezvous", "save", "send_cpu_data_to_device",
     "set_replication", "set_rng_state", "sync", "unlazy", "wait_device_ops", "xla_device",
-    "xla_device_hw", "xla_device_kind", "xla_real_devices", "xla_rendezvous", "xrt_world_size",
+    "xla_device_hw", "xla_device_kind", "xla_real_devices", "xrt_world_size",
 ]  # fmt: skip
 
 ProcessGroupXla = XlaGroup  # of torch_xla.distributed.xla_backend
@@ -86,12 +86,6 @@ def xla_real_devices(devices: Iterable | None = None) -> list[str]:
     """Return what is behind the names of devices: ``NEURON:0`` and so on."""
     named = devices or get_xla_supported_devices()
     return [f"NEURON:{torch.device(one).index or 0}" for one in named]
-
-
-def parse_xla_device(device: str):
-    """Return the kind and the number in a name as ``xla_real_devices`` gives it."""
-    kind, _, number = device.partition(":")
-    return (kind, int(number)) if number.isdigit() else None
 
 
 def set_replication(device, devices: Sequence) -> None:
@@ -351,12 +345,6 @@ def rendezvous(tag: str, payload: bytes = b"", replicas: Sequence = ()) -> list[
         raise TypeError(f"the payload is {type(payload).__name__}; it has to be bytes")
     mark_step()
     return collectives.rendezvous(tag, payload)
-
-
-def xla_rendezvous(payload: bytes = b"", ordinals: Sequence | None = None,
-                   tag: str | None = None) -> list[bytes]:  # fmt: skip
-    """Do as :func:`rendezvous`."""
-    return rendezvous(tag or "", payload, ordinals or ())
 
 
 def mesh_reduce(tag: str, data, reduce_fn: Callable):
