@@ -55,7 +55,7 @@ def test_a_run_of_another_process_is_seen_as_psutil_sees_it(other):
     (seen,) = live.runs()
     process = psutil.Process(other.pid)
     assert seen.pid == other.pid
-    assert seen.started == pytest.approx(process.create_time(), abs=0.02)
+    assert seen.process_start_s == pytest.approx(process.create_time(), abs=0.02)
     assert (seen.command, seen.instance) == ("python train.py", "trn1.32xlarge")
     assert seen.cores == tuple(range(32))
     assert not seen.is_tool
@@ -94,7 +94,7 @@ def test_a_number_that_another_process_has_now_is_no_run():
     run = live.begin("python a.py")
     file = live.folder() / f"{os.getpid()}.json"
     said = json.loads(file.read_text())
-    file.write_text(json.dumps(said | {"started": said["started"] - 3600}))
+    file.write_text(json.dumps(said | {"process_start_s": said["process_start_s"] - 3600}))
     assert live.runs() == []
     assert not file.exists()
     run.close()

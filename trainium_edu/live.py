@@ -26,10 +26,10 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from time import monotonic, time
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from trainium_edu import files
 
@@ -50,6 +50,7 @@ _PERIOD_S = 1.0  #: a period to report on is at least this long, by the clock on
 _LATENCIES = 128  #: newest executions whose times are told
 _MOST_BYTES = 2**20  #: of a file
 _MOST_TEXT = 4096
+_MOST = {int: 2**63, float: math.inf}  #: a number is below it
 _SAME_START_S = 1.5  #: up to which two readings of a process's start are equal
 
 
@@ -98,10 +99,10 @@ class Seen:
     """One run, as it stood when its file was written."""
 
     pid: int
-    started: float  #: when its process did, in s since the epoch
+    process_start_s: float  #: since the epoch
     command: str
     instance: str
-    began: float  #: when the run did, likewise
+    run_start_s: float  #: since the epoch
     is_tool: bool  #: reads what others do, and uses no NeuronCore
     cores: tuple[int, ...]  #: it holds, numbered from the first of its first instance
     now: Totals
@@ -142,9 +143,9 @@ class Live:
 
         self._pid, self.problem = os.getpid(), ""
         self._start = {
-            "pid": self._pid, "started": psutil.Process().create_time(), "instance": instance,
-            "command": command[:_MOST_TEXT], "began": time(), "is_tool": is_tool,
-            "cores": sorted(set(cores)),
+            "pid": self._pid, "process_start_s": psutil.Process().create_time(),
+            "instance": instance, "command": command[:_MOST_TEXT], "run_start_s": time(),
+            "is_tool": is_tool, "cores": sorted(set(cores)),
         }  # fmt: skip
         self._groups: dict[tuple[int, int], Group] = {}
         self._models: dict[tuple, Model] = {}
@@ -463,7 +464,7 @@ def runs() -> list[Seen]:
         seen = _read(file)
         if seen is not None:
             found.append(seen)
-    return sorted(found, key=lambda one: (one.began, one.pid))
+    return sorted(found, key=lambda one: (one.run_start_s, one.pid))
 
 
 def _read(file: Path) -> Seen | None:
@@ -476,13 +477,16 @@ def _read(file: Path) -> Seen | None:
         if not stat.S_ISREG(file.lstat().st_mode) or file.stat().st_size > _MOST_BYTES:
             return None
         said = json.loads(file.read_text(encoding="utf-8"))
-        seen = _checked(said, pid, time() - file.stat().st_mtime)
+        age_s = max(0.0, time() - file.stat().st_mtime)
+        seen = _checked(Seen, {**said, "age_s": age_s})
+        if seen.pid != pid:
+            raise ValueError
     except FileNotFoundError:  # it ended just now
         return None
     except (ValueError, KeyError, TypeError, OSError, RecursionError):
         seen = None
-    started = _start_of(pid)
-    if started is None or (seen and abs(started - seen.started) > _SAME_START_S):
+    start = _start_of(pid)
+    if start is None or (seen and abs(start - seen.process_start_s) > _SAME_START_S):
         for dead in (file, *file.parent.glob(f".{file.name}.*.part")):
             with suppress(OSError):
                 dead.unlink(missing_ok=True)
@@ -503,53 +507,26 @@ def _start_of(pid: int) -> float | None:
         return -math.inf
 
 
-def _checked(said: Any, pid: int, age_s: float) -> Seen:
-    """Return what was said, each field looked at; raise if one is not what it has to be."""
-    if said["pid"] != pid or type(said["is_tool"]) is not bool:
+#: Fields that count by name, and their names.
+_NAMES = {"memory": MEMORY, "executions": STATUSES, "errors": ERRORS}
+
+
+def _checked(kind: Any, said: Any, field_name: str = "") -> Any:
+    """Return what was said as a value of a kind; raise if it is not one."""
+    if field_name in _NAMES:
+        return {name: _checked(int, said[name]) for name in _NAMES[field_name]}
+    if hasattr(kind, "__dataclass_fields__"):
+        return kind(**{f.name: _checked(f.type, said[f.name], f.name) for f in fields(kind)})
+    if parts := get_args(kind):
+        if parts[-1] is Ellipsis or get_origin(kind) is list:
+            parts = parts[:1] * len(said)
+        return get_origin(kind)(_checked(part, one) for part, one in zip(parts, said, strict=True))
+    if kind is float and type(said) is int:
+        said = float(said)
+    if type(said) is not kind or (kind in _MOST and not 0 <= said < _MOST[kind]):
         raise ValueError
-    latencies = tuple((_number(a), _number(b)) for a, b in said["latencies_ns"])
-    models = tuple(
-        Model(_text(m["name"]), _text(m["uuid"]), _whole(m["model_id"]), _whole(m["first"]),
-              _whole(m["count"]), _number(m["flops"]), _counts(m["memory"], MEMORY))
-        for m in said["models"]
-    )  # fmt: skip
-    return Seen(
-        pid, _number(said["started"]), _text(said["command"]), _text(said["instance"]),
-        _number(said["began"]), said["is_tool"], tuple(_whole(core) for core in said["cores"]),
-        _totals(said["now"]), _totals(said["before"]), _number(said["period_s"]), latencies, models,
-        max(0.0, age_s),
-    )  # fmt: skip
-
-
-def _totals(said) -> Totals:
-    groups = [
-        Group(_whole(g["first"]), _whole(g["count"]), _number(g["busy_ns"]), _number(g["flops"]),
-              _counts(g["memory"], MEMORY)) for g in said["groups"]
-    ]  # fmt: skip
-    return Totals(
-        _number(said["elapsed_ns"]), _whole(said["timed"]), _whole(said["untimed"]), groups,
-        _counts(said["executions"], STATUSES), _counts(said["errors"], ERRORS),
-    )  # fmt: skip
-
-
-def _counts(said, names) -> dict[str, int]:
-    return {name: _whole(said[name]) for name in names}
-
-
-def _number(value) -> float:
-    if type(value) not in (int, float) or not 0 <= value < math.inf:
+    if kind is not str:
+        return said
+    if len(said) > _MOST_TEXT:
         raise ValueError
-    return float(value)
-
-
-def _whole(value) -> int:
-    if type(value) is not int or not 0 <= value < 2**63:
-        raise ValueError
-    return value
-
-
-def _text(value) -> str:
-    """Return a text without what a terminal would obey."""
-    if type(value) is not str or len(value) > _MOST_TEXT:
-        raise ValueError
-    return "".join(one if one.isprintable() else " " for one in value)
+    return "".join(one if one.isprintable() else " " for one in said)  # what no terminal obeys

@@ -346,7 +346,7 @@ class Monitor:
             if self._is_due(told, now):
                 said, told.state = _OF_SYSTEM[kind](of, told.state)
                 told.tell(now, said)
-        alive = {(run.pid, run.started) for run in of.runs}
+        alive = {(run.pid, run.process_start_s) for run in of.runs}
         self._runs = {key: told for key, told in self._runs.items() if key[1:3] in alive}
         return {
             "neuron_runtime_data": [
@@ -362,7 +362,7 @@ class Monitor:
     def _of_run(self, of, run, number, groups, now) -> dict:
         report = {}
         for kind, period in groups.items():
-            key = number, run.pid, run.started, kind
+            key = number, run.pid, run.process_start_s, kind
             told = self._runs.get(key)
             cpu_now = cpu_s(run.pid)
             if told is None:  # a run not seen before: what it did in its own last period

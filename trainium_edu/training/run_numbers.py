@@ -16,20 +16,18 @@ import numpy as np
 
 from trainium_edu.neuroncore.recording.core import HBM_BYTES
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
-from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.timing.bands import Band
 from trainium_edu.specs import PRICES
 from trainium_edu.specs.signatures import checked
-from trainium_edu.training.parallel.clock import TRACK_OF, link_shares, products_of
+from trainium_edu.training.parallel.clock import TRACK_OF, engine_shares, link_shares, products_of
 from trainium_edu.training.run_record import RunRecord, StepRecord
-from trainium_edu.xla.compiler import Event, difference
+from trainium_edu.xla.compiler import Event, why_new
 from trainium_edu.xla.executable import Advice, Executable, Placed
 from trainium_edu.xla.executable.sections import Body
-from trainium_edu.xla.executable.times import Spent, Times, with_advice, with_band
+from trainium_edu.xla.executable.summary import advice
+from trainium_edu.xla.executable.times import Spent, Times, effects_of, with_advice, with_band
 from trainium_edu.xla.executable.tracks import ENGINES, LINKS, critical, exposed_ns
-from trainium_edu.xla.graph import Graph
 from trainium_edu.xla.metrics import ASKED
-from trainium_edu.xla.operations.custom import calls
 
 __all__ = ["MOST_INSTRUCTIONS", "band_of", "numbers", "summary_lines"]
 
@@ -37,6 +35,7 @@ __all__ = ["MOST_INSTRUCTIONS", "band_of", "numbers", "summary_lines"]
 MOST_INSTRUCTIONS = 24_000
 BINS = 240  #: in which a step's engines are drawn
 _MOST_ROWS = 12  #: of a table
+_MOST_COMPARED = 16  #: graphs with which a new one is compared
 
 
 # -- steps ------------------------------------------------------------------------------------
@@ -188,13 +187,8 @@ def band_of(executable: Executable) -> tuple[Band, float]:
         apart = np.linalg.lstsq(seen, ns - alike * seen.sum(1), rcond=None)[0]
         stretch = np.clip(alike + apart, *limits)
         ends.append(sum(getattr(band, end) for band in bands) + float((others @ stretch).sum()))
-    effects = {
-        group: tuple(sum(b.effects.get(group, (b.nominal_ns,) * 2)[end] for b in bands)
-                     for end in (0, 1))
-        for group in dict.fromkeys(group for band in bands for group in band.effects)
-    }  # fmt: skip
-    widest = dict(sorted(effects.items(), key=lambda item: item[1][0] - item[1][1]))
-    return Band(ends[0], executable.makespan_ns, ends[1], widest), share
+    effects = effects_of(bands, sum)
+    return Band(ends[0], executable.makespan_ns, ends[1], effects), share
 
 
 def _parts(times: Times) -> tuple[float, float]:
@@ -208,14 +202,8 @@ def advice_of(executable: Executable) -> tuple[list[Advice], float]:
     looked, share = weightiest(executable)
     if len(looked) == len({section.body for section in executable.sections}):
         return executable.advice, 1.0
-    places: dict[int, Advice] = {}
-    of = {body: executable.times_of(body, with_advice).advice or () for body in looked}
-    for section in executable.sections:
-        for one in of.get(section.body, ()):
-            before = places.get(id(one))
-            nodes = (*(before.nodes if before else ()), section.nodes[one.place])
-            places[id(one)] = Advice(one, nodes)
-    return sorted(places.values(), key=lambda a: (a.found.is_hidden, -a.ns)), share
+    of = {body: executable.times_of(body, with_advice) for body in looked}
+    return advice((s, of[s.body]) for s in executable.sections if s.body in of), share
 
 
 def _advised(executable: Executable, usd_per_ns: float) -> dict[str, Any]:
@@ -259,7 +247,8 @@ def _graph(executable: Executable) -> dict[str, Any]:
         "causes": why.share_by_cause(), "kinds": why.share_by_kind(),
         "by_operation": _top(why.share_by_operation()),
         "by_line": _top({k: ns / whole for k, ns in why.ns_by(_line).items()}),
-        "engines": _engines(executable, whole), "mfu": ideal / whole, "flops": flops, "peak": peak,
+        "engines": engine_shares(executable, whole, weightiest(executable)[0]),
+        "mfu": ideal / whole, "flops": flops, "peak": peak,
         "hbm_bytes": executable.hbm_bytes, "hbm_limit_bytes": HBM_BYTES,
         "moved_bytes": moved, "hbm_share": moved / rate / whole * 1e9,
         "slowest": _slowest(executable, whole), "profile": _profile(done, placed, whole),
@@ -277,35 +266,6 @@ def _top(shares: Mapping[str, float]) -> dict[str, float]:
     if more:
         found[f"{more} other{'s' * (more > 1)}"] = sum(shares.values()) - sum(found.values())
     return found
-
-
-def _engines(executable: Executable, whole: float) -> dict[str, float]:
-    """Return the share of the step in which each engine works.
-
-    DMA queues move data of several operations at once: the share is exact for sections that are
-    looked into, and for the others at most the section.
-    """
-    from_run = set(weightiest(executable)[0])
-    busy = dict.fromkeys(TRACK_OF.values(), 0.0)
-    moving: dict[Body, float] = {}
-    for section, times in executable.timed():
-        body = section.body
-        if body.is_collective:
-            continue
-        for name, track in TRACK_OF.items():
-            if name != "dma":
-                busy[track] += sum(spent.engine_ns[name] for spent in times.spent)
-        if body not in moving:
-            is_open = body in from_run and not calls(body.own)  # those, only where they were called
-            moving[body] = _moving(body, times, is_open)
-        busy[TRACK_OF["dma"]] += moving[body]
-    return {track: ns / whole for track, ns in busy.items()}
-
-
-def _moving(body: Body, times: Times, is_exact: bool) -> float:
-    if is_exact:
-        return body.run.timeline.busy_ns(Engine.DMA)
-    return min(times.makespan_ns, sum(spent.engine_ns["dma"] for spent in times.spent))
 
 
 def _slowest(executable: Executable, whole: float) -> list[dict[str, Any]]:
@@ -481,14 +441,14 @@ def _compiled(record: RunRecord) -> list[dict[str, Any]]:
             first.setdefault(one.executable.graph.fingerprint, one)
     cut_short = {one.number for one in record.steps if one.kind != "step"}
     found: list[dict[str, Any]] = []
-    before: list[Graph] = []
+    before = []
     for event in record.history:
         if event.kind not in _NEW:
             continue
         at = first.get(event.graph)
         graph = at.executable.graph if at and at.executable else None
         if event.kind == "disk" and graph is not None:
-            event = replace(event, why=_difference(graph, before[-_MOST_COMPARED:]))
+            event = replace(event, why=why_new(graph, before[-_MOST_COMPARED:]))
         if graph is not None:
             before.append(graph)
         found.append({
@@ -502,18 +462,6 @@ def _compiled(record: RunRecord) -> list[dict[str, Any]]:
 #: Events of which a script hears something → how the report calls them.
 _NEW = {"compiled": "new graph", "extracted": "new graph", "disk": "graph from disk",
         "failed": "no graph"}  # fmt: skip
-_MOST_COMPARED = 16
-
-
-def _difference(graph: Graph, before: Sequence[Graph]) -> str:
-    """Return why a graph is another than those before; a compiler that reads it does not ask."""
-    if not before:
-        return "the first graph"
-    nearest = min(before, key=lambda one: abs(len(one.nodes) - len(graph.nodes)))
-    sizes = sorted((len(nearest.nodes), len(graph.nodes)))
-    if 2 * sizes[0] < sizes[1]:
-        return f"a new graph of {len(graph.nodes)} operations, unlike those before"
-    return difference(nearest, graph) or "other flags"
 
 
 def _is_resized(why: str) -> bool:

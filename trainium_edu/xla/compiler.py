@@ -23,7 +23,7 @@ from trainium_edu.xla.graph import Graph, Node
 from trainium_edu.xla.metrics import PROCESS, Metrics
 from trainium_edu.xla.operations.custom import calls
 
-__all__ = ["Compiler", "Event", "compile_bytes", "difference"]
+__all__ = ["Compiler", "Event", "compile_bytes", "difference", "why_new"]
 
 _MOST_COMPARED = 16  #: graphs among which the most similar one is sought
 _ALIKE = 0.5  #: share of equal operations from which two graphs are versions of one
@@ -150,7 +150,7 @@ class Compiler:
 
     def _missed(self, graph):
         """Return (kind of event, why, executable) of a graph that is not in memory."""
-        why = self._why(graph)
+        why = why_new(graph, self.graphs)
         if self.extracting:
             if self.cache is not None and calls(graph.nodes):
                 self._compiled(graph)  # another process does not know what is called
@@ -212,17 +212,6 @@ class Compiler:
             self.metrics.add("ExecuteTime", executable.reported_ns)
         return values
 
-    def _why(self, graph: Graph) -> str:
-        """Return why a graph is new."""
-        graphs = self.graphs
-        if not graphs:
-            return "the first graph"
-        bag = _bag(graph)
-        nearest = max(graphs, key=lambda one: _likeness(bag, _bag(one)))
-        if _likeness(bag, _bag(nearest)) < _ALIKE:
-            return f"a new graph of {len(graph.nodes)} operations, unlike those before"
-        return difference(nearest, graph) or "other flags"
-
 
 def compile_bytes(graph_json: str, flags_text: str = "") -> bytes:
     """Compile a saved graph; what ``parallel_compile`` does in each process.
@@ -247,6 +236,17 @@ def _counted(graph: Graph) -> dict[str, int]:
     return Counter(
         f"xla::{n.operation}" for n in graph.nodes if n.operation not in ("parameter", "constant")
     )
+
+
+def why_new(graph: Graph, known: Sequence[Graph]) -> str:
+    """Return why a graph is another than those known: how it differs from the most similar one."""
+    if not known:
+        return "the first graph"
+    bag = _bag(graph)
+    nearest = max(known, key=lambda one: _likeness(bag, _bag(one)))
+    if _likeness(bag, _bag(nearest)) < _ALIKE:
+        return f"a new graph of {len(graph.nodes)} operations, unlike those before"
+    return difference(nearest, graph) or "other flags"
 
 
 def _bag(graph: Graph) -> Counter:

@@ -8,7 +8,7 @@ Left out: what the host does besides loading (recording and launching a step are
 and collectives of parts of the ranks.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,12 +22,14 @@ from trainium_edu.timeline import Span, Timeline
 from trainium_edu.training.lookups import Lookups, lookups_of
 from trainium_edu.training.parallel.collectives import Links
 from trainium_edu.xla.executable import Executable, Operation, Placed
+from trainium_edu.xla.executable.sections import Body
 from trainium_edu.xla.executable.tracks import ENGINES, LINKS
 from trainium_edu.xla.graph import Node
 from trainium_edu.xla.operations import OPERATIONS
+from trainium_edu.xla.operations.custom import calls
 
-__all__ = ["TRACK_OF", "StepReport", "link_shares", "peak_flops", "products_of", "step_report",
-           "step_spans"]  # fmt: skip
+__all__ = ["TRACK_OF", "StepReport", "engine_shares", "link_shares", "peak_flops", "products_of",
+           "step_report", "step_spans"]  # fmt: skip
 
 _PRODUCTS = ("dot", "convolution", "convolution_of_input", "convolution_of_filter")
 #: What the tracks of engines are called.
@@ -161,7 +163,7 @@ def step_report(executable: Executable, links: Links | None, samples: int, *,
         sum(one.end_ns - one.start_ns for one in usual if one.track == LINKS), alone - compute,
         makespan - alone, wait, samples, 1 if links is None else links.topology.ranks,
         flops, ideal / step if step else 0.0, peak,
-        _engines(executable, step), link_shares(links, usual, step),
+        engine_shares(executable, step), link_shares(links, usual, step),
         step_spans(executable, slow, wait, slowest), lookups_of(executable),
     )  # fmt: skip
 
@@ -197,18 +199,27 @@ def _peak(spec: Record, flops: Mapping[Node, int]) -> str:
     return f"{peaks}: half of the chip's published peak"
 
 
-def _engines(executable: Executable, step: float) -> dict[str, float]:
-    """Return the share of the step in which each engine works."""
+def engine_shares(executable: Executable, whole: float,
+                  looked_into: Container[Body] | None = None) -> dict[str, float]:  # fmt: skip
+    """Return the share of the step in which each engine works.
+
+    DMA queues move data of several operations at once: the share is exact for sections that are
+    looked into (default all), and for the others at most the section.
+    """
     busy = dict.fromkeys(TRACK_OF.values(), 0.0)
+    moving: dict[Body, float] = {}
     for section, times in executable.timed():
-        if section.body.is_collective:
+        body = section.body
+        if body.is_collective:
             continue
+        ns = {name: sum(spent.engine_ns[name] for spent in times.spent) for name in TRACK_OF}
+        if body not in moving:  # a kernel's transfers are known only where it was called
+            is_exact = looked_into is None or (body in looked_into and not calls(body.own))
+            moving[body] = (body.run.timeline.busy_ns(Engine.DMA) if is_exact
+                            else min(times.makespan_ns, ns["dma"]))  # fmt: skip
         for name, track in TRACK_OF.items():
-            if name == "dma":  # transfers of different operations pass beside each other
-                busy[track] += section.body.run.timeline.busy_ns(Engine.DMA)
-            else:
-                busy[track] += sum(spent.engine_ns[name] for spent in times.spent)
-    return {track: ns / step if step else 0.0 for track, ns in busy.items()}
+            busy[track] += moving[body] if name == "dma" else ns[name]
+    return {track: ns / whole if whole else 0.0 for track, ns in busy.items()}
 
 
 def link_shares(links: Links | None, placed: Iterable[Placed], step: float) -> np.ndarray:

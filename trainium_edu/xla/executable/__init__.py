@@ -28,6 +28,7 @@ from trainium_edu.xla.executable.sections import Body, Section, cut, in_order
 from trainium_edu.xla.executable.summary import Advice, Operation, Why, advice, operations, why
 from trainium_edu.xla.executable.times import (
     Times,
+    effects_of,
     of_collective,
     times_of,
     with_advice,
@@ -233,10 +234,6 @@ class Executable:
         """
         yield from zip(self.sections, self._times(), strict=True)
 
-    def advised(self) -> Iterator[tuple[Section, Times]]:
-        """Yield the sections with their times, in which the advice is filled in."""
-        yield from zip(self.sections, self._times(with_advice), strict=True)
-
     def _times(self, more=None) -> Iterator[Times]:
         """Yield each section's times; those that were kept need no graph."""
         kept = self._kept
@@ -347,20 +344,10 @@ class Executable:
         bands = [band for times in self._times(with_band) if (band := times.band) is not None]
 
         def span(ends):
-            return self._span_ns(list(ends), overlap, slowest)
+            return self._span_ns(ends, overlap, slowest)
 
-        effects = {
-            group: tuple(
-                span(b.effects.get(group, (b.nominal_ns,) * 2)[end] for b in bands)
-                for end in (0, 1)
-            )
-            for group in dict.fromkeys(group for b in bands for group in b.effects)
-        }
-        widest = dict(sorted(effects.items(), key=lambda item: item[1][0] - item[1][1]))
-        return Band(
-            span(b.low_ns for b in bands), span(b.nominal_ns for b in bands),
-            span(b.high_ns for b in bands), widest,
-        )  # fmt: skip
+        return Band(span([b.low_ns for b in bands]), span([b.nominal_ns for b in bands]),
+                    span([b.high_ns for b in bands]), effects_of(bands, span))  # fmt: skip
 
     def why(self) -> Why:
         """Return where the time goes: pieces of the sections' critical paths, which add up."""
@@ -369,7 +356,7 @@ class Executable:
     @cached_property
     def advice(self) -> list[Advice]:
         """What costs time, over the whole graph; the costliest first."""
-        return advice(self)
+        return advice(zip(self.sections, self._times(with_advice), strict=True))
 
     def operations(self) -> list[Operation]:
         """Return one record per node of the final graph: when, on what, how many bytes."""

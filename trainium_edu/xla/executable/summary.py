@@ -1,6 +1,6 @@
 """A whole graph's time: where it goes, what to improve first, what each operation takes."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -29,8 +29,6 @@ class Timed(Protocol):
     def tracks(self) -> list[Placed]: ...
 
     def timed(self) -> Iterator[tuple[Section, Times]]: ...
-
-    def advised(self) -> Iterator[tuple[Section, Times]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +190,10 @@ class Advice:
         return f"{self.lines[0]}: {self.text}" if self.lines else self.text
 
 
-def advice(executable: Timed) -> list[Advice]:
+def advice(timed: Iterable[tuple[Section, Times]]) -> list[Advice]:
     """Return the sections' advice, each once for all places where it holds, by what it costs."""
     places: dict[int, tuple[Advised, list[Node]]] = {}
-    for section, times in executable.advised():
+    for section, times in timed:
         for one in times.advice or ():
             places.setdefault(id(one), (one, []))[1].append(section.nodes[one.place])
     found = [Advice(one, tuple(nodes)) for one, nodes in places.values()]

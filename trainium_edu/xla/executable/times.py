@@ -1,6 +1,6 @@
 """What one section's run says about each of its operations, as plain data that a cache keeps."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -13,8 +13,8 @@ from trainium_edu.neuroncore.timing.bands import Band
 from trainium_edu.neuroncore.timing.expansion import ENGINES
 from trainium_edu.xla.executable.sections import Body
 
-__all__ = ["ENGINE_NAMES", "Advised", "Piece", "Spent", "Times", "of_collective", "times_of",
-           "with_advice", "with_band"]  # fmt: skip
+__all__ = ["ENGINE_NAMES", "Advised", "Piece", "Spent", "Times", "effects_of", "of_collective",
+           "times_of", "with_advice", "with_band"]  # fmt: skip
 
 #: Engines whose time is told; the Sync Engine only starts what others do.
 ENGINE_NAMES = ("tensor", "vector", "scalar", "gpsimd", "dma")
@@ -103,6 +103,19 @@ def times_of(body: Body) -> Times:
 def with_band(times: Times, body: Body) -> Times:
     """Return the times with the range in which the makespan lies."""
     return times if times.band is not None else replace(times, band=body.run.band)
+
+
+def effects_of(bands: Sequence[Band], span: Callable) -> dict[str, tuple[float, float]]:
+    """Return what each group of facts does to stretches together, the widest first.
+
+    `span` makes the whole of the stretches' ns.
+    """
+    effects = {
+        group: tuple(span([b.effects.get(group, (b.nominal_ns,) * 2)[end] for b in bands])
+                     for end in (0, 1))
+        for group in dict.fromkeys(group for b in bands for group in b.effects)
+    }  # fmt: skip
+    return dict(sorted(effects.items(), key=lambda item: item[1][0] - item[1][1]))
 
 
 def with_advice(times: Times, body: Body) -> Times:
