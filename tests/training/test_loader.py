@@ -8,7 +8,8 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from trainium_edu.training.loader import DataLoader, DistributedSampler, epoch_order
+from trainium_edu.training.data import shuffled
+from trainium_edu.training.loader import DataLoader, DistributedSampler, check_shares, deal
 from trainium_edu.training.parallel.lockstep import launch
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla import xm
@@ -16,6 +17,12 @@ from trainium_edu.xla.loader import MpDeviceLoader
 
 CASES = [(1, 1, 1, 1), (10, 3, 2, 1), (97, 32, 1, 1), (1437, 32, 32, 1), (1437, 7, 5, 3),
          (64, 32, 2, 1), (65, 32, 2, 2), (33, 32, 4, 4)]  # fmt: skip
+
+
+def epoch_order(n, *, seed, epoch, shuffle=True, **how):
+    """Return the samples of an epoch as a trainer deals them."""
+    check_shares(n, how["ranks"])
+    return deal(shuffled(n, seed=seed, epoch=epoch) if shuffle else np.arange(n), **how)
 
 
 def real(numbers):

@@ -13,9 +13,9 @@ import pytest
 
 from trainium_edu import fabric
 from trainium_edu.numerics import cast, round_to
-from trainium_edu.training import Job, Task, Trainer, epoch_order, fit, nn
+from trainium_edu.training import Job, Task, Trainer, deal, fit, nn
 from trainium_edu.training import trainer as trainers
-from trainium_edu.training.data import digits
+from trainium_edu.training.data import digits, shuffled
 from trainium_edu.training.first_light import first_light
 from trainium_edu.training.parallel.agreement import RanksDisagree
 from trainium_edu.training.parallel.collectives import Links, links
@@ -82,8 +82,8 @@ def test_ranks_get_the_bits_of_one_that_sums_their_micro_batches_in_the_stated_o
     weights, data = tested.weights(), digits()
     narrow = (lambda a: a) if dtype == "float32" else (lambda a: round_to(a, "bf16"))
     model = nn.MLP(64, 256, 256, 10).to(Device(), dtype)
-    order = epoch_order(len(data.train_labels), ranks=ranks, batch=4, accumulate=accumulate, seed=0,
-                        epoch=0)  # fmt: skip
+    order = shuffled(len(data.train_labels), seed=0, epoch=0)
+    order = deal(order, ranks=ranks, batch=4, accumulate=accumulate)
     for step in range(2):
         flat = np.empty((ranks, sum(w.size for w in weights.values())), np.float32)
         for rank in range(ranks):
@@ -131,8 +131,8 @@ def test_training_follows_pytorch_on_the_same_samples_short_last_batch_included(
     more = {"momentum": job.momentum} if job.optimizer == "sgd" else {}
     optimizer = kind[job.optimizer](there.parameters(), lr=job.lr, weight_decay=job.weight_decay,
                                     **more)  # fmt: skip
-    order = epoch_order(200, ranks=job.ranks, batch=job.batch, accumulate=job.accumulate, seed=0,
-                        epoch=0)  # fmt: skip
+    order = shuffled(200, seed=0, epoch=0)
+    order = deal(order, ranks=job.ranks, batch=job.batch, accumulate=job.accumulate)
     sizes = []
     for chosen in order:
         chosen = chosen[chosen >= 0]

@@ -1,9 +1,8 @@
 """Judge: counting by hand."""
 
-import numpy as np
 import pytest
 
-from trainium_edu.xla.buckets import bill, bucket_of, pad_to_bucket
+from trainium_edu.xla.buckets import bill, bucket_of
 
 
 def test_a_bill_counts_compiles_tokens_and_time():
@@ -17,13 +16,6 @@ def test_a_bill_counts_compiles_tokens_and_time():
 def test_without_buckets_each_length_is_a_graph_and_nothing_is_padded():
     found = bill(range(1, 11))
     assert (found.compiles, found.waste, found.steps_ns) == (10, 0, None)
-
-
-def test_padding_reaches_the_next_bucket_along_the_axis():
-    x = np.arange(6).reshape(2, 3)
-    assert pad_to_bucket(x, [2, 4, 8]).tolist() == [[0, 1, 2, 0], [3, 4, 5, 0]]
-    assert pad_to_bucket(x, [2, 4, 8], axis=0, value=-1).tolist() == x.tolist()
-    assert pad_to_bucket(x, [3]).tolist() == x.tolist()
 
 
 def test_a_sequence_longer_than_all_buckets_is_one_sentence():

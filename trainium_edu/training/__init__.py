@@ -44,7 +44,7 @@ _HOMES = {
     "follow": "Explained Futures explain flip",
     "frames": "FRAMES_PER_PASS TrainingFrames train_in_frames",
     "frozen": "frozen_weights",
-    "loader": "DataLoader DistributedSampler deal epoch_order",
+    "loader": "DataLoader DistributedSampler deal",
     "lookups": "Lookups Pace lookup_paces lookup_program lookups_of",
     "parallel.clock": "StepReport step_report",
     "parallel.lockstep": "Ranks RanksDisagree ReplicasDrift launch",

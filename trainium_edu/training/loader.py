@@ -2,8 +2,8 @@
 
 The shuffled samples are dealt like cards: rank r of R gets numbers r, r + R, r + 2 R ... of the
 order, as PyTorch's ``DistributedSampler`` deals them.  So a script with a sampler for each rank
-and the trainer with :func:`epoch_order` feed the same samples to the same ranks.  The order depends
-on (seed, epoch) alone.
+and the trainer, which calls :func:`deal`, feed the same samples to the same ranks.  The order
+depends on (seed, epoch) alone.
 """
 
 from collections import deque
@@ -18,62 +18,27 @@ from trainium_edu.specs.signatures import checked
 from trainium_edu.training.data import shuffled
 from trainium_edu.xla.device import current_world
 
-__all__ = ["DataLoader", "DistributedSampler", "deal", "epoch_order"]
+__all__ = ["DataLoader", "DistributedSampler", "deal"]
 
 _MOST = 2**31
 
 
 @checked
-def epoch_order(n: int, *, ranks: int, batch: int, accumulate: int = 1, seed: int, epoch: int,
-                shuffle: bool = True) -> np.ndarray:  # fmt: skip
-    """Return which samples each rank takes in each step of an epoch, each exactly once.
-
-    Parameters
-    ----------
-    n : int
-        Samples.
-    ranks, batch : int
-    accumulate : int, optional
-        Micro-batches of `batch` samples for each rank and step.
-    seed, epoch : int
-        All that the order depends on.
-    shuffle : bool, optional
-        If False, samples keep their order.
-
-    Returns
-    -------
-    int64[steps, accumulate, ranks, batch]
-        Sample numbers.  In the last step -1 stands where no sample is left; shares of ranks differ
-        by one sample at most, and a rank's empty places come last.
-
-    Raises
-    ------
-    ValueError
-        If there are more ranks than samples.
-
-    Examples
-    --------
-    >>> epoch_order(10, ranks=2, batch=3, seed=0, epoch=0, shuffle=False).tolist()
-    [[[[0, 2, 4], [1, 3, 5]]], [[[6, 8, -1], [7, 9, -1]]]]
-    """
-    check_shares(n, ranks)
-    order = shuffled(n, seed=seed, epoch=epoch) if shuffle else np.arange(n)
-    return deal(order, ranks=ranks, batch=batch, accumulate=accumulate)
-
-
-@checked
 def deal(numbers: np.ndarray, *, ranks: int, batch: int, accumulate: int = 1) -> np.ndarray:
-    """Deal sample numbers to ranks in turn, step by step; see :func:`epoch_order`.
+    """Deal sample numbers to ranks in turn, step by step, each exactly once.
 
     Parameters
     ----------
     numbers : int64[n]
-    ranks, batch, accumulate : int
+    ranks, batch : int
+    accumulate : int, optional
+        Micro-batches of `batch` samples for each rank and step.
 
     Returns
     -------
     int64[steps, accumulate, ranks, batch]
-        -1 stands where no number is left.
+        In the last step -1 stands where no number is left; shares of ranks differ by one at most,
+        and a rank's empty places come last.
 
     Examples
     --------

@@ -601,7 +601,7 @@ class Trainer:
         self.device.step, self.device.executions = self.number, state["executions"]
 
 
-_order = lru_cache(maxsize=4)(shuffled)  #: of samples, in which ``training.epoch_order`` deals
+_order = lru_cache(maxsize=4)(shuffled)  #: of samples, in which :func:`deal` deals
 
 
 # -- runs ---------------------------------------------------------------------------------------

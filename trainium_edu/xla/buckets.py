@@ -7,12 +7,9 @@ many graphs as buckets; the price is work on padding.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from trainium_edu.specs.arguments import number, whole
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["Bill", "bill", "bucket_of", "pad_to_bucket"]
+__all__ = ["Bill", "bill", "bucket_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,39 +59,6 @@ def bucket_of(length: int, buckets: Sequence[int]) -> int:
             "the sequence, or add a bucket"
         )
     return min(fits)
-
-
-@checked
-def pad_to_bucket(array: np.ndarray, buckets: Sequence[int], axis: int = -1, value: float = 0.0):
-    """Pad an array along one axis to the smallest bucket that holds it; a loader calls this.
-
-    Parameters
-    ----------
-    array : ndarray
-    buckets : sequence of int
-    axis : int
-    value : float
-        What the padding holds; a mask keeps it out of sums.
-
-    Returns
-    -------
-    ndarray
-
-    Raises
-    ------
-    ValueError
-        If no bucket holds it.
-
-    Examples
-    --------
-    >>> pad_to_bucket(np.array([[5, 6, 7]]), [4, 8]).tolist()
-    [[5, 6, 7, 0]]
-    """
-    axis = whole(axis, "axis", -array.ndim, array.ndim - 1)
-    length = array.shape[axis]
-    widths = [(0, 0)] * array.ndim
-    widths[axis] = (0, bucket_of(length, buckets) - length)
-    return np.pad(array, widths, constant_values=number(value, "value"))
 
 
 @checked

@@ -1,38 +1,19 @@
-"""The names of ``torch.distributed`` for the process group ``"xla"``, thin over ``xm``.
+"""The process group ``"xla"`` of ``torch.distributed``: who takes part.  ``xm`` sums and meets.
 
-Each call is of all ranks, and records: what it gives is known after the next cut, or when a value
-is asked for.  Who the ranks are says the world (``device.World``), which ``torchrun`` and
-``training.launch`` set; a script that runs by itself is a world of one.
+Who the ranks are says the world (``device.World``), which ``torchrun`` and ``training.launch`` set;
+a script that runs by itself is a world of one.
 """
 
-from collections.abc import Sequence
 from datetime import timedelta
-from enum import StrEnum
 
-from trainium_edu.specs.arguments import choice, short, whole
+from trainium_edu.specs.arguments import short
 from trainium_edu.specs.signatures import checked
-from trainium_edu.xla import numpy as xnp
-from trainium_edu.xla import xm
 from trainium_edu.xla.device import current_world, of_process
-from trainium_edu.xla.operations import apply
-from trainium_edu.xla.tensor import Tensor
 
-__all__ = [
-    "ReduceOp", "all_gather", "all_reduce", "barrier", "broadcast", "destroy_process_group",
-    "get_backend", "get_rank", "get_world_size", "init_process_group", "is_available",
-    "is_initialized",
-]  # fmt: skip
+__all__ = ["destroy_process_group", "get_rank", "get_world_size", "init_process_group",
+           "is_initialized"]  # fmt: skip
 
 _BACKEND = "xla"
-
-
-class ReduceOp(StrEnum):
-    """How values of all ranks become one."""
-
-    SUM = "sum"
-    AVG = "mean"
-    MAX = "max"
-    MIN = "min"
 
 
 @checked
@@ -85,11 +66,6 @@ def init_process_group(backend: str = _BACKEND, init_method: str | None = None,
     of_process()["group"] = _BACKEND
 
 
-def is_available() -> bool:
-    """Return True: the group needs nothing that may be missing."""
-    return True
-
-
 def is_initialized() -> bool:
     """Return whether this process has joined the group."""
     return "group" in of_process()
@@ -99,12 +75,6 @@ def destroy_process_group(group: None = None) -> None:
     """Leave the group."""
     _joined("destroy_process_group")
     del of_process()["group"]
-
-
-def get_backend(group: None = None) -> str:
-    """Return the name of what ranks meet by."""
-    _joined("get_backend")
-    return _BACKEND
 
 
 def get_rank(group: None = None) -> int:
@@ -119,84 +89,8 @@ def get_world_size(group: None = None) -> int:
     return current_world().size
 
 
-@checked
-def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: None = None,
-               async_op: bool = False) -> None:  # fmt: skip
-    """Let a tensor stand for the sum (mean, maximum, minimum) of all ranks' tensors.
-
-    Parameters
-    ----------
-    tensor : Tensor
-    op : ReduceOp
-    group : None
-        All ranks.
-    async_op : bool
-        False: recorded calls have nothing to wait for.
-    """
-    _joined("all_reduce", async_op)
-    kind = choice(str(op), "op", tuple(str(one) for one in ReduceOp))
-    scale = 1 / get_world_size() if kind == ReduceOp.AVG else 1.0
-    xm.all_reduce(ReduceOp.SUM if kind == ReduceOp.AVG else kind, [tensor], scale)
-
-
-@checked
-def all_gather(tensor_list: Sequence, tensor: Tensor, group: None = None,
-               async_op: bool = False) -> None:  # fmt: skip
-    """Let each tensor of a list stand for one rank's tensor.
-
-    Parameters
-    ----------
-    tensor_list : list of Tensor
-        One per rank, in the tensor's shape and dtype.
-    tensor : Tensor
-    """
-    _joined("all_gather", async_op)
-    world = get_world_size()
-    if len(tensor_list) != world:
-        raise ValueError(f"tensor_list has {len(tensor_list)} tensors for {world} ranks; give one "
-                         "for each")  # fmt: skip
-    for room, one in zip(tensor_list, _gathered(tensor, world), strict=True):
-        room.set_(one)
-
-
-@checked
-def broadcast(tensor: Tensor, src: int = 0, group: None = None, async_op: bool = False) -> None:
-    """Let a tensor stand for that of one rank.
-
-    Every rank's travels, and one is kept: the bits are those of that rank.
-
-    Parameters
-    ----------
-    tensor : Tensor
-    src : int
-        The rank.
-    """
-    _joined("broadcast", async_op)
-    world = get_world_size()
-    whole(src, "src", 0, world - 1)
-    tensor.set_(_gathered(tensor, world)[src])
-
-
-@checked
-def barrier(group: None = None, async_op: bool = False) -> None:
-    """Wait for all ranks, on the host."""
-    _joined("barrier", async_op)
-    xm.rendezvous("torch.distributed.barrier")
-
-
-def _gathered(tensor, world) -> list[Tensor]:
-    """Return every rank's tensor, in order."""
-    flat = tensor.reshape((1, -1))
-    node = apply("all_gather", flat.as_node(), axis=-2, world=world)
-    rows = Tensor(tensor.device, node.type, node)
-    return [xnp.reshape(rows[i], tensor.shape) for i in range(world)]
-
-
-def _joined(name, is_async=False):
+def _joined(name):
     """Raise unless this process has joined the group."""
     if not is_initialized():
         raise RuntimeError(f"{name} needs the group of all ranks; call init_process_group('xla') "
                            "first")  # fmt: skip
-    if is_async:
-        raise ValueError(f"{name} has nothing to wait for, since it is only recorded; leave "
-                         "async_op out")  # fmt: skip

@@ -19,7 +19,8 @@ from safetensors.numpy import load_file
 from trainium_edu.fabric import FabricError
 from trainium_edu.specs import INF2, TRN1
 from trainium_edu.training import nn, optim
-from trainium_edu.training.loader import epoch_order
+from trainium_edu.training.data import shuffled
+from trainium_edu.training.loader import deal
 from trainium_edu.training.parallel.collectives import links
 from trainium_edu.training.parallel.lockstep import (
     RanksDisagree,
@@ -80,7 +81,7 @@ def test_ranks_apart_equal_ranks_together_bit_for_bit(dtype, rounding):
     job = Job(ranks=4, batch=8, dtype=dtype, rounding=rounding, lr=0.05, momentum=0.9)
     trainer = Trainer(job)
     steps = [trainer.step() for _ in range(3)]
-    fed = epoch_order(len(trainer.labels), ranks=4, batch=8, seed=job.seed, epoch=0)[:3, 0]
+    fed = deal(shuffled(len(trainer.labels), seed=job.seed, epoch=0), ranks=4, batch=8)[:3, 0]
 
     def main(index):
         device = xm.xla_device()
