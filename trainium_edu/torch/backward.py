@@ -6,9 +6,9 @@ to return a result beside an error, the guard may not throw, and the process end
 takes the error away first, and it is raised where ``backward`` returns.
 """
 
+import ctypes
 import gc
 import threading
-from math import fabs
 
 import torch
 
@@ -23,14 +23,14 @@ class Guard(torch._C._acc.DeviceGuard):
 
     __slots__ = ()
 
-    def type_(self, *, ask=fabs, minus=-1.0, kind=_KIND):
+    def type_(self, *, look=ctypes.pythonapi.PyErr_Occurred, kind=_KIND):
         """Return the kind of device; also while an error is on its way.
 
-        CPython's float functions read an argument of -1 as a failed conversion if there is an
-        error, and raise it.  Nothing is looked up before: a search in vain would swallow it.
+        After a call into ``ctypes.pythonapi`` an error that is on its way is raised here.  Nothing
+        is looked up before: a search in vain would swallow it.
         """
         try:
-            ask(minus)
+            look()
         except BaseException as error:
             trace = error.__traceback__
             error.__traceback__ = trace and trace.tb_next  # without this function

@@ -151,12 +151,5 @@ def lower_all(lowering: Lowering, nodes: Sequence[Node]) -> None:
             continue
         line = line_of(node, number)
         core.line_of = lambda line=line: line
-        first = len(core.program.allocations)
-        exec(_HERE, {"lower": lowering.lower, "node": node})
-        for info in core.program.allocations[first:]:  # not the line that asked for a compile
-            info.site = (*line[:2], line.function, *info.site[2:])
-
-
-#: A frame outside of this package, where an allocation's way from the script begins: so places do
-#: not depend on who asks for a compile.
-_HERE = compile("lower(node)", "<graph>", "exec")
+        core.caller = lower_all.__code__, line
+        lowering.lower(node)

@@ -83,6 +83,7 @@ class NeuronCore:
         self.executor = Eager() if executor is None else executor
         self._places = {}  #: in the code that issues: what each is called
         self.line_of = partial(source_line, self._places) if line_of is None else line_of
+        self.caller = None  #: (code, line): where the way to an allocation begins, if known
 
     def __repr__(self):
         return f"NeuronCore({self.spec.name}, {len(self.program)} instructions recorded)"
@@ -105,7 +106,7 @@ class NeuronCore:
 
     def site(self) -> tuple:
         """Return what identifies the line that allocates now, for ``allocate`` later on."""
-        return allocation_site(self._places)
+        return allocation_site(self._places, self.caller)
 
     def allocate(self, memory, shape, dtype, name=None, address=None, start_partition=0,
                  limits=None, site=None) -> View:  # fmt: skip
@@ -129,7 +130,7 @@ class NeuronCore:
             on_chip.check(shape, dtype if limits is None else get_dtype(limits), name, address,
                           start_partition)  # fmt: skip
             address = address if limits is None else None  # a stand-in of another size has no place
-        site = allocation_site(self._places) if site is None else site
+        site = allocation_site(self._places, self.caller) if site is None else site
         site = (*site, shape, dtype.name, memory)
         number = len(self.program.allocations)
         info = make_allocation(number, name, memory, shape, dtype, site, address, start_partition)

@@ -97,17 +97,20 @@ def _callers(frame, below, known) -> tuple:
     return ()
 
 
-def allocation_site(known: dict) -> tuple:
+def allocation_site(known: dict, caller: tuple | None = None) -> tuple:
     """Return what identifies the place that allocates: (file, line, ...) and the calls to here.
 
     The way is the calls that lead here from the kernel (a compiler inlines them: a function that
     loads, called on two lines, is two sites) and the lines of this package on it, since tiles of
-    one template (``tilings``) share the user's line.
+    one template (``tilings``) share the user's line.  A compiler is the `caller` itself: its code
+    ends the way, and its line is the place.
     """
     frame: FrameType | None = sys._getframe(2)
     place: tuple = ()
     way: list[str] = []
     while frame is not None and len(way) < _LONGEST_WAY:
+        if caller is not None and frame.f_code is caller[0]:
+            return (*caller[1][:3], *way)
         code, line, step = _place_of(frame, known)
         inside = _inside.get(line.file) or _is_inside(code)
         if inside and place:  # the kernel's caller
