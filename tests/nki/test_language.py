@@ -73,6 +73,26 @@ def test_sizes_of_one_repeat(name, small):
     near(on_tiles(getattr(nl, name), small, Y), getattr(np, name)(small, Y), 1e-4)
 
 
+def test_a_row_repeats_over_a_square_tile():
+    square, row = np.ascontiguousarray(X[:96]), np.ascontiguousarray(Y[:1])
+    near(on_tiles(nl.multiply, square, row), square * row)
+
+
+PROMOTED = {  # as "NKI Type Promotion" of AWS's reference (SDK 2.26) tabulates it
+    ("int32", "float16"): "float16", ("float32", "bfloat16"): "float32",
+    ("float16", "bfloat16"): "float32", ("float8_e4m3", "bfloat16"): "bfloat16",
+    ("float8_e4m3", "float8_e5m2"): "bfloat16", ("uint16", "int32"): "int32",
+    ("int8", "uint8"): "int16", ("int8", "uint16"): "int32", ("int32", "uint32"): "float32",
+}  # fmt: skip
+
+
+@for_each("pair", PROMOTED)
+def test_two_tiles_promote_their_dtypes_as_the_reference_says(pair):
+    first, second = (np.ones((4, 2), getattr(ml_dtypes, name, name)) for name in pair)
+    for arrays in ((first, second), (second, first)):
+        assert on_tiles(nl.add, *arrays).dtype.name == PROMOTED[pair]
+
+
 def test_power_is_numpys():
     near(on_tiles(nl.power, np.abs(X), Y), np.abs(X.astype(np.float64)) ** Y, 1e-4)
 
@@ -94,6 +114,11 @@ BITS = ["bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"]
 def test_bits_combine_as_in_numpy(name):
     assert np.array_equal(on_tiles(getattr(nl, name), I, J), getattr(np, name)(I, J))
     assert np.array_equal(on_tiles(lambda t: getattr(nl, name)(t, 3), I), getattr(np, name)(I, 3))
+
+
+def test_bits_of_signed_and_unsigned_numbers_combine():
+    found = on_tiles(nl.bitwise_xor, I - 500, J.astype(np.uint32))
+    assert np.array_equal(found, (I - 500) ^ J)
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int16, np.uint16, np.int8, np.uint8])

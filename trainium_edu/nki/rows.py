@@ -1,7 +1,8 @@
 """Functions made from rows of text: one row names an instruction of both interfaces.
 
-``instructions.toml`` has the rows; ``isa/instructions.py`` makes the current interface's functions
-of them, ``beta1/isa/instructions.py`` the older one's, and ``coverage_table.py`` lists them.
+``instructions.toml`` has the instructions; ``isa/instructions.py`` makes the current interface's
+functions of them, ``beta1/isa/instructions.py`` the older one's, and ``coverage_table.py`` lists
+them.  ``elementwise.toml`` has the functions of the languages that ``language/rules.py`` computes.
 """
 
 import linecache
@@ -9,7 +10,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-__all__ = ["make", "names_in", "read"]
+__all__ = ["make", "names_in", "publish", "read"]
 
 _HERE = Path(__file__).parent
 
@@ -51,3 +52,30 @@ def make(name: str, parameters: str, says: str, body: str, scope: dict):
     exec(compile(source, file, "exec"), scope, made)
     made[name].__doc__ = says.strip()
     return made[name]
+
+
+def publish(interface: str, kinds: str, scope: dict) -> list[str]:
+    """Put the functions of ``elementwise.toml`` into a module, and return their names.
+
+    Parameters
+    ----------
+    interface : {"now", "old"}
+    kinds : str
+        The headings of the file that count, with spaces between.
+    scope : dict
+        ``globals()`` of the module; its ``RULES`` computes, a ``Rules``.
+    """
+    names = []
+    for heading in kinds.split():
+        kind = read("elementwise.toml")[heading]
+        signature = kind[interface]
+        passed = "".join(f", {name}={name}" for name in names_in(signature))
+        passed += ", more=kwargs" if "**kwargs" in signature else ""
+        for name, own in kind["names"].items():
+            says = own.get(interface) if isinstance(own, dict) else kind[f"{interface}_says"]
+            if says:
+                body = f"return RULES.call('{name}', '{kind['rule']}'{passed})"
+                text = says if isinstance(own, dict) else says.format(own)
+                scope[name] = make(name, signature, text, body, scope)
+                names.append(name)
+    return names

@@ -180,15 +180,15 @@ def is_running() -> bool:
     return _running.get() is not None
 
 
-def known_issue(name: str, *, once=False) -> None:
+def known_issue(name: str, *, once=False, depth=2) -> None:
     """Note that the next instruction belongs to a call that AWS lists as failing on hardware.
 
     What this package calls itself is no kernel's call.  `name` is one of ``NKI_KNOWN_ISSUES`` in
     specs: "divide", or with the function that it was met in, "broadcasting of add"; `once`: the
-    call is one at each turn of a loop.
+    call is one at each turn of a loop; `depth`: how many calls the kernel's line is away.
     """
     running = _running.get()
-    if running is None or is_ours(sys._getframe(2).f_code.co_filename):
+    if running is None or is_ours(sys._getframe(depth).f_code.co_filename):
         return
     if not once or running.shared.setdefault(("known issue", name), True) is True:
         running.shared["known issue", name] = False

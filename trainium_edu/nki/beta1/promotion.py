@@ -1,11 +1,11 @@
-"""dtypes of the older interface: NumPy's, and what two of them become together."""
+"""dtypes of the older interface: NumPy's."""
 
 import ml_dtypes
 import numpy as np
 
 from trainium_edu.nki.objects.dtypes import DTYPE_NAMES, DType, nki_dtype
 
-__all__ = ["TFLOAT32", "as_dtype", "of_scalar", "outside", "promoted"]
+__all__ = ["TFLOAT32", "as_dtype", "of_scalar", "outside"]
 
 #: ``nl.tfloat32`` has no NumPy dtype, so it is four opaque bytes.
 TFLOAT32 = np.dtype("|V4")
@@ -17,7 +17,6 @@ _OUTSIDE = {
                                 "float32")},
 }  # fmt: skip
 _INSIDE: dict = {}
-_FLOATS = ("float8_e4m3", "float8_e5m2", "float16", "bfloat16", "tfloat32", "float32")
 
 
 def as_dtype(dtype) -> DType:
@@ -45,41 +44,6 @@ def as_dtype(dtype) -> DType:
 def outside(dtype: DType) -> np.dtype:
     """Return the NumPy dtype of one of NKI's."""
     return _OUTSIDE[dtype]
-
-
-def promoted(*dtypes: DType) -> DType:
-    """Return the dtype that holds all: floats before integers, the wider, or a wider new one.
-
-    As the public reference of NKI (SDK 2.26, "NKI Type Promotion") tabulates it.
-
-    Examples
-    --------
-    >>> names = DTYPE_NAMES
-    >>> promoted(names["float16"], names["bfloat16"]), promoted(names["int32"], names["float16"])
-    (float32, float16)
-    """
-    found = dtypes[0]
-    for other in dtypes[1:]:
-        if other != found:
-            found = DTYPE_NAMES[_two(found, other)]
-    return found
-
-
-def _two(a, b):
-    floats = [d for d in (a, b) if d in _FLOATS]
-    if len(floats) == 1:
-        return floats[0]
-    if floats:
-        first, second = sorted(floats, key=_FLOATS.index)
-        if (first, second) == ("float16", "bfloat16"):
-            return "float32"
-        if (first, second) == ("float8_e4m3", "float8_e5m2"):
-            return "bfloat16"
-        return second
-    if "bool" in (a, b):
-        return b if a == "bool" else a
-    found = np.promote_types(_OUTSIDE[a], _OUTSIDE[b]).name
-    return "float32" if found == "int64" else found  # the chip has no 64-bit integers
 
 
 def of_scalar(value) -> DType:

@@ -37,7 +37,7 @@ def _nearest(x):
 
 
 def _rounded(name, x, dtype, correct):
-    ew._one_tile(name, x)
+    ew.RULES.tile(name, x)
     if not x._view.dtype.is_float:
         return copied(x, dtype or x.dtype)  # whole already
     rounded = correct(_nearest(x))
@@ -86,9 +86,10 @@ def fmod(x, y, dtype=None) -> NkiTensor:
 
 def _remainder(name, x, y, dtype, whole):
     tile = x if isinstance(x, NkiTensor) else y
-    ew._one_tile(name, tile)
-    dtype = dtype or ew._result_dtype(tile, y if tile is x else x, None)
-    x, y = (t if isinstance(t, NkiTensor) else _filled(tile, ew._number(name, t)) for t in (x, y))
+    ew.RULES.tile(name, tile)
+    x, y = ew.RULES.operand(name, x), ew.RULES.operand(name, y)
+    dtype = dtype or ew.RULES.common(x, y)
+    x, y = (t if isinstance(t, NkiTensor) else _filled(tile, t) for t in (x, y))
     turns = whole(ew.divide(x, y, _FLOAT32))
     remainder = ew.subtract(x, ew.multiply(turns, y, _FLOAT32), _FLOAT32)
     # The reciprocal is rounded, so the quotient may be one off: bring |left| under |y|.
@@ -120,7 +121,7 @@ def tan(x, dtype=None) -> NkiTensor:
 
 
 def _sine(x, shift, dtype):
-    ew._one_tile("sin", x)
+    ew.RULES.tile("sin", x)
     turns = _nearest(_scalar(x, "multiply", 1 / _TWO_PI, op1="add", operand1=shift / _TWO_PI))
     angle = x
     for part in _TWO_PI_PARTS:

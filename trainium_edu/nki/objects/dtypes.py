@@ -6,7 +6,8 @@ from trainium_edu.names import near
 from trainium_edu.nki.mistakes import describe
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["DTYPE_NAMES", "LATER_DTYPES", "LOW_PRECISION", "DType", "fitted", "nki_dtype"]
+__all__ = ["DTYPE_NAMES", "FLOATS", "LATER_DTYPES", "LOW_PRECISION", "DType", "fitted",
+           "nki_dtype", "promoted"]  # fmt: skip
 
 
 class DType(str):
@@ -77,6 +78,40 @@ def nki_dtype(dtype) -> DType:
             "bfloat16, float16, tfloat32, float32 and 8-, 16- and 32-bit integers"
         )
     return found
+
+
+#: The wider later.
+FLOATS = ("float8_e4m3", "float8_e5m2", "float16", "bfloat16", "tfloat32", "float32")
+#: What two floats become of which neither holds the other.
+_HOLDS_BOTH = {("float16", "bfloat16"): "float32", ("float8_e4m3", "float8_e5m2"): "bfloat16"}
+
+
+def promoted(*dtypes: DType) -> DType:
+    """Return the dtype that holds all: floats before integers, the wider, or a wider new one.
+
+    As the public reference of NKI (SDK 2.26, "NKI Type Promotion") tabulates it.
+
+    Examples
+    --------
+    >>> names = DTYPE_NAMES
+    >>> promoted(names["float16"], names["bfloat16"]), promoted(names["int32"], names["float16"])
+    (float32, float16)
+    """
+    common = dtypes[0]
+    for other in dtypes[1:]:
+        if other != common:
+            common = DTYPE_NAMES[_holds_both(common, other)]
+    return common
+
+
+def _holds_both(a, b):
+    floats = sorted((d for d in (a, b) if d in FLOATS), key=FLOATS.index)
+    if floats:
+        return _HOLDS_BOTH.get(tuple(floats), floats[-1])
+    if "bool" in (a, b):
+        return b if a == "bool" else a
+    common = np.promote_types(str(a), str(b)).name
+    return "float32" if common == "int64" else common  # the chip has no 64-bit integers
 
 
 def fitted(array: np.ndarray, storage, name: str) -> np.ndarray:

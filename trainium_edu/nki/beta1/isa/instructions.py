@@ -13,7 +13,7 @@ from trainium_edu.nki.beta1.isa.constants import oob_mode as oob_mode
 from trainium_edu.nki.beta1.isa.constants import reduce_cmd
 from trainium_edu.nki.beta1.isa.options import also_written, choice, more, same_dtype
 from trainium_edu.nki.beta1.operation import op_name, operation, perform, scalar, tile
-from trainium_edu.nki.beta1.promotion import promoted
+from trainium_edu.nki.objects.dtypes import promoted
 from trainium_edu.nki.rows import make, names_in, read
 from trainium_edu.nki.running import later_chip as later_chip
 

@@ -1,15 +1,15 @@
 """Arithmetic on tiles, element by element.  Each function also names an operator: ``op=nl.add``.
 
-Two tiles go through ``tensor_tensor``, a tile and a number (or one number per partition) through
-``tensor_scalar``; functions of one tile are activations of the Scalar Engine where it has them.
+The functions are rows of ``nki/elementwise.toml``, computed by ``language/rules.py``; here is how
+this interface takes tiles, and leaves an instruction waiting for its destination.
 """
 
-import math
 from functools import partial
 
 from trainium_edu.nki import language as current_interface
 from trainium_edu.nki.beta1.access import cut
 from trainium_edu.nki.beta1.index import EMPTY, Expression, box_of
+from trainium_edu.nki.beta1.isa import tensor_reduce
 from trainium_edu.nki.beta1.operation import (
     Operation,
     assign,
@@ -21,88 +21,15 @@ from trainium_edu.nki.beta1.operation import (
     settle,
     tile,
 )
-from trainium_edu.nki.beta1.promotion import as_dtype, of_scalar, promoted
+from trainium_edu.nki.beta1.promotion import as_dtype, of_scalar
 from trainium_edu.nki.beta1.tile import Blocks, Held, Moved, Tile, allocate, of_tensor
-from trainium_edu.nki.language.elementwise import BITWISE, FLOATS, common_shape
-from trainium_edu.nki.mistakes import describe
-from trainium_edu.nki.objects.dtypes import DTYPE_NAMES
+from trainium_edu.nki.language.rules import BITWISE, Rules
+from trainium_edu.nki.objects.dtypes import promoted
 from trainium_edu.nki.objects.enums import MemoryRegion
-from trainium_edu.nki.rows import make, read
+from trainium_edu.nki.rows import publish
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["broadcast_to"]
-
-_FLOAT32 = DTYPE_NAMES["float32"]
-_ROWS = read("elementwise.toml")
 _PSUM = MemoryRegion.psum
-
-
-def _published(function, name="", doc=""):
-    if name:
-        function.__name__ = function.__qualname__ = name
-        function.__doc__ = doc
-    function.op = function.__name__
-    __all__.append(function.op)
-    return function
-
-
-# -- two inputs -------------------------------------------------------------------------------
-
-
-def _binary(op, x, y, dtype, mask):
-    if op == "add" and Expression in (type(x), type(y)):  # an index that the chip moves
-        return Moved(x, y) if type(x) is Expression else Moved(y, x)
-    passed, (x, y) = (x, y), (scalar(x), scalar(y))
-    is_tile, also = isinstance(x, Tile), isinstance(y, Tile)
-    if not is_tile and not also:
-        raise TypeError(f"nl.{op} takes at least one tile, not {describe(x)} and {describe(y)}")
-    if is_tile and also:
-        x, y = tile(x, f"{op}: x"), tile(y, f"{op}: y")
-        kind = as_dtype(dtype) if dtype is not None else promoted(x.kind, y.kind)
-        if x.shape != y.shape:
-            return _uneven(op, x, y, kind, mask)
-        return _two_tiles(op, x, y, kind, mask)
-    data, number = (x, y) if is_tile else (y, x)
-    data = tile(data, f"{op}: {'x' if is_tile else 'y'}")
-    if dtype is None:
-        dtype = promoted(data.kind, of_scalar(passed[is_tile]))
-    return operation("tensor_scalar", data.shape, dtype, mask=mask, data=data, op0=op,
-                     operand0=number, reverse0=not is_tile, casts=op not in BITWISE)  # fmt: skip
-
-
-def _two_tiles(op, x, y, kind, mask):
-    if x.region is _PSUM or op == "power":  # an instruction reads one of them there
-        y = in_sbuf(y)
-    if op == "power":  # on GpSimd
-        x = in_sbuf(x)
-    return operation("tensor_tensor", x.shape, kind, mask=mask, data1=x, data2=y, op=op,
-                     casts=op not in BITWISE)  # fmt: skip
-
-
-def _uneven(op, x, y, kind, mask):
-    """Combine tiles of two shapes: one number per partition, or dimensions that repeat."""
-    shape = _common_shape(op, x.shape, y.shape)
-    for data, vector, reverse in ((x, y, False), (y, x, True)):
-        is_column = math.prod(vector.shape) == shape[0] == vector.shape[0]
-        if tuple(data.shape) == shape and is_column and op not in BITWISE:
-            if vector.kind != "float32":
-                vector = copied(vector, _FLOAT32)
-            if len(vector.window.shape) != 2:
-                vector = vector.reshape((shape[0], 1))
-            return operation("tensor_scalar", shape, kind, mask=mask, data=data, op0=op,
-                             operand0=vector, reverse0=reverse,
-                             axes={"operand0": (0, None)})  # fmt: skip
-    x, y = broadcast_to(x, shape=shape), broadcast_to(y, shape=shape)
-    return _two_tiles(op, x, y, kind, mask)
-
-
-def _common_shape(op, x, y):
-    x, y = tuple(x), tuple(y)
-    if len(x) == 1 and len(y) == 2:
-        x = (*x, 1)
-    elif len(y) == 1 and len(x) == 2:
-        y = (*y, 1)
-    return common_shape(op, x, y)
 
 
 def broadcast_to(src, *, shape, **kwargs) -> Tile:
@@ -136,108 +63,6 @@ def broadcast_to(src, *, shape, **kwargs) -> Tile:
     return src.like(view.broadcast(*shape)) if tuple(view.shape) != shape else src
 
 
-def refuse(name, more) -> None:
-    """Raise for arguments that a function does not have."""
-    if more:
-        raise TypeError(f"nl.{name} has no argument {min(more)}")
-
-
-def _two(name, says, *, compares=False):
-    doc = f"""Return {says}, element by element.
-
-    Parameters
-    ----------
-    x, y : tile or number
-        At least one is a tile on chip; sizes are equal or 1.
-    dtype : dtype, optional
-        Of the result; default: {"bool" if compares else "what the two become together"}.
-    mask : mask, optional
-        Where it is computed.
-    """
-    parameters = f"x y * dtype={'bool' if compares else None} mask=None **kwargs"
-    body = f"refuse('{name}', kwargs); return _binary('{name}', x, y, dtype, mask)"
-    return _published(make(name, parameters, doc, body, globals()), name, doc)
-
-
-for _name, _says in _ROWS["two_inputs"].items():
-    globals()[_name] = _two(_name, _says)
-for _name, _says in _ROWS["comparisons"].items():
-    globals()[_name] = _two(_name, f"whether {_says}", compares=True)
-
-
-@_published
-def divide(x, y, *, dtype=None, mask=None, **kwargs):
-    """Return x / y: the Vector Engine's reciprocal of y, times x (none divides)."""
-    refuse("divide", kwargs)
-    x, y = scalar(x), scalar(y)
-    if not isinstance(y, Tile):
-        kind = dtype or promoted(tile(x, "divide: x").kind, of_scalar(float(y)))
-        return _binary("multiply", x, 1.0 / y if y else math.copysign(math.inf, y), kind, mask)
-    y = tile(y, "divide: y")
-    inverse = operation("reciprocal", y.shape, _FLOAT32, mask=mask if y.size > 1 else None, data=y)
-    if dtype is None:
-        kind = promoted(x.kind if isinstance(x, Tile) else of_scalar(x), y.kind)
-        dtype = kind if kind in FLOATS else _FLOAT32
-    return _binary("multiply", x, inverse, dtype, mask)
-
-
-# -- one input --------------------------------------------------------------------------------
-
-
-def _activation(name, says):
-    def function(x, *, dtype=None, mask=None, **kwargs):
-        refuse(name, kwargs)
-        x = tile(x, f"{name}: x")
-        return operation("activation", x.shape, dtype or x.kind, mask=mask, op=name, data=x)
-
-    doc = f"""Return {says}, element by element, on the Scalar Engine.
-
-    Parameters
-    ----------
-    x : tile
-    dtype : dtype, optional
-        Of the result; default: that of `x`.
-    mask : mask, optional
-    """
-    return _published(function, name, doc)
-
-
-for _name in set(_ROWS["activations"]) - {"gelu_apprx_sigmoid_dx"}:
-    globals()[_name] = _activation(_name, _ROWS["activations"][_name])
-
-
-@_published
-def reciprocal(x, *, dtype=None, mask=None, **kwargs):
-    """Return 1 / x, element by element, on the Vector Engine."""
-    refuse("reciprocal", kwargs)
-    x = tile(x, "reciprocal: x")
-    return operation("reciprocal", x.shape, dtype or x.kind, mask=mask, data=x)
-
-
-@_published
-def negative(x, *, dtype=None, mask=None, **kwargs):
-    """Return -x, element by element."""
-    x = tile(x, "negative: x")
-    return _binary("multiply", x, -1.0 if x.kind in FLOATS else -1, dtype or x.kind, mask)
-
-
-@_published
-def invert(x, *, dtype=None, mask=None, **kwargs):
-    """Return an integer tile with its bits inverted."""
-    x = tile(x, "invert: x")
-    ones = -1 if x.kind.startswith("int") else 256**x.kind.itemsize - 1
-    return operation("tensor_scalar", x.shape, dtype or x.kind, mask=mask, data=x,
-                     op0="bitwise_xor", operand0=ones, casts=False)  # fmt: skip
-
-
-@_published
-def logical_not(x, *, dtype=bool, mask=None, **kwargs):
-    """Return whether x is 0, element by element."""
-    x = tile(x, "logical_not: x")
-    return operation("tensor_scalar", x.shape, dtype, mask=mask, data=x, op0="equal",
-                     operand0=0.0)  # fmt: skip
-
-
 # -- put together by the current interface ----------------------------------------------------
 
 
@@ -267,42 +92,94 @@ def composed(name, x, shape, mask, call):
     return whole if whole is not None else allocate(shape, x.kind)
 
 
-def _rounding(name, says):
-    def function(x, *, dtype=None, mask=None, **kwargs):
+class Waiting(Rules):
+    """The older interface: a result is an instruction that waits for its destination."""
+
+    copied = staticmethod(copied)
+    in_sbuf = staticmethod(in_sbuf)
+
+    def binary(self, name, x, y, dtype=None, **how):
+        """Return an operator of two operands, or an index that the chip moves."""
+        if name == "add" and Expression in (type(x), type(y)):
+            return Moved(x, y) if type(x) is Expression else Moved(y, x)
+        return super().binary(name, x, y, dtype, **how)
+
+    def is_tile(self, x):
+        """Return whether an operand is a tile."""
+        return isinstance(x, Tile)
+
+    def tile(self, name, x, role="x"):
+        """Return an operand that has to be a tile on chip."""
+        return tile(x, f"{name}: {role}")
+
+    def operand(self, name, x, role):
+        """Return a tile on chip, or a number."""
+        x = scalar(x)
+        return self.tile(name, x, role) if isinstance(x, Tile) else x
+
+    def sizes(self, x):
+        """Return the sizes of a tile, which has a free dimension at least."""
+        return x.window.shape
+
+    def kind(self, x):
+        """Return the dtype of a tile."""
+        return x.kind
+
+    def with_number(self, kind, number):
+        """Return what a dtype and that of a number become together."""
+        return promoted(kind, of_scalar(number))
+
+    def is_in_psum(self, x):
+        """Return whether a tile is in PSUM."""
+        return x.region is _PSUM
+
+    def repeated(self, x, shape):
+        """Return a tile, its dimensions of size 1 repeated."""
+        return broadcast_to(x, shape=shape)
+
+    def made(self, instruction, shape, dtype, **operands):
+        """Return the result of an instruction; operators of bits do not cast."""
+        is_column = isinstance(operands.get("operand0"), Tile)
+        op = operands.get("op0", operands.get("op"))
+        return operation(
+            instruction, shape, dtype, axes={"operand0": (0, None)} if is_column else None,
+            casts=op not in BITWISE, **operands,
+        )  # fmt: skip
+
+    def reduced(self, op, x, axes, dtype, keepdims, mask=None):
+        """Return a reduction of a tile over free axes."""
+        return tensor_reduce(op, x, axes, dtype=dtype, mask=mask, keepdims=keepdims)
+
+    def rounding(self, name, x, dtype=None, mask=None):
+        """Return what a function of the current interface gives."""
         x = tile(x, f"{name}: x")
-        kind = as_dtype(dtype) if dtype is not None else x.kind
+        kind = x.kind if dtype is None else as_dtype(dtype)
         return composed(
             name, x, x.shape, mask, partial(getattr(current_interface, name), dtype=kind)
         )
 
-    doc = f"Return {says}, element by element, put together from several instructions."
-    return _published(function, name, doc)
-
-
-for _name, _says in _ROWS["roundings"].items():
-    globals()[_name] = _rounding(_name, _says)
-
-
-def _remainder(name, says):
-    def function(x, y, dtype=None, mask=None, **kwargs):
+    def remainder(self, name, x, y, dtype=None, mask=None):
+        """Return what ``mod`` or ``fmod`` of the current interface gives."""
         x, y = scalar(x), scalar(y)
-        first = x if isinstance(x, Tile) else tile(y, f"{name}: y")
+        data = x if isinstance(x, Tile) else tile(y, f"{name}: y")
         second = y.tensor if isinstance(y, Tile) else y
-        kind = as_dtype(dtype) if dtype is not None else None
-        of = getattr(current_interface, name)
-        if not isinstance(x, Tile):
-            return composed(name, first, first.shape, mask, lambda t: of(x, t, dtype=kind))
-        if isinstance(y, Tile) and mask is not None:
+        if isinstance(x, Tile) and isinstance(y, Tile) and mask is not None:
             box = box_of(mask, tuple(x.shape), f"nl.{name}")
             second = y.like(cut(y, box, None, tuple(x.shape))).tensor
-        return composed(name, first, first.shape, mask, lambda t: of(t, second, dtype=kind))
 
-    doc = f"Return {says}, element by element, put together from several instructions."
-    return _published(function, name, doc)
+        def call(part):
+            pair = (part, second) if isinstance(x, Tile) else (x, part)
+            kind = as_dtype(dtype) if dtype is not None else None
+            return getattr(current_interface, name)(*pair, dtype=kind)
+
+        return composed(name, data, data.shape, mask, call)
 
 
-mod = _remainder("mod", "the remainder of x / y, with the sign of y")
-fmod = _remainder("fmod", "the remainder of x / y, with the sign of x")
+RULES = Waiting()
+_KINDS = "two_inputs comparisons one_input negations roundings remainders"
+__all__ = ["broadcast_to", *(_NAMES := publish("old", _KINDS, globals()))]
+for _name in _NAMES:
+    globals()[_name].op = _name  # instructions know it by this name
 
 
 # -- operators of tiles -----------------------------------------------------------------------

@@ -6,7 +6,7 @@ import numpy as np
 
 from trainium_edu.nki import language as current_interface
 from trainium_edu.nki.beta1.language.creation import full
-from trainium_edu.nki.beta1.language.elementwise import composed, refuse
+from trainium_edu.nki.beta1.language.elementwise import composed
 from trainium_edu.nki.beta1.operation import (
     constant,
     copied,
@@ -19,6 +19,7 @@ from trainium_edu.nki.beta1.operation import (
 )
 from trainium_edu.nki.beta1.promotion import as_dtype
 from trainium_edu.nki.beta1.tile import Tile
+from trainium_edu.nki.language.rules import refuse
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.enums import engine as _engine
 from trainium_edu.nki.running import current, is_running

@@ -1,95 +1,27 @@
 """Reductions over free dimensions, and what is built on them."""
 
-import builtins
 from functools import partial
-from math import prod as _prod
 
 from trainium_edu.nki import language as current_interface
 from trainium_edu.nki.beta1.index import Mask
-from trainium_edu.nki.beta1.isa import affine_select, tensor_reduce
+from trainium_edu.nki.beta1.isa import affine_select
 from trainium_edu.nki.beta1.language import elementwise as ew
 from trainium_edu.nki.beta1.language.creation import ones
-from trainium_edu.nki.beta1.operation import operation, scalar, settle, tile
+from trainium_edu.nki.beta1.language.elementwise import RULES
+from trainium_edu.nki.beta1.operation import scalar, settle, tile
 from trainium_edu.nki.beta1.promotion import as_dtype
 from trainium_edu.nki.beta1.tile import Held, Tile, of_tensor
-from trainium_edu.nki.mistakes import is_whole
-from trainium_edu.nki.objects.dtypes import DTYPE_NAMES
+from trainium_edu.nki.language.rules import REDUCED
+from trainium_edu.nki.rows import publish
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["all", "dropout", "max", "mean", "min", "prod", "rms_norm", "softmax", "sum", "var",
-           "where"]  # fmt: skip
-
-_FLOAT32, _BOOL = DTYPE_NAMES["float32"], DTYPE_NAMES["bool"]
+__all__ = ["dropout", "rms_norm", "softmax", "var", "where"]
 
 
-def axes_of(name, x, axis) -> tuple:
-    """Return the reduced axes in order: free ones."""
-    axes = [axis] if is_whole(axis) else axis
-    if not isinstance(axes, tuple | list) or not builtins.all(map(is_whole, axes)) or not axes:
-        raise TypeError(f"nl.{name}: axis is {axis!r}; it is a whole number, or several in a list")
-    count = len(x.window.shape)
-    axes = sorted({a + count if a < 0 else int(a) for a in axes})
-    if axes[0] < 0 or axes[-1] >= count:
-        raise NkiValidationError(f"nl.{name}: axis {axis} of {x!r}, which has {count} dimensions")
-    if 0 in axes:
-        raise NkiValidationError(
-            f"nl.{name}: axis 0 of {x!r} is the partition axis, along which no vector engine adds; "
-            "nisa.tensor_partition_reduce, a transpose or a matmul with ones do"
-        )
-    return tuple(axes)
-
-
-def reduced(name, op, x, axis, dtype, mask, keepdims):
-    """Return a reduction of a tile over free axes."""
-    x = tile(x, f"{name}: x")
-    axes = axes_of(name, x, axis)
-    return tensor_reduce(op, x, axes, dtype=dtype, mask=mask, keepdims=keepdims)
-
-
-def _reduction(name, op, says):
-    def function(x, axis, *, dtype=None, mask=None, keepdims=False, **kwargs):
-        ew.refuse(name, kwargs)
-        return reduced(name, op, x, axis, dtype, mask, keepdims)
-
-    function.__name__ = function.__qualname__ = name
-    function.op = op
-    function.__doc__ = f"""Return {says} along free axes, the last of the tile.
-
-    Parameters
-    ----------
-    x : tile
-    axis : int or list of int
-        Never 0, the partitions.
-    dtype : dtype, optional
-        Of the result; default: that of `x`.
-    mask : mask over `x`, optional
-    keepdims : bool
-        Keep reduced axes with size 1; a result without free axes is (P, 1) anyway.
-    """
-    return function
-
-
-sum = _reduction("sum", "add", "the sum")
-max = _reduction("max", "maximum", "the largest element")
-min = _reduction("min", "minimum", "the smallest element")
-prod = _reduction("prod", "multiply", "the product")
-
-
-def all(x, axis, *, dtype=bool, mask=None, **kwargs):
-    """Return whether every element along free axes is nonzero."""
-    return reduced("all", "logical_and", x, axis, dtype, mask, False)
-
-
-all.op = "logical_and"  # type: ignore[attr-defined]
-
-
-def mean(x, axis, *, dtype=None, mask=None, keepdims=False, **kwargs):
-    """Return the mean along free axes, computed in FP32."""
-    x = tile(x, "mean: x")
-    count = _prod(x.window.shape[a] for a in axes_of("mean", x, axis))
-    total = reduced("mean", "add", x, axis, _FLOAT32, mask, keepdims)
-    return operation("tensor_scalar", total.shape, dtype or x.kind, data=total, op0="multiply",
-                     operand0=1.0 / count)  # fmt: skip
+for _name in publish("old", "reductions searches", globals()):
+    __all__.append(_name)
+    if _name in REDUCED:
+        globals()[_name].op = REDUCED[_name]
 
 
 def _composed(name, x, mask, dtype, shape=None, **more):
@@ -106,7 +38,7 @@ def _listed(axis):
 def var(x, axis, *, dtype=None, mask=None, **kwargs):
     """Return the variance along free axes, which stay with size 1."""
     x = tile(x, "var: x")
-    axes = axes_of("var", x, axis)
+    axes = RULES.axes("var", x, axis)
     shape = tuple(1 if a in axes else size for a, size in enumerate(x.window.shape))
     return _composed("var", x, mask, dtype, shape, axis=axes)
 
@@ -156,8 +88,8 @@ def dropout(x, rate, *, dtype=None, mask=None, **kwargs):
     )
 
 
-_NUMPYS = {f.__name__: f for f in (all, max, mean, min, prod, sum, var, where)}
-_NUMPYS |= {"amax": max, "amin": min}
+_NUMPYS = {name: globals()[name] for name in set(__all__) - {"dropout", "rms_norm", "softmax"}}
+_NUMPYS |= {"amax": _NUMPYS["max"], "amin": _NUMPYS["min"]}
 
 
 def _numpy_function(self, function, types, args, kwargs):
