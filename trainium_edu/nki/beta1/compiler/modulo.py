@@ -1,12 +1,20 @@
 """Modulo allocation: which of several physical tiles a logical block gets."""
 
+from inspect import signature
 from math import prod
 
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.nki.mistakes import is_whole
 from trainium_edu.nki.objects.enums import MemoryRegion
+from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["Placed", "modulo", "tiles"]
+__all__ = ["Placed", "modulo", "placed_by", "rotating", "sizes_of"]
+
+_NAMES = ("idx", "pdim_size", "fdim_size")
+#: What says where blocks begin, and the physical tiles that they take in turn.
+_TILES_FROM = {"base_bank": "num_bank_tiles", "base_partition": "num_par_tiles",
+               "base_addr": "num_free_tiles"}  # fmt: skip
 
 
 class Placed:
@@ -30,7 +38,60 @@ class Placed:
         )
 
 
-def tiles(name, given) -> tuple:
+def sizes_of(storage) -> tuple[int, int]:
+    """Return the partitions of a tile, and its bytes in each."""
+    return storage.shape[0], prod(storage.shape[1:]) * get_dtype(storage.kind).itemsize
+
+
+def placed_by(func, region: MemoryRegion, parts: str, address) -> Placed:
+    """Return a memory in which a kernel's function places each block.
+
+    Parameters
+    ----------
+    func : callable
+        Takes the block's index, the partitions of a tile and its bytes in each; by name if its
+        parameters have the reference's names, as ``functools.partial`` may have filled in others.
+    region : MemoryRegion
+    parts : str
+        What the function returns, for errors.
+    address : callable
+        Takes that and the storage; returns (first partition, byte of a partition).
+    """
+    home = f"nki.compiler.{region.name}.alloc"
+    if not callable(func):
+        raise TypeError(f"{home} takes a function of (idx, pdim, fdim), not {func!r}")
+
+    def place(block, storage):
+        given = dict(zip(_NAMES, (block, *sizes_of(storage)), strict=True))
+        try:
+            is_by_name = given.keys() <= signature(func).parameters.keys()
+        except (TypeError, ValueError):
+            is_by_name = False
+        found = func(**given) if is_by_name else func(*given.values())
+        if not isinstance(found, tuple | list) or len(found) != parts.count(",") + 1:
+            raise NkiValidationError(
+                f"{home}: the function returns {found!r} for block {block}; it returns {parts}"
+            )
+        return address(found, storage)
+
+    return Placed(region, place)
+
+
+def rotating(region: MemoryRegion, address, **given) -> Placed:
+    """Return a memory in which blocks take physical tiles in turn, as ``mod_alloc`` says."""
+    parts = [(whole(given[base], base, 0), name, _tiles(name, given[name]))
+             for base, name in _TILES_FROM.items() if base in given]  # fmt: skip
+
+    def place(block, storage):
+        scales = (1, *sizes_of(storage))[-len(parts) :]
+        found = [modulo(base, sizes, scale, block, name)
+                 for (base, name, sizes), scale in zip(parts, scales, strict=True)]  # fmt: skip
+        return address(found, storage)
+
+    return Placed(region, place)
+
+
+def _tiles(name, given) -> tuple:
     """Return a tuple of whole numbers of physical tiles; raise for anything else."""
     sizes = (given,) if is_whole(given) else given
     if not isinstance(sizes, tuple | list) or not all(is_whole(n) and n >= 1 for n in sizes):

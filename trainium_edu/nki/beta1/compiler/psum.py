@@ -1,11 +1,9 @@
 """``nki.compiler.psum``: banks of PSUM."""
 
-from trainium_edu.nki.beta1.compiler.modulo import Placed, modulo, tiles
-from trainium_edu.nki.beta1.compiler.sbuf import asked, sizes_of
+from trainium_edu.nki.beta1.compiler.modulo import Placed, placed_by, rotating, sizes_of
 from trainium_edu.nki.earlier import names_of
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.specs import TRN1
-from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["alloc", "auto_alloc", "mod_alloc"]
@@ -14,8 +12,9 @@ _PSUM = MemoryRegion.psum
 _BANKS, _BANK_BYTES = TRN1.psum.banks.value, TRN1.psum.bank_bytes.value
 
 
-def _address(bank, partition, byte, storage):
+def _address(place, storage):
     """Return (first partition, byte of a partition) of a place in a bank."""
+    bank, partition, byte = place
     _, row_bytes = sizes_of(storage)
     name = storage.name or "this tensor"
     if not 0 <= bank < _BANKS:
@@ -30,21 +29,7 @@ def _address(bank, partition, byte, storage):
 
 def alloc(func) -> Placed:
     """Place each block where ``func(index, partitions, bytes)`` says: (bank, partition, byte)."""
-    if not callable(func):
-        raise TypeError(
-            f"nki.compiler.psum.alloc takes a function of (idx, pdim, fdim), not {func!r}"
-        )
-
-    def place(block, storage):
-        found = asked(func, block, storage)
-        if not isinstance(found, tuple | list) or len(found) != 3:
-            raise NkiValidationError(
-                f"nki.compiler.psum.alloc: the function returns {found!r} for block {block}; it "
-                "returns (bank, first partition, byte in the bank)"
-            )
-        return _address(*found, storage)
-
-    return Placed(_PSUM, place)
+    return placed_by(func, _PSUM, "(bank, first partition, byte in the bank)", _address)
 
 
 def mod_alloc(*, base_bank, base_addr=0, base_partition=0, num_bank_tiles=(), num_par_tiles=(),
@@ -61,27 +46,10 @@ def mod_alloc(*, base_bank, base_addr=0, base_partition=0, num_bank_tiles=(), nu
         Physical tiles over banks, along partitions and inside a bank, for each block dimension; ()
         is one.
     """
-    base_bank = whole(base_bank, "base_bank", 0)
-    base_addr = whole(base_addr, "base_addr", 0)
-    base_partition = whole(base_partition, "base_partition", 0)
-    banks, along, free = (
-        tiles(name, given)
-        for name, given in (
-            ("num_bank_tiles", num_bank_tiles), ("num_par_tiles", num_par_tiles),
-            ("num_free_tiles", num_free_tiles),
-        )
+    return rotating(
+        _PSUM, _address, base_bank=base_bank, base_addr=base_addr, base_partition=base_partition,
+        num_bank_tiles=num_bank_tiles, num_par_tiles=num_par_tiles, num_free_tiles=num_free_tiles,
     )  # fmt: skip
-
-    def place(block, storage):
-        partitions, row_bytes = sizes_of(storage)
-        return _address(
-            modulo(base_bank, banks, 1, block, "num_bank_tiles"),
-            modulo(base_partition, along, partitions, block, "num_par_tiles"),
-            modulo(base_addr, free, row_bytes, block, "num_free_tiles"),
-            storage,
-        )
-
-    return Placed(_PSUM, place)
 
 
 def auto_alloc() -> Placed:
