@@ -17,12 +17,13 @@ from trainium_edu import fabric
 from trainium_edu.neuroncore.engines.operators import operator_name
 from trainium_edu.nki.earlier import names_of
 from trainium_edu.nki.issuing import issue
-from trainium_edu.nki.mistakes import describe, is_whole
+from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.objects.object import NKIObject
 from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.objects.virtual_register import VirtualRegister
 from trainium_edu.nki.running import Running, current, later_chip
 from trainium_edu.specs import FABRIC, INSTANCES
+from trainium_edu.specs.arguments import flag, whole
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = [
@@ -51,7 +52,7 @@ class ReplicaGroup(NKIObject):
 
     def __init__(self, replica_groups):
         try:
-            groups = [[_number(rank) for rank in group] for group in replica_groups]
+            groups = [[whole(rank, "a rank") for rank in group] for group in replica_groups]
         except TypeError:
             raise TypeError(
                 f"ReplicaGroup({replica_groups!r}): it takes lists of ranks, such as [[0, 1]]"
@@ -182,20 +183,17 @@ _ROWS = {
 # -- who takes part, and what each brings -----------------------------------------------------
 
 
-def _number(value) -> int:
-    """Return an integer as an int; raise TypeError for anything else, booleans included."""
-    if not is_whole(value):
-        raise TypeError(f"{value!r} is not a whole number")
-    return value.__index__()
+def _demand(name, is_kept, sentence, error=NkiValidationError) -> None:
+    """Raise what a collective refuses, unless its limit is kept."""
+    if not is_kept:
+        raise error(f"{name}: {sentence}")
 
 
 def _group(name, replica_group) -> list[int]:
     """Return the group of the running rank."""
-    if not isinstance(replica_group, ReplicaGroup):
-        raise TypeError(
-            f"{name}: replica_group is {replica_group!r:.60}; it must be a ReplicaGroup, such as "
-            "ReplicaGroup([[0, 1]])"
-        )
+    takes = f"replica_group is {replica_group!r:.60}; it must be a ReplicaGroup, such as"
+    is_group = isinstance(replica_group, ReplicaGroup)
+    _demand(name, is_group, f"{takes} ReplicaGroup([[0, 1]])", TypeError)
     return replica_group.of(current())
 
 
@@ -204,77 +202,70 @@ def _check_lists(name, srcs, dsts, priority):
     if priority is not None:
         raise later_chip(f"{name} with priority", "NeuronCore-v4 (Trainium3)")
     for role, tensors in (("srcs", srcs), ("dsts", dsts)):
-        if not isinstance(tensors, list | tuple) or not tensors:
-            raise TypeError(f"{name}: {role} is {tensors!r}; it must be a list of tensors")
+        is_list, takes = (
+            isinstance(tensors, list | tuple) and tensors,
+            "it must be a list of tensors",
+        )
+        _demand(name, is_list and tensors, f"{role} is {tensors!r}; {takes}", TypeError)
         for tensor in tensors:
-            if not isinstance(tensor, NkiTensor):
-                raise TypeError(
-                    f"{name}: {role} holds a {type(tensor).__name__}; it must be a list of tensors"
-                )
-    if len(srcs) != len(dsts):
-        raise NkiValidationError(
-            f"{name}: {len(srcs)} srcs, {len(dsts)} dsts; each src needs its own dst"
-        )
-    places = {tensor._on_chip for tensor in (*srcs, *dsts)}
-    if len(places) > 1:
-        raise NkiValidationError(f"{name}: some tensors are in HBM and some in SBUF; use one kind")
-    if True in places and not row.on_chip:
-        raise NkiValidationError(f"{name}: tensors are in SBUF; this collective works on HBM")
-    if len(srcs) > 1 and (row.single or True in places):
-        raise NkiValidationError(
-            f"{name}: {len(srcs)} tensors at once; only HBM tensors are coalesced, and not in "
-            "permutations or variable lengths: call it once for each"
-        )
+            holds = f"{role} holds a {type(tensor).__name__}; {takes}"
+            _demand(name, isinstance(tensor, NkiTensor), holds, TypeError)
+    count, places = len(srcs), {tensor._on_chip for tensor in (*srcs, *dsts)}
+    _demand(name, count == len(dsts),
+            f"{count} srcs, {len(dsts)} dsts; each src needs its own dst")  # fmt: skip
+    _demand(name, len(places) == 1, "some tensors are in HBM and some in SBUF; use one kind")
+    is_in_sbuf = True in places
+    _demand(
+        name, row.on_chip or not is_in_sbuf, "tensors are in SBUF; this collective works on HBM"
+    )
+    _demand(name, count == 1 or not (row.single or is_in_sbuf),
+            f"{count} tensors at once; only HBM tensors are coalesced, and not in permutations or "
+            "variable lengths: call it once for each")  # fmt: skip
     for src, dst in zip(srcs, dsts, strict=True):
-        if src.dtype != dst.dtype:
-            raise NkiValidationError(
-                f"{name}: src is {src.dtype} and dst {dst.dtype}; data keeps its dtype on the way"
-            )
-        for tensor in (src, dst) if src._on_chip else ():
-            if len(tensor.shape) != 2:
-                raise NkiValidationError(
-                    f"{name}: {list(tensor.shape)} is in SBUF, where collectives take 2-D tensors "
-                    "with a single free dimension; reshape it"
-                )
+        _demand(
+            name,
+            src.dtype == dst.dtype,
+            f"src is {src.dtype} and dst {dst.dtype}; data keeps its dtype on the way",
+        )
+        for tensor in (src, dst) if is_in_sbuf else ():
+            _demand(name, len(tensor.shape) == 2,
+                    f"{list(tensor.shape)} is in SBUF, where collectives take 2-D tensors with a "
+                    "single free dimension; reshape it")  # fmt: skip
 
 
 def _check_results(name, srcs, dsts, ranks=1, axis=0):
     """Raise unless each dst has the size of its result, and a tile exactly its shape."""
     for src, dst in zip(srcs, dsts, strict=True):
         shape = _ROWS[name].shape(list(src.shape), ranks, axis)
-        if dst._view.size != prod(shape) or (dst._on_chip and list(dst.shape) != shape):
-            raise NkiValidationError(
-                f"{name}: each rank gets {prod(shape)} elements, {shape}, and dst "
-                f"{list(dst.shape)} holds {dst._view.size}"
-            )
+        is_same = not dst._on_chip or list(dst.shape) == shape
+        _demand(name, dst._view.size == prod(shape) and is_same,
+                f"each rank gets {prod(shape)} elements, {shape}, and dst {list(dst.shape)} holds "
+                f"{dst._view.size}")  # fmt: skip
 
 
 def _check_dim(name, collective_dim, tensors):
-    allowed = _ROWS[name].axes if tensors[0]._on_chip else (0,)
-    if isinstance(collective_dim, bool) or collective_dim not in allowed:
-        where = "SBUF" if tensors[0]._on_chip else "HBM"
-        raise NkiValidationError(
-            f"{name}: collective_dim={collective_dim!r}; for tensors in {where} it must be "
-            f"{' or '.join(map(str, allowed))}"
-        )
+    is_in_sbuf = tensors[0]._on_chip
+    allowed = _ROWS[name].axes if is_in_sbuf else (0,)
+    _demand(name, collective_dim in allowed and not isinstance(collective_dim, bool),
+            f"collective_dim={collective_dim!r}; for tensors in {'SBUF' if is_in_sbuf else 'HBM'} "
+            f"it must be {' or '.join(map(str, allowed))}")  # fmt: skip
 
 
 def _check_split(name, srcs, ranks):
     for src in srcs:
-        if src.shape[0] % ranks:
-            raise NkiValidationError(
-                f"{name}: the first axis of src {list(src.shape)} does not divide among {ranks} "
-                "ranks; pad it to a multiple"
-            )
+        _demand(name, src.shape[0] % ranks == 0,
+                f"the first axis of src {list(src.shape)} does not divide among {ranks} ranks; pad "
+                "it to a multiple")  # fmt: skip
 
 
 def _op(name, op):
-    found = operator_name(op)
-    if found not in _REDUCE:
-        raise NkiValidationError(
-            f"{name}: op is {found or repr(op)}; it must be nl.add, nl.minimum or nl.maximum"
-        )
-    return found
+    operator = operator_name(op)
+    _demand(
+        name,
+        operator in _REDUCE,
+        f"op is {operator or repr(op)}; it must be nl.add, nl.minimum or nl.maximum",
+    )
+    return operator
 
 
 def _meet(name, running, group, value):
@@ -325,11 +316,10 @@ def _carry_out(request, srcs, dsts, label):
         return handle
     for rank, theirs in zip(group, brought, strict=True):
         for own, other in zip(local, theirs, strict=False):
-            if len(local) != len(theirs) or (own.shape, own.dtype) != (other.shape, other.dtype):
-                raise NkiValidationError(
-                    f"{name}: rank {running.rank} brings {own.dtype}{list(own.shape)} and rank "
-                    f"{rank} {other.dtype}{list(other.shape)}; all ranks bring the same"
-                )
+            is_alike = (own.shape, own.dtype) == (other.shape, other.dtype)
+            _demand(name, is_alike and len(local) == len(theirs),
+                    f"rank {running.rank} brings {own.dtype}{list(own.shape)} and rank {rank} "
+                    f"{other.dtype}{list(other.shape)}; all ranks bring the same")  # fmt: skip
     if "results" not in shared:
         shared["results"] = [
             row.combine(inputs, request, algorithm) for inputs in zip(*brought, strict=True)
@@ -449,21 +439,22 @@ def collective_permute(srcs, dsts, source_target_pairs, priority=None, name=None
     """
     _check_lists("collective_permute", srcs, dsts, priority)
     _check_results("collective_permute", srcs, dsts)
+    kind, count = "collective_permute", current().ranks
     try:
-        pairs = [(_number(source), _number(target)) for source, target in source_target_pairs]
+        pairs = [tuple(whole(rank, "a rank") for rank in pair) for pair in source_target_pairs]
+        sources, targets = zip(*pairs, strict=True) if pairs else ((), ())
     except (TypeError, ValueError):
         raise TypeError(
-            f"collective_permute: source_target_pairs is {source_target_pairs!r:.60}; it must be a "
-            "list of (source, target) ranks, such as [(0, 1), (1, 0)]"
+            f"{kind}: source_target_pairs is {source_target_pairs!r:.60}; it must be a list of "
+            "(source, target) ranks, such as [(0, 1), (1, 0)]"
         ) from None
-    count = current().ranks
-    for side, ranks in (("source", [s for s, _ in pairs]), ("target", [t for _, t in pairs])):
-        if len(set(ranks)) < len(ranks) or not all(0 <= r < count for r in ranks):
-            raise NkiValidationError(
-                f"collective_permute: {side}s are {ranks}; each of the {count} ranks "
-                "may appear at most once"
-            )
-    request = _Request("collective_permute", list(range(count)), pairs=tuple(pairs))
+    for side, ranks in (("source", sources), ("target", targets)):
+        _demand(
+            kind,
+            len(set(ranks)) == len(ranks) and all(0 <= r < count for r in ranks),
+            f"{side}s are {list(ranks)}; each of the {count} ranks may appear at most once",
+        )
+    request = _Request(kind, list(range(count)), pairs=tuple(pairs))
     return _carry_out(request, srcs, dsts, name)
 
 
@@ -474,25 +465,23 @@ def _most_channels(group) -> int:
 
 
 def _channels(name, channel_ids, group, *lists):
-    if not isinstance(channel_ids, list | tuple):
-        raise TypeError(f"{name}: channel_ids is {channel_ids!r}; it must be a list such as [0, 1]")
-    most = _most_channels(group)
-    if list(channel_ids) != list(range(len(channel_ids))) or not 1 <= len(channel_ids) <= most:
-        raise NkiValidationError(
-            f"{name}: channel_ids is {list(channel_ids)}; channels are 0, 1, ... up to {most} of "
-            "them (4 if the group has all devices of a node, else 2)"
-        )
+    is_list = isinstance(channel_ids, list | tuple)
+    takes = f"channel_ids is {channel_ids!r}; it must be a list such as [0, 1]"
+    _demand(name, is_list, takes, TypeError)
+    count, most = len(channel_ids), _most_channels(group)
+    _demand(name, list(channel_ids) == list(range(count)) and 1 <= count <= most,
+            f"channel_ids is {list(channel_ids)}; channels are 0, 1, ... up to {most} of them (4 "
+            "if the group has all devices of a node, else 2)")  # fmt: skip
     for tensors in lists:
-        if not isinstance(tensors, list | tuple) or not all(
-            isinstance(inner, list | tuple) for inner in tensors
-        ):
-            raise TypeError(
-                f"{name}: {tensors!r:.60} is not a list with a list for each channel, such as [[x]]"
-            )
-        if len(tensors) != len(channel_ids) or any(len(inner) != 1 for inner in tensors):
-            raise NkiValidationError(
-                f"{name}: {len(channel_ids)} channels need as many lists, of one tensor each"
-            )
+        is_list = isinstance(tensors, list | tuple)
+        _demand(name, is_list and all(isinstance(inner, list | tuple) for inner in tensors),
+                f"{tensors!r:.60} is not a list with a list for each channel, such as [[x]]",
+                TypeError)  # fmt: skip
+        _demand(
+            name,
+            [len(inner) for inner in tensors] == [1] * count,
+            f"{count} channels need {count} lists, of one tensor each",
+        )
 
 
 def _shift(kind, sources, dsts_by_channel, replica_group, channel_ids, priority, label, op=None):
@@ -530,15 +519,10 @@ def collective_permute_implicit_current_processing_rank_id(iteration_id, replica
     kind = "collective_permute_implicit_current_processing_rank_id"
     group = _group(kind, replica_group)
     most = _most_channels(group)
-    try:
-        turn, channel = _number(iteration_id), _number(channel_id)
-    except TypeError as error:
-        raise TypeError(f"{kind}: iteration_id and channel_id are numbers; {error}") from None
-    if turn < 0 or not 0 <= channel < most:
-        raise NkiValidationError(
-            f"{kind}: iteration_id is {turn} and channel_id {channel}; turns count from 0, and "
-            f"this group has channels 0 to {most - 1}"
-        )
+    turn, channel = whole(iteration_id, "iteration_id"), whole(channel_id, "channel_id")
+    _demand(kind, turn >= 0 and 0 <= channel < most,
+            f"iteration_id is {turn} and channel_id {channel}; turns count from 0, and this group "
+            f"has channels 0 to {most - 1}")  # fmt: skip
     at = group.index(current().rank)
     return VirtualRegister(group[(at - turn) % len(group)])
 
@@ -559,9 +543,8 @@ def all_to_all_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=F
     """
     kind = "all_to_all_v"
     _check_lists(kind, srcs, dsts, priority)
-    for flag, value in (("recv_counts_known", recv_counts_known), ("has_rdispls", has_rdispls)):
-        if not isinstance(value, bool):
-            raise TypeError(f"{kind}: {flag} is {value!r}; it must be True or False")
+    for role, value in (("recv_counts_known", recv_counts_known), ("has_rdispls", has_rdispls)):
+        flag(value, f"{kind}: {role}")
     if has_rdispls:
         raise later_chip(f"{kind} with has_rdispls", "instances of NeuronCore-v4 (Trainium3)")
     running, group = current(), _group(kind, replica_group)
@@ -578,20 +561,22 @@ def all_to_all_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=F
     flat = src._view.read().reshape(-1)
     chunks = []
     for count, start in zip(table[0], table[1], strict=True):
-        if start + count > flat.size:
-            raise NkiValidationError(
-                f"{kind}: {count} elements from {start} go beyond src, which holds {flat.size}"
-            )
+        _demand(
+            kind,
+            start + count <= flat.size,
+            f"{count} elements from {start} go beyond src, which holds {flat.size}",
+        )
         chunks.append(np.array(flat[start : start + count]))
     brought, _ = _meet(kind, running, group, chunks)
     received = _ROWS[kind].combine(brought, None, "")[group.index(running.rank)]
     out = np.array(dst._view.read()).reshape(-1)
     slot = out.size // ranks
     for k, chunk in enumerate(received):
-        if chunk.size > slot:
-            raise NkiValidationError(
-                f"{kind}: rank {group[k]} sends {chunk.size} elements, but a slot of dst has {slot}"
-            )
+        _demand(
+            kind,
+            chunk.size <= slot,
+            f"rank {group[k]} sends {chunk.size} elements, but a slot of dst has {slot}",
+        )
         out[k * slot : k * slot + chunk.size] = chunk
         table[2, k] = chunk.size
     dst._view.write_bits(out.reshape(dst._view.shape))
@@ -604,21 +589,15 @@ def all_to_all_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=F
 
 def _check_metadata(kind, metadata, dst, ranks):
     """Raise unless the metadata are rows of counts, places and received counts, one per rank."""
-    if not isinstance(metadata, NkiTensor):
-        raise TypeError(
-            f"{kind}: metadata_tensor is a {type(metadata).__name__}; it must be a tensor"
-        )
+    is_tensor, given = isinstance(metadata, NkiTensor), type(metadata).__name__
+    _demand(kind, is_tensor, f"metadata_tensor is a {given}; it must be a tensor", TypeError)
     shape = (1, 3, ranks) if metadata._on_chip else (3, ranks)
-    if metadata.dtype != "uint32" or tuple(metadata.shape) != shape:
-        raise NkiValidationError(
-            f"{kind}: metadata_tensor is {metadata!r}; it must be uint32, 3 rows of {ranks} "
-            f"numbers: {shape}"
-        )
-    if dst._view.size % ranks:
-        raise NkiValidationError(
-            f"{kind}: dst has {dst._view.size} elements, which do not divide into {ranks} "
-            "equal slots, one for each rank"
-        )
+    _demand(kind, metadata.dtype == "uint32" and tuple(metadata.shape) == shape,
+            f"metadata_tensor is {metadata!r}; it must be uint32, 3 rows of {ranks} numbers: "
+            f"{shape}")  # fmt: skip
+    _demand(kind, dst._view.size % ranks == 0,
+            f"dst has {dst._view.size} elements, which do not divide into {ranks} equal slots, one "
+            "for each rank")  # fmt: skip
 
 
 def all_gather_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=False,
