@@ -117,7 +117,7 @@ def test_options_of_the_compiler_change_nothing(options):
 def test_a_grid_as_an_option_is_a_grid_in_brackets():
     assert nki.jit(grid=[2])(plus_one).grid == nki.jit(plus_one)[2].grid == (2,)
     assert nki.jit(plus_one, grid=(2, 3)).grid == (2, 3)
-    with pytest.raises(TypeError, match="integers from 1 to 64"):
+    with pytest.raises(TypeError, match="integer from 1 to 64"):
         nki.jit(plus_one, grid="two")
 
 

@@ -13,15 +13,13 @@ but for ``mask_a and mask_b``, which Python's bytecode tells from a branch (``ke
 import ast
 import dis
 import linecache
-import sys
 import warnings
 from functools import lru_cache
-from types import FrameType
 
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.source import source_line
 from trainium_edu.nki import running
-from trainium_edu.nki.mistakes import is_ours
+from trainium_edu.nki.mistakes import kernel_frame
 
 __all__ = ["kept_until", "note_looking", "refuse_branch", "refuse_comparison", "truth_of_result",
            "truth_of_tile", "warn_at_kernel"]  # fmt: skip
@@ -34,9 +32,7 @@ _INSTEAD = (
 
 def _statement() -> str:
     """Return what kind of statement asks: "assert", "while", "branch", or "" if that is open."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None and is_ours(frame.f_code.co_filename):
-        frame = frame.f_back
+    frame = kernel_frame()
     if frame is None:
         return ""
     text = linecache.getlines(frame.f_code.co_filename)
@@ -120,10 +116,7 @@ def truth_of_result(tile) -> bool:
 
 def warn_at_kernel(text: str) -> None:
     """Warn, once in a launch, of the kernel's line that now runs."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and is_ours(frame.f_code.co_filename):
-        frame = frame.f_back
-    here = running.current_or_none()
+    frame, here = kernel_frame(), running.current_or_none()
     if frame is None or here is None:
         return
     line = "warned", frame.f_code, frame.f_lineno, text

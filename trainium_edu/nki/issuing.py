@@ -20,8 +20,6 @@ from trainium_edu.specs.errors import NkiValidationError
 __all__ = ["HANDLE", "NkiInstruction", "issue", "plain"]
 
 HANDLE = "nisa functions return a handle, not a tile: the result is in the tile given as dst"
-_ANY = enums.engine.unknown
-_ENGINES: dict = {e: None if e is _ANY else e.name for e in enums.engine}
 _PLAIN = frozenset({str, bool, int, float, type(None)})
 _CHOICES = {"reduce_cmd": enums.reduce_cmd, "dge_mode": enums.dge_mode,
             "oob_mode": enums.oob_mode, "perf_mode": enums.matmul_perf_mode}  # fmt: skip
@@ -65,10 +63,7 @@ def issue(instruction: str, *, engine=None, name=None, **operands):
             operands[key] = enums.chosen(_CHOICES[key], value, f"{instruction}: {key}").name
         elif kind not in _PLAIN and not (kind is tuple and not value):
             operands[key] = plain(value)
-    if engine is _ANY:
-        engine = None
-    elif engine is not None:
-        engine = _ENGINES[enums.chosen(enums.engine, engine, f"{instruction}: engine")]
+    engine = enums.engine_name(engine, instruction)
     if name is not None and not isinstance(name, str):
         raise TypeError(f"{instruction}: name is {name!r}; it must be a string")
     if instruction == "nc_transpose":

@@ -13,9 +13,10 @@ import types
 from trainium_edu import settings
 from trainium_edu.nki import launching
 from trainium_edu.nki.chips import chip_for_all
-from trainium_edu.nki.mistakes import describe, is_whole
+from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.remedies import WORDS
 from trainium_edu.nki.running import current, is_running
+from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.record import Record
 
@@ -56,22 +57,18 @@ class Kernel:
 
     def __getitem__(self, grid) -> "Kernel":
         """Return the kernel on a grid of programs, such as ``k[2]``."""
-        sizes = grid if isinstance(grid, tuple | list) else (grid,)
-        for size in sizes:
-            if not is_whole(size):
-                raise TypeError(
-                    f"{self.__name__}[{grid!r}]: grid sizes are integers from 1 to 64, got {size!r}"
-                )
-            if size.__index__() < 1:
-                raise ValueError(
-                    f"{self.__name__}[{grid!r}]: grid sizes are integers from 1 to 64, got {size}"
-                )
-        sizes = tuple(size.__index__() for size in sizes)
+        sizes = self._sizes(grid, 1, 64)
         if math.prod(sizes) > 64:
             raise ValueError(
                 f"{self.__name__}[{grid!r}]: {math.prod(sizes)} programs; at most 64 run here"
             )
         return Kernel(self.function, sizes, self.schedule)
+
+    def _sizes(self, grid, *limits) -> tuple[int, ...]:
+        """Return the sizes of a grid as integers."""
+        what = f"{self.__name__}[{grid!r}]: a grid size"
+        sizes = grid if isinstance(grid, tuple | list) else (grid,)
+        return tuple(whole(size, what, *limits) for size in sizes)
 
     def with_schedule(self, dependencies) -> "Kernel":
         """Return the kernel with order between named instructions: (waits, for whom) pairs."""
@@ -249,10 +246,9 @@ def run(
     given = {"spec": spec, "buffers": buffers, "optimise": optimise, "passes": passes,
              "values": values, "limit": limit}  # fmt: skip
     spec, buffers, optimise, passes, values, limit = _ours(kernel, given, args, kwargs)
-    passes = kernel.passes if passes is None else passes
     entries = [(args, kwargs)]
-    ((outputs, cores),) = launching.execute(kernel, entries, spec=spec, values=values, limit=limit)
-    return _kept(kernel, outputs, cores, buffers=buffers, optimise=optimise, passes=passes)
+    results = launching.execute(kernel, entries, spec=spec, values=values, limit=limit)
+    return _kept(kernel, results, passes, buffers=buffers, optimise=optimise)[0]
 
 
 def load(path):
@@ -278,11 +274,13 @@ def load(path):
     return Run.load(path, words=WORDS)
 
 
-def _kept(kernel, outputs, cores, **options):
-    """Return the Run of what the cores of one launch recorded."""
+def _kept(kernel, results, passes=None, **options) -> list:
+    """Return a Run of what each rank's launch recorded."""
     from trainium_edu.neuroncore.run import Run
 
-    return Run.of(kernel.__name__, outputs, cores, words=WORDS, **options)
+    options["passes"] = kernel.passes if passes is None else passes
+    return [Run.of(kernel.__name__, outputs, cores, words=WORDS, **options)
+            for outputs, cores in results]  # fmt: skip
 
 
 def _ours(kernel, given, args, kwargs) -> list:
@@ -345,15 +343,10 @@ def run_ranks(kernel, arguments, *, spec=None, buffers=None, optimise=True, pass
     ([11.0, 22.0], True)
     """
     __tracebackhide__ = True
-    kernel = _kernel(kernel)
-    passes = kernel.passes if passes is None else passes
     entries = [(entry, {}) for entry in _checked(arguments)]
-    return [
-        _kept(kernel, outputs, cores, buffers=buffers, optimise=optimise, passes=passes)
-        for outputs, cores in launching.execute(
-            kernel, entries, spec=spec, values=values, limit=limit
-        )
-    ]
+    kernel = _kernel(kernel)
+    results = launching.execute(kernel, entries, spec=spec, values=values, limit=limit)
+    return _kept(kernel, results, passes, buffers=buffers, optimise=optimise)
 
 
 def _checked(arguments):

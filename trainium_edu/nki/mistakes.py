@@ -5,16 +5,18 @@ Below all other modules of this package, so that each can ask: values describe t
 ``language``, ``isa`` and ``collectives`` fill.
 """
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 
 from trainium_edu.names import near
 from trainium_edu.nki.rows import read
 
-__all__ = ["NAMES", "describe", "host_function", "is_ours", "is_whole", "no_such_attribute",
-           "shortened"]  # fmt: skip
+__all__ = ["NAMES", "describe", "frame_where", "host_function", "is_ours", "is_whole",
+           "kernel_frame", "no_such_attribute", "shortened"]  # fmt: skip
 
 #: As kernels write them, names that they find: "nl." -> ("add", ...).
 NAMES: dict[str, Sequence[str]] = {"nki.": ("jit", "run", "simulate")}
@@ -68,6 +70,19 @@ def no_such_attribute(tensor, name) -> AttributeError:
     else:
         text += near(name, [n for n in dir(type(tensor)) if n[0] != "_"], "t.")
     return AttributeError(text, name=name, obj=None)
+
+
+def frame_where(test, frame: FrameType | None = None) -> FrameType | None:
+    """Return the innermost frame, from one on, whose code passes a test, or None."""
+    frame = sys._getframe(1) if frame is None else frame
+    while frame is not None and not test(frame.f_code):
+        frame = frame.f_back
+    return frame
+
+
+def kernel_frame() -> FrameType | None:
+    """Return the innermost frame outside this package, or None."""
+    return frame_where(lambda code: not is_ours(code.co_filename))
 
 
 def is_ours(file: str) -> bool:

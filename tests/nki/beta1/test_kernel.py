@@ -152,7 +152,7 @@ def test_files_of_a_benchmark_and_a_profile(tmp_path):
     assert {p.name for p in where.iterdir()} == {
         "file.neff", "profile_exec_10.ntff", "profile_exec_20.ntff",
     }  # fmt: skip
-    with pytest.raises(ValueError, match="profile_nth is 0; it is a whole number, 1 or more"):
+    with pytest.raises(ValueError, match="profile_nth is 0; it must be an integer from 1"):
         nki.profile(working_directory=str(where), profile_nth=0)(doubled)(X)
     saved = nki.baremetal(doubled, save_neff_name=str(tmp_path / "b.neff"))
     np.testing.assert_array_equal(saved(X), 2 * X)
@@ -302,7 +302,7 @@ WRONG = {
     "no option warmups; is warmup meant": lambda: nki.benchmark(doubled, warmups=3),
     "platform_target is 'gpu'": lambda: nki.jit(doubled, platform_target="gpu"),
     "made by the current interface": lambda: nki.jit(current.jit(doubled)),
-    "grid sizes are whole numbers": lambda: nki.jit(doubled)[2, -1],
+    "a grid size is -1": lambda: nki.jit(doubled)[2, -1],
     "takes a kernel, then its arguments": lambda: nki.simulate_kernel(X, doubled),
     "XLA graph": lambda: nki.FrameworkKernel(),
     "is not modelled": lambda: nki.compiler.allocation_scope(),

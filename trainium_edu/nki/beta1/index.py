@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from trainium_edu.nki.asking import kept_until
-from trainium_edu.nki.mistakes import describe
+from trainium_edu.nki.mistakes import describe, frame_where
 from trainium_edu.nki.running import current_or_none
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -531,9 +531,7 @@ def _joined(mask):
     if not _asked:
         return mask
     code, first, until, other = _asked[0]
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code is not code:
-        frame = frame.f_back
+    frame = frame_where(lambda other: other is code)
     if frame is None or not first < frame.f_lasti < until:
         _check_joined()
         return mask

@@ -32,9 +32,10 @@ from trainium_edu.nki.launching.arguments import (
     walk,
     written,
 )
-from trainium_edu.nki.mistakes import describe, is_whole
+from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.running import current, is_running
+from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = [
@@ -113,15 +114,7 @@ class Kernel(current_interface.Kernel):
         return self if instance is None else self.changed(source=self.source.__get__(instance))
 
     def __getitem__(self, grid) -> "Kernel":
-        sizes = grid if isinstance(grid, tuple | list) else (grid,)
-        try:
-            sizes = tuple(size.__index__() for size in sizes)
-        except AttributeError:
-            raise TypeError(
-                f"{self.__name__}[{grid!r}]: grid sizes are whole numbers, 1 or more"
-            ) from None
-        if any(size < 0 for size in sizes):
-            raise ValueError(f"{self.__name__}[{grid!r}]: grid sizes are whole numbers, 1 or more")
+        sizes = self._sizes(grid, 0)
         if 0 in sizes:
             warnings.warn(_NO_INSTANCES.format(self.__name__, grid), UserWarning, stacklevel=2)
             sizes = tuple(size or 1 for size in sizes)
@@ -169,7 +162,7 @@ class Kernel(current_interface.Kernel):
         ((outputs, cores),) = launching.execute(
             self, [(args, kwargs)], spec=self.spec, values=False, give=_without_numbers
         )
-        run = current_interface._kept(self, None, cores, passes=self.passes)
+        (run,) = current_interface._kept(self, [(None, cores)])
         options = self.options
         if self.mode == "profile":
             neff, *traces = _artifacts(options)
@@ -213,8 +206,7 @@ def _artifacts(options) -> list[Path]:
         raise ValueError(
             f"nki.profile: working_directory is {where!r}; it has to be an absolute path"
         )
-    if not is_whole(nth) or nth < 1:
-        raise ValueError(f"nki.profile: profile_nth is {nth!r}; it is a whole number, 1 or more")
+    nth = whole(nth, "nki.profile: profile_nth", 1)
     where, trace = Path(where), Path(options["save_trace_name"])
     where.mkdir(parents=True, exist_ok=True)
     runs = range(nth, max(nth, options["num_execs"]) + 1, nth)

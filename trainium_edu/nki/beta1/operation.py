@@ -57,8 +57,7 @@ from trainium_edu.nki.beta1.tile import Blocks, Held, Tile, allocate, of_tensor
 from trainium_edu.nki.beta1.traced_once import check_annotations
 from trainium_edu.nki.language import shared_constant
 from trainium_edu.nki.mistakes import describe
-from trainium_edu.nki.objects import enums
-from trainium_edu.nki.objects.enums import MemoryRegion
+from trainium_edu.nki.objects.enums import MemoryRegion, engine_name
 from trainium_edu.nki.objects.indexing import Shape
 from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.running import current
@@ -78,7 +77,6 @@ _EACH = frozenset({"activation", "memset", "reciprocal", "scalar_tensor_tensor",
                    "tensor_copy_predicated", "tensor_scalar", "tensor_tensor"})  # fmt: skip
 #: What adds to its destination, or leaves a part of it as it was.
 _ADDS = frozenset({"dma_compute", "nc_matmul", "select_reduce", "tensor_copy_predicated"})
-_ENGINES = {e: None if e is enums.engine.unknown else e.name for e in enums.engine}
 
 
 def _issued(instruction, engine, box, space, axes, dst, operands):
@@ -143,12 +141,6 @@ def _walkable(operands):
         yield from _walkable(operands | {r: v.sliced(slice(None), k) for r, v in views.items()})
 
 
-def _engine(instruction, engine):
-    if engine is None or engine is enums.engine.unknown:
-        return None
-    return _ENGINES[enums.chosen(enums.engine, engine, f"{instruction}: engine")]
-
-
 def perform(instruction, *, mask=None, space=None, axes=None, engine=None, written=("dst",),
             **operands):  # fmt: skip
     """Issue an instruction at once; the tiles in `written` are its results."""
@@ -160,7 +152,7 @@ def perform(instruction, *, mask=None, space=None, axes=None, engine=None, writt
     box = box_of(mask, space, instruction)
     if box is EMPTY:
         return None
-    return _issued(instruction, _engine(instruction, engine), box, space, axes, dst, operands)
+    return _issued(instruction, engine_name(engine, instruction), box, space, axes, dst, operands)
 
 
 def settle() -> None:
@@ -206,7 +198,7 @@ def operation(
         _warn_of_allocated(instruction, buffer, operands)
     space = tuple(shape if space is None else space)
     box = box_of(mask, space, instruction)
-    call = (instruction, _engine(instruction, engine), box, space, axes, operands)
+    call = (instruction, engine_name(engine, instruction), box, space, axes, operands)
     waiting = Operation(call, tuple(shape), as_dtype(dtype), buffer, casts, name)
     current().waiting = waiting
     return waiting

@@ -17,7 +17,7 @@ from trainium_edu.nki.beta1.access import ALL, check_reach, indexed, parts_of, s
 from trainium_edu.nki.beta1.index import Expression, Mask, are_apart, box_of
 from trainium_edu.nki.beta1.promotion import as_dtype, outside
 from trainium_edu.nki.mistakes import no_such_attribute
-from trainium_edu.nki.objects.dtypes import LOW_PRECISION
+from trainium_edu.nki.objects.dtypes import stored_as
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.indexing import DynamicSlice, Shape
 from trainium_edu.nki.objects.indirection import with_offset
@@ -76,9 +76,8 @@ class Storage:
 
     def _allocated(self, block):
         running = current()
-        stored, limits = self.kind, None
-        if not running.precise and stored in LOW_PRECISION:
-            stored, limits = "float32", self.kind
+        stored = stored_as(self.kind, precise=running.precise)
+        limits = None if stored == self.kind else self.kind
         start, address = (0, None) if self._place is None else self._place(block, self)
         shape = self.shape if len(self.shape) > 1 else (*self.shape, 1)
         memory = Memory.SBUF if self.region is _SBUF else Memory.PSUM

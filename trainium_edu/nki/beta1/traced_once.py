@@ -11,14 +11,12 @@ its line was given in the first turn, however far Python has counted since.
 
 import ast
 import inspect
-import sys
 import textwrap
 import warnings
 from functools import lru_cache
-from types import FrameType
 
 from trainium_edu.nki.asking import warn_at_kernel
-from trainium_edu.nki.mistakes import is_ours
+from trainium_edu.nki.mistakes import frame_where, is_ours
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["annotations_of", "begin_loop", "check_annotations", "first_turn",
@@ -213,9 +211,7 @@ def check_annotations(code, waiting: list, is_tile) -> None:
         Of ``annotations_of``; those that were found are taken out.
     is_tile : callable
     """
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code is not code:
-        frame = frame.f_back
+    frame = frame_where(lambda other: other is code)
     if frame is None:
         return
     values = frame.f_locals
@@ -265,8 +261,7 @@ def warn_below_top_level(frame, source) -> None:
     source : code or None
         The kernel's.
     """
-    while frame is not None and frame.f_code is not source and is_ours(frame.f_code.co_filename):
-        frame = frame.f_back
+    frame = frame_where(lambda code: code is source or not is_ours(code.co_filename), frame)
     if frame is None or source is None:
         return
     if frame.f_code is not source or _around(frame):

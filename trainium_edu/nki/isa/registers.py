@@ -1,11 +1,10 @@
 """The four instructions of ``nki.isa`` on virtual registers, run by an engine's sequencer."""
 
-from operator import index
-
 from trainium_edu.neuroncore.recording.engine import Memory
 from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.objects.virtual_register import VirtualRegister
 from trainium_edu.nki.running import current
+from trainium_edu.specs.arguments import instance, whole
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["register_alloc", "register_load", "register_move", "register_store"]
@@ -27,19 +26,15 @@ def register_alloc(x=None) -> VirtualRegister:
 def _immediate(name, value):
     if isinstance(value, VirtualRegister):
         return value.value
-    try:
-        value = index(None if isinstance(value, bool) else value)
-    except TypeError:
-        raise TypeError(f"{name}: {value!r} is neither a whole number nor a register") from None
+    value = whole(value, f"{name}: the whole number or register")
     if not -(2**31) <= value < 2**32:
         raise NkiValidationError(f"{name}: {value} does not fit into a register of 32 bits")
     return value
 
 
 def _register(name, register):
-    if not isinstance(register, VirtualRegister):
-        raise TypeError(f"{name}: {register!r} is not a register; nisa.register_alloc makes one")
-    return register
+    takes = "a register; nisa.register_alloc makes one"
+    return instance(register, f"{name}: the argument", VirtualRegister, takes)
 
 
 def register_move(dst, src) -> None:
@@ -48,8 +43,7 @@ def register_move(dst, src) -> None:
 
 
 def _one(name, tensor):
-    if not isinstance(tensor, NkiTensor):
-        raise TypeError(f"{name}: {tensor!r} is not a tensor")
+    instance(tensor, f"{name}: the argument", NkiTensor, "a tensor")
     if tensor.size != 1:
         raise NkiValidationError(
             f"{name}: {tensor!r} has {tensor.size} elements; a register holds one number"

@@ -8,7 +8,7 @@ from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.engine import Memory
 from trainium_edu.nki.issuing import issue
 from trainium_edu.nki.mistakes import describe, is_whole
-from trainium_edu.nki.objects.dtypes import LOW_PRECISION, fitted, nki_dtype
+from trainium_edu.nki.objects.dtypes import fitted, nki_dtype, stored_as
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.running import current, known_issue
@@ -46,7 +46,7 @@ def ndarray(shape, dtype, buffer=MemoryRegion.sbuf, name="", address=None) -> Nk
         raise TypeError(f"a tensor's name must be a string, not {name!r}")
     region = _region(buffer, name)
     wanted = nki_dtype(dtype)
-    stored = "float32" if not running.precise and wanted in LOW_PRECISION else wanted
+    stored = stored_as(wanted, precise=running.precise)
     if region is MemoryRegion.private_hbm or region is MemoryRegion.shared_hbm:
         if address is not None:
             raise NkiValidationError(f"{name or 'this tensor'}: HBM tensors take no address")

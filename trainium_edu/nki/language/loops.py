@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from trainium_edu.nki.mistakes import describe, is_whole
 from trainium_edu.nki.objects.virtual_register import VirtualRegister
 from trainium_edu.nki.running import count_loop, current, known_issue
+from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["affine_range", "dynamic_range", "fori_loop", "no_reorder", "sequential_range",
@@ -82,9 +83,7 @@ def _dynamic(name):
 def _bound(name, value):
     if isinstance(value, VirtualRegister):
         value = value.value
-    if not is_whole(value):
-        raise TypeError(f"nl.{name}: a bound is {value!r}; it must be a whole number or a register")
-    return value.__index__()
+    return whole(value, f"nl.{name}: a bound", why=" or a register")
 
 
 def fori_loop(lower, upper, body_fun, step=1) -> None:

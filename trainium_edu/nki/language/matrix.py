@@ -8,6 +8,7 @@ from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.enums import engine as _engine
 from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.running import current, known_issue
+from trainium_edu.specs.arguments import flag
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["broadcast_to", "matmul", "transpose"]
@@ -159,8 +160,7 @@ def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
     >>> nki.simulate(product)(np.eye(2, dtype=np.float32), np.float32([[1, 2], [3, 4]])).tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
-    if not isinstance(transpose_x, bool):
-        raise TypeError(f"nl.matmul: transpose_x is {transpose_x!r}; it must be True or False")
+    flag(transpose_x, "nl.matmul: transpose_x")
     for name, tile in (("x", x), ("y", y)):
         if not isinstance(tile, NkiTensor) or not tile._on_chip or tile.ndim != 2:
             raise NkiValidationError(

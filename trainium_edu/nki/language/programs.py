@@ -3,6 +3,7 @@
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.running import current
+from trainium_edu.specs.arguments import whole
 
 __all__ = ["device_print", "is_hbm", "is_on_chip", "is_psum", "is_sbuf", "num_programs",
            "program_id", "program_ndim"]  # fmt: skip
@@ -40,8 +41,7 @@ def program_ndim() -> int:
 
 
 def _axis(axis, running):
-    if isinstance(axis, bool) or not isinstance(axis, int):
-        raise TypeError(f"axis is {axis!r}; it must be a whole number")
+    axis = whole(axis, "axis")
     if running.grid and not -len(running.grid) <= axis < len(running.grid):
         raise IndexError(f"the grid {running.grid} has no axis {axis}")
     return axis

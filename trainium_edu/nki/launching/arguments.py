@@ -13,7 +13,7 @@ import numpy as np
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.nki.issuing import NkiInstruction
 from trainium_edu.nki.mistakes import describe
-from trainium_edu.nki.objects.dtypes import LOW_PRECISION, fitted, nki_dtype
+from trainium_edu.nki.objects.dtypes import LOW_PRECISION, fitted, nki_dtype, stored_as
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.object import NKIObject
 from trainium_edu.nki.objects.tensor import NkiTensor
@@ -151,8 +151,8 @@ class _Prepared:
             raise TypeError(f"{name}: {problem}") from None
         if array.size == 0:
             raise NkiValidationError(f"{name} has shape {array.shape}: it holds no elements")
-        stored = self.dtype if precise or self.dtype not in LOW_PRECISION else "float32"
-        self.array = np.ascontiguousarray(fitted(array, get_dtype(stored).storage, name))
+        stored = get_dtype(stored_as(self.dtype, precise=precise)).storage
+        self.array = np.ascontiguousarray(fitted(array, stored, name))
         if not self.array.flags.writeable:
             self.array = self.array.copy()
         self.allocations = []  #: (program's core, allocation index)

@@ -13,7 +13,7 @@ from trainium_edu.nki.launching.arguments import Arguments, give_back, tensors_i
 from trainium_edu.nki.launching.explaining import explain, frames_of_kernel
 from trainium_edu.nki.launching.launch import Launch
 from trainium_edu.nki.running import MOST_INSTRUCTIONS, Running, is_running
-from trainium_edu.specs.arguments import whole
+from trainium_edu.specs.arguments import flag, whole
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["execute"]
@@ -60,8 +60,7 @@ def _execute(kernel, entries, spec, values, limit, precise, give) -> list:
             f"{kernel.__name__} is started inside a running kernel; call it directly, then it is "
             "part of the one that runs"
         )
-    if not isinstance(values, bool):
-        raise TypeError(f"values is {values!r}; it must be True or False")
+    values = flag(values, "values")
     names = [_check_call(kernel, *entry) for entry in entries]
     spec = chip(spec)
     if limit is not None:

@@ -7,7 +7,7 @@ from trainium_edu.nki.mistakes import describe
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["DTYPE_NAMES", "FLOATS", "LATER_DTYPES", "LOW_PRECISION", "DType", "fitted",
-           "nki_dtype", "promoted"]  # fmt: skip
+           "nki_dtype", "promoted", "stored_as"]  # fmt: skip
 
 
 class DType(str):
@@ -112,6 +112,11 @@ def _holds_both(a, b):
         return b if a == "bool" else a
     common = np.promote_types(str(a), str(b)).name
     return "float32" if common == "int64" else common  # the chip has no 64-bit integers
+
+
+def stored_as(dtype: DType, *, precise: bool) -> DType:
+    """Return what numbers of a dtype are kept in: FP32 for low precision with NKI_PRECISE_FP=0."""
+    return dtype if precise or dtype not in LOW_PRECISION else DTYPE_NAMES["float32"]
 
 
 def fitted(array: np.ndarray, storage, name: str) -> np.ndarray:

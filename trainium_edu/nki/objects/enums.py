@@ -7,8 +7,8 @@ generations with numbers (``get_nc_version() >= 3``), so a member equals its val
 from enum import Enum
 from functools import total_ordering
 
-__all__ = ["MemoryRegion", "chosen", "dge_mode", "dma_engine", "engine", "matmul_perf_mode",
-           "nc_version", "oob_mode", "reduce_cmd"]  # fmt: skip
+__all__ = ["MemoryRegion", "chosen", "dge_mode", "dma_engine", "engine", "engine_name",
+           "matmul_perf_mode", "nc_version", "oob_mode", "reduce_cmd"]  # fmt: skip
 
 
 class MemoryRegion(Enum):
@@ -65,6 +65,14 @@ class engine(_Choice):
     dma = 4
     sync = 6
     unknown = 0
+
+
+def engine_name(asked, instruction: str) -> str | None:
+    """Return an engine as ``neuroncore`` names it, or None where nothing is asked."""
+    if asked is None or asked is engine.unknown:
+        return None
+    found = chosen(engine, asked, f"{instruction}: engine")
+    return None if found is engine.unknown else found.name
 
 
 class reduce_cmd(_Choice):

@@ -46,18 +46,14 @@ class NKIObject:
 
     def __init__(self, *args, **kwargs):
         names = _fields(type(self))
-        if len(args) > len(names):
+        fields = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
+                  for name in names]  # fmt: skip
+        try:
+            given = inspect.Signature(fields).bind(*args, **kwargs).arguments
+        except TypeError as error:
             raise TypeError(
-                f"{type(self).__name__} takes {len(names)} arguments ({', '.join(names)}), "
-                f"and {len(args)} were given"
-            )
-        given = dict(zip(names, args, strict=False))
-        for name, value in kwargs.items():
-            if name not in names:
-                raise TypeError(f"{type(self).__name__} has no field {name!r}: {', '.join(names)}")
-            if name in given:
-                raise TypeError(f"{type(self).__name__}: {name!r} was given twice")
-            given[name] = value
+                f"{type(self).__name__}: {error}; its fields are {', '.join(names)}"
+            ) from None
         for name, default in names.items():
             if name not in given and isinstance(default, dataclasses.Field):
                 factory = default.default_factory
