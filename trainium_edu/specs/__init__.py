@@ -6,13 +6,13 @@ records of facts, ``TRN1.tensor_engine.clock_hz.value``; a new one is a table of
 ``FAILURES``, ``TOOLS``, ``PUBLISHED_MODELS`` and ``CLAIMS`` describe the rest, ``SOURCES`` the
 documents, ``conflicts()`` the quantities on which they disagree, ``GLOSSARY`` the words.
 
-What documents state is text that people read too: ``facts.md``, ``sources.md``, ``conflicts.md``,
-``models.md``, ``benchmarks.md``, ``nccom.md``, ``ladder.md``; a module computes on its tables.
+What documents state, and what follows from it, is text that people read too: ``facts.md``,
+``sources.md``, ``conflicts.md``, ``models.md``, ``benchmarks.md``, ``nccom.md``, ``ladder.md``.
 
 Left out: chips other than these, instances of Trn2 (a line is beside the fabric for comparison),
 anything that AWS does not publish.  ``arguments.py`` and ``signatures.py`` check the arguments of
 public functions of all floors.  Sources: ``sources.md``; read ``fact.py`` first, then ``facts.md``
-and ``neuroncore.py``.  Every lesson uses this floor; ``00_start_here`` shows it from cluster to
+and ``sources.stated``.  Every lesson uses this floor; ``00_start_here`` shows it from cluster to
 multiply-accumulate.
 """
 

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trainium_edu.specs.fact import Fact, Kind
-from trainium_edu.specs.record import Record
-from trainium_edu.specs.sources import SOURCES
+from trainium_edu.specs.sources import SOURCES, stated
 from trainium_edu.specs.tables import rows
 
 __all__ = ["BENCHMARKS", "CALIBRATED", "EDITIONS", "RELEASES", "Benchmark", "PrintedMfu"]
@@ -155,31 +154,7 @@ _LIBRARIES = {"hf": "transformers", "mlm": "megatron-lm", "nemo": "nemo-megatron
 #: In order of first publication, and within an edition as they are printed there.
 BENCHMARKS = tuple(_benchmark(*cells) for cells in rows("benchmarks.md"))
 
-_notes, _torch = SOURCES["aws-release-notes"].says, SOURCES["aws-torch-notes"].says
 #: By how many per cent an SDK changed training, as its notes say; the rows show it too.
-RELEASES = Record(
-    "what SDKs changed",
-    gpt3_2_9=_notes(10, "per cent", "Neuron 2.9.0 (03/28/2023)",
-                    "up to so much faster: GPT-3 6.7B on several instances"),
-    llm_2_16=_notes(15, "per cent", "Neuron 2.16.0 (12/21/2023)",
-                    "up to so much faster: LLMs by neuronx-distributed"),
-    bert_2_20=_torch(20, "per cent", "Release [2.1.2.2.3.0]",
-                     "faster: BERT-large in BF16, whose linear layers leave the static rings"),
-    bert_2_21=_torch(11, "per cent", "Release [2.5.1.2.4.0]",
-                     "slower: BERT, cast to BF16 by the model instead of by XLA"),
-)  # fmt: skip
-
-_fitted = SOURCES["emulator"].says
-_HOW = "cluster.published.calibrate: least squares of the logarithm over the rows that calibrate"
+RELEASES = stated("what SDKs changed")
 #: What no document says about a step, fitted to half of the rows.
-CALIBRATED = Record(
-    "calibrated numbers of a training step",
-    scaling_ratio=_tables.says(
-        0.925, "", "nlp_data.csv of 2022, column Scaling Efficiency",
-        "throughput of 16 nodes over 16 times that of one: the median of 20 figures, 86.5 to"
-        " 95.7 %, in the editions 2.3 to 2.6; sums of gradients explain less than a hundredth"),
-    pass_factor=_fitted(1.48, "", "cluster.step_time, a pass of the other engines", _HOW),
-    host_ns=_fitted(108e6, "ns", "cluster.step_time, per step beside all that is derived", _HOW),
-    residual_factor=_fitted(0.0925, "", "cluster.step_time, root mean square of that logarithm",
-                            _HOW),
-)  # fmt: skip
+CALIBRATED = stated("calibrated numbers of a training step")

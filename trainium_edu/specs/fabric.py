@@ -2,34 +2,18 @@
 
 from dataclasses import dataclass
 
-from trainium_edu.specs.fact import Fact, Kind, derive
+from trainium_edu.specs.fact import Fact, Kind
 from trainium_edu.specs.instances import INSTANCES, TRN1
 from trainium_edu.specs.sources import SOURCES, stated
 from trainium_edu.specs.tables import rows
 
 __all__ = ["FABRIC", "NCCOM_TABLES", "NccomTable"]
 
-_GiB = 2**30
 _nccom = SOURCES["nccom-test-guide"].says
 
-_link = SOURCES["aws-inf2-page"].says(
-    96 * _GiB, "bytes/s", "figure of the ring, label on a double-headed arrow",
-    note="no document says whether this is one direction or the sum of both",
-)  # fmt: skip
-
-
-def _per_port(instance, ports):
-    per_chip = INSTANCES[instance].neuronlink_bytes_per_s_per_chip
-    return derive("bytes/s", lambda b, n: b // n, per_chip, ports, locator="per chip / ports")
-
-
 FABRIC = stated(
-    "NeuronLink, EFA and collectives",
-    link_bytes_per_s=_link,
-    link_one_way_if_label_is_one_way=derive("bytes/s", lambda b: b, _link, locator="the label"),
-    link_one_way_if_label_is_sum=derive("bytes/s", lambda b: b // 2, _link, locator="label / 2"),
-    link_bytes_per_s_trn1=_per_port("trn1.32xlarge", TRN1.neuronlink_ports),
-    link_bytes_per_s_trn1n=_per_port("trn1n.32xlarge", TRN1.neuronlink_ports),
+    "NeuronLink, EFA and collectives", chip=TRN1, trn1=INSTANCES["trn1.32xlarge"],
+    trn1n=INSTANCES["trn1n.32xlarge"],
 )  # fmt: skip
 
 _SUFFIX = {"K": 2**10, "M": 2**20, "G": 2**30}

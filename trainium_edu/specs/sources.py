@@ -6,6 +6,9 @@ to exactly that text.  ``sources.md`` has the rows.
 """
 
 import ast
+import functools
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,6 +61,8 @@ class Source:
         return Fact(value, unit, self.key, locator, kind or self.kind, self.date, note)
 
 
+_NAME = re.compile(r"(?<![\w.])[a-z_][\w.]*")
+
 #: Every source by its key.
 SOURCES = {
     key: Source(key, title, publisher, date, url, Kind(kind or "documented"))
@@ -65,25 +70,57 @@ SOURCES = {
 }
 
 
-def stated(name: str, /, **computed) -> Record:
+def stated(name: str, /, **given) -> Record:
     """Return the record of the facts that ``facts.md`` states under a name, in its order.
 
     Parameters
     ----------
     name : str
         The heading of its table.
-    **computed : Fact or Record
-        The facts whose rows have no value there, and further ones for the end.
+    **given : Fact or Record
+        The members that its rows leave empty, and what formulas name from elsewhere.
     """
-    facts = {}
-    for fact, value, unit, source, place, note, kind in rows("facts.md", name):
-        if source:
-            facts[fact] = SOURCES[source].says(
-                ast.literal_eval(value), unit, place, note, kind=Kind(kind) if kind else None
-            )
-        else:
-            facts[fact] = computed.pop(fact)
-    return Record(name, **facts, **computed)
+    return _table(name, Record("what is given", **given).find)
+
+
+def _table(heading, find_outside) -> Record:
+    """Return the record of one table; ``find_outside(path)`` knows the facts that it lacks."""
+    cells = {name: others for name, *others in rows("facts.md", heading)}
+
+    def find(path):
+        name, _, rest = path.partition(".")
+        if name not in cells:
+            return find_outside(path)
+        member = member_of(name)
+        return member.find(rest) if rest else member
+
+    @functools.cache
+    def member_of(name):
+        value, unit, source, place, note, kind = cells[name]
+        match source:
+            case "":
+                return find_outside(name)
+            case "same":
+                return find(value)
+            case "table":
+                return _table(value, find)
+            case "derived":
+                names, formula = _formula(value)
+                return derive(unit, formula, *map(find, names), locator=place, note=note)
+        return _fact(ast.literal_eval(value), unit, source, place, note, kind)
+
+    return Record(heading, **{name: member_of(name) for name in cells})
+
+
+def _formula(text: str) -> tuple[list[str], Callable]:
+    """Return the names in a formula, each once, and the formula as a function of their values."""
+    names = [n for n in dict.fromkeys(_NAME.findall(text)) if n not in ("dict", "round", "sum")]
+    code = _NAME.sub(lambda n: f"v{names.index(n[0])}" if n[0] in names else n[0], text)
+    return names, eval(f"lambda {', '.join(f'v{i}' for i in range(len(names)))}: {code}")
+
+
+def _fact(value, unit, source, place, note, kind) -> Fact:
+    return SOURCES[source].says(value, unit, place, note, kind=Kind(kind) if kind else None)
 
 
 def successor(before: Record, name: str, heading: str) -> Record:
@@ -110,7 +147,7 @@ def successor(before: Record, name: str, heading: str) -> Record:
                 if one == path or one.startswith(f"{path}.")}  # fmt: skip
         facts = same if value == "'as before'" else {path: (ast.literal_eval(value), unit)}
         for one, has in facts.items():
-            made[one] = SOURCES[source].says(*has, place, note, kind=Kind(kind) if kind else None)
+            made[one] = _fact(*has, source, place, note, kind)
     renewed = {id(known[path]): fact for path, fact in made.items() if path in known}
 
     def renew(fact):
