@@ -329,7 +329,7 @@ def test_what_the_reference_allows_runs(name):
 
 
 WRONG = {
-    "accumulate as text": (product(accumulate="yes"), "None, True or False"),
+    "accumulate as text": (product(accumulate="yes"), "True or False: None adds"),
     "is_transpose as text": (product(is_transpose="no"), "True or False"),
     "a hint as a number": (product(is_moving_onezero=1), "True or False"),
     "tiling by a number": (product(tile_position=64, tile_size=64), "whole numbers"),

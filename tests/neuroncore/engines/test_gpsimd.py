@@ -125,10 +125,10 @@ def test_affine_select_casts_and_takes_infinity():
         ({"pattern": [[1, 1]] * 5}, NkiValidationError, "1 to 4"),
         ({"pattern": []}, NkiValidationError, "1 to 4"),
         ({"pattern": [[1, 6, 2]]}, NkiValidationError, "pairs"),
-        ({"pattern": [[1, 0]]}, NkiValidationError, "at least 1"),
+        ({"pattern": [[1, 0]]}, NkiValidationError, "integer from 1"),
         ({"pattern": [[1.5, 6]]}, TypeError, "whole number"),
         ({"offset": 2**31}, NkiValidationError, "32 bits"),
-        ({"offset": True}, NkiValidationError, "whole number"),
+        ({"offset": True}, TypeError, "whole number"),
         ({"channel_multiplier": 0.5}, TypeError, "whole number"),
         ({"memory": "psum"}, NkiValidationError, "GpSimd Engine cannot reach"),
     ],
@@ -343,7 +343,7 @@ def test_topk_of_the_snake_in_ascending_order():
     ("change", "words"),
     [
         ({"n": 7}, "from 8 to 65535"), ({"n": 65536}, "from 8"), ({"n": 49}, "hold 48"),
-        ({"n": True}, "from 8"), ({"k": 43}, "at most n"),
+        ({"k": 43}, "at most n"),
         ({"src": "float32"}, "it must be bfloat16"),
         ({"idx": "int32"}, "it must be uint32"), ({"partitions": 24}, "multiple of 16"),
         ({"val": "float32"}, "val_dst is float32"), ({"columns": 9}, "the same k"),
@@ -360,6 +360,13 @@ def test_topk_limits(change, words):
             idx_dst=core.sbuf((o["partitions"], o.get("columns", o["k"])), o["idx"]),
             src=core.sbuf((o["partitions"], o["src_free"]), o["src"]), n=o["n"],
         )  # fmt: skip
+
+
+def test_topk_rejects_a_bool():
+    core = NeuronCore(values=False)
+    values, places = core.sbuf((16, 8), "bfloat16"), core.sbuf((16, 8), "uint32")
+    with pytest.raises(TypeError, match="n is True; it must be an integer"):
+        core.topk(val_dst=values, idx_dst=places, src=core.sbuf((16, 3), "bfloat16"), n=True)
 
 
 def bounds_by_walking(ids):

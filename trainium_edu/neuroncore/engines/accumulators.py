@@ -6,11 +6,13 @@ the Vector Engine share.  Before the first reset they read NaN: what they hold i
 
 import numpy as np
 
-__all__ = ["accumulators"]
+from trainium_edu.neuroncore.engines.vector import operand_of
+
+__all__ = ["accumulators", "check_loaded"]
 
 
-def accumulators(call, engine: str, like) -> np.ndarray:
-    """Return the live registers of the lanes that a tile occupies, float32[partitions].
+def accumulators(call, engine: str, like, identity: float = 0.0, loads: str = "") -> np.ndarray:
+    """Return the live registers of a tile's lanes, as ``reduce_cmd`` begins with them.
 
     Parameters
     ----------
@@ -18,10 +20,33 @@ def accumulators(call, engine: str, like) -> np.ndarray:
     engine : {"scalar", "vector"}
     like : View
         Its partitions are the lanes.
+    identity : float
+        Their value after a reset.
+    loads : str
+        The operand that ``load_reduce`` puts there.
+
+    Returns
+    -------
+    float32[partitions]
     """
     key = f"{engine}_accumulators"
     held = call.core.state.get(key)
     if held is None:
         held = call.core.state[key] = np.full(128, np.nan, np.float32)
     first = like.start_partition
-    return held[first : first + like.shape[0]]
+    held = held[first : first + like.shape[0]]
+    if call.reduce_cmd in ("reset", "reset_reduce"):
+        held[:] = identity
+    elif call.reduce_cmd == "load_reduce":
+        held[:] = operand_of(call, loads).ravel()
+    return held
+
+
+def check_loaded(role: str):
+    """Return the check that an operand is there if ``reduce_cmd`` loads it."""
+
+    def check(call):
+        if call.reduce_cmd == "load_reduce" and call.__dict__[role] is None:
+            raise TypeError(f"{call.name}: load_reduce loads {role}, which is None")
+
+    return check

@@ -4,11 +4,9 @@ The value at (partition, w, z, y, x) is ``offset + partition * channel_multiplie
 z * step_z + y * step_y + x * step_x``, in 32-bit integers.
 """
 
-from operator import index
-
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import limits, number
+from trainium_edu.neuroncore.engines.checks import integer, limits, number
 from trainium_edu.neuroncore.engines.costs import priced
 from trainium_edu.neuroncore.engines.operators import get_operator
 from trainium_edu.neuroncore.recording.dtypes import to_fp32, write_fp32
@@ -22,17 +20,8 @@ _COMPARE = {
     for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 }
 _AXES_MAX = 4
-
-
-def _whole(call, value, what):
-    """Return a 32-bit whole number; refuse anything else."""
-    try:
-        found = index(value)
-    except TypeError:
-        raise TypeError(f"{call.name}: {what} is {value!r}; it must be a whole number") from None
-    if isinstance(value, bool) or not -(2**31) <= found < 2**31:
-        call.refuse(f"{what} is {value!r}; it must be a whole number that fits 32 bits")
-    return found
+_RANGE, _WIDTH = (-(2**31), 2**31 - 1), "these instructions count in 32 bits"
+_INT = f"int {_RANGE[0]}..{_RANGE[1]}: {_WIDTH}"
 
 
 def _check_pattern(call):
@@ -46,17 +35,13 @@ def _check_pattern(call):
         )
     count = 1
     for step, num in pattern:
-        _whole(call, step, "a step of the pattern")
-        if _whole(call, num, "a num of the pattern") < 1:
-            call.refuse(f"pattern is {pattern!r}; each num is at least 1")
-        count *= num
+        integer(call, "a step of the pattern", step, *_RANGE, _WIDTH)
+        count *= integer(call, "a num of the pattern", num, 1, _RANGE[1], _WIDTH)
     if count != call.dst.free_size:
         call.refuse(
             f"pattern {pattern!r} makes {count} numbers per partition, and dst "
             f"{list(call.dst.shape)} holds {call.dst.free_size}"
         )
-    _whole(call, call.offset, "offset")
-    _whole(call, call.channel_multiplier, "channel_multiplier")
 
 
 def _affine(call):
@@ -78,7 +63,8 @@ def _iota(call):
 
 define(
     "iota", Engine.GPSIMD, options=("pattern",), defaults={"offset": 0, "channel_multiplier": 0},
-    check=limits(dst="[P, F]", pattern=_check_pattern), execute=_iota,
+    check=limits(dst="[P, F]", pattern=_check_pattern, offset=_INT, channel_multiplier=_INT),
+    execute=_iota,
     **priced("iota", "dst", any_stride=True),
 )  # fmt: skip
 
@@ -104,6 +90,7 @@ define(
     defaults={"cmp_op": "equal", "offset": 0},
     check=limits(
         on_true_tile="[P, F]", dst="[P, F]", pattern=_check_pattern, on_false_value="number",
+        offset=_INT, channel_multiplier=_INT,
         cmp_op=f"operator {' '.join(_COMPARE)}",
     ),
     execute=_select, **priced("affine_select", "dst", any_stride=True),

@@ -14,15 +14,19 @@ clause                          the operand is
 ``F multiple of N``
 ``uint8 uint16``, ``integer``   ... of one of these dtypes
 ``like data``                   ... of the dtype of data
+``in HBM or SBUF``              a tensor there; ``in PSUM``: a tile there, and nowhere else
+``as many elements as src``     ... of that size, whatever its shape
 ``up to 3 axes``                ... of that rank
 ``not in PSUM with data``       ... in SBUF where data is in PSUM: the engine has one port to it
 ``flag``, ``number``            True or False; one number
-``one of add max``              one of these words
+``int 8..65535``                an integer from 8 to 65535
+``one of add max``              one of these words or integers
 ``operator``                    an ALU operator
 ``operator of numbers``         ... that works on numbers
 ``operator add``                ... of these
 ``operand of op0``              what that operator takes beside the data
 ``number or [P, 1]``            a number, or a tile; ``None or`` stands for an operand left out
+``each in HBM``                 a list: each of its operands is that
 ==============================  ====================================================================
 """
 
@@ -30,6 +34,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from math import inf
 from operator import index
 from typing import NamedTuple
 
@@ -48,6 +53,10 @@ _SAME_SIZE = (
     "each tile per step"
 )
 _CAST = "tensor_copy it into such a tile first"
+_MOVED = (
+    "DMA moves data between HBM and SBUF, and PSUM is reached by engines only; use tensor_copy to "
+    "bring it to SBUF first"
+)
 
 
 def limits(**clauses) -> Callable:
@@ -73,19 +82,25 @@ def limits(**clauses) -> Callable:
         sizes: dict[str, tuple[int, str]] = {}
         operands = call.__dict__
         for _, role, otherwise, function in steps:
-            if otherwise and not isinstance(operands[role], View):
-                if operands[role] is None and "None" in otherwise:
+            value = operands.get(role)
+            if otherwise and not isinstance(value, View):
+                if value is None and "None" in otherwise:
                     continue
                 if "number" in otherwise:
                     number(call, role, "a number or a tile")
                     continue
-            function(call, role, sizes)
+            function(call, role, value, sizes)
 
     return check
 
 
-def _call_alone(function, call, role, sizes):
+def _call_alone(function, call, role, value, sizes):
     function(call)
+
+
+def _on_each(function, call, role, values, sizes):
+    for place, value in enumerate(values):
+        function(call, f"{role}[{place}]", value, sizes)
 
 
 class _Step(NamedTuple):
@@ -94,7 +109,7 @@ class _Step(NamedTuple):
     phase: int
     role: str
     otherwise: str  #: "None or ", "number or " where the operand may be that instead
-    function: Callable  #: ``function(call, role, sizes)`` raises
+    function: Callable  #: ``function(call, role, value, sizes)`` raises
 
 
 def _steps(role, text, *, after_tiles):
@@ -103,13 +118,15 @@ def _steps(role, text, *, after_tiles):
     steps = []
     for clause in text.split("; "):
         words, _, why = clause.partition(": ")
-        for phase, pattern, function in _CLAUSES:
+        is_list, words = words.startswith("each "), words.removeprefix("each ")
+        for phase, pattern, make_check in _CLAUSES:
             match = re.fullmatch(pattern, words)
-            if match and not (function is _check_tile and "; in " in text):
-                given = match.groupdict(default="")
+            if match:
+                check = make_check(**match.groupdict(default=""), why=why)
+                check = partial(_on_each, check) if is_list else check
                 phase = 3 if otherwise or (phase == 0 and after_tiles) else phase
-                steps.append(_Step(phase, role, otherwise, function(**given, why=why)))
-                if function is not _check_tile or words == "tile":
+                steps.append(_Step(phase, role, otherwise, check))
+                if make_check is not _check_tile or words == "tile":
                     break
         else:
             raise ValueError(f"{role}: {words!r} is not a clause of limits()")
@@ -119,9 +136,8 @@ def _steps(role, text, *, after_tiles):
 # -- tiles --------------------------------------------------------------------------------------
 
 
-def _check_reach(call, role: str, sizes=None) -> None:
+def _check_reach(call, role: str, view, sizes=None) -> None:
     """Raise unless an operand is a tile that the engine can reach."""
-    view = call.__dict__[role]
     if not isinstance(view, View):
         hint = isinstance(view, int | float) and call.name == "tensor_tensor"
         hint = " (tensor_scalar combines a tile with a number)" if hint else ""
@@ -134,7 +150,23 @@ def _check_reach(call, role: str, sizes=None) -> None:
         )
     if memory is Memory.PSUM and call.engine is Engine.GPSIMD:
         call.refuse(f"{role} is in PSUM, which the GpSimd Engine cannot reach; {_way_out(call)}")
-    _check_pattern(call, role)
+    _check_pattern(call, role, view)
+
+
+def _in_memories(memories, why):
+    allowed = [Memory[memory] for memory in memories.split(" or ")]
+    end = _end(why or _MOVED)
+
+    def check(call, role, view, sizes):
+        if not isinstance(view, View):
+            kind = "tensor" if Memory.HBM in allowed else "tile"
+            raise TypeError(
+                f"{call.name}: {role} is {short(view)}; it must be a {kind} in {memories}"
+            )
+        if view.memory not in allowed:
+            call.refuse(f"{role} is {view!r}; it must be in {memories}{end}")
+
+    return check
 
 
 def _way_out(call) -> str:
@@ -170,9 +202,9 @@ def walked_axes(view: View) -> list:
     return axes
 
 
-def _check_pattern(call, role: str) -> None:
+def _check_pattern(call, role: str, view) -> None:
     """Raise unless one access pattern of the hardware can walk the tile's free elements."""
-    view, chip = call.__dict__[role], call.core.spec.limits
+    chip = call.core.spec.limits
     most = (chip.psum_free_max if view.memory is Memory.PSUM else chip.sbuf_free_max).value
     if view.free_size > most:
         call.refuse(
@@ -242,8 +274,7 @@ def _of_sizes(lanes, free, why):
     dimensions = _Size.of(lanes), _Size.of(free)
     default = {("P", "F"): _SAME_SIZE, ("P", "1"): "one number per partition"}.get((lanes, free))
 
-    def check(call, role, sizes):
-        view = call.__dict__[role]
+    def check(call, role, view, sizes):
         actual = [view.shape[0], view.free_size]
         needed, deciding = [], {}
         for dimension, size in zip(dimensions, actual, strict=True):
@@ -273,11 +304,10 @@ def _of_dtypes(names, why):
         else:
             allowed.append(DTYPES[name].name)
 
-    def check(call, role, sizes):
-        dtype = call.__dict__[role].dtype
-        if dtype.name not in allowed:
+    def check(call, role, view, sizes):
+        if view.dtype.name not in allowed:
             end = _end(why or (_CAST if role in call.row.reads else ""))
-            call.refuse(f"{role} is {dtype}; it must be {_listed(allowed)}{end}")
+            call.refuse(f"{role} is {view.dtype}; it must be {_listed(allowed)}{end}")
 
     return check
 
@@ -291,17 +321,27 @@ def _listed(names) -> str:
 def _like(other, why):
     why = why or "this instruction moves bits, so both need the same dtype"
 
-    def check(call, role, sizes):
-        dtype, needed = call.__dict__[role].dtype, call.__dict__[other].dtype
-        if dtype is not needed:
-            call.refuse(f"{role} is {dtype} and {other} is {needed}; {why}")
+    def check(call, role, view, sizes):
+        needed = call.__dict__[other].dtype
+        if view.dtype is not needed:
+            call.refuse(f"{role} is {view.dtype} and {other} is {needed}; {why}")
+
+    return check
+
+
+def _as_many(other, why):
+    def check(call, role, view, sizes):
+        like = call.__dict__[other]
+        if view.size != like.size:
+            call.refuse(f"{other} {list(like.shape)} has {like.size} elements and {role} "
+                        f"{list(view.shape)} has {view.size}; {why}")  # fmt: skip
 
     return check
 
 
 def _of_rank(most, why):
-    def check(call, role, sizes):
-        shape = call.__dict__[role].shape
+    def check(call, role, view, sizes):
+        shape = view.shape
         if len(shape) > int(most):
             call.refuse(
                 f"{role} {list(shape)} has {len(shape)} axes; it takes up to {most}: "
@@ -312,8 +352,9 @@ def _of_rank(most, why):
 
 
 def _not_both_in_psum(other, why):
-    def check(call, role, sizes):
-        if all(getattr(call.__dict__[r], "memory", None) is Memory.PSUM for r in (other, role)):
+    def check(call, role, value, sizes):
+        both = (call.__dict__[other], value)
+        if all(getattr(operand, "memory", None) is Memory.PSUM for operand in both):
             call.refuse(
                 f"{other} and {role} are both in PSUM, and one of the two inputs must be in SBUF; "
                 "copy one there with tensor_copy"
@@ -329,8 +370,8 @@ def _operator(kind, names, why):
     allowed = names.split()
     needs = "arithmetic on two inputs" if kind == "two numbers" else "arithmetic"
 
-    def check(call, role, sizes):
-        operator = get_operator(call.__dict__[role], f"{call.name}: {role}")
+    def check(call, role, value, sizes):
+        operator = get_operator(value, f"{call.name}: {role}")
         if kind and operator.is_bitvec:
             call.refuse(f"{role} is {operator.name}, which works on bits; it must be {needs}")
         if kind == "two numbers" and operator.is_unary:
@@ -344,12 +385,12 @@ def _operator(kind, names, why):
 
 def _check_per_partition(call, role: str, partitions: int, like: str, dtypes=()) -> None:
     """Raise unless the operand is a number, or a tile with one element per partition."""
-    if isinstance(call.__dict__[role], View):
-        _check_reach(call, role)
-        sizes = {"P": (partitions, like)}
-        _ONE_EACH(call, role, sizes)
+    value = call.__dict__[role]
+    if isinstance(value, View):
+        _check_reach(call, role, value)
+        _ONE_EACH(call, role, value, {"P": (partitions, like)})
         if dtypes:
-            _of_dtypes(" ".join(dtypes), "")(call, role, sizes)
+            _of_dtypes(" ".join(dtypes), "")(call, role, value, {})
     else:
         number(call, role, "a number or a tile")
 
@@ -357,10 +398,10 @@ def _check_per_partition(call, role: str, partitions: int, like: str, dtypes=())
 def _operand_of(op, dtypes, why):
     """Return the check of what an operator takes: nothing, a number, a scalar per partition."""
 
-    def check(call, role, sizes):
+    def check(call, role, value, sizes):
         if call.__dict__[op] is None:
             return
-        operator, value = get_operator(call.__dict__[op], op), call.__dict__[role]
+        operator = get_operator(call.__dict__[op], op)
         if operator.name == "bypass" and not isinstance(value, View | str | bool):
             return  # whatever stands there is not looked at
         if operator.is_unary:
@@ -382,27 +423,35 @@ def _operand_of(op, dtypes, why):
 
 
 def _flag(why):
-    def check(call, role, sizes):
-        value = call.__dict__[role]
+    takes = f"it must be True or False{_end(why)}"
+
+    def check(call, role, value, sizes):
         if not isinstance(value, bool | np.bool_):
-            raise TypeError(f"{call.name}: {role} is {short(value)}; it must be True or False")
+            raise TypeError(f"{call.name}: {role} is {short(value)}; {takes}")
 
     return check
 
 
 def _word(names, why):
-    words = names.split()
+    words = [int(name) if name.isdecimal() else name for name in names.split()]
+    takes = f"it must be one of {', '.join(map(str, words))}{_end(why)}"
 
-    def check(call, role, sizes):
-        value = call.__dict__[role]
-        if value not in words:
-            call.refuse(f"{role} is {value!r}; it must be one of {', '.join(words)}{_end(why)}")
+    def check(call, role, value, sizes):
+        if isinstance(value, bool | float) or value not in words:
+            call.refuse(f"{role} is {value!r}; {takes}")
 
     return check
 
 
 def _number(why):
-    return lambda call, role, sizes: number(call, role)
+    return lambda call, role, value, sizes: number(call, role)
+
+
+def _int(low, high, why):
+    def check(call, role, value, sizes):
+        integer(call, role, value, int(low), int(high), why)
+
+    return check
 
 
 def number(call, role: str, kind="one number") -> float:
@@ -420,11 +469,15 @@ def number(call, role: str, kind="one number") -> float:
     raise TypeError(f"{call.name}: {role} is {short(value)}; it must be {kind}")
 
 
-def integer(call, what: str, value) -> int:
-    """Return an integer; raise TypeError for anything else."""
+def integer(call, what: str, value, low=-inf, high=inf, why="") -> int:
+    """Return an integer from `low` to `high`; raise TypeError for anything but an integer."""
     if not isinstance(value, bool | np.bool_):
         with suppress(TypeError):
-            return index(value)
+            exact = index(value)
+            if not low <= exact <= high:
+                call.refuse(f"{what} is {exact}; it must be an integer from {low} to {high}"
+                            f"{_end(why)}")  # fmt: skip
+            return exact
     raise TypeError(f"{call.name}: {what} is {short(value)}; it must be an integer (whole number)")
 
 
@@ -439,12 +492,15 @@ def short(value) -> str:
 _TILE = r"\[(?P<lanes>[^,\]]+), (?P<free>[^\]]+)\]"
 _CLAUSES = (
     (1, r"tile", _check_tile), (1, _TILE, _check_tile),
+    (1, r"in (?P<memories>[A-Z]+(?: or [A-Z]+)?)", _in_memories),
     (2, _TILE, _of_sizes),
-    (3, r"like (?P<other>\w+)", _like), (3, r"up to (?P<most>\d) axes", _of_rank),
+    (3, r"like (?P<other>\w+)", _like), (3, r"as many elements as (?P<other>\w+)", _as_many),
+    (3, r"up to (?P<most>\d) axes", _of_rank),
     (3, r"not in PSUM with (?P<other>\w+)", _not_both_in_psum),
     (0, r"operator(?: of (?P<kind>numbers|two numbers))?(?P<names>(?: \w+)*)", _operator),
     (3, r"operand of (?P<op>\w+)(?P<dtypes>, of any dtype)?", _operand_of),
-    (0, r"flag", _flag), (0, r"number", _number), (0, r"one of (?P<names>.+)", _word),
+    (0, r"flag", _flag), (0, r"number", _number),
+    (0, r"int (?P<low>-?\d+)\.\.(?P<high>\d+)", _int), (0, r"one of (?P<names>.+)", _word),
     (3, r"(?P<names>\w+(?: \w+)*)", _of_dtypes),
 )  # fmt: skip
 _ONE_EACH = _of_sizes("P", "1", "")

@@ -9,7 +9,8 @@ slowest of its processors works.  A processor does one thing after the other: it
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from trainium_edu.neuroncore.recording.engine import Engine, Memory
+from trainium_edu.neuroncore.engines.checks import limits
+from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import define
 
 __all__ = ["PRICES", "Work", "custom_op_ns", "facts_of", "label_of", "parts_ns"]
@@ -70,6 +71,7 @@ def custom_op_ns(works, prices: Mapping[str, float]) -> float:
 _RESTS_ON = {"elements": ("element_ns",), "copies": ("copy_start_ns", "copy_bytes_per_s"),
              "code": ("block_ns",), "library": ("library_ns",),
              "bulks": ("copy_start_ns", "bulk_bytes_per_s")}  # fmt: skip
+_PLACE = "an operator's tensors are there"
 _WORTH_NAMING = 0.01  # of the time
 
 
@@ -117,20 +119,14 @@ def _prices(chip):
     return {name: float(chip.find(fact)) for name, (fact, _) in PRICES.items()}
 
 
-def _check(call):
-    for role, views in (("dst", (call.dst,)), ("srcs", call.srcs)):
-        for view in views:
-            if view.memory is not Memory.HBM:
-                call.refuse(f"{role} is in {view.memory.upper()}; an operator's tensors are in HBM")
-
-
 def _cycles(chip, engine, *works):
     return custom_op_ns(works, _prices(chip)) * 1e-9 * chip.gpsimd_engine.clock_hz.value
 
 
 define(
     "custom_op", Engine.GPSIMD, reads=("srcs",), options=("operator", "works"),
-    defaults={"sites": (), "stack_bytes": 0, "said": "", "hot": ()}, pure=False, check=_check,
+    defaults={"sites": (), "stack_bytes": 0, "said": "", "hot": ()}, pure=False,
+    check=limits(dst=f"in HBM: {_PLACE}", srcs=f"each in HBM: {_PLACE}"),
     execute=lambda call: None, work=lambda call: tuple(map(tuple, call.works)), cycles=_cycles,
     facts=tuple(fact for fact, _ in PRICES.values()), facts_by=facts_of,
 )  # fmt: skip

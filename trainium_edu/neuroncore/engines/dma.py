@@ -9,7 +9,7 @@ from math import lcm
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import short
+from trainium_edu.neuroncore.engines.checks import limits
 from trainium_edu.neuroncore.recording.dtypes import to_fp32, write_fp32
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.indirect import indices_of, out_of_bounds
@@ -17,13 +17,11 @@ from trainium_edu.neuroncore.recording.instruction_set import define
 from trainium_edu.neuroncore.recording.views import View
 
 __all__ = [
-    "MODES", "TIMED", "check_modes", "check_oob_mode", "check_reach", "contiguous_run", "load",
-    "store", "transfer",
+    "MODES", "MODE_LIMITS", "TIMED", "check_rows", "check_skip", "contiguous_run", "has_rows",
+    "load", "store", "transfer",
 ]  # fmt: skip
 
 MODES = {"priority": None, "oob_mode": "error", "dge_mode": "unknown"}
-_OOB = ("error", "skip")
-_DGE = ("unknown", "swdge", "hwdge", "none")
 
 
 # -- how many descriptors ---------------------------------------------------------------------
@@ -44,9 +42,14 @@ def contiguous_run(shape, strides, itemsize, first_axis) -> int:
 
 def _run_of(view: View) -> int:
     first = 0 if view.memory is Memory.HBM else 1  # bytes of two partitions are not neighbours
-    if view.indirect is not None and view.indirect.is_vector:
+    if has_rows(view):
         first = 1
     return contiguous_run(view.shape, view.strides, view.dtype.itemsize, first)
+
+
+def has_rows(view) -> bool:
+    """Return whether a view names rows of a tensor by an index for each."""
+    return view.indirect is not None and view.indirect.is_vector
 
 
 def transfer(src: View, dst: View) -> tuple:
@@ -66,70 +69,53 @@ def transfer(src: View, dst: View) -> tuple:
 # -- limits -----------------------------------------------------------------------------------
 
 
-def check_reach(call, view, role, *, memories=(Memory.HBM, Memory.SBUF)):
-    """Raise unless `view` is a tensor that DMA reaches."""
-    if not isinstance(view, View):
-        raise TypeError(f"{call.name}: {role} is {short(view)}; it must be a tensor in HBM or SBUF")
-    if view.memory not in memories:
-        call.refuse(
-            f"{role} is {view!r}; DMA moves data between HBM and SBUF, and PSUM is "
-            "reached by engines only: use tensor_copy to bring it to SBUF first"
-        )
-    indirect = view.indirect
-    if indirect is not None and indirect.is_vector:
-        if view.memory is not Memory.HBM:
-            call.refuse(
-                f"{role} is {view!r} with one index per partition; such an index "
-                "selects rows of a tensor in HBM (nc_n_gather gathers inside SBUF)"
-            )
-        index = indirect.index
-        if not isinstance(index, View) or index.size != view.shape[0]:
-            call.refuse(
-                f"{role} has {view.shape[0]} rows and its index is {index!r}; "
-                "give one index for each row, a (rows, 1) tile"
-            )
+def check_rows(call):
+    """Raise unless rows that an index names are in HBM, with one index for each."""
+    for role in (*call.row.reads, *call.row.writes):
+        views = call.__dict__[role]
+        for view in views if isinstance(views, list | tuple) else (views,):
+            if not has_rows(view):
+                continue
+            if view.memory is not Memory.HBM:
+                call.refuse(
+                    f"{role} is {view!r} with one index per partition; such an index "
+                    "selects rows of a tensor in HBM (nc_n_gather gathers inside SBUF)"
+                )
+            index = view.indirect.index
+            if not isinstance(index, View) or index.size != view.shape[0]:
+                call.refuse(
+                    f"{role} has {view.shape[0]} rows and its index is {index!r}; "
+                    "give one index for each row, a (rows, 1) tile"
+                )
 
 
-def check_oob_mode(call, *roles):
-    """Raise unless ``oob_mode`` is a known mode, and skip comes with an index in one of `roles`."""
-    if call.oob_mode not in _OOB:
-        raise TypeError(f"{call.name}: oob_mode {call.oob_mode!r} must be {' or '.join(_OOB)}")
-    if call.oob_mode == "skip" and roles and not call.is_indirect:
+def check_skip(call):
+    """Raise if ``oob_mode`` skips rows, and no index names any."""
+    if call.oob_mode == "skip" and not call.is_indirect:
         call.refuse(
-            f"oob_mode skip without an index in {' or '.join(roles)}; addresses that are "
-            "known beforehand cannot be out of bounds, so leave oob_mode out"
+            "oob_mode skip without an index; addresses that are known beforehand cannot be out of "
+            "bounds, so leave oob_mode out"
         )
 
 
-def check_modes(call):
+def _check_modes(call):
     """Raise for an option of a later chip."""
     if call.priority is not None:
         call.refuse(f"priority={call.priority!r}; priorities need NeuronCore-v4 (Trainium3)")
-    check_oob_mode(call)
-    if call.dge_mode not in _DGE:
-        raise TypeError(
-            f"{call.name}: dge_mode is {call.dge_mode!r}; it must be one of {', '.join(_DGE)}"
-        )
     if call.dge_mode == "hwdge":
         call.needs("hwdge", "dge_mode hwdge", "leave dge_mode out: descriptors are made before")
 
 
-def _check_copy(call):
-    check_reach(call, call.src, "src")
-    check_reach(call, call.dst, "dst")
-    check_modes(call)
-    if call.dge_mode == "none" and any(
-        view.indirect is not None and view.indirect.is_vector for view in (call.src, call.dst)
-    ):
+#: The limits of the options in MODES, and of rows by index.
+MODE_LIMITS = {"oob_mode": "one of error skip", "dge_mode": "one of unknown swdge hwdge none",
+               "modes": _check_modes, "rows": check_rows}  # fmt: skip
+
+
+def _check_unknown_rows(call):
+    if call.dge_mode == "none" and (has_rows(call.src) or has_rows(call.dst)):
         call.refuse(
             "dge_mode none with an index for each row; descriptors that are written "
             "before the kernel starts do not know the rows, so use swdge, or leave dge_mode out"
-        )
-    if call.src.size != call.dst.size:
-        call.refuse(
-            f"src {list(call.src.shape)} has {call.src.size} elements and dst "
-            f"{list(call.dst.shape)} has {call.dst.size}; a copy moves every element once, so the "
-            "two counts are equal"
         )
 
 
@@ -217,6 +203,11 @@ TIMED = {"cycles": lambda chip, engine, *work: 0.0, "facts": ("dma.start_ns", "d
 
 define(
     "dma_copy", Engine.DMA, reads=("src",), options=("oob_mode",), defaults=MODES,
-    check=_check_copy, execute=_copy, work=lambda call: transfer(call.src, call.dst),
-    by_shape=True, waits=True, **TIMED,
+    check=limits(
+        src="in HBM or SBUF", **MODE_LIMITS, unknown_rows=_check_unknown_rows,
+        dst="in HBM or SBUF; as many elements as src: a copy moves every element once, so the two "
+        "counts must be equal",
+    ),
+    execute=_copy, work=lambda call: transfer(call.src, call.dst), by_shape=True, waits=True,
+    **TIMED,
 )  # fmt: skip

@@ -9,16 +9,16 @@ import numpy as np
 
 from trainium_edu.neuroncore.engines.checks import limits
 from trainium_edu.neuroncore.engines.dma import (
+    MODE_LIMITS,
     MODES,
     TIMED,
-    check_modes,
-    check_oob_mode,
-    check_reach,
+    check_rows,
+    check_skip,
+    has_rows,
     load,
     store,
     transfer,
 )
-from trainium_edu.neuroncore.engines.operators import get_operator
 from trainium_edu.neuroncore.recording.dtypes import DTYPES, to_fp32
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.indirect import indices_of
@@ -34,23 +34,18 @@ _SOURCES_MAX = 16
 # -- dma_transpose ----------------------------------------------------------------------------
 
 
-def _check_transpose(call):
-    check_reach(call, call.src, "src")
-    check_reach(call, call.dst, "dst")  # one docstring says SBUF only, the migration guide HBM too
-    check_modes(call)
-    src, dst = call.src, call.dst
-    if any(view.indirect is not None and view.indirect.is_vector for view in (src, dst)):
+def _check_gather(call):
+    if has_rows(call.src) or has_rows(call.dst):
         call.needs("gather_transpose", "gathering while transposing",
                    "gather rows with dma_copy first, then transpose")  # fmt: skip
     if call.dge_mode == "swdge" and not call.is_indirect:
         call.needs("gather_transpose", "dge_mode swdge, for gathering transposes,",
                    "leave dge_mode out")  # fmt: skip
-    check_oob_mode(call, "src")
-    if src.dtype is not dst.dtype:
-        call.refuse(
-            f"src is {src.dtype} and dst is {dst.dtype}; the transpose moves bits, "
-            "so the two dtypes must be equal: cast with tensor_copy before or after"
-        )
+    check_skip(call)
+
+
+def _check_axes(call):
+    src, dst = call.src, call.dst
     axes = _AXES.get(len(src.shape))
     if axes is None:
         call.refuse(f"src {list(src.shape)} has {len(src.shape)} axes; it takes 2, 3 or 4")
@@ -79,33 +74,28 @@ def _transpose_work(call):
 
 define(
     "dma_transpose", Engine.DMA, reads=("src",), defaults={"axes": None, **MODES},
-    check=_check_transpose, execute=_transpose, work=_transpose_work, **TIMED,
+    check=limits(  # one docstring says dst in SBUF only, the migration guide HBM too
+        src="in HBM or SBUF", **MODE_LIMITS, gather=_check_gather,
+        dst="in HBM or SBUF; like src: the transpose moves bits, so the two dtypes must be equal: "
+        "cast with tensor_copy before or after",
+        axes=_check_axes,
+    ),
+    execute=_transpose, work=_transpose_work, **TIMED,
 )  # fmt: skip
 
 
 # -- dma_compute ------------------------------------------------------------------------------
 
 
-def _check_compute(call):
+def _check_sources(call):
     srcs = call.srcs
     if not isinstance(srcs, list | tuple) or not srcs or len(srcs) > _SOURCES_MAX:
-        found = f"has {len(srcs)} tensors" if isinstance(srcs, list | tuple) else f"is {srcs!r}"
-        call.refuse(f"srcs {found}; it must be a list of 1 to {_SOURCES_MAX} tensors")
-    check_reach(call, call.dst, "dst")
-    check_oob_mode(call, "dst", "srcs")
-    for number, src in enumerate(srcs):
-        check_reach(call, src, f"srcs[{number}]")
-        if src.size != call.dst.size:
-            call.refuse(
-                f"srcs[{number}] {list(src.shape)} and dst {list(call.dst.shape)} "
-                "have different element counts; they must match element by element"
-            )
-    operator = get_operator(call.reduce_op, "dma_compute: reduce_op").name
-    if operator != "add":
-        call.refuse(
-            f"reduce_op {operator!r}; DMA engines only add: use nl.add, or "
-            "tensor_tensor on an engine"
-        )
+        has = f"has {len(srcs)} tensors" if isinstance(srcs, list | tuple) else f"is {srcs!r}"
+        call.refuse(f"srcs {has}; it must be a list of 1 to {_SOURCES_MAX} tensors")
+
+
+def _check_scales(call):
+    srcs = call.srcs
     scales = call.scales
     if scales is not None and (
         not isinstance(scales, list | tuple) or list(scales) != [1.0] * len(srcs)
@@ -116,7 +106,7 @@ def _check_compute(call):
         )
 
 
-def _check_rows(call):
+def _check_sum_of_rows(call):
     """Raise unless a call with an index adds a tile to rows of HBM, or rows of HBM to a tile."""
     srcs, dst = call.srcs, call.dst
     if all(view.indirect is None for view in (*srcs, dst)):
@@ -136,8 +126,7 @@ def _check_rows(call):
     if dst.indirect is not None:  # scatter: dst[rows] += data
         fits = other is not None and other.indirect is None and other.memory is Memory.SBUF
     else:  # gather: dst += data[rows]
-        fits = other is not None and other.indirect is not None and other.indirect.is_vector
-        fits = fits and dst.memory is Memory.SBUF
+        fits = other is not None and has_rows(other) and dst.memory is Memory.SBUF
     if not fits:
         call.refuse(
             f"dst is {dst!r} and srcs are {list(srcs)!r}; with an index it adds a "
@@ -189,6 +178,14 @@ def _compute_work(call):
 define(
     "dma_compute", Engine.DMA, reads=("srcs",), options=("reduce_op", "scales"),
     defaults={"scales": None, "unique_indices": True, "oob_mode": "error"},
-    check=limits(sums=_check_compute, unique_indices="flag", rows=_check_rows),
+    check=limits(
+        count=_check_sources, dst="in HBM or SBUF", oob_mode="one of error skip",
+        srcs="each in HBM or SBUF; each as many elements as dst: different element counts, and DMA "
+        "adds element by element",
+        reduce_op="operator add: DMA engines only add, so use nl.add, or tensor_tensor on an "
+        "engine",
+        skip=check_skip, rows=check_rows, scales=_check_scales, unique_indices="flag",
+        sum_of_rows=_check_sum_of_rows,
+    ),
     execute=_compute, work=_compute_work, **TIMED,
 )  # fmt: skip

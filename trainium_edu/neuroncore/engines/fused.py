@@ -6,7 +6,7 @@ engine's registers to what it writes.
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.accumulators import accumulators
+from trainium_edu.neuroncore.engines.accumulators import accumulators, check_loaded
 from trainium_edu.neuroncore.engines.checks import limits
 from trainium_edu.neuroncore.engines.costs import priced
 from trainium_edu.neuroncore.engines.operators import get_operator
@@ -70,9 +70,7 @@ def _check_reverse(call):
         )
 
 
-def _check_start(call):
-    if call.reduce_cmd == "load_reduce" and call.reduce_init is None:
-        raise TypeError("tensor_scalar_reduce: load_reduce loads reduce_init, which is None")
+def _check_unused_start(call):
     if call.reduce_cmd != "load_reduce" and call.reduce_init is not None:
         call.refuse(f"reduce_init goes with load_reduce, and reduce_cmd is {call.reduce_cmd}")
 
@@ -80,12 +78,7 @@ def _check_start(call):
 def _tensor_scalar_reduce(call):
     first, reduction = get_operator(call.op0, "op0"), get_operator(call.reduce_op, "reduce_op")
     values = apply(first, rows(call.data), None if first.is_unary else operand_of(call, "operand0"))
-    held = accumulators(call, "vector", call.data)
-    if call.reduce_cmd == "reset_reduce":
-        held[:] = reduction.identity
-    elif call.reduce_cmd == "load_reduce":
-        start = operand_of(call, "reduce_init")
-        held[:] = start[:, 0] if np.ndim(start) else start
+    held = accumulators(call, "vector", call.data, reduction.identity, "reduce_init")
     held[:] = reduction.function(held, reduction.reduce(values))
     store(call, "dst", values)
     if call.reduce_res is not None:
@@ -102,7 +95,8 @@ define(
         op0="operator of numbers", data="[P, F]", dst="[P, F]", operand0="operand of op0",
         reverse0="flag", reduce_res_negate="flag", reverse=_check_reverse,
         reduce_op="operator add multiply maximum minimum",
-        reduce_cmd="one of reset_reduce reduce load_reduce", start=_check_start,
+        reduce_cmd="one of reset_reduce reduce load_reduce", start=check_loaded("reduce_init"),
+        unused_start=_check_unused_start,
         reduce_init="None or number or [P, 1]; float32", reduce_res="None or [P, 1]",
     ),
     execute=_tensor_scalar_reduce, by_shape=True, **priced("tensor_scalar_reduce", "dst", "data"),

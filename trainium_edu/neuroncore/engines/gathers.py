@@ -6,7 +6,7 @@ list of indices, and each partition picks from its own row at those places.
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import limits
+from trainium_edu.neuroncore.engines.checks import integer, limits
 from trainium_edu.neuroncore.engines.costs import price, priced
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.indirect import out_of_bounds
@@ -14,7 +14,6 @@ from trainium_edu.neuroncore.recording.instruction_set import define
 
 __all__ = []
 
-_PER_INDEX = (1, 2, 4, 8, 16, 32)
 _INDICES_MAX = 4096
 
 
@@ -57,18 +56,11 @@ def _counts(call):
     return group, every if call.num_valid_indices is None else call.num_valid_indices
 
 
-def _is_whole(value):
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
 def _check_local_gather(call):
     index, dst, each = call.index, call.dst, call.num_elem_per_idx
     group, valid = _counts(call)
-    if not _is_whole(each) or each not in _PER_INDEX:
-        call.refuse(f"num_elem_per_idx is {each!r}; it must be one of {_PER_INDEX}")
     every = group * index.free_size
-    if not _is_whole(valid) or not 1 <= valid <= every:
-        call.refuse(f"num_valid_indices is {valid!r}; {group} partitions hold 1 to {every}")
+    integer(call, "num_valid_indices", valid, 1, every, f"{group} partitions hold 1 to {every}")
     if valid > _INDICES_MAX:
         call.refuse(f"{valid} indices for each processor; each takes {_INDICES_MAX}: split them")
     if dst.free_size != valid * each:
@@ -102,7 +94,8 @@ define(
     check=limits(
         src_buffer="[P multiple of gpsimd_engine.partitions_per_processor, E]: so many partitions "
         "one processor of the GpSimd Engine sees",
-        index="[P, I]; uint16", dst="[P, N]; like src_buffer", num_elem_per_idx=_check_local_gather,
+        index="[P, I]; uint16", dst="[P, N]; like src_buffer",
+        num_elem_per_idx="one of 1 2 4 8 16 32", counts=_check_local_gather,
     ),
     execute=_local_gather,
     work=lambda call: (

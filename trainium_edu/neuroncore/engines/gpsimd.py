@@ -72,8 +72,6 @@ define(
 def _check_topk(call):
     src, n, k = call.src, call.n, call.val_dst.free_size
     group = call.core.spec.gpsimd_engine.partitions_per_processor.value
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 8 <= n < 65536:
-        call.refuse(f"n is {n!r}; it must be a whole number from 8 to 65535")
     if not 1 <= k <= min(n, 32767):
         call.refuse(f"val_dst holds {k} values; k must be 1 to 32767 and at most n = {n}")
     if src.free_size * group < n:
@@ -103,7 +101,8 @@ define(
     execute=_topk,
     check=limits(
         src="[P multiple of gpsimd_engine.partitions_per_processor, C]; bfloat16",
-        val_dst="[P, K]; bfloat16", idx_dst="[P, K]: the same k; uint32", n=_check_topk,
+        val_dst="[P, K]; bfloat16", idx_dst="[P, K]: the same k; uint32", n="int 8..65535",
+        counts=_check_topk,
     ),
     work=lambda call: (call.src.free_size, call.n, call.val_dst.free_size),
     cycles=lambda chip, engine, free, n, k: price(chip, "topk", free, n=n, K=k),

@@ -61,8 +61,6 @@ def _activation(call):
         values = activation.function(x)
         store(call, "dst", values)
         held = accumulators(call, "scalar", call.data)
-        if command in ("reset", "reset_reduce"):
-            held[:] = 0
         if command in ("reduce", "reset_reduce"):
             held += values.sum(axis=1, dtype=np.float32)
         if call.reduce_res is not None:

@@ -7,7 +7,7 @@ running sum, product, maximum or minimum whose state can go on in the next instr
 import numpy as np
 
 from trainium_edu.neuroncore.engines import _loops
-from trainium_edu.neuroncore.engines.accumulators import accumulators
+from trainium_edu.neuroncore.engines.accumulators import accumulators, check_loaded
 from trainium_edu.neuroncore.engines.checks import limits
 from trainium_edu.neuroncore.engines.costs import priced
 from trainium_edu.neuroncore.engines.operators import get_operator
@@ -79,16 +79,11 @@ def scan_columns(data0, data1, initial, op0, op1, *, reverse0=False, reverse1=Fa
     return out
 
 
-def _first(call, role, partitions):
-    """Return a scan's starting state, float32[partitions]."""
-    start = operand_of(call, role)
-    return start[:, 0] if np.ndim(start) else np.full(partitions, start, np.float32)
-
-
 def _tensor_tensor_scan(call):
     data0 = rows(call.data0)
+    initial = np.broadcast_to(operand_of(call, "initial").ravel(), len(data0))
     store(call, "dst", scan(
-        data0, rows(call.data1), _first(call, "initial", len(data0)),
+        data0, rows(call.data1), initial,
         get_operator(call.op0, "op0"), get_operator(call.op1, "op1"),
         reverse0=call.reverse0, reverse1=call.reverse1,
     ))  # fmt: skip
@@ -114,23 +109,13 @@ _NARROW = (
     "float32 tfloat32 bfloat16 float16 float8_e4m3 float8_e5m2 float8_e3m4 int8 uint8 int16 uint16"
     ": 32-bit integers do not pass through this instruction, so copy the tile to float32 first"
 )
-_STARTS = {"add": 0.0, "subtract": 0.0, "multiply": 1.0, "maximum": -np.inf, "minimum": np.inf}
-
-
-def _check_start(call):
-    if call.reduce_cmd == "load_reduce" and call.imm1 is None:
-        raise TypeError("tensor_scalar_cumulative: load_reduce loads imm1, which is None")
 
 
 def _cumulative(call):
     first, second = get_operator(call.op0, "op0"), get_operator(call.op1, "op1")
     values = rows(call.src)
     values = apply(first, values, None if first.is_unary else operand_of(call, "imm0"))
-    held = accumulators(call, "vector", call.src)
-    if call.reduce_cmd == "reset_reduce":
-        held[:] = _STARTS[second.name]
-    elif call.reduce_cmd == "load_reduce":
-        held[:] = _first(call, "imm1", len(values))
+    held = accumulators(call, "vector", call.src, second.identity, "imm1")
     out = scan(values, None, held, second, None)
     held[:] = out[:, -1]
     store(call, "dst", out)
@@ -142,8 +127,8 @@ define(
     defaults={"imm1": None, "reduce_cmd": "reset_reduce"},
     check=limits(
         src=f"[P, F]; {_NARROW}", dst=f"[P, F]; {_NARROW}", op0="operator of numbers",
-        imm0="operand of op0", op1=f"operator {' '.join(_STARTS)}",
-        reduce_cmd="one of reset_reduce reduce load_reduce", start=_check_start,
+        imm0="operand of op0", op1="operator add subtract multiply maximum minimum",
+        reduce_cmd="one of reset_reduce reduce load_reduce", start=check_loaded("imm1"),
         imm1="None or number or [P, 1]; float32",  # looked at by load_reduce alone
     ),
     execute=_cumulative,

@@ -69,9 +69,7 @@ define(
 def _select_reduce(call):
     chosen = np.where(_mask(call), rows(call.on_true), operand_of(call, "on_false"))
     if call.reduce_cmd != "idle" or call.reduce_res is not None:
-        held = accumulators(call, "vector", call.on_true)
-        if call.reduce_cmd == "reset_reduce":
-            held[:] = -np.inf
+        held = accumulators(call, "vector", call.on_true, -np.inf)
         if call.reduce_cmd != "idle":
             held[:] = np.maximum(held, chosen.max(axis=1))
     store(call, "dst", chosen)

@@ -5,7 +5,8 @@ how long it takes is decided between the cores (``nki.collectives`` asks ``fabri
 instruction that reads its sources, writes its destinations, and holds the Sync Engine that long.
 """
 
-from trainium_edu.neuroncore.recording.engine import Engine, Memory
+from trainium_edu.neuroncore.engines.checks import limits
+from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import define
 
 __all__ = ["COLLECTIVES"]
@@ -13,16 +14,7 @@ __all__ = ["COLLECTIVES"]
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all",
                "all_to_all_v", "collective_permute", "collective_permute_implicit",
                "collective_permute_implicit_reduce")  # fmt: skip
-
-
-def _check(call):
-    for role in ("srcs", "dsts"):
-        for view in getattr(call, role):
-            if view.memory is Memory.PSUM:
-                call.refuse(
-                    f"{view!r} in {role}; collectives move data between HBM and SBUF: "
-                    "copy it out of PSUM first"
-                )
+_MOVED = "each in HBM or SBUF"
 
 
 def _cycles(chip, engine, duration_ns):
@@ -34,6 +26,6 @@ for _name in COLLECTIVES:  # the values come from all ranks: see nki.collectives
     define(
         _name, Engine.SYNC, writes=("dsts",), reads=("srcs",), options=("duration_ns",),
         defaults={"op": None, "ranks": 1, "algorithm": ""}, pure=False,
-        check=_check, execute=lambda call: None, cycles=_cycles,
+        check=limits(srcs=_MOVED, dsts=_MOVED), execute=lambda call: None, cycles=_cycles,
         work=lambda call: (float(call.duration_ns),),
     )  # fmt: skip

@@ -8,41 +8,31 @@ A PSUM location that no matmul wrote yet is overwritten, later ones are added to
 import numpy as np
 
 from trainium_edu.neuroncore.engines.checks import limits
-from trainium_edu.neuroncore.recording.engine import Engine, Memory
+from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import define
-from trainium_edu.neuroncore.recording.views import View
 
 __all__ = ["check_bank"]
 
-_DTYPES = ("float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2",
-           "float8_e3m4")  # fmt: skip
+_READS = (
+    "in SBUF: the Tensor Engine reads its operands from SBUF, so copy it there first; float32 "
+    "tfloat32 bfloat16 float16 float8_e4m3 float8_e5m2 float8_e3m4"
+)
 _WIDE = ("float32", "tfloat32")
 
 
 # -- nc_matmul: limits ------------------------------------------------------------------------
 
 
-def _check_operand(call, role, memory, why):
-    view = getattr(call, role)
-    if not isinstance(view, View):
-        raise TypeError(f"{call.name}: {role} is {view!r}; it must be a tile in {memory.upper()}")
-    if view.memory is not memory:
-        call.refuse(f"{role} is {view!r}; {why}")
-
-
-_READS_SBUF = "the Tensor Engine reads its operands from SBUF: copy it there first"
-_WRITES_PSUM = "the Tensor Engine writes to PSUM only: allocate dst there and tensor_copy it after"
+def _check_mode(call):
+    if _is_double(call):
+        call.needs("double_row", f"perf_mode {call.perf_mode!r}",
+                   "NeuronCore-v2 has no double FP8 mode")  # fmt: skip
 
 
 def _check_matmul(call):
     chip = call.core.spec
-    _check_operand(call, "stationary", Memory.SBUF, _READS_SBUF)
-    _check_operand(call, "moving", Memory.SBUF, _READS_SBUF)
-    _check_operand(call, "dst", Memory.PSUM, _WRITES_PSUM)
     stationary, moving, dst = call.stationary, call.moving, call.dst
     if _is_double(call):
-        call.needs("double_row", f"perf_mode {call.perf_mode!r}",
-                   "NeuronCore-v2 has no double FP8 mode")  # fmt: skip
         _check_double_row(call)
     k, m, n = stationary.shape[0], _columns(call, stationary), _columns(call, moving)
     if moving.shape[0] != k:
@@ -67,10 +57,13 @@ def _check_matmul(call):
     why = f"stationary [K={k}, M={m}] and moving [K={k}, N={n}] give [{m}, {n}]"
     if (dst.shape[0], dst.free_size) != (m, n):
         call.refuse(f"dst is {list(dst.shape)}; {why}")
-    _check_matmul_dtypes(call)
+    one, two = stationary.dtype.name, moving.dtype.name
+    if (one in _WIDE) != (two in _WIDE):
+        call.refuse(
+            f"stationary is {one} and moving is {two}; where one operand is float32 or "
+            "tfloat32, the other must be too: copy one of them into the other's dtype"
+        )
     check_bank(call, dst, chip)
-    if call.accumulate not in (None, True, False):
-        raise TypeError(f"nc_matmul: accumulate is {call.accumulate!r}; use None, True or False")
 
 
 def _is_double(call) -> bool:
@@ -92,26 +85,6 @@ def _check_double_row(call):
             )
     if call.tile_position or call.tile_size or call.is_transpose:
         call.refuse("perf_mode double_row goes with no part of the array and no is_transpose")
-
-
-def _check_matmul_dtypes(call):
-    one, two = call.stationary.dtype.name, call.moving.dtype.name
-    for role, name in (("stationary", one), ("moving", two)):
-        if name not in _DTYPES:
-            call.refuse(
-                f"{role} is {name}; the array multiplies {', '.join(_DTYPES)}: "
-                "tensor_copy it into a tile of one of these"
-            )
-    if (one in _WIDE) != (two in _WIDE):
-        call.refuse(
-            f"stationary is {one} and moving is {two}; where one operand is float32 or "
-            "tfloat32, the other must be too: copy one of them into the other's dtype"
-        )
-    if call.dst.dtype.name != "float32":
-        call.refuse(
-            f"dst is {call.dst.dtype}; the array sums in FP32 and writes float32 to "
-            "PSUM: allocate dst as float32 and cast in the copy to SBUF"
-        )
 
 
 def check_bank(call, dst, chip):
@@ -250,8 +223,11 @@ define(
     defaults={"is_stationary_onezero": False, "is_moving_onezero": False, "is_transpose": False,
               "accumulate": None, "tile_position": (), "tile_size": (), "perf_mode": "none"},
     check=limits(
+        mode=_check_mode, stationary=_READS, moving=_READS,
+        dst="in PSUM: the Tensor Engine writes to PSUM only, so allocate dst there and tensor_copy "
+        "it after; float32: the array sums in FP32, so cast in the copy to SBUF",
         sizes=_check_matmul, is_stationary_onezero="flag", is_moving_onezero="flag",
-        is_transpose="flag",
+        is_transpose="flag", accumulate="None or flag: None adds where a matmul wrote before",
     ),
     execute=_matmul, work=_matmul_work, cycles=_matmul_cycles,
     flops=lambda call: 2 * call.stationary.size * _columns(call, call.moving),
