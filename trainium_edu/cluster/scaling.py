@@ -518,9 +518,6 @@ def utilisation(generation: Generation, in_days: float = 14.0, flops: float | No
     ['43.3%', '52.0%', '59.4%']
     """
     _known((generation,))
-    work = number(_GPT3_FLOPS if flops is None else flops, "flops", 0)
+    work = number(float(CLAIMS.gpt3_flops) if flops is None else flops, "flops", 0)
     seconds = 86400 * number(in_days, "in_days", above=0)
     return work / (generation.instances * generation.peak_flops * seconds)
-
-
-_GPT3_FLOPS = float(CLAIMS.gpt3_years_on_p4d.inputs[0])

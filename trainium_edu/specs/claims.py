@@ -1,15 +1,21 @@
 """What was claimed for Trainium, beside the arithmetic that a reader can redo."""
 
-from trainium_edu.specs.instances import INSTANCES
+from trainium_edu.specs.instances import INSTANCES, TRN1, ULTRACLUSTER
 from trainium_edu.specs.prices import PRICES
+from trainium_edu.specs.record import Record
 from trainium_edu.specs.sources import stated
 
-__all__ = ["CLAIMS"]
+__all__ = ["CLAIMS", "RECORDS"]
 
-CLAIMS = stated(
-    "published claims and their arithmetic",
-    trn1=INSTANCES["trn1.32xlarge"], trn1n=INSTANCES["trn1n.32xlarge"],
-    p4d=INSTANCES["p4d.24xlarge"], p3dn=INSTANCES["p3dn.24xlarge"],
-    trn1_price=PRICES["trn1.32xlarge"], p4d_price=PRICES["p4d.24xlarge"],
-    small_price=PRICES["trn1.2xlarge"], inf2_price=PRICES["inf2.xlarge"],
+_COMPARED = {
+    "trn1": INSTANCES["trn1.32xlarge"], "trn1n": INSTANCES["trn1n.32xlarge"],
+    "p4d": INSTANCES["p4d.24xlarge"], "p3dn": INSTANCES["p3dn.24xlarge"],
+    "trn1_price": PRICES["trn1.32xlarge"], "p4d_price": PRICES["p4d.24xlarge"],
+    "small_price": PRICES["trn1.2xlarge"], "inf2_price": PRICES["inf2.xlarge"],
+}  # fmt: skip
+CLAIMS = stated("published claims and their arithmetic", **_COMPARED)
+#: All records that claims are about, by the names that formulas use.
+RECORDS = Record(
+    "what claims are about", claims=CLAIMS, chip=TRN1, cluster=ULTRACLUSTER,
+    small=INSTANCES["trn1.2xlarge"], **_COMPARED,
 )  # fmt: skip

@@ -61,7 +61,7 @@ class Source:
         return Fact(value, unit, self.key, locator, kind or self.kind, self.date, note)
 
 
-_NAME = re.compile(r"(?<![\w.])[a-z_][\w.]*")
+_NAME = re.compile(r"(?<![\w.'])[a-z_][\w.]*")
 
 #: Every source by its key.
 SOURCES = {
