@@ -80,7 +80,8 @@ class Account:
     latency_ns: np.ndarray  #: float64[steps]
     link_ns: np.ndarray  #: float64[steps], what the busiest link needs for its bytes
     hbm_ns: np.ndarray  #: float64[steps], what the busiest memory needs
-    time_ns: np.ndarray  #: float64[steps]
+    moving_ns: np.ndarray  #: float64[steps], of links and memory together
+    time_ns: np.ndarray  #: float64[steps], latency and moving
     link_bytes: np.ndarray = field(repr=False)  #: float64[steps, links]
     hbm_bytes: np.ndarray = field(repr=False)  #: float64[steps, chips]
     busiest_link: np.ndarray = field(repr=False)  #: int64[steps], -1 where no link is used
@@ -320,7 +321,11 @@ def account(schedule: Schedule, topology: Topology, nbytes: int, costs: Costs | 
     30 steps, 53.87 us: latency 45.00, busiest links 4.77, memory 8.87
     """
     costs, nbytes = rules(costs), buffer_bytes(nbytes)
-    sizes = item_sizes(schedule, nbytes)
+    return bill(schedule, topology, item_sizes(schedule, nbytes), costs)
+
+
+def bill(schedule, topology, sizes, costs) -> Account:
+    """Return the account of a schedule whose items have these sizes in bytes."""
     loads = link_loads(schedule, topology, sizes, ties=costs.ties)
     memory = memory_loads(schedule, sizes)
     need = loads / topology.bandwidth_bytes_per_s * 1e9
@@ -330,8 +335,8 @@ def account(schedule: Schedule, topology: Topology, nbytes: int, costs: Costs | 
     busiest[link_ns == 0] = -1
     hbm_ns = memory.max(axis=1, initial=0.0) / topology.hbm_bytes_per_s * 1e9
     latency = _latencies(schedule, topology, costs)
-    time = latency + _together(link_ns, hbm_ns, costs.hbm)
-    return Account(latency, link_ns, hbm_ns, time, loads, memory, busiest)
+    moving = _together(link_ns, hbm_ns, costs.hbm)
+    return Account(latency, link_ns, hbm_ns, moving, latency + moving, loads, memory, busiest)
 
 
 def _together(link_ns, hbm_ns, rule):
@@ -363,7 +368,7 @@ def timeline(
     Timeline(24 spans, 4 tracks, 7559.6 ns)
     """
     costs = rules(costs)
-    bill = account(schedule, topology, nbytes, costs)
+    times = account(schedule, topology, nbytes, costs)
     move, link, hops = _paths(schedule, topology, costs.ties)
     real = schedule.op != Op.SETTLE
     count = int(real[move].sum() + (real & (hops == 0)).sum())
@@ -372,7 +377,7 @@ def timeline(
             f"{count} transfers are too many to draw (the limit is {_MOST_SPANS}); take fewer ranks"
         )
     weight = move_weights(schedule, item_sizes(schedule, nbytes).astype(float))
-    begins = np.concatenate(([0.0], np.cumsum(bill.time_ns)))
+    begins = np.concatenate(([0.0], np.cumsum(times.time_ns)))
     local = np.flatnonzero(real & (hops == 0))
     crossings = [(int(m), int(k)) for m, k in zip(move, link, strict=True) if real[m]]
     crossings += [(int(m), -1) for m in local]
@@ -386,7 +391,7 @@ def timeline(
         else:
             track = f"link {topology.src[k]}→{topology.dst[k]}"
             lasts = weight[m] / topology.bandwidth_bytes_per_s[k] * 1e9
-        start = max(free.get(track, 0.0), begins[step] + bill.latency_ns[step])
+        start = max(free.get(track, 0.0), begins[step] + times.latency_ns[step])
         end = min(start + lasts, begins[step + 1]) if k < 0 else start + lasts
         free[track] = max(start, end)
         spans.append(

@@ -101,9 +101,7 @@ def hierarchical_time(
     ----------
     `aws-internode` in :data:`trainium_edu.specs.SOURCES`.
     """
-    costs, nbytes = rules(costs), buffer_bytes(nbytes)
-    if known(cluster).instances < 2:
-        raise FabricError(f"{cluster.name} is one instance; use account() for it")
+    costs, nbytes = _rules(cluster, costs), buffer_bytes(nbytes)
     inside, x = one_instance(cluster), cluster.instances
     _links_of_one(cluster)
     local = np.flatnonzero((cluster.src < cluster.chips) & (cluster.dst < cluster.chips))
@@ -112,6 +110,13 @@ def hierarchical_time(
     across, second = _inter(cluster, x, inside.ranks, inter, nbytes, costs)
     gather, third = _intra(cluster, inside, shape, "all_gather", intra, nbytes, costs)
     return HierarchicalTime((scatter, across, gather), first + second + third)
+
+
+def _rules(cluster, costs):
+    """Return the costs by which a cluster of several instances is timed."""
+    if known(cluster).instances < 2:
+        raise FabricError(f"{cluster.name} is one instance; use account() for it")
+    return rules(costs)
 
 
 def _links_of_one(cluster):
@@ -217,9 +222,7 @@ def flat_ring_time(cluster: Topology, nbytes: int, *, costs: Costs | None = None
     ----------
     `aws-internode` in :data:`trainium_edu.specs.SOURCES`.
     """
-    costs, nbytes = rules(costs), buffer_bytes(nbytes)
-    if known(cluster).instances < 2:
-        raise FabricError(f"{cluster.name} is one instance; use account() for it")
+    costs, nbytes = _rules(cluster, costs), buffer_bytes(nbytes)
     n, size = cluster.ranks, cluster.chips_per_instance
     src, dst = [], []
     for chain in flat_chains(cluster):

@@ -1,6 +1,6 @@
 """The public way to a collective: plan it for a topology, or plan it and run it on arrays."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -24,31 +24,30 @@ from trainium_edu.fabric.topology import FabricError, Topology, known, whole_num
 
 __all__ = ["ALGORITHMS", "all_reduce", "plan", "run"]
 
-_AR, _RS, _AG = Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.ALL_GATHER
-_SUMS = (_AR, _RS, _AG)
+
+def _sums(producer) -> dict:
+    """Return the three collectives that an algorithm for sums plans, each with its producer."""
+    three = Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.ALL_GATHER
+    return {collective: partial(producer, collective=collective) for collective in three}
+
+
+_PRODUCERS = {
+    "ring": _sums(ring) | {Collective.BROADCAST: ring_broadcast},
+    "kangaring": _sums(kangaring),
+    "mesh": _sums(mesh) | {
+        Collective.ALL_TO_ALL: partial(all_to_all, style="mesh"),
+        Collective.BROADCAST: broadcast_direct, Collective.PERMUTE: permute,
+    },
+    "mesh_single_step": {Collective.ALL_REDUCE: mesh_single_step},
+    "rdh": _sums(rdh) | {Collective.BROADCAST: broadcast_tree},
+    "ring_by_dimension": _sums(ring_by_dimension),
+    "halving_doubling": _sums(halving_doubling),
+    "recursive_doubling": {Collective.ALL_REDUCE: recursive_doubling},
+    "pairwise": {Collective.ALL_TO_ALL: partial(all_to_all, style="pairwise")},
+    "hierarchical": _sums(lambda *a, **options: hierarchical(*a, plan=plan, **options)),
+}  # fmt: skip
 #: Which algorithm can do what.
-ALGORITHMS = {
-    "ring": (*_SUMS, Collective.BROADCAST),
-    "kangaring": _SUMS,
-    "mesh": (*_SUMS, Collective.ALL_TO_ALL, Collective.BROADCAST, Collective.PERMUTE),
-    "mesh_single_step": (_AR,),
-    "rdh": (*_SUMS, Collective.BROADCAST),
-    "ring_by_dimension": _SUMS,
-    "halving_doubling": _SUMS,
-    "recursive_doubling": (_AR,),
-    "pairwise": (Collective.ALL_TO_ALL,),
-    "hierarchical": _SUMS,
-}
-_SUMMING = {
-    "ring": ring,
-    "kangaring": kangaring,
-    "mesh": mesh,
-    "rdh": rdh,
-    "ring_by_dimension": ring_by_dimension,
-    "halving_doubling": halving_doubling,
-}
-_ALL_REDUCING = {"mesh_single_step": mesh_single_step, "recursive_doubling": recursive_doubling}
-_BROADCASTING = {"ring": ring_broadcast, "mesh": broadcast_direct, "rdh": broadcast_tree}
+ALGORITHMS = {name: tuple(producers) for name, producers in _PRODUCERS.items()}
 MOST_RANKS = 512
 
 
@@ -119,26 +118,14 @@ def _frozen(options):
 
 @lru_cache(maxsize=128)
 def _plan(topology, collective, algorithm, options):
-    schedule = _moves_of(topology, collective, algorithm, {k: v for k, v, _ in options})
+    given = {name: value for name, value, _ in options}
+    if collective is Collective.BROADCAST:
+        whole_number(given.get("root", 0), "root", least=0, most=topology.ranks - 1)
+    if collective is Collective.PERMUTE and "target" not in given:
+        raise FabricError("a permute needs target=[...], the rank that each rank sends to")
+    schedule = _PRODUCERS[algorithm][collective](topology, **given)
     check_reach(topology, topology.chip_of(schedule.src), topology.chip_of(schedule.dst))
     return schedule
-
-
-def _moves_of(topology, collective, algorithm, options):
-    if collective is Collective.BROADCAST:
-        whole_number(options.get("root", 0), "root", least=0, most=topology.ranks - 1)
-        return _BROADCASTING[algorithm](topology, **options)
-    if collective is Collective.PERMUTE:
-        if "target" not in options:
-            raise FabricError("a permute needs target=[...], the rank that each rank sends to")
-        return permute(topology, **options)
-    if collective is Collective.ALL_TO_ALL:
-        return all_to_all(topology, style=algorithm, **options)
-    if algorithm in _ALL_REDUCING:
-        return _ALL_REDUCING[algorithm](topology, **options)
-    if algorithm == "hierarchical":
-        return hierarchical(topology, collective, plan=plan, **options)
-    return _SUMMING[algorithm](topology, collective, **options)
 
 
 def run(

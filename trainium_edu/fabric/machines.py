@@ -15,7 +15,8 @@ from trainium_edu.fabric.topology import (
     torus,
     whole_number,
 )
-from trainium_edu.specs import FABRIC, INSTANCES, TRN1
+from trainium_edu.specs import FABRIC, INSTANCES, TRN1, TRN2
+from trainium_edu.specs.instances import TRN2_FABRIC
 
 __all__ = [
     "HOP_LATENCY_NS", "group", "inf2_24xlarge", "inf2_48xlarge", "one_instance", "single_chip",
@@ -27,12 +28,13 @@ HOP_LATENCY_NS = sum(FABRIC.hop_latency_ns.value) / 2
 _RANKS = FABRIC.ranks_per_chip.value
 
 
-def _options(options, chip=TRN1):
-    options.setdefault("ranks_per_chip", _RANKS)
-    options.setdefault("latency_ns", HOP_LATENCY_NS)
-    options.setdefault("hbm_bytes_per_s", float(chip.hbm_bytes_per_s))
-    options.setdefault("hbm_bytes", int(chip.hbm_bytes))
-    return options
+def _options(options, link_bytes_per_s=FABRIC.link_bytes_per_s, chip=TRN1, ranks=_RANKS) -> dict:
+    """Return the options of a machine: those of its links and chips, and what replaces them."""
+    return {
+        "link_bytes_per_s": float(link_bytes_per_s), "ranks_per_chip": int(ranks),
+        "latency_ns": HOP_LATENCY_NS, "hbm_bytes_per_s": float(chip.hbm_bytes_per_s),
+        "hbm_bytes": int(chip.hbm_bytes), **options,
+    }  # fmt: skip
 
 
 def trn1_32xlarge(**options) -> Topology:
@@ -58,14 +60,12 @@ def trn1_32xlarge(**options) -> Topology:
     >>> trn1_32xlarge()
     Topology('trn1.32xlarge', 16 chips, 32 ranks, 64 directed links)
     """
-    options.setdefault("link_bytes_per_s", float(FABRIC.link_bytes_per_s_trn1))
-    return torus(4, 4, name="trn1.32xlarge", **_options(options))
+    return torus(4, 4, name="trn1.32xlarge", **_options(options, FABRIC.link_bytes_per_s_trn1))
 
 
 def trn1n_32xlarge(**options) -> Topology:
     """Build trn1n.32xlarge: the same torus with twice the link bandwidth."""
-    options.setdefault("link_bytes_per_s", float(FABRIC.link_bytes_per_s_trn1n))
-    return torus(4, 4, name="trn1n.32xlarge", **_options(options))
+    return torus(4, 4, name="trn1n.32xlarge", **_options(options, FABRIC.link_bytes_per_s_trn1n))
 
 
 def trn1_2xlarge(**options) -> Topology:
@@ -80,13 +80,11 @@ def single_chip(**options) -> Topology:
 
 def inf2_48xlarge(**options) -> Topology:
     """Build inf2.48xlarge: a ring of 12 Inferentia2 chips, two ranks on each, no EFA."""
-    options.setdefault("link_bytes_per_s", float(FABRIC.link_bytes_per_s))
     return ring(12, name="inf2.48xlarge", **_options(options))
 
 
 def inf2_24xlarge(**options) -> Topology:
     """Build inf2.24xlarge: a ring of 6 Inferentia2 chips, two ranks on each, no EFA."""
-    options.setdefault("link_bytes_per_s", float(FABRIC.link_bytes_per_s))
     return ring(6, name="inf2.24xlarge", **_options(options))
 
 
@@ -96,11 +94,9 @@ def trn2_like(**options) -> Topology:
     128 GB/s per link and direction (1024 GB/s per chip over four cables and both directions) and
     2.9 TB/s of HBM; for comparison only.
     """
-    options.setdefault("link_bytes_per_s", 128e9)
-    options.setdefault("hbm_bytes_per_s", 2.9e12)
-    options.setdefault("hbm_bytes", 96 * 2**30)
-    options.setdefault("ranks_per_chip", 4)
-    return torus(4, 4, name="Trn2-like", **_options(options))
+    link = TRN2_FABRIC.neuronlink_bytes_per_s_per_chip.value / 8
+    options = _options(options, link, TRN2, TRN2_FABRIC.ranks_per_chip)
+    return torus(4, 4, name="Trn2-like", **options)
 
 
 def group(ranks: int, **options) -> Topology:
@@ -144,8 +140,8 @@ def group(ranks: int, **options) -> Topology:
         )
     if ranks == 32:
         return trn1_32xlarge(**options)
-    options.setdefault("link_bytes_per_s", float(FABRIC.link_bytes_per_s_trn1))
-    return product(*shapes[ranks], name=f"{ranks} ranks of trn1.32xlarge", **_options(options))
+    options = _options(options, FABRIC.link_bytes_per_s_trn1)
+    return product(*shapes[ranks], name=f"{ranks} ranks of trn1.32xlarge", **options)
 
 
 def ultracluster(

@@ -34,6 +34,9 @@ DATATYPES = {
     "uint32": np.uint32, "int32": np.int32, "fp16": np.float16, "bf16": ml_dtypes.bfloat16,
     "fp32": np.float32,
 }  # fmt: skip
+#: The order of the table's columns; that of the JSON report is another.
+_HEADS = ("size(B)", "count(elems)", "total_input_size(B)", "total_output_size(B)", "type", "time",
+          "algbw(GB/s)", "busbw(GB/s)", "algorithm")  # fmt: skip
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 _MOST_LINES = 200
 _MOST_CHECKED_BYTES = 64 * 2**20  # of all ranks together
@@ -85,21 +88,15 @@ class NccomReport:
 
     def __str__(self):
         """Show the table in the tool's layout."""
-        heads = ["size(B)", "count(elems)"]
-        if self.show_input_output_size:
-            heads += ["total_input_size(B)", "total_output_size(B)"]
-        heads += ["type", *(f"time:{s}(us)" for s in self.stats), "algbw(GB/s)", "busbw(GB/s)"]
-        heads += ["algorithm"] if self.show_algorithm else []
-        widths = [max(12, len(h)) for h in heads]
-        lines = ["    ".join(h.rjust(w) for h, w in zip(heads, widths, strict=True))]
-        for row in self.rows:
-            cells = [str(row.nbytes), str(row.count)]
-            if self.show_input_output_size:
-                cells += [str(row.input_bytes), str(row.output_bytes)]
-            cells += [row.datatype, *(f"{row.time_us:.2f}" for _ in self.stats)]
-            cells += [f"{row.algbw:.2f}", f"{row.busbw:.2f}"]
-            cells += [row.algorithm] if self.show_algorithm else []
-            lines.append("    ".join(c.rjust(w) for c, w in zip(cells, widths, strict=True)))
+        rows = [self._fields(row) for row in self.rows]
+        heads = sorted(rows[0], key=lambda head: _HEADS.index(head.partition(":")[0]))
+        table = [heads]
+        for row in rows:
+            cells = (row[head] for head in heads)
+            table.append([f"{c:.2f}" if isinstance(c, float) else str(c) for c in cells])
+        widths = [max(12, len(head)) for head in heads]
+        lines = ["    ".join(c.rjust(w) for c, w in zip(cells, widths, strict=True))
+                 for cells in table]  # fmt: skip
         lines.append(f"Avg bus bandwidth:\t{self.average_bus_bandwidth:.4f}GB/s")
         return "\n".join(lines + ([self.note] if self.note else []))
 

@@ -28,6 +28,11 @@ __all__ = [
 
 
 _MOST_MOVES = 1_000_000
+#: The columns of moves, in the order in which `Moves.add` broadcasts them.
+_COLUMNS = {
+    "step": np.int32, "phase": np.int8, "src": np.int32, "dst": np.int32, "item": np.int32,
+    "into": np.int32, "op": np.int8, "fused": np.bool_,
+}  # fmt: skip
 
 
 class Collective(StrEnum):
@@ -93,7 +98,7 @@ class Schedule:
     note: str = ""
 
     def __post_init__(self):
-        for name in ("owner", "step", "phase", "src", "dst", "item", "into", "op", "fused"):
+        for name in ("owner", *_COLUMNS):
             column = made(getattr(self, name), np.ndarray, f"{name} of a schedule is one")
             if name != "owner" and column.shape != (self.step.size,):
                 raise ScheduleError(f"{name} has shape {column.shape} for {self.step.size} moves")
@@ -256,10 +261,9 @@ class Moves:
         columns = (
             [np.concatenate(c) for c in zip(*self._rows, strict=True)]
             if self._rows
-            else [np.zeros(0, np.int64)] * 8
+            else [np.zeros(0, np.int64)] * len(_COLUMNS)
         )
         order = np.lexsort((columns[1], columns[0]))  # stable: table order within a phase
-        step, phase, src, dst, item, into, op, fused = (c[order] for c in columns)
         ranks = whole_number(ranks, "the number of ranks")
         lanes = whole_number(lanes, "lanes")
         root = whole_number(root, "root", least=0, most=ranks - 1)
@@ -270,25 +274,13 @@ class Moves:
                 f" {shown(algorithm)} and {len(owner)} owners"
             )
         return Schedule(
-            collective=a_collective(collective),
-            algorithm=algorithm,
-            ranks=ranks,
+            collective=a_collective(collective), algorithm=algorithm, ranks=ranks,
             ranks_per_chip=whole_number(ranks_per_chip, "ranks_per_chip", most=ranks),
-            chunks=len(owner) // lanes,
-            lanes=lanes,
-            step=step.astype(np.int32),
-            phase=phase.astype(np.int8),
-            src=src.astype(np.int32),
-            dst=dst.astype(np.int32),
-            item=item.astype(np.int32),
-            into=into.astype(np.int32),
-            op=op.astype(np.int8),
-            fused=fused.astype(np.bool_),
-            owner=owner,
-            root=root,
+            chunks=len(owner) // lanes, lanes=lanes, owner=owner, root=root, note=note,
             target=tuple(whole_numbers(target, "target", -1, ranks - 1).tolist()),
-            note=note,
-        )
+            **{name: column[order].astype(dtype)
+               for (name, dtype), column in zip(_COLUMNS.items(), columns, strict=True)},
+        )  # fmt: skip
 
 
 def item_sizes(schedule: Schedule, elements) -> np.ndarray:

@@ -5,14 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from trainium_edu.fabric.accounting import (
-    Costs,
-    _latencies,
-    _together,
-    link_loads,
-    memory_loads,
-    rules,
-)
+from trainium_edu.fabric.accounting import Costs, bill, rules
 from trainium_edu.fabric.alpha_beta import Line, crossovers, sizes_of, sweep
 from trainium_edu.fabric.arguments import names_of, shown, whole_number
 from trainium_edu.fabric.collectives import plan
@@ -71,13 +64,8 @@ def line(schedule: Schedule, topology: Topology, costs: Costs | None = None) -> 
 
 @lru_cache(maxsize=512)
 def _line(schedule, topology, costs):
-    fractions = np.full(schedule.items, 1.0 / schedule.items)
-    loads = link_loads(schedule, topology, fractions, ties=costs.ties)
-    link_ns = (loads / topology.bandwidth_bytes_per_s).max(axis=1, initial=0.0) * 1e9
-    touches = memory_loads(schedule, fractions).max(axis=1, initial=0.0)
-    hbm_ns = touches / topology.hbm_bytes_per_s * 1e9
-    per_byte = float(_together(link_ns, hbm_ns, costs.hbm).sum())
-    return Line(schedule.algorithm, float(_latencies(schedule, topology, costs).sum()), per_byte)
+    byte = bill(schedule, topology, np.full(schedule.items, 1.0 / schedule.items), costs)
+    return Line(schedule.algorithm, float(byte.latency_ns.sum()), float(byte.moving_ns.sum()))
 
 
 def select(
