@@ -54,7 +54,7 @@ _SAME_SIZE = (
 )
 _CAST = "tensor_copy it into such a tile first"
 _MOVED = (
-    "DMA moves data between HBM and SBUF, and PSUM is reached by engines only; use tensor_copy to "
+    "DMA moves data between HBM and SBUF, and PSUM is reached by engines only: use tensor_copy to "
     "bring it to SBUF first"
 )
 
@@ -155,7 +155,6 @@ def _check_reach(call, role: str, view, sizes=None) -> None:
 
 def _in_memories(memories, why):
     allowed = [Memory[memory] for memory in memories.split(" or ")]
-    end = _end(why or _MOVED)
 
     def check(call, role, view, sizes):
         if not isinstance(view, View):
@@ -164,7 +163,7 @@ def _in_memories(memories, why):
                 f"{call.name}: {role} is {short(view)}; it must be a {kind} in {memories}"
             )
         if view.memory not in allowed:
-            call.refuse(f"{role} is {view!r}; it must be in {memories}{end}")
+            call.refuse(f"{role} is {view!r}; {why or _MOVED}")
 
     return check
 

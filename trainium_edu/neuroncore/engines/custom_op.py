@@ -71,7 +71,7 @@ def custom_op_ns(works, prices: Mapping[str, float]) -> float:
 _RESTS_ON = {"elements": ("element_ns",), "copies": ("copy_start_ns", "copy_bytes_per_s"),
              "code": ("block_ns",), "library": ("library_ns",),
              "bulks": ("copy_start_ns", "bulk_bytes_per_s")}  # fmt: skip
-_PLACE = "an operator's tensors are there"
+_PLACE = "an operator's tensors are in HBM"
 _WORTH_NAMING = 0.01  # of the time
 
 

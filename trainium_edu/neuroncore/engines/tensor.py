@@ -14,7 +14,7 @@ from trainium_edu.neuroncore.recording.instruction_set import define
 __all__ = ["check_bank"]
 
 _READS = (
-    "in SBUF: the Tensor Engine reads its operands from SBUF, so copy it there first; float32 "
+    "in SBUF: the Tensor Engine reads its operands from SBUF: copy it there first; float32 "
     "tfloat32 bfloat16 float16 float8_e4m3 float8_e5m2 float8_e3m4"
 )
 _WIDE = ("float32", "tfloat32")
@@ -224,8 +224,8 @@ define(
               "accumulate": None, "tile_position": (), "tile_size": (), "perf_mode": "none"},
     check=limits(
         mode=_check_mode, stationary=_READS, moving=_READS,
-        dst="in PSUM: the Tensor Engine writes to PSUM only, so allocate dst there and tensor_copy "
-        "it after; float32: the array sums in FP32, so cast in the copy to SBUF",
+        dst="in PSUM: the Tensor Engine writes to PSUM only: allocate dst there and tensor_copy it "
+        "after; float32: the array sums in FP32, so cast in the copy to SBUF",
         sizes=_check_matmul, is_stationary_onezero="flag", is_moving_onezero="flag",
         is_transpose="flag", accumulate="None or flag: None adds where a matmul wrote before",
     ),
