@@ -25,7 +25,7 @@ MODULES = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "termios", "tty"}
 GUARDED = {
     "cli/sandbox.py": ("cli/sandbox.py", 'if os.name != "posix" or os.geteuid()'),
     "neuroncore/gpsimd_cpp": ("neuroncore/gpsimd_cpp/compiler.py", 'if not hasattr(os, "fork"):'),
-    "torch/ranks": ("torch/ranks/apart.py", 'if not hasattr(os, "fork"):'),
+    "torch/ranks": ("torch/ranks/processes.py", 'if not hasattr(os, "fork"):'),
 }
 
 

@@ -103,13 +103,21 @@ class TestWithPyTorch:
         assert told["instance"] == "trn1.2xlarge"
         assert told["command"] == "train.py"
 
-    @pytest.mark.parametrize("how", ["together", "apart"])
-    def test_torchrun_starts_as_many_ranks_as_asked(self, how, script):
-        found = command("torchrun", "--nproc_per_node=2", "--instance", "trn1.2xlarge", "--ranks",
-                        how, script(TRAIN))  # fmt: skip
+    def test_torchrun_starts_as_many_ranks_as_asked(self, script):
+        found = command("torchrun", "--nproc_per_node=2", "--instance", "trn1.2xlarge",
+                        script(TRAIN))  # fmt: skip
         assert found.returncode == 0, found.stderr
         assert found.stdout == "done 2\n" * 2
         assert "train.py: 4 steps on 2 ranks of trn1.2xlarge" in found.stderr
+
+    @pytest.mark.parametrize("way", ["together", "apart"])
+    def test_the_choice_that_is_gone_gets_a_sentence(self, way, script):
+        found = command("torchrun", "--nproc_per_node=2", "--ranks", way, script(TRAIN))
+        assert found.returncode == 2
+        assert found.stderr.strip().endswith(
+            f"--ranks: {way} is no choice any more: each rank is a process of its own; leave the "
+            "option out"
+        )
 
     def test_torchrun_takes_a_module(self, script, tmp_path):
         script(TRAIN, "train_by_name.py")
@@ -120,8 +128,7 @@ class TestWithPyTorch:
         )  # fmt: skip
         assert (found.stdout, found.returncode) == ("done 1\n", 0), found.stderr
 
-    @pytest.mark.parametrize("start", [("run",), ("torchrun", "--nproc_per_node=2"), (
-        "torchrun", "--nproc_per_node=2", "--ranks", "apart")])  # fmt: skip
+    @pytest.mark.parametrize("start", [("run",), ("torchrun", "--nproc_per_node=2")])
     def test_kernels_run_in_the_same_script(self, start, script):
         path = script(
             "import numpy as np\nimport torch, torch_xla.core.xla_model as xm\nimport nki\n"

@@ -228,10 +228,9 @@ def test_the_host_and_the_device_are_told_apart(xm):
     assert np.asarray(exps(torch.zeros(2, 2))).tolist() == [[1, 1], [1, 1]]
 
 
-@pytest.mark.parametrize("how", ["together", "apart"])
-def test_each_rank_computes_its_own(tmp_path, capfd, how):
+def test_each_rank_computes_its_own(tmp_path, capfd):
     (tmp_path / "ranks.py").write_text(RANKS)
-    assert bridge.run_script(tmp_path / "ranks.py", ranks=2, how=how) == 0
+    assert bridge.run_script(tmp_path / "ranks.py", ranks=2) == 0
     total = sum(n * n for n in range(16))  # of one sample for each rank, and step
     assert capfd.readouterr().out.splitlines() == [f"total {total:.1f}"] * 2
     executable = bridge.last_run().steps[0].executable

@@ -62,23 +62,24 @@ def test_a_script_is_seen_while_it_runs_and_not_after(script, tmp_path):
     assert not list(tmp_path.glob("trainium_edu-live-*/*"))
 
 
-def test_ranks_in_one_process_hold_a_neuroncore_each():
-    from trainium_edu import live
-    from trainium_edu.torch import core as cores
-    from trainium_edu.torch.ranks.run_together import run_together
+HOLDS = """
+import torch, torch_xla.core.xla_model as xm
+from trainium_edu import live
+kept = torch.ones(8, 8).to("xla") * 2
+xm.mark_step()
+live.current().publish()
+xm.rendezvous("all run")
+if xm.is_master_ordinal():
+    for run in live.runs():
+        print(run.instance, *run.cores, run.now.executions["completed"])
+xm.rendezvous("all were seen")
+"""
 
-    found = []
 
-    def main():
-        kept = torch.ones(8, 8).to("xla") * 2  # noqa: F841  pending at the cut
-        cores.current().mark_step()
-        live.current().publish()
-        found.extend(one for one in live.runs() if one.pid == os.getpid())
-
-    if live.current() is not None:
-        live.current().close()
-    run_together(main, ranks=4, instance="trn1.32xlarge")
-    live.current().close()
-    ((run),) = found
-    assert (run.instance, run.cores) == ("trn1.32xlarge", (0, 1, 2, 3))
-    assert run.now.executions["completed"] == 4
+def test_ranks_hold_a_neuroncore_each(tmp_path):
+    (tmp_path / "train.py").write_text(HOLDS)
+    command = [sys.executable, "-m", "trainium_edu", "torchrun", "--nproc_per_node=4", "train.py"]
+    ran = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=True,
+                         env=os.environ | {"TMPDIR": str(tmp_path)}, timeout=120)  # fmt: skip
+    found = [line for line in ran.stdout.splitlines() if line.startswith("trn1")]
+    assert sorted(found) == [f"trn1.32xlarge {core} 1" for core in range(4)]

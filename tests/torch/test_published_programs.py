@@ -60,7 +60,7 @@ def test_the_launch_posts_loop_learns_in_two_graphs(tmp_path):
 def test_both_workers_of_the_mlp_tutorial_print_the_loss_of_one(tmp_path):
     script = PROGRAMS / "mlp_tutorial.py"
     alone, _ = run("run", script, cwd=tmp_path)
-    both, summary = run("torchrun", "--ranks", "apart", "--nproc_per_node=2", script, cwd=tmp_path)
+    both, summary = run("torchrun", "--nproc_per_node=2", script, cwd=tmp_path)
     (loss,) = re.findall(r"Final loss is (\S+)", alone)
     assert re.findall(r"Final loss is (\S+)", both) == [loss, loss]  # both read the same images
     assert "early runs: none; fall-backs: none" in summary
@@ -71,7 +71,7 @@ def test_two_ranks_fine_tune_a_text_classifier(tmp_path):
     need("transformers", "datasets")
     sentences(tmp_path)
     printed, summary = run(
-        "torchrun", "--ranks", "apart", "--nproc_per_node=2", PROGRAMS / "sentiment_bert.py",
+        "torchrun", "--nproc_per_node=2", PROGRAMS / "sentiment_bert.py",
         "--train", tmp_path, "--val", tmp_path, "--model-dir", tmp_path, cwd=tmp_path)  # fmt: skip
     assert len(re.findall(r"Epoch 0, rank [01], Loss 0\.\d+", printed)) == 2
     assert accuracies(printed) == [1.0]
@@ -96,8 +96,6 @@ def test_a_small_vits_first_losses_are_pytorchs_and_its_time_is_the_chips(instan
     plain, _ = run("run", script, "cpu", cwd=tmp_path)
     printed, summary = run(
         "torchrun",
-        "--ranks",
-        "apart",
         "--instance",
         instance,
         "--values",
@@ -126,8 +124,8 @@ def test_a_training_job_fine_tunes_the_text_classifier(tmp_path, monkeypatch, ca
     estimator = Estimator(
         entry_point="sentiment_bert.py", source_dir=PROGRAMS, role="any",
         instance_type="ml.trn1.2xlarge", hyperparameters={"max-length": 24, "seed": 7},
-        distribution={"torch_distributed": {"enabled": True}}, output_path=tmp_path / "jobs",
-        options=("--ranks", "apart"))  # fmt: skip
+        distribution={"torch_distributed": {"enabled": True}},
+        output_path=tmp_path / "jobs")  # fmt: skip
     estimator.fit({"train": tmp_path, "val": tmp_path})
     log = capfd.readouterr().out
     assert "World Size 2" in log

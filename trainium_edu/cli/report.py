@@ -299,12 +299,11 @@ def _links(told) -> list[str]:
     links, ranks = told["links"], told["ranks"]
     if links is None:
         return []
-    how = f" The ranks ran {told['how']}." if told["how"] else ""
     hidden = links["communication_ns"] - links["exposed_ns"]
     wires = _count(links["links"], "directed link") if links["links"] else "through a chip's HBM"
     about = (
         f"{_count(ranks, 'rank')} sum, on the links of {links['topology']} ({wires}) and by the "
-        f"algorithm {links['algorithm']!r}.{how} A step's collectives take "
+        f"algorithm {links['algorithm']!r}. A step's collectives take "
         f"{_time(links['communication_ns'])}, of which {_time(hidden)} pass beside the engines and "
         f"{_strong(_time(links['exposed_ns']) + ' are exposed')}."
     )

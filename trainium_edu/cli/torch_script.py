@@ -39,10 +39,12 @@ def add_options(option) -> None:
     option("--report", metavar="DIR", help="write a page about the run there")
     option("--compare", action="store_true",
            help="price the step on all sizes of Trn1 and Inf2")  # fmt: skip
-    option(
-        "--ranks",
-        choices=("together", "apart"),
-        help="one process for all ranks, or one each (default: what the script needs)",
+    option("--ranks", type=_one_way_only, help=argparse.SUPPRESS)
+
+
+def _one_way_only(text: str):
+    raise argparse.ArgumentTypeError(
+        f"{text} is no choice any more: each rank is a process of its own; leave the option out"
     )
 
 
@@ -136,7 +138,7 @@ def run(options, *, ranks: int = 1, nodes: int = 1, platform: str | None = None,
         code = run_script(
             options.script, options.arguments, ranks=ranks, nodes=nodes,
             instance=options.instance, values=options.values, clock=options.clock,
-            how=options.ranks, **more,
+            **more,
         )  # fmt: skip
     record = last_run(or_none=True)
     if record is None or record is before:  # it did not begin

@@ -153,7 +153,6 @@ class Core:
         if key != self._rounds_by:
             self._rounds_by, self.rounded = key, Values(device.narrowed, *key[1:])
         self.rounded.begin(self.number)
-        self.rounded.joins &= current_world().size == 1  # ranks apart do as ranks together do
         self.computes = self.values == "all" or (
             type(self.values) is int and self.taken < self.values
         )
@@ -167,9 +166,6 @@ class Core:
         """Return a copy of data as the device holds them."""
         kept = torch.empty_strided(value.size(), strides, dtype=value.dtype)
         return self.rounded.settle(kept.copy_(value))
-
-    def before_write(self, call: Call, args, kwargs, values: list, named: dict) -> None:
-        """Make ready what a call writes, before it is computed."""
 
     # -- cutting ----------------------------------------------------------------------------------
 
@@ -273,20 +269,16 @@ class Core:
 
     def _publish(self, graph, executable, ns: float) -> None:
         """Let the tools around a run see an execution."""
-        core, count = self._cores()
+        core = self.world.ordinal if self.world.size > 1 else self.device.index or 0
         run = published.current()
         if run is None:
-            run = published.begin(instance=self.instance, cores=range(core, core + count))
+            run = published.begin(instance=self.instance, cores=[core])
         run.host_now_ns(self.clock.device_free_ns)
         if isinstance(executable, Executable):
             name, size = executable.name, executable.hbm_bytes
-            run.ran(graph.fingerprint, name, lambda: needs(graph, size), core, ns, count=count)
+            run.ran(graph.fingerprint, name, lambda: needs(graph, size), core, ns)
         else:  # made by another rank, or written down only
-            run.executed(core, ns, count=count)
-
-    def _cores(self) -> tuple[int, int]:
-        """Return the first NeuronCore that this process stands for, and how many."""
-        return self.world.ordinal if self.world.size > 1 else self.device.index or 0, 1
+            run.executed(core, ns)
 
     def _translated(self, tape: Tape, live) -> Translation:
         return translate(tape.path, live, tape.fed, self.recorder)

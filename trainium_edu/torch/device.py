@@ -144,7 +144,7 @@ def _kernels() -> list:
 def _attention(query, key, value, *args, scale=None, **kwargs):
     """Compute an attention by one call, if it is a plain one."""
     aten, named = torch.ops.aten, kwargs | {"scale": scale}
-    if cores.current().rounded.joins and is_plain(query, key, value, *args, **named):
+    if cores.current().rounded.is_plain and is_plain(query, key, value, *args, **named):
         one = aten._scaled_dot_product_efficient_attention
         return one(query, key, value, None, True, scale=scale)[0]
     return aten.scaled_dot_product_attention.default.decompose(query, key, value, *args, **named)

@@ -156,8 +156,7 @@ class _Batches:
         ranks = min(world.size, world.per_instance)
         prefetch = (getattr(self._loader, "prefetch_factor", None) or 2) if workers else 1
         if workers and not self._shapes:
-            processes = 1 if hasattr(core, "ranks") else ranks  # together, one loads for all
-            _check_shared_memory(size, workers, prefetch, processes)
+            _check_shared_memory(size, workers, prefetch, ranks)
         read_ahead, copied_ahead = self._queues or (0, 0)
         return Feed(
             core.clock, 0 if workers is None else size, workers=workers or 0,

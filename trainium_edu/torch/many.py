@@ -3,15 +3,14 @@
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from pathlib import Path
 
 from trainium_edu import settings
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.clock import Clock, emulated, is_shown
 from trainium_edu.torch.core import Core, Step
-from trainium_edu.torch.ranks import choose
-from trainium_edu.torch.ranks.apart import Outcome, run_apart
-from trainium_edu.torch.ranks.run_together import RankAsked, run_together, tried_together
+from trainium_edu.torch.ranks.processes import run_ranks
+from trainium_edu.torch.script import slow_imports
 from trainium_edu.training.parallel.collectives import Links, compiler_for, links
 from trainium_edu.training.run_record import RunRecord, StepRecord
 from trainium_edu.xla.cache import open_cache
@@ -101,8 +100,7 @@ class Place:
     master: tuple[str, int]
 
 
-def on_ranks(main: Callable[[], int], place: Place, script: str,
-             how: str | None) -> tuple[int, RunRecord]:  # fmt: skip
+def on_ranks(main: Callable[[], int], place: Place, script: str = "") -> tuple[int, RunRecord]:
     """Run a script's function on several ranks.
 
     Parameters
@@ -111,29 +109,24 @@ def on_ranks(main: Callable[[], int], place: Place, script: str,
         Runs the script with the current core, and returns its exit code.
     place : Place
     script : str
-        Its file, which tells whether it asks for its rank.
-    how : {"together", "apart"}, optional
-        Default: together if nothing in the script's text speaks against it; a script that asks
-        for its rank all the same, and printed nothing before, begins again apart.
+        Its file; libraries that it imports at once are loaded before there are ranks.
 
     Returns
     -------
     code : int
     record : RunRecord
     """
-    wanted = how or choose.how(script).how
-    if how == "together":
-        try:
-            return _together(main, place)
-        except RankAsked as asked:
-            print(f"{asked}; run it with --ranks apart", file=sys.stderr)
-            return 1, _empty(place, how, str(asked))
-    if wanted == "together":
-        found = _in_processes(main, place, tried_together, wanted)
-        if found is not None:
-            return found
-    runner = partial(run_apart, modules=choose.loaded_first(script))
-    return _in_processes(main, place, runner, "apart")
+    reached = links(place.ranks * place.nodes, place.instance, algorithm=place.algorithm)
+    found = run_ranks(lambda: sys.exit(main()), clock=Clock, result=_told,
+                      modules=slow_imports(Path(script)) if script else (),
+                      **dict(vars(place)))  # fmt: skip
+    if found.told:
+        print(found.told, file=sys.stderr)
+    record = RunRecord("", instance=place.instance, nodes=place.nodes, links=reached,
+                       ranks=place.ranks * place.nodes, values=str(place.values),
+                       problem=found.told)  # fmt: skip
+    told = [one for one in found.results if one is not None]
+    return found.code, _joined(record, told, reached) if told else record
 
 
 def spawn(function: Callable[[int], object], count: int, core: Core) -> None:
@@ -159,39 +152,9 @@ def spawn(function: Callable[[int], object], count: int, core: Core) -> None:
             function(here.world.ordinal)
 
     place = Place(count, 1, core.instance, core.values, "ring", MASTER)
-    code, core.spawned = _in_processes(main, place, run_apart, "apart")
+    code, core.spawned = on_ranks(main, place)
     if code:
         raise RuntimeError(core.spawned.problem)
-
-
-def _empty(place: Place, how: str, problem: str) -> RunRecord:
-    return RunRecord("", instance=place.instance, nodes=place.nodes, how=how, problem=problem,
-                     ranks=place.ranks * place.nodes, values=str(place.values))  # fmt: skip
-
-
-def _begin(main: Callable[[], int], place: Place, runner: Callable, result: Callable):
-    """Run a script's function by one of the two ways, and tell what went wrong."""
-    found = runner(lambda: sys.exit(main()), clock=Clock, result=result, **dict(vars(place)))
-    if isinstance(found, Outcome) and found.told:
-        print(found.told, file=sys.stderr)
-    return found
-
-
-def _together(main: Callable[[], int], place: Place) -> tuple[int, RunRecord]:
-    found = _begin(main, place, run_together,
-                   lambda core: record_of(core, how="together", links=core.links))  # fmt: skip
-    return found.code, next(iter(found.results), None) or _empty(place, "together", found.told)
-
-
-def _in_processes(main: Callable[[], int], place: Place, runner: Callable, how: str):
-    """Return code and record of what other processes did; None if they have to run another way."""
-    reached = links(place.ranks * place.nodes, place.instance, algorithm=place.algorithm)
-    found = _begin(main, place, runner, _told)
-    if not isinstance(found, Outcome):
-        return None
-    record = replace(_empty(place, how, found.told), links=reached)
-    told = [one for one in found.results if one is not None]
-    return found.code, _joined(record, told, reached) if told else record
 
 
 def _joined(record: RunRecord, told: list[_Told], reached: Links | None) -> RunRecord:

@@ -27,7 +27,7 @@ from trainium_edu.torch.device import register
 from trainium_edu.torch.elsewhere import elsewhere_refused
 from trainium_edu.torch.many import MASTER, Place, on_ranks, record_of
 from trainium_edu.torch.ranks import group
-from trainium_edu.torch.ranks.apart import variables
+from trainium_edu.torch.ranks.processes import variables
 from trainium_edu.torch.script import run_main
 from trainium_edu.training.parallel.collectives import compiler_for
 from trainium_edu.training.parallel.lockstep import check_place
@@ -143,7 +143,7 @@ def last_run(*, or_none: bool = False) -> RunRecord | None:
 @checked
 def run_script(script: str | Path, arguments: Sequence[str] = (), *, ranks: int = 1,
                nodes: int = 1, instance: str = "trn1.2xlarge", values: str | int = "all",
-               clock: str = "device", how: str | None = None, algorithm: str = "ring",
+               clock: str = "device", algorithm: str = "ring",
                master: tuple[str, int] | None = None, replace: bool = False,
                module: bool = False) -> int:  # fmt: skip
     """Run a PyTorch script as ``__main__`` on the emulated device.
@@ -160,8 +160,6 @@ def run_script(script: str | Path, arguments: Sequence[str] = (), *, ranks: int 
         As in :func:`activate`.
     clock : {"device", "wall"}
         Which time the script sees.
-    how : {"together", "apart"}, optional
-        How several ranks run; default apart if the script asks for its rank.
     algorithm : str
         In which order ranks sum.
     master : (str, int), optional
@@ -203,7 +201,7 @@ def run_script(script: str | Path, arguments: Sequence[str] = (), *, ranks: int 
             _last = cores.current().spawned or record_of(cores.current(), str(script))
         else:
             place = Place(ranks, nodes, instance, values, algorithm, master or MASTER)
-            code, _last = on_ranks(main, place, _file_of(script, module), how)
+            code, _last = on_ranks(main, place, _file_of(script, module))
     finally:
         deactivate()
     problem = "".join(problems) or _last.problem

@@ -219,8 +219,6 @@ def record(core, call: Call, args, kwargs):
         return fall_back(core, call, args, kwargs)
     out = None
     if core.computes:
-        if call.writes:
-            core.before_write(call, args, kwargs, values, named)
         out = core.rounded.compute(call, values, named)
     if place is None:
         place = core.new_place(call, *_templates(tape, args, kwargs, call, len(tape.fed)),

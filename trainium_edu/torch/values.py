@@ -18,11 +18,9 @@ import torch
 
 from trainium_edu.numerics import rounding
 from trainium_edu.torch.calls import Call
-from trainium_edu.torch.differing import PerRank
 
 __all__ = ["Values"]
 
-_TENSORS = (torch.Tensor, PerRank)
 _NUMBERS = {float, int}
 
 _FORMATS = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float8_e4m3fn: "fp8_e4m3",
@@ -52,7 +50,6 @@ class Values:
         self.cast, self.cast_type = cast, cast_type
         self.stored = self.held or ({torch.float32: cast_type} if cast == "all" else {})
         self.is_plain = not self.stored and cast == "none" and mode == "nearest"
-        self.joins = self.is_plain  #: whether what PyTorch makes of parts may be one call
         self._dtypes: dict[tuple, list] = {}
 
     def begin(self, step: int) -> None:
@@ -99,7 +96,7 @@ class Values:
         """Round results to what they are kept in; in place."""
         if self.stored:
             for one in out if isinstance(out, tuple | list) else (out,):
-                if isinstance(one, _TENSORS) and one.dtype in self.stored:
+                if isinstance(one, torch.Tensor) and one.dtype in self.stored:
                     self.round(one, self.stored[one.dtype])
         return out
 
@@ -110,7 +107,7 @@ class Values:
         formats: dict[bool, set] = {True: set(), False: set()}  # of tensors with axes, and without
         for argument in (*values, *named.values()):
             for tensor in argument[:1] if isinstance(argument, list) else (argument,):
-                if isinstance(tensor, _TENSORS) and tensor.dtype.is_floating_point:
+                if isinstance(tensor, torch.Tensor) and tensor.dtype.is_floating_point:
                     fmt = self.stored.get(tensor.dtype) or _FORMATS.get(tensor.dtype)
                     formats[tensor.dim() > 0].add(fmt)
         met, kinds = formats[True] or formats[False], (float, int)
@@ -135,7 +132,7 @@ class Values:
         """Return FP32 numbers rounded to the type of auto-cast; in a copy, as a rule."""
         if isinstance(given, list):
             return [self._narrow(one, in_place) for one in given]
-        if not isinstance(given, _TENSORS) or given.dtype is not torch.float32:
+        if not isinstance(given, torch.Tensor) or given.dtype is not torch.float32:
             return given
         return self.round(given if in_place else given.clone(), self.cast_type)
 
@@ -167,7 +164,7 @@ class Values:
         return type(out)(found) if isinstance(out, tuple | list) else found[0]
 
     def _as(self, value, kind):
-        if not isinstance(value, _TENSORS) or value.dtype is kind:
+        if not isinstance(value, torch.Tensor) or value.dtype is kind:
             return self._store(value)
         return self.round(value.float(), _FORMATS[kind]).to(kind)
 
@@ -211,7 +208,7 @@ def _is_narrow(given) -> bool:
         return any(map(_is_narrow, given))
     if type(given) is torch.dtype:
         return given in _FORMATS
-    return isinstance(given, _TENSORS) and given.dtype in _FORMATS
+    return isinstance(given, torch.Tensor) and given.dtype in _FORMATS
 
 
 def _widened(given):
@@ -234,7 +231,7 @@ def _kind(given):
     """Return what the dtype of a result may depend on."""
     if isinstance(given, list):
         return tuple(map(_kind, given))
-    if isinstance(given, _TENSORS):
+    if isinstance(given, torch.Tensor):
         return given.dtype, given.dim() == 0
     return given if type(given) in (torch.dtype, bool) else type(given)
 
@@ -244,4 +241,4 @@ def _on_meta(given):
         return [_on_meta(one) for one in given]
     if type(given) is torch.device:
         return torch.device("meta")
-    return given.to("meta") if isinstance(given, _TENSORS) else given
+    return given.to("meta") if isinstance(given, torch.Tensor) else given

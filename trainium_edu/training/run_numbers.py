@@ -525,7 +525,7 @@ def numbers(record: RunRecord) -> dict:
         "script": _name(record.script), "command": record.command.replace(
             record.script, _name(record.script)) if record.script else record.command,
         "instance": record.instance, "instances": record.nodes, "ranks": record.ranks,
-        "how": record.how, "values": record.values, "problem": record.problem,
+        "values": record.values, "problem": record.problem,
         "wall_s": record.wall_s, "samples": record.samples, "losses": list(record.losses),
         "emulated_ns": _end(record), "step": step, "price": price, "spent": _spent(record, main),
         "compiler": {kind: kinds[kind] for kind in _KINDS},

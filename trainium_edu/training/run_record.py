@@ -43,7 +43,6 @@ class RunRecord:
     instance: str = "trn1.2xlarge"
     nodes: int = 1  #: instances
     ranks: int = 1
-    how: str = ""  #: how ranks ran: "together", "apart"; "" where there is one
     values: str = "all"  #: which were computed: "all", "none", or those of the first N steps
     steps: Sequence[StepRecord] = ()  #: of one rank, in order; all ranks do the same
     history: Sequence[Event] = ()  #: the compiler's
@@ -116,6 +115,7 @@ def from_json(text: str) -> RunRecord:
             steps.append(StepRecord(**row))
         history = [Event(*row) for row in saved["history"]]
         plain |= {"waits": [tuple(one) for one in plain["waits"]]}
+        plain.pop("how", None)  # of releases whose ranks ran in two ways
         return RunRecord(**plain, steps=steps, history=history, counters=saved["counters"],
                          links=reached)  # fmt: skip
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as problem:

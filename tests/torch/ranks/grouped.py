@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.ranks import collectives
-from trainium_edu.torch.ranks.apart import run_apart
+from trainium_edu.torch.ranks.processes import run_ranks
 from trainium_edu.torch.stand_ins import zero
 
 
@@ -187,7 +187,7 @@ def main():
         kept = []
         ranks = 4 if name.startswith("exchanged") else 2
         values = "none" if name == "shapes only" else "all"
-        outcomes[name] = run_apart(lambda f=function, k=kept: k.append(f()), ranks=ranks,
+        outcomes[name] = run_ranks(lambda f=function, k=kept: k.append(f()), ranks=ranks,
                                    instance="trn1.32xlarge", values=values,
                                    result=lambda core, k=kept: k[0])  # fmt: skip
     Path(sys.argv[1]).write_bytes(pickle.dumps(outcomes))

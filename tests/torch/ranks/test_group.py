@@ -11,11 +11,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 if not hasattr(os, "fork"):
-    pytest.skip("ranks apart are forked", allow_module_level=True)
+    pytest.skip("ranks are forked", allow_module_level=True)
 
 import torch.distributed as dist  # noqa: E402
 
-from trainium_edu.torch.ranks.apart import run_apart  # noqa: E402
+from trainium_edu.torch.ranks.processes import run_ranks  # noqa: E402
 
 pytestmark = pytest.mark.judge
 
@@ -85,6 +85,6 @@ def test_what_the_group_has_not_is_refused_in_a_sentence():
                 refused()
             told.append(str(problem.value))
 
-    for nccl, *others in run_apart(main, ranks=2, result=lambda core: told).results:
+    for nccl, *others in run_ranks(main, ranks=2, result=lambda core: told).results:
         assert "the backend is 'xla'" in nccl
         assert all("test_group.py:" in one and "; " in one for one in others)

@@ -1,6 +1,12 @@
 """Ranks of a PyTorch script: what they exchange, and how they run.
 
-*Apart* (``apart.py``) each rank is a process; *together* (``together.py``) one process holds all
-ranks' values with an axis of ranks.  Both record the same calls (``collectives.py``).  ``group.py``
-is the process group ``xla`` of ``torch.distributed``.
+``processes.py`` starts a process for each rank; ``collectives.py`` records what they exchange,
+``exchange.py`` asks for it and ``desk.py`` answers.  ``group.py`` is the process group ``xla`` of
+``torch.distributed``.
+
+Decisions
+---------
+One runner, a process per rank: scripts print, branch and log on each rank as they are.  Measured on
+two cores: 32 ranks of a perceptron take 1.6 GB in all and 13 s of processor time, since what the
+first process has loaded is shared; started anew, each would take 0.25 GB and 6 s by itself.
 """

@@ -15,12 +15,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 if not hasattr(os, "fork"):
-    pytest.skip("ranks apart are forked", allow_module_level=True)
+    pytest.skip("ranks are forked", allow_module_level=True)
 
 from trainium_edu.torch import core as cores  # noqa: E402
 from trainium_edu.torch.clock import transfer_ns  # noqa: E402
-from trainium_edu.torch.ranks import choose, collectives  # noqa: E402
-from trainium_edu.torch.ranks.apart import run_apart, variables  # noqa: E402
+from trainium_edu.torch.ranks import collectives  # noqa: E402
+from trainium_edu.torch.ranks.processes import run_ranks, variables  # noqa: E402
+from trainium_edu.torch.script import slow_imports  # noqa: E402
 from trainium_edu.torch.stand_ins import functions  # noqa: E402
 from trainium_edu.training import launch  # noqa: E402
 from trainium_edu.training.parallel.collectives import links  # noqa: E402
@@ -42,7 +43,7 @@ def ran(function, ranks=2, **options):
     def main():
         kept.append(function(int(os.environ["RANK"])))
 
-    return run_apart(main, ranks=ranks, instance="trn1.32xlarge", **{
+    return run_ranks(main, ranks=ranks, instance="trn1.32xlarge", **{
         "result": lambda core: kept[0], **options})  # fmt: skip
 
 
@@ -226,7 +227,7 @@ def test_each_rank_has_what_torchrun_gives_it_and_numbers_of_its_own():
 def test_ranks_share_the_libraries_that_a_script_begins_with(tmp_path, monkeypatch):
     script = tmp_path / "train.py"
     script.write_text("import sklearn.cluster, os, late\nos.environ['A'] = ''\nimport pandas\n")
-    assert choose.loaded_first(script) == ["sklearn.cluster"]
+    assert slow_imports(script) == ["sklearn.cluster"]
     (tmp_path / "counted.py").write_text("import os\nprint('loaded by', os.getpid())")
     monkeypatch.syspath_prepend(tmp_path)
     modules = ["counted", "not_there"]
@@ -303,6 +304,18 @@ def test_one_rank_compiles_and_clocks_meet_at_the_slowest(values):
     assert sorted([kinds, other_kinds]) == [["compiled", "memory"], ["disk", "memory"]]
 
 
+def test_shapes_alone_take_the_same_time():
+    def on(rank):
+        core, weights = cores.current(), torch.ones(4, 4, device="xla:0", requires_grad=True)
+        for _ in range(2):
+            (torch.ones(8, 4).to("xla") @ weights).sum().backward()
+            collectives.reduce_gradients([weights])
+            core.mark_step()
+        return [(step.begin_ns, step.end_ns) for step in core.steps]
+
+    assert ran(on).results == ran(on, values="none").results
+
+
 def test_a_graph_that_only_a_later_rank_asks_for_keeps_nobody_waiting():
     def on(rank):
         if rank == 1:
@@ -334,7 +347,7 @@ def gathers():
 def test_ranks_that_would_wait_for_ever_get_one_sentence(calls, told, values):
     outcome = ran(lambda rank: calls[rank](), values=values)
     assert outcome.code == 1
-    for part in (*told, "rank 0", "rank 1", "for ever", "test_apart.py:"):
+    for part in (*told, "rank 0", "rank 1", "for ever", "test_processes.py:"):
         assert part in outcome.told
     assert "\n" not in outcome.told
 
@@ -371,7 +384,7 @@ def test_a_rank_that_dies_ends_all_and_is_named(die, told, tmp_path, capfd):
     assert outcome.code == 1
     assert told in outcome.told
     if "Zero" in told:
-        assert "at test_apart.py:" in outcome.told
+        assert "at test_processes.py:" in outcome.told
     assert "rank 0 waits at rendezvous 'here' at" in outcome.told
     assert len(pids(tmp_path)) == 2
     assert all(map(is_gone, pids(tmp_path)))
@@ -401,4 +414,4 @@ def test_an_interrupt_lets_scripts_clean_up_and_ends_all(tmp_path, capsys):
 
 def test_more_ranks_than_neuroncores_are_refused():
     with pytest.raises(ValueError, match="has 2 NeuronCores"):
-        run_apart(lambda: None, ranks=3, instance="trn1.2xlarge")
+        run_ranks(lambda: None, ranks=3, instance="trn1.2xlarge")

@@ -1,4 +1,4 @@
-"""Ranks apart: one process each, forked when PyTorch is loaded, as ``torchrun`` starts them.
+"""Ranks as processes, forked when PyTorch is loaded, as ``torchrun`` starts them.
 
 The process that forks is the desk where they meet.  It prints what they write, whole lines in the
 order of writing, and ends all of them when one fails or nobody can go on.  A graph that several
@@ -47,7 +47,7 @@ from trainium_edu.xla.compiler import Event
 from trainium_edu.xla.device import World, world
 from trainium_edu.xla.executable.sections import COLLECTIVES
 
-__all__ = ["Outcome", "RankCore", "run_apart", "variables"]
+__all__ = ["Outcome", "RankCore", "run_ranks", "variables"]
 
 _GRACE_S = 2.0  #: between asking a process to end and ending it
 _LOOK_EVERY_S = 0.05
@@ -226,7 +226,7 @@ class _Process:
     told: str = ""  #: how it failed
 
 
-def run_apart(
+def run_ranks(
     main: Callable[[], Any], *, ranks: int = 1, nodes: int = 1, instance: str = "trn1.2xlarge",
     values: str | int = "all", algorithm: str = "ring", clock: Callable[[], Any] | None = None,
     master: tuple[str, int] = ("127.0.0.1", 29500), result: Callable[[Core], Any] | None = None,
@@ -271,13 +271,13 @@ def run_apart(
     >>> def main():
     ...     x = torch.ones(2).to("xla")
     ...     return collectives.all_reduce("sum", x).cpu().tolist()
-    >>> run_apart(lambda: None, ranks=2, result=lambda core: main()).results
+    >>> run_ranks(lambda: None, ranks=2, result=lambda core: main()).results
     [[2.0, 2.0], [2.0, 2.0]]
     """
     if not hasattr(os, "fork"):
         raise RuntimeError(
-            f"{ranks} ranks as processes of their own are forked, and {sys.platform} cannot fork; "
-            "run them together (--ranks together), or in the Windows Subsystem for Linux"
+            f"{ranks} ranks are forked from one process, and {sys.platform} cannot fork; run them "
+            "in the Windows Subsystem for Linux, or one rank alone"
         )
     check_place(ranks, nodes, instance)
     reached = links(ranks * nodes, instance, algorithm=algorithm)
