@@ -190,8 +190,7 @@ def test_what_was_saved_is_packed_and_the_log_is_kept(launched, capfd):
         assert archive.getnames() == ["notes.txt"]
     estimator.logs()
     assert capfd.readouterr().out == job.log.read_text()
-    assert job.describe()["TrainingJobStatus"] == "Completed"
-    assert job.describe()["ModelArtifacts"] == {"S3ModelArtifacts": estimator.model_data}
+    assert job.status == "Completed"
 
 
 def test_emulated_seconds_are_billed_begun_ones_whole_on_each_instance(launched, capfd):
@@ -199,7 +198,6 @@ def test_emulated_seconds_are_billed_begun_ones_whole_on_each_instance(launched,
     estimator.fit({"train": launched / "train.csv"})
     job, shown = estimator.latest_training_job, capfd.readouterr().out
     assert (job.emulated_s, job.wall_s, job.billable_s) == (71.5, 2.0, 72)
-    assert job.describe()["BillableTimeInSeconds"] == 72  # of one instance, as in the service
     assert job.price_usd == pytest.approx(72 * 4 * 24.725 / 3600)
     assert "Billable seconds: 288\n" in shown
     assert "Price: 1.9780 USD at 24.725 USD/hour (aws-ml-blog-sagemaker, 2023-03)" in shown
@@ -226,7 +224,7 @@ def test_a_job_that_fails_says_the_script_s_last_error_in_one_sentence(launched)
     assert str(caught.value) == (f"training job {job.name} failed: ValueError: rate is -1 (exit "
                                  f"code 1); its log is {job.log}")  # fmt: skip
     assert (caught.value.actual_status, caught.value.allowed_statuses) == ("Failed", ["Completed"])
-    assert job.describe()["FailureReason"] == "ValueError: rate is -1 (exit code 1)"
+    assert job.failure_reason == "ValueError: rate is -1 (exit code 1)"
     assert "Traceback" in job.log.read_text()
     with pytest.raises(ValueError, match="is Failed; it has no model"):
         _ = estimator.model_data
@@ -251,7 +249,7 @@ def test_a_job_that_nobody_waits_for_runs_and_can_be_stopped(launched):
         assert time.perf_counter() - begin < 30
         time.sleep(0.02)
     job.stop()
-    assert job.status == job.describe()["TrainingJobStatus"] == "Stopped"
+    assert job.status == "Stopped"
     assert time.perf_counter() - begin < 30
     with pytest.raises(ProcessLookupError):
         os.kill(int(re.search(r"begun (\d+)", job.log.read_text())[1]), 0)
@@ -322,7 +320,6 @@ def test_the_fields_of_the_source_s_example_are_taken(launched):
         ({"instance_count": 2, "distribution": None}, "instance_count is 2 without distribution"),
         ({"hyperparameters": [1]}, "hyperparameters is .*; it must be a dict"),
         ({"hyperparameters": {"lr": object()}}, "hyperparameter lr is .* the service sends it as"),
-        ({"volume_size": 0}, "volume_size is 0"),
         ({"distribution": {"mpi": {"enabled": True}}}, "distribution names 'mpi'"),
         ({"distribution": {"torch_distributed": {"enabled": 1}}}, "enabled is 1"),
         ({"distribution": "torch"}, "distribution is 'torch'; it must be a dict"),

@@ -14,6 +14,7 @@ import shutil
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -30,7 +31,7 @@ from trainium_edu.training.pipeline import (
     STORAGE_BYTES_PER_S,
     BatchQueue,
 )
-from trainium_edu.xla.loader import each_leaf
+from trainium_edu.xla.loader import each_leaf, stepping
 
 __all__ = ["BYTES_OF_PHOTOGRAPH", "Feed", "MpDeviceLoader", "ParallelLoader", "PerDeviceLoader",
            "timed"]  # fmt: skip
@@ -351,27 +352,21 @@ class PerDeviceLoader:
     """Hand out batches on a device, and mark a step before."""
 
     def __init__(self, loader, device):
-        self._loader, self._device, self._handed_out = loader, device, 0
+        self._loader = loader
+        batches = iter(partial(loader.next_item, device), None)
+        every = loader.batches_per_execution
+        self._steps = stepping(batches, lambda: cores.current().mark_step(), every)
 
     def __iter__(self):
         return self
 
-    def __next__(self):
-        return self.next()
-
     def __len__(self):
         return self._loader.per_device_samples()
 
-    def next(self):
-        """Mark a step if it is time for one, and return the next batch."""
-        if self._handed_out % self._loader.batches_per_execution == 0:
-            cores.current().mark_step()
-        batch = self._loader.next_item(self._device)
-        if batch is None:
-            cores.current().mark_step()
-            raise StopIteration
-        self._handed_out += 1
-        return batch
+    def __next__(self):
+        return next(self._steps)
+
+    next = __next__
 
     def close(self) -> None:
         """Hand out no more batches."""

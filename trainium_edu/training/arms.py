@@ -33,22 +33,12 @@ class Arm:
         return self.compute == "bf16" and self.weights == "fp32"
 
 
-ARMS = {
-    arm.name: arm
-    for arm in (
-        Arm("fp32", "FP32", "FP32", "fp32", "fp32", None),
-        Arm("master", "BF16 compute, FP32 master weights", "FP32 master", "bf16", "fp32", None),
-        Arm("nearest", "BF16 weights, nearest-even", "BF16 nearest", "bf16", "bf16", "nearest"),
-        Arm(
-            "stochastic",
-            "BF16 weights, stochastic",
-            "BF16 stochastic",
-            "bf16",
-            "bf16",
-            "stochastic",
-        ),
-    )
-}
+ARMS = {row[0]: Arm(*row) for row in (
+    ("fp32", "FP32", "FP32", "fp32", "fp32", None),
+    ("master", "BF16 compute, FP32 master weights", "FP32 master", "bf16", "fp32", None),
+    ("nearest", "BF16 weights, nearest-even", "BF16 nearest", "bf16", "bf16", "nearest"),
+    ("stochastic", "BF16 weights, stochastic", "BF16 stochastic", "bf16", "bf16", "stochastic"),
+)}  # fmt: skip
 
 
 def get_arm(arm) -> Arm:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trainium_edu.specs.arguments import number, whole
 from trainium_edu.training.data import digits
 from trainium_edu.training.reference import gradient, initial_weights, predict
 
@@ -41,15 +42,9 @@ class FirstLight:
         )
 
 
-def first_light(
-    all_reduce: Callable,
-    ranks: int = 32,
-    *,
-    steps: int = 60,
-    images_per_rank: int = 8,
-    learning_rate: float = 0.5,
-    seed: int = 0,
-) -> FirstLight:
+def first_light(all_reduce: Callable, ranks: int = 32, *, steps: int = 60,
+                images_per_rank: int = 8, learning_rate: float = 0.5,
+                seed: int = 0) -> FirstLight:  # fmt: skip
     """Train the digits network on many ranks, summing gradients with the function handed in.
 
     Parameters
@@ -81,10 +76,8 @@ def first_light(
     """
     for name, value, most in (("ranks", ranks, 1024), ("steps", steps, _MOST_STEPS),
                               ("images_per_rank", images_per_rank, 1437)):  # fmt: skip
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-            raise ValueError(f"{name} is {value!r}; it must be an integer from 1 to {most}")
-    if isinstance(learning_rate, bool) or not 0 < learning_rate < float("inf"):
-        raise ValueError(f"learning_rate is {learning_rate!r}; it must be a finite number above 0")
+        whole(value, name, 1, most)
+    number(learning_rate, "learning_rate", above=0)
     data = digits()
     rng = np.random.default_rng(seed)
     weights = np.repeat(initial_weights([seed]), ranks, axis=0)

@@ -31,8 +31,8 @@ from trainium_edu.xla.operations import apply
 from trainium_edu.xla.tensor import Tensor, as_tensor
 
 __all__ = [
-    "GELU", "MLP", "AvgPool2d", "Conv2d", "CrossEntropyLoss", "Decoder", "Dropout", "Embedding",
-    "EmbeddingBag", "Encoder", "Flatten", "LayerNorm", "Linear", "MSELoss", "MaxPool2d", "Module",
+    "GELU", "MLP", "AvgPool2d", "Conv2d", "Decoder", "Dropout", "Embedding",
+    "EmbeddingBag", "Encoder", "Flatten", "LayerNorm", "Linear", "MaxPool2d", "Module",
     "MultiHeadAttention", "ReLU", "Recommender", "Sequential", "Tanh", "TransformerBlock", "ViT",
     "WordGuesser", "cross_entropy", "manual_seed", "mse_loss", "shapes_only",
 ]  # fmt: skip
@@ -590,20 +590,6 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 def mse_loss(output: Tensor, target: Tensor) -> Tensor:
     """Return the mean of squared differences, in FP32."""
     return xnp.mean(xnp.square(xnp.astype(output, "float32") - target))
-
-
-class CrossEntropyLoss(Module):
-    """:func:`cross_entropy` as a module."""
-
-    def forward(self, logits: Tensor, labels: Tensor):
-        return cross_entropy(logits, labels)
-
-
-class MSELoss(Module):
-    """:func:`mse_loss` as a module."""
-
-    def forward(self, output: Tensor, target: Tensor):
-        return mse_loss(output, target)
 
 
 for _layer in [value for value in vars().values() if isinstance(value, type)]:

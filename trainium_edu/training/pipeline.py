@@ -23,21 +23,17 @@ from trainium_edu.timeline import Span, Timeline
 __all__ = ["BYTES_PER_SAMPLE", "DECODE_NS", "STORAGE_BYTES_PER_S", "BatchQueue", "Pipeline",
            "input_pipeline"]  # fmt: skip
 
-_assumed = SOURCES["emulator"].says
+
+def _assumed(value, unit, note):
+    return SOURCES["emulator"].says(value, unit, "input pipeline", note=note)
+
+
 BYTES_PER_SAMPLE = _assumed(
-    110_000,
-    "bytes",
-    "input pipeline",
-    note="about that of a photograph as JPEG, some 400 x 350 pixels",
+    110_000, "bytes", "about that of a photograph as JPEG, some 400 x 350 pixels"
 )
-DECODE_NS = _assumed(
-    5e6,
-    "ns",
-    "input pipeline",
-    note="to decode and crop such a photograph on one vCPU; measure yours",
-)
+DECODE_NS = _assumed(5e6, "ns", "to decode and crop such a photograph on one vCPU; measure yours")
 STORAGE_BYTES_PER_S = _assumed(
-    1e9, "bytes/s", "input pipeline", note="one volume or file system that is neither slow nor fast"
+    1e9, "bytes/s", "one volume or file system that is neither slow nor fast"
 )
 _MOST = 2**20  # of whatever is counted here
 
@@ -66,20 +62,11 @@ class Pipeline:
 
 
 @checked
-def input_pipeline(
-    step_ns: float,
-    *,
-    ranks: int = 32,
-    batch: int = 32,
-    workers: int = 2,
-    prefetch: int = 2,
-    instance: str = "trn1.32xlarge",
-    vcpus: int | None = None,
-    bytes_per_sample: float | None = None,
-    decode_ns: float | None = None,
-    storage_bytes_per_s: float | None = None,
-    steps: int = 64,
-) -> Pipeline:
+def input_pipeline(step_ns: float, *, ranks: int = 32, batch: int = 32, workers: int = 2,
+                   prefetch: int = 2, instance: str = "trn1.32xlarge", vcpus: int | None = None,
+                   bytes_per_sample: float | None = None, decode_ns: float | None = None,
+                   storage_bytes_per_s: float | None = None,
+                   steps: int = 64) -> Pipeline:  # fmt: skip
     """Follow batches from storage to the chips, and say how long steps wait for them.
 
     Parameters

@@ -10,9 +10,7 @@ sweep that was stopped goes on where it was.
 import hashlib
 import itertools
 import json
-import multiprocessing
 import os
-import signal
 import sys
 import threading
 import warnings
@@ -22,7 +20,6 @@ from concurrent.futures import (
     BrokenExecutor,
     CancelledError,
     Executor,
-    ProcessPoolExecutor,
     wait,
 )
 from contextlib import closing
@@ -37,6 +34,7 @@ from trainium_edu.neuroncore.execution.products import one_blas_thread
 from trainium_edu.specs.arguments import short, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.trainer import Job, fit
+from trainium_edu.xla.parallel_compile import processes
 
 __all__ = ["Row", "Table", "measure", "sweep"]
 
@@ -236,9 +234,7 @@ def sweep(job: Job, over: Mapping, *, steps: int, executor: Executor | None = No
 
 def _results(executor, jobs, work, steps, points):
     """Yield (point, result, error) of each job, as they come."""
-    pool = executor or ProcessPoolExecutor(
-        max(1, min(_cpus(), len(jobs))), multiprocessing.get_context("spawn"), initializer=_begin
-    )
+    pool = executor or processes(max(1, min(_cpus(), len(jobs))))
     running: dict = {}
     try:
         for i, job in jobs.items():
@@ -271,11 +267,6 @@ def _results(executor, jobs, work, steps, points):
             for worker in workers if running else ():
                 worker.terminate()
             pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _begin():
-    """Let Ctrl-C be the parent's: it ends its workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _at_point(work, job, steps) -> tuple[dict, str]:

@@ -100,13 +100,8 @@ def compiler_version() -> str:
 
 
 @checked
-def open_cache(
-    cache_dir: str | None = None,
-    url: str | None = None,
-    *,
-    retry_failed: bool = False,
-    log: Log | None = None,
-) -> "CompileCache | None":
+def open_cache(cache_dir: str | None = None, url: str | None = None, *, retry_failed: bool = False,
+               log: Log | None = None) -> "CompileCache | None":  # fmt: skip
     """Open the cache that the switches name, or the default one.
 
     Parameters
@@ -238,22 +233,14 @@ class CompileCache:
             )
         found = self._read(program, "it is compiled anew")
         if found is not None:
-            self._log(
-                "INFO",
-                f"Using a cached neff at {program}. Exiting with a successfully compiled graph.",
-            )
+            done = f"Using a cached neff at {program}. Exiting with a successfully compiled graph."
+            self._log("INFO", done)
         return found
 
     @checked
-    def get_or_compile(
-        self,
-        graph_hash: int | str,
-        flags_hash: str,
-        compile: Callable[[], bytes],
-        *,
-        graph: str = "",
-        flags_json: str = "",
-    ) -> tuple[bytes, bool]:
+    def get_or_compile(self, graph_hash: int | str, flags_hash: str,
+                       compile: Callable[[], bytes], *, graph: str = "",
+                       flags_json: str = "") -> tuple[bytes, bool]:  # fmt: skip
         """Look a program up, or compile and keep it, while other processes wait for it.
 
         Parameters
@@ -314,11 +301,8 @@ class CompileCache:
             there = (folder / GRAPH).exists() and self._read(folder / GRAPH, "it is written anew")
             kept = bool(there) or self._keep(folder, {}, graph, flags_json)
         if kept:
-            self._log(
-                "INFO",
-                f"Extracting graphs ({folder / GRAPH}) for ahead-of-time parallel compilation. "
-                "No compilation was done.",
-            )
+            self._log("INFO", f"Extracting graphs ({folder / GRAPH}) for ahead-of-time parallel "
+                              "compilation. No compilation was done.")  # fmt: skip
         return kept
 
     @checked
@@ -407,11 +391,8 @@ class CompileCache:
             if results:
                 self._keep_results(folder, results)
         except OSError as problem:
-            self._say_once(
-                "WARNING",
-                f"the compile cache {self.root} takes nothing more ({problem.strerror}); compiled "
-                "graphs are kept in memory only",
-            )
+            told = f"the compile cache {self.root} takes nothing more ({problem.strerror})"
+            self._say_once("WARNING", f"{told}; compiled graphs are kept in memory only")
             return False
         return True
 

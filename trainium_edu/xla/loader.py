@@ -6,13 +6,14 @@ chip waits for is not this computer's disk.
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 
 from trainium_edu.specs.arguments import whole
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.tensor import Tensor, as_tensor
 
-__all__ = ["MpDeviceLoader", "each_leaf", "on_device"]
+__all__ = ["MpDeviceLoader", "each_leaf", "on_device", "stepping"]
 
 
 class MpDeviceLoader:
@@ -64,17 +65,22 @@ class MpDeviceLoader:
         return len(self._loader)
 
     def __iter__(self) -> Iterator:
-        batches, handed_out = iter(self._loader), 0
-        while True:
-            if handed_out % self.batches_per_execution == 0:
-                self._device.mark_step()
-            try:
-                batch = next(batches)
-            except StopIteration:
-                self._device.mark_step()
-                return
-            yield on_device(batch, self._device)
-            handed_out += 1
+        batches = (on_device(batch, self._device) for batch in self._loader)
+        return stepping(batches, self._device.mark_step, self.batches_per_execution)
+
+
+def stepping(batches: Iterable, mark_step: Callable[[], None], every: int) -> Iterator:
+    """Yield batches, and mark a step before each `every`-th one and once more at the end."""
+    source = iter(batches)
+    for number in itertools.count():
+        if number % every == 0:
+            mark_step()
+        try:
+            batch = next(source)
+        except StopIteration:
+            mark_step()
+            return
+        yield batch
 
 
 def on_device(batch, device: Device):

@@ -26,7 +26,7 @@ from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.cache import CompileCache, CompileFailed, Entry
 from trainium_edu.xla.graph import Graph, Node
 
-__all__ = ["Compiled", "Report", "analyze", "compile_collected", "counts"]
+__all__ = ["Compiled", "Report", "analyze", "compile_collected", "counts", "processes"]
 
 CompileBytes = Callable[[str, str], bytes]
 
@@ -86,14 +86,8 @@ def counts(cache: CompileCache) -> str:
 
 
 @checked
-def compile_collected(
-    cache: CompileCache,
-    compile_bytes: CompileBytes,
-    *,
-    workers: int = 2,
-    retries: int = 0,
-    times: bool = False,
-) -> Report:
+def compile_collected(cache: CompileCache, compile_bytes: CompileBytes, *, workers: int = 2,
+                      retries: int = 0, times: bool = False) -> Report:  # fmt: skip
     """Compile every graph in a cache that has no program yet, and keep the programs there.
 
     Parameters
@@ -125,9 +119,8 @@ def compile_collected(
     entries = [entry for entry in cache.entries() if entry.status in wanted]
     if not entries:
         return Report((), time.monotonic() - started, times)
-    spawn = multiprocessing.get_context("spawn")  # forks of a process with threads may hang
     given = (str(cache.root), cache.version, cache.retry_failed, compile_bytes, retries)
-    with ProcessPoolExecutor(min(workers, len(entries)), spawn, _leave_ctrl_c) as pool:
+    with processes(min(workers, len(entries))) as pool:
         running = [pool.submit(_compile, entry, *given) for entry in entries]
         try:
             done = [_result(entry, one) for entry, one in zip(entries, running, strict=True)]
@@ -138,9 +131,13 @@ def compile_collected(
     return Report(compiled, time.monotonic() - started, times)
 
 
-def _leave_ctrl_c():
-    """Let the parent alone answer Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def processes(count: int) -> ProcessPoolExecutor:
+    """Return a pool of processes that leave Ctrl-C to this one.
+
+    They are spawned: forks of a process with threads may hang.
+    """
+    spawn = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(count, spawn, signal.signal, (signal.SIGINT, signal.SIG_IGN))
 
 
 def _result(entry: Entry, future: Future) -> Compiled | None:

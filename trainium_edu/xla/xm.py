@@ -21,10 +21,10 @@ from trainium_edu.xla.operations.control import item
 from trainium_edu.xla.tensor import Tensor
 
 __all__ = [
-    "REDUCE_MAX", "REDUCE_MIN", "REDUCE_SUM", "World", "add_step_closure", "all_reduce", "device",
-    "get_local_ordinal", "get_ordinal", "get_xla_supported_devices", "is_master_ordinal",
-    "mark_step", "mesh_reduce", "optimizer_step", "reduce_gradients", "rendezvous", "save", "sync",
-    "wait_device_ops", "world", "xla_device", "xla_device_kind", "xrt_world_size",
+    "REDUCE_MAX", "REDUCE_MIN", "REDUCE_SUM", "World", "add_step_closure", "all_reduce",
+    "get_local_ordinal", "get_ordinal", "is_master_ordinal", "mark_step", "mesh_reduce",
+    "optimizer_step", "reduce_gradients", "rendezvous", "save", "world", "xla_device",
+    "xrt_world_size",
 ]  # fmt: skip
 
 REDUCE_SUM, REDUCE_MAX, REDUCE_MIN = "sum", "max", "min"
@@ -35,25 +35,7 @@ DEVICES: dict[int, Device] = {}  #: those that were asked for, by number
 
 
 @checked
-def get_xla_supported_devices(
-    devkind: str | None = None, max_devices: int | None = None, *, instance: str = "trn1.32xlarge"
-) -> list[str]:
-    """Return the names of an instance's devices, one per NeuronCore.
-
-    Examples
-    --------
-    >>> len(get_xla_supported_devices()), get_xla_supported_devices(instance="trn1.2xlarge")
-    (32, ['xla:0', 'xla:1'])
-    """
-    with_cores = {name: kind.cores for name, kind in INSTANCES.items() if hasattr(kind, "cores")}
-    choice(instance, "instance", tuple(with_cores))
-    if devkind is not None:
-        choice(devkind, "devkind", ("NEURON", xla_device_kind()))
-    return [f"xla:{i}" for i in range(int(with_cores[instance].value))][:max_devices]
-
-
-@checked
-def xla_device(n: int | None = None, devkind: str | None = None) -> Device:
+def xla_device(n: int | None = None) -> Device:
     """Return a NeuronCore as a lazy device, and follow the switches of the environment.
 
     Parameters
@@ -71,21 +53,14 @@ def xla_device(n: int | None = None, devkind: str | None = None) -> Device:
         here.device.follow_switches()
         return here.device
     n = here.ordinal % here.per_instance if n is None else n
-    if f"xla:{n}" not in get_xla_supported_devices(devkind):
+    if n not in range(int(INSTANCES["trn1.32xlarge"].cores)):
         raise ValueError(
             f"there is no device xla:{n}; a trn1.32xlarge has xla:0 to xla:31, one per NeuronCore"
         )
-    found = DEVICES.get(n)
-    if found is None:
-        found = DEVICES[n] = Device(f"xla:{n}", follows_switches=True)
-    found.follow_switches()
-    return found
-
-
-@checked
-def xla_device_kind(device: Device | None = None) -> str:
-    """Return what kind of device it is: a NeuronCore-v2."""
-    return "NC_v2"
+    if n not in DEVICES:
+        DEVICES[n] = Device(f"xla:{n}", follows_switches=True)
+    DEVICES[n].follow_switches()
+    return DEVICES[n]
 
 
 @checked
@@ -98,11 +73,6 @@ def mark_step(wait: bool = False, reset_scope: bool = True) -> None:
         As in PyTorch/XLA; when this returns, everything has run.
     """
     xla_device().mark_step()
-
-
-@checked
-def wait_device_ops(devices: list | None = None) -> None:
-    """Return when all devices are idle, which they are: nothing runs in the background."""
 
 
 @checked
@@ -327,6 +297,3 @@ def _flat(data, name=""):
         if array.dtype.kind in "OUSMmc":
             raise TypeError(f"save takes tensors, arrays and dicts of them; {name} is {data!r}")
         yield name or "data", array
-
-
-sync, device = mark_step, xla_device

@@ -61,7 +61,7 @@ def test_to_ask_a_loaded_one_for_its_makespan_lowers_nothing(data, monkeypatch):
     [
         lambda data: b"", lambda data: b"PK\x03\x04", lambda data: data[:-1],
         lambda data: data[: len(data) // 2], lambda data: data + b"x",
-        lambda data: data.replace(b"executable 1", b"executable 9"),
+        lambda data: data.replace(b"executable 2", b"executable 9"),
         lambda data: data[:60] + bytes([data[60] ^ 1]) + data[61:],
     ],
 )  # fmt: skip

@@ -19,11 +19,12 @@ _TRAINS_ON = ("ml.trn1.2xlarge", "ml.trn1.32xlarge", "ml.trn1n.32xlarge")
 _ACCEPTED = {
     "checkpoint_local_path", "checkpoint_s3_uri", "code_location", "compiler_config",
     "container_log_level", "debugger_hook_config", "dependencies", "disable_output_compression",
-    "enable_network_isolation", "enable_sagemaker_metrics", "encrypt_inter_container_traffic",
-    "image_uri", "input_mode", "keep_alive_period_in_seconds", "max_retry_attempts", "max_run",
-    "max_wait", "metric_definitions", "output_kms_key", "profiler_config", "rules",
+    "disable_profiler", "enable_network_isolation", "enable_sagemaker_metrics",
+    "encrypt_inter_container_traffic", "framework_version", "image_uri", "input_mode",
+    "keep_alive_period_in_seconds", "max_retry_attempts", "max_run", "max_wait",
+    "metric_definitions", "output_kms_key", "profiler_config", "py_version", "role", "rules",
     "sagemaker_session", "security_group_ids", "subnets", "tags", "use_spot_instances",
-    "volume_kms_key",
+    "volume_kms_key", "volume_size",
 }  # fmt: skip
 
 
@@ -36,14 +37,10 @@ class Estimator:
         The script, in `source_dir` if there is one.
     source_dir : str or Path, optional
         Folder with all that the script needs.
-    role : str, optional
-        Taken, and not looked at.
     instance_type : {"ml.trn1.32xlarge", "ml.trn1.2xlarge", "ml.trn1n.32xlarge"}
     instance_count : int
     hyperparameters : dict, optional
         What the script finds as arguments: ``{"lr": 0.1}`` as ``--lr 0.1``.
-    framework_version, py_version, volume_size, disable_profiler : optional
-        Taken, and without effect: this computer's Python and PyTorch run the script.
     distribution : dict, optional
         ``{"torch_distributed": {"enabled": True}}``: a rank for each NeuronCore; default one rank.
     output_path : str or Path
@@ -54,7 +51,8 @@ class Estimator:
     options : sequence of str
         Of ``python -m trainium_edu torchrun``, such as ``("--values", "none")``.
     **more
-        Other fields of the service's estimator: taken, and without effect.
+        Other fields of the service's estimator, such as ``role`` and ``framework_version``: taken,
+        and without effect; this computer's Python and PyTorch run the script.
 
     Raises
     ------
@@ -74,9 +72,8 @@ class Estimator:
     ['--epochs', '2', '--lr', '0.1']
     """
 
-    def __init__(self, entry_point, source_dir=None, role=None, instance_type="ml.trn1.32xlarge",
-                 instance_count=1, hyperparameters=None, framework_version=None, py_version=None,
-                 volume_size=30, disable_profiler=False, distribution=None, output_path="jobs",
+    def __init__(self, entry_point, source_dir=None, *, instance_type="ml.trn1.32xlarge",
+                 instance_count=1, hyperparameters=None, distribution=None, output_path="jobs",
                  base_job_name="pytorch-training", environment=None, options=(),
                  **more):  # fmt: skip
         for name in more:
@@ -86,7 +83,6 @@ class Estimator:
         self.entry_point, self.source_dir = script_of(entry_point, source_dir)
         self.instance_type = choice(instance_type, "instance_type", _TRAINS_ON)
         self.instance_count = whole(instance_count, "instance_count", 1)
-        self.volume_size = whole(volume_size, "volume_size", 1)
         self.distribution = named(distribution, "distribution")
         self.ranks = self._ranks()
         self.output_path = path_of(output_path, "output_path")
@@ -95,8 +91,13 @@ class Estimator:
             raise ValueError(f"base_job_name is {short(base_job_name)}; it must be at most 39 "
                              "letters, digits and hyphens")  # fmt: skip
         self.environment, self.options = dict(environment or {}), tuple(options)
-        self._hyperparameters = {}
-        self.set_hyperparameters(**named(hyperparameters, "hyperparameters"))
+        self._hyperparameters = dict(named(hyperparameters, "hyperparameters"))
+        for name, value in self._hyperparameters.items():
+            try:
+                json.dumps(value)
+            except (TypeError, ValueError):
+                raise TypeError(f"hyperparameter {name} is {short(value)}; the service sends it as "
+                                "JSON: give a number, string, list or dict") from None  # fmt: skip
         self.jobs: list[TrainingJob] = []
 
     def _ranks(self) -> int:
@@ -116,22 +117,6 @@ class Estimator:
     def hyperparameters(self) -> dict:
         """Return what the script is given as arguments."""
         return dict(self._hyperparameters)
-
-    def set_hyperparameters(self, **hyperparameters) -> None:
-        """Add hyperparameters, or change them.
-
-        Raises
-        ------
-        TypeError
-            For a value that JSON does not have.
-        """
-        for name, value in hyperparameters.items():
-            try:
-                json.dumps(value)
-            except (TypeError, ValueError):
-                raise TypeError(f"hyperparameter {name} is {short(value)}; the service sends it as "
-                                "JSON: give a number, string, list or dict") from None  # fmt: skip
-            self._hyperparameters[name] = value
 
     def fit(
         self, inputs=None, wait=True, logs="All", job_name=None, experiment_config=None

@@ -17,18 +17,14 @@ class PyTorchModel:
     ----------
     model_data : str or Path
         ``model.tar.gz``.
-    role : str, optional
     entry_point : str
         Script with ``model_fn`` and, if wanted, ``input_fn``, ``predict_fn``, ``output_fn``.
     source_dir : str or Path, optional
-    framework_version, py_version : optional
-        Taken, and without effect.
     **more
         Other fields of the service's model: taken, and without effect.
     """
 
-    def __init__(self, model_data, role=None, entry_point=None, source_dir=None,
-                 framework_version=None, py_version=None, **more):  # fmt: skip
+    def __init__(self, model_data, entry_point=None, source_dir=None, **more):
         self.model_data = path_of(model_data, "model_data", exists=True)
         self.entry_point = None if entry_point is None else script_of(entry_point, source_dir)[0]
 

@@ -17,7 +17,6 @@ import traceback
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import torch
 
 __all__ = ["ModelError", "Predictor"]
@@ -167,13 +166,9 @@ def _model_fn(model_dir):
 
 
 def _input_fn(body, content_type):
-    if content_type == "application/json":
-        return torch.tensor(json.loads(body), dtype=torch.float32)
-    if content_type == "text/csv":
-        return torch.from_numpy(np.genfromtxt(io.StringIO(body), np.float32, delimiter=","))
-    if content_type == "application/x-npy":
-        return torch.from_numpy(np.load(io.BytesIO(body)))
-    raise ValueError(f"content type {content_type} needs an input_fn of the script's")
+    if content_type != "application/json":
+        raise ValueError(f"content type {content_type} needs an input_fn of the script's")
+    return torch.tensor(json.loads(body), dtype=torch.float32)
 
 
 def _predict_fn(data, model):
@@ -183,18 +178,9 @@ def _predict_fn(data, model):
 
 
 def _output_fn(prediction, accept):
-    if isinstance(prediction, torch.Tensor):
-        prediction = prediction.detach().cpu().numpy()
-    if accept == "application/json":
-        return json.dumps(prediction, default=lambda value: value.tolist())
-    stream = io.BytesIO()
-    if accept == "application/x-npy":
-        np.save(stream, prediction)
-    elif accept == "text/csv":
-        np.savetxt(stream, np.atleast_1d(prediction), delimiter=",")
-    else:
+    if accept != "application/json":
         raise ValueError(f"content type {accept} needs an output_fn of the script's")
-    return stream.getvalue()
+    return json.dumps(prediction, default=lambda value: value.tolist())
 
 
 _DEFAULTS = {"model_fn": _model_fn, "input_fn": _input_fn, "predict_fn": _predict_fn,

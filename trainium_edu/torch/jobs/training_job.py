@@ -215,22 +215,6 @@ class TrainingJob:
                 f"{count} x {kind}; {self.wall_s:.0f} s here)\nBillable seconds: {seconds * count}"
                 f"\nPrice: {price}")  # fmt: skip
 
-    def describe(self) -> dict:
-        """Return what the service's ``DescribeTrainingJob`` says of it."""
-        estimator = self._estimator
-        found = {
-            "TrainingJobName": self.name, "TrainingJobStatus": self.status,
-            "FailureReason": self.failure_reason or None,
-            "HyperParameters": {name: json.dumps(value)
-                                for name, value in estimator.hyperparameters().items()},
-            "ResourceConfig": {"InstanceType": estimator.instance_type,
-                               "InstanceCount": estimator.instance_count,
-                               "VolumeSizeInGB": estimator.volume_size},
-            "ModelArtifacts": self.model_data and {"S3ModelArtifacts": self.model_data},
-            "TrainingTimeInSeconds": self.billable_s, "BillableTimeInSeconds": self.billable_s,
-        }  # fmt: skip
-        return {name: value for name, value in found.items() if value is not None}
-
     def __repr__(self):
         return f"TrainingJob({self.name!r}, {self.status})"
 

@@ -10,7 +10,6 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import md5
 
 from trainium_edu.specs import INF2, TRN1
 from trainium_edu.specs.record import Record
@@ -21,7 +20,7 @@ from trainium_edu.xla.operations.custom import calls
 
 __all__ = ["CHIPS", "FORMAT", "Kept", "pack", "unpack"]
 
-FORMAT = 1
+FORMAT = 2
 CHIPS = {chip.name: chip for chip in (TRN1, INF2)}
 _HEAD = f"trainium_edu executable {FORMAT}\n".encode()
 _MAX_BYTES = 2**29  #: of JSON that it unpacks to
@@ -106,8 +105,7 @@ def pack(executable) -> bytes:
             for body in bodies
         ],
     }  # fmt: skip
-    text = zlib.compress(json.dumps(plain, separators=(",", ":")).encode(), 6)
-    return _HEAD + md5(text, usedforsecurity=False).digest() + text
+    return _HEAD + zlib.compress(json.dumps(plain, separators=(",", ":")).encode(), 6)
 
 
 def unpack(data: bytes) -> Kept:
@@ -123,14 +121,11 @@ def unpack(data: bytes) -> Kept:
             f"this is no saved executable of format {FORMAT}: its first line is another; compile "
             "again"
         )
-    digest, text = data[len(_HEAD) : len(_HEAD) + 16], data[len(_HEAD) + 16 :]
-    if md5(text, usedforsecurity=False).digest() != digest:
-        raise ValueError(
-            "this saved executable is damaged: its checksum differs from its bytes; compile again"
-        )
     try:
-        reader = zlib.decompressobj()
-        plain = json.loads(reader.decompress(text, _MAX_BYTES))
+        reader = zlib.decompressobj()  # which checks a sum of all bytes
+        plain = json.loads(reader.decompress(data[len(_HEAD) :], _MAX_BYTES))
+        if not reader.eof or reader.unused_data:
+            raise ValueError("it has another length")
         for key in ("donated", "passes", "serves", "members"):
             plain[key] = _tuples(plain[key])
         for key in ("body_of", "collective"):
