@@ -163,7 +163,7 @@ LIMITS = {
     "an identity of 129": (lambda: nl.shared_identity_matrix(n=129), "128"),
     "a constant of 64 bits": (lambda: nl.shared_constant(np.array([2**40])), "ends at 2147483647"),
     "a constant without elements": (lambda: nl.shared_constant(np.zeros((0, 2))), "below 1"),
-    "a half in an integer tile": (lambda: nl.full((8, 8), 2.5, nl.int32), "whole number"),
+    "a half in an integer tile": (lambda: nl.full((8, 8), 2.5, nl.int32), "write an integer"),
     "300 in a byte": (lambda: nl.full((8, 8), 300, nl.uint8), "0 to 255"),
     "a mean of no values": (
         lambda: nl.rms_norm(tile((8, 8)), tile((8, 8)), axis=1, n=0), "n is 0"

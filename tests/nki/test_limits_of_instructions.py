@@ -307,10 +307,10 @@ WRONG = {
     "unique_indices of 3": (add(unique_indices=3), "True or False"),
     "dst of dma_compute missing": (add(dst=None), "a tensor"),
     "a name that is a number": (fill(name=3), "name is 3"),
-    "an offset that is an array": (count(offset=Later(np.zeros, 8, int)), "whole number"),
+    "an offset that is an array": (count(offset=Later(np.zeros, 8, int)), "an integer"),
     "a register of an array": (lambda: nisa.register_alloc(np.zeros(2, int)), "whole number"),
     "a register of a type": (lambda: nisa.register_alloc(int), "whole number"),
-    "a step of 1.5": (count(pattern=[[1.5, 8]]), "whole number"),
+    "a step of 1.5": (count(pattern=[[1.5, 8]]), "an integer"),
 }  # fmt: skip
 
 

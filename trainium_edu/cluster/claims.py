@@ -192,15 +192,15 @@ def overturned(key: str, inputs: Mapping[str, Any]) -> bool:
     claim = _claim(key)
     values = {each.name: each.used for each in claim.inputs}
     for name, value in inputs.items():
-        found = _known(claim, name)
+        own = _known(claim, name)
         moved = number(value, name)
-        if found.fact is None:
+        if own.fact is None:
             raise ValueError(f"nobody published {name}, so no value of it overturns {key}; "
                              "choose a claim that can be tested")  # fmt: skip
-        if not found.low <= moved <= found.high:
-            has = f"{found.written(found.low)} to {found.written(found.high)}"
-            raise ValueError(f"{name} is {found.written(moved)}; the sources have it from {has}"
-                             if found.is_range else f"{name} is {found.written(found.used)} in all "
+        if not own.low <= moved <= own.high:
+            has = f"{own.written(own.low)} to {own.written(own.high)}"
+            raise ValueError(f"{name} is {own.written(moved)}; the sources have it from {has}"
+                             if own.is_range else f"{name} is {own.written(own.used)} in all "
                              "sources; move an input that has a range")  # fmt: skip
         values[name] = moved
     before = claim.ruling
@@ -272,10 +272,10 @@ def _known(claim, name) -> Input:
 
 def _moved(claim, values) -> tuple[Input, ...]:
     """Return a claim's inputs with those replaced that are given."""
-    given = {}
+    replaced = {}
     for name, value in values.items():
         each = _known(claim, name)
         bounds = {"low": 0} if each.low == 0 else {"above": 0}
         bounds |= {"high": 1} if each.unit.startswith("of ") else {}
-        given[name] = replace(as_input(value, name, each.unit, **bounds), name=name)
-    return tuple(given.get(each.name, each) for each in claim.inputs)
+        replaced[name] = replace(as_input(value, name, each.unit, **bounds), name=name)
+    return tuple(replaced.get(each.name, each) for each in claim.inputs)

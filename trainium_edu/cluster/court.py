@@ -243,8 +243,8 @@ def rule(claim: Claim, inputs: tuple[Input, ...]) -> Ruling:
     Ruling
     """
     if any(i.fact is None for i in inputs):
-        found = Ruling(claim, inputs, Verdict.UNTESTABLE, nan, nan, nan)
-        return replace(found, conditions=_conditions(claim, inputs))
+        ruling = Ruling(claim, inputs, Verdict.UNTESTABLE, nan, nan, nan)
+        return replace(ruling, conditions=_conditions(claim, inputs))
     with np.errstate(all="ignore"):
         value = float(claim.formula(*(np.float64(i.used) for i in inputs)))
         at, values = _over_the_box(claim, inputs)
@@ -253,14 +253,14 @@ def rule(claim: Claim, inputs: tuple[Input, ...]) -> Ruling:
         raise ValueError(f"the arithmetic of {claim.key} gives no number at {given}; "
                          "move an input back")  # fmt: skip
     low, high = min(value, float(values.min())), max(value, float(values.max()))
-    found = Ruling(claim, inputs, Verdict.CONFLICTING, value, low, high)
+    ruling = Ruling(claim, inputs, Verdict.CONFLICTING, value, low, high)
     if claim.allows(low) and claim.allows(high):
-        return replace(found, verdict=Verdict.CONSISTENT)
+        return replace(ruling, verdict=Verdict.CONSISTENT)
     near = _EPSILON * abs(claim.claimed)
     if high < claim.allowed[0] - near or low > claim.allowed[1] + near:
-        return found
+        return ruling
     conditions = _conditions(claim, inputs)
-    return replace(found, verdict=Verdict.ONLY_UNDER, conditions=conditions,
+    return replace(ruling, verdict=Verdict.ONLY_UNDER, conditions=conditions,
                    together=() if conditions else _together(claim, inputs, at, values))  # fmt: skip
 
 
@@ -290,15 +290,15 @@ def _values(claim, at):
 
 def _conditions(claim, inputs) -> tuple[Condition, ...]:
     """Return for each input that turns the verdict alone where it makes the headline right."""
-    found = []
+    conditions = []
     for i, moved in enumerate(inputs):
         others = [k for k in range(len(inputs)) if k != i]
         if not moved.is_range or any(inputs[k].fact is None for k in others):
             continue
         spans = _spans(claim, inputs, i)
         if spans and spans != [(moved.low, moved.high)]:
-            found += [Condition(moved, low, high) for low, high in spans]
-    return tuple(found)
+            conditions += [Condition(moved, low, high) for low, high in spans]
+    return tuple(conditions)
 
 
 def _spans(claim, inputs, i) -> list[tuple[float, float]]:

@@ -58,17 +58,17 @@ def whole(value, what: str, low=-inf, high=inf, why: str = "") -> int:
     3
     """
     if type(value) is int:
-        found = value
+        exact = value
     else:
         try:
             if _is_no_number(value):
                 raise TypeError
-            found = operator.index(value)
+            exact = operator.index(value)
         except TypeError:
             raise TypeError(f"{what} is {short(value)}; {_an_integer(low, high)}{why}") from None
-    if not low <= found <= high:
-        raise ValueError(f"{what} is {short(found)}; {_an_integer(low, high)}{why}")
-    return found
+    if not low <= exact <= high:
+        raise ValueError(f"{what} is {short(exact)}; {_an_integer(low, high)}{why}")
+    return exact
 
 
 def number(value, what: str, low=-inf, high=inf, *, above=None, below=None, why: str = "") -> float:
@@ -105,15 +105,15 @@ def number(value, what: str, low=-inf, high=inf, *, above=None, below=None, why:
     try:
         if _is_no_number(value):
             raise TypeError
-        found = float(value)
+        real = float(value)
     except OverflowError:
         raise ValueError(f"{what} is {short(value)}; {takes}") from None
     except (TypeError, ValueError):
         raise TypeError(f"{what} is {short(value)}; {takes}") from None
-    is_beyond = (above is not None and found <= above) or (below is not None and found >= below)
-    if is_beyond or not (low <= found <= high and isfinite(found)):
+    is_beyond = (above is not None and real <= above) or (below is not None and real >= below)
+    if is_beyond or not (low <= real <= high and isfinite(real)):
         raise ValueError(f"{what} is {short(value)}; {takes}")
-    return found
+    return real
 
 
 def flag(value, what: str) -> bool:

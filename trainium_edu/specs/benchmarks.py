@@ -54,7 +54,7 @@ class PrintedMfu:
     percent: float
     convention: str  #: of ``cluster.model_flops``, or "printed": the TFLOP of its own column
     tflops_per_core: float  #: the peak of a NeuronCore in its denominator
-    tflop: float = 0.0  #: per sequence, where the table prints them
+    tflop: float = 0.0  #: TFLOP per sequence, where the table prints them
     conflict: str = ""  #: why it does not follow from its own columns
 
 
@@ -128,14 +128,14 @@ def _benchmark(name, model, sequence, instances, batches, degrees, how, rates, m
     """Return a row of the table."""
     pairs = tuple((edition, float(rate)) for edition, _, rate in
                   (text.partition(":") for text in rates.split()))  # fmt: skip
-    micro, whole = map(int, batches.split(" of "))
+    micro, global_batch = map(int, batches.split(" of "))
     tensor, pipeline = map(int, degrees.split(" x "))
     precision, optimizer, recompute, library, *more = how.split()
     fact = Fact(pairs, "(edition, sequences/s)", source or _tables.key,
                 where or f"training tables, {name}", Kind.MEASURED,
                 max(_date(edition) for edition, _ in pairs))  # fmt: skip
     return Benchmark(
-        name, model, int(sequence), int(instances), micro, whole, tensor, pipeline,
+        name, model, int(sequence), int(instances), micro, global_batch, tensor, pipeline,
         int("zero-1" in more), precision, optimizer, recompute, _LIBRARIES[library],
         "flash" in more, library in ("nemo", "nxd") or "fused" in more, fact,
         tuple(_printed(*line.split(", ")) for line in mfu.split("<br>") if line), conflict,

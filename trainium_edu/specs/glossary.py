@@ -1,7 +1,7 @@
 """The words of the lessons, and what the sources name besides; the data: glossary.toml, named.toml.
 
 Each word has one sentence and a source.  Each name has the sources that name it, a sentence on what
-it is, and one on what stands here for it, so that a reader of the sources misses nothing.
+it is, and one on its counterpart here, so that a reader of the sources misses nothing.
 """
 
 import functools

@@ -138,17 +138,17 @@ def successor(before: Record, name: str, heading: str) -> Record:
         Of its table in ``facts.md``; a value may be ``'as before'`` (documented to be the same, of
         a fact or a whole record) or ``'none'`` (the chip lacks it).
     """
-    known, made, gone = dict(before.walk()), {}, set()
+    earlier, new_facts, lacking = dict(before.walk()), {}, set()
     for path, value, unit, source, place, note, kind in rows("facts.md", heading):
         if value == "'none'":
-            gone.add(path)
+            lacking.add(path)
             continue
-        same = {one: (old.value, old.unit) for one, old in known.items()
+        same = {one: (old.value, old.unit) for one, old in earlier.items()
                 if one == path or one.startswith(f"{path}.")}  # fmt: skip
         facts = same if value == "'as before'" else {path: (ast.literal_eval(value), unit)}
         for one, has in facts.items():
-            made[one] = _fact(*has, source, place, note, kind)
-    renewed = {id(known[path]): fact for path, fact in made.items() if path in known}
+            new_facts[one] = _fact(*has, source, place, note, kind)
+    renewed = {id(earlier[path]): fact for path, fact in new_facts.items() if path in earlier}
 
     def renew(fact):
         if id(fact) not in renewed:
@@ -165,11 +165,11 @@ def successor(before: Record, name: str, heading: str) -> Record:
         members = {
             member: build(value, f"{path}{member}.") if isinstance(value, Record) else renew(value)
             for member, value in record.items()
-            if path + member in made or not gone & {path + member, path[:-1]}
+            if path + member in new_facts or not lacking & {path + member, path[:-1]}
             or isinstance(value, Record)
         }  # fmt: skip
-        further = {one.removeprefix(path): fact for one, fact in made.items()
-                   if one.startswith(path) and one not in known}  # fmt: skip
+        further = {one.removeprefix(path): fact for one, fact in new_facts.items()
+                   if one.startswith(path) and one not in earlier}  # fmt: skip
         members |= {one: fact for one, fact in further.items() if "." not in one}
         return Record(record.name if path else name, **members)
 

@@ -126,10 +126,10 @@ def test_affine_select_casts_and_takes_infinity():
         ({"pattern": []}, NkiValidationError, "1 to 4"),
         ({"pattern": [[1, 6, 2]]}, NkiValidationError, "pairs"),
         ({"pattern": [[1, 0]]}, NkiValidationError, "integer from 1"),
-        ({"pattern": [[1.5, 6]]}, TypeError, "whole number"),
+        ({"pattern": [[1.5, 6]]}, TypeError, "an integer"),
         ({"offset": 2**31}, NkiValidationError, "32 bits"),
-        ({"offset": True}, TypeError, "whole number"),
-        ({"channel_multiplier": 0.5}, TypeError, "whole number"),
+        ({"offset": True}, TypeError, "an integer"),
+        ({"channel_multiplier": 0.5}, TypeError, "an integer"),
         ({"memory": "psum"}, NkiValidationError, "GpSimd Engine cannot reach"),
     ],
 )
@@ -414,5 +414,5 @@ def test_sequence_bounds_limits(ids, dst, words):
 )
 def test_segment_ids_are_whole_and_not_negative(ids, dtype):
     core = NeuronCore()
-    with pytest.raises(NkiValidationError, match="an id is a whole number"):
+    with pytest.raises(NkiValidationError, match="an id is an integer"):
         core.sequence_bounds(dst=core.sbuf((1, 2, 2)), segment_ids=tile(core, [ids], dtype))

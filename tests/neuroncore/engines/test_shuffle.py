@@ -46,7 +46,7 @@ def test_a_quarter_may_move_to_another(bench, start):
         (None, TypeError, "list of 32"),
         ([32, *range(31)], NkiValidationError, "0 to 31"),
         ([-1, *range(31)], NkiValidationError, "0 to 31"),
-        ([1.0, *range(31)], TypeError, "whole number"),
+        ([1.0, *range(31)], TypeError, "an integer"),
     ],
 )
 def test_masks_that_are_none(bench, mask, error, match):

@@ -143,7 +143,7 @@ LIMITS = {
     "dropout: a probability": (lambda a: nisa.dropout(a, 1.5), (A,), "between 0 and 1"),
     "dropout: integers stay": (lambda a: nisa.dropout(a, 0.5, dtype=np.float32), (WORDS,),
                                "does not cast"),
-    "memset: whole numbers": (lambda: nisa.memset((64, 8), 0.5, np.int32), (), "whole number"),
+    "memset: whole numbers": (lambda: nisa.memset((64, 8), 0.5, np.int32), (), "an integer"),
     "memset: 128 partitions": (lambda: nisa.memset((200, 8), 0, F), (), "128"),
     "memset: a shape": (lambda: nisa.memset(64, 0, F), (), "tuple of sizes"),
     "iota: start and steps": (lambda: nisa.iota(nl.arange(9)[None, :] // 2, np.int32), (),

@@ -154,7 +154,7 @@ ACTIVATIONS = _rows(
 _ALSO = {"identity": "copy", "absolute": "abs", "bypass": "copy"}
 
 
-def get_activation(op, what: str = "op") -> Activation:
+def get_activation(op, role: str = "op") -> Activation:
     """Return a function of the Scalar Engine by its name.
 
     Raises
@@ -172,9 +172,9 @@ def get_activation(op, what: str = "op") -> Activation:
     row = ACTIVATIONS.get(_ALSO.get(name, name))
     if row is None:
         raise NkiValidationError(
-            f"{what} is {op!r}, which is not a function of the Scalar Engine; choose one of "
+            f"{role} is {op!r}, which is not a function of the Scalar Engine; choose one of "
             f"{', '.join(ACTIVATIONS)}"
         )
     if row.needs:
-        raise NkiValidationError(f"{what} is {row.name}, which needs {row.needs}")
+        raise NkiValidationError(f"{role} is {row.name}, which needs {row.needs}")
     return row

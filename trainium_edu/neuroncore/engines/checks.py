@@ -1,8 +1,8 @@
 """What an instruction accepts, written in its row, and the sentences for what it refuses.
 
 ``limits(data="[P, F ≤ 512]: call it on pieces", dst="[P, 6]; float32 bfloat16")`` reads: data is a
-tile of P partitions with F elements in each, at most 512; dst has 6 in each of as many partitions,
-in one of two dtypes.  After a colon follows what the sentence ends with: why, and what to try.
+tile of P partitions with F elements in each, at most 512; dst has P partitions with 6 elements in
+each, and one of two dtypes.  A colon introduces the end of the sentence: why, and what to try.
 
 ==============================  ====================================================================
 clause                          the operand is
@@ -32,10 +32,8 @@ clause                          the operand is
 
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from math import inf
-from operator import index
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +43,8 @@ from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS
 from trainium_edu.neuroncore.recording.views import View
+from trainium_edu.specs import arguments
+from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["integer", "limits", "number", "short", "walked_axes"]
 
@@ -247,7 +247,7 @@ class _Size(NamedTuple):
         ).groups("")
         return cls(name, int(times or 1), int(least or 0), most, unit)
 
-    def check(self, call, role, size, what, why):
+    def check(self, call, role, size, counted, why):
         """Raise unless a size is inside the range, and a multiple of the unit."""
         most, unit = (_evaluate(call, bound) for bound in (self.most, self.unit))
         if (most and not self.least <= size <= most) or (unit and size % unit):
@@ -255,7 +255,7 @@ class _Size(NamedTuple):
                 takes = f"a multiple of {unit}"
             else:
                 takes = f"{self.least} to {most}" if self.least else f"at most {most}"
-            call.refuse(f"{role} has {size} {what}; {call.name} takes {takes}{_end(why)}")
+            call.refuse(f"{role} has {size} {counted}; {call.name} takes {takes}{_end(why)}")
 
 
 def _evaluate(call, bound: str) -> int:
@@ -367,6 +367,7 @@ def _not_both_in_psum(other, why):
 
 def _operator(kind, names, why):
     allowed = names.split()
+    takes = f"one of {', '.join(allowed)}" if len(allowed) > 1 else names.strip()
     needs = "arithmetic on two inputs" if kind == "two numbers" else "arithmetic"
 
     def check(call, role, value, sizes):
@@ -376,8 +377,7 @@ def _operator(kind, names, why):
         if kind == "two numbers" and operator.is_unary:
             call.refuse(f"{role} is {operator.name}, which takes one input; it must be {needs}")
         if names and operator.name not in allowed:
-            one_of = "one of " * (len(allowed) > 1) + ", ".join(allowed)
-            call.refuse(f"{role} is {operator.name}; it must be {one_of}{_end(why)}")
+            call.refuse(f"{role} is {operator.name}; it must be {takes}{_end(why)}")
 
     return check
 
@@ -402,7 +402,7 @@ def _operand_of(op, dtypes, why):
             return
         operator = get_operator(call.__dict__[op], op)
         if operator.name == "bypass" and not isinstance(value, View | str | bool):
-            return  # whatever stands there is not looked at
+            return  # the value is not used
         if operator.is_unary:
             if value is not None and not (isinstance(value, int | float) and value == 0):
                 call.refuse(f"{operator.name} takes one input, so {role} is None or 0")
@@ -468,16 +468,12 @@ def number(call, role: str, kind="one number") -> float:
     raise TypeError(f"{call.name}: {role} is {short(value)}; it must be {kind}")
 
 
-def integer(call, what: str, value, low=-inf, high=inf, why="") -> int:
+def integer(call, name: str, value, low=-inf, high=inf, why="") -> int:
     """Return an integer from `low` to `high`; raise TypeError for anything but an integer."""
-    if not isinstance(value, bool | np.bool_):
-        with suppress(TypeError):
-            exact = index(value)
-            if not low <= exact <= high:
-                call.refuse(f"{what} is {exact}; it must be an integer from {low} to {high}"
-                            f"{_end(why)}")  # fmt: skip
-            return exact
-    raise TypeError(f"{call.name}: {what} is {short(value)}; it must be an integer (whole number)")
+    try:
+        return arguments.whole(value, f"{call.name}: {name}", low, high, _end(why))
+    except ValueError as error:
+        raise NkiValidationError(str(error)) from None
 
 
 def short(value) -> str:

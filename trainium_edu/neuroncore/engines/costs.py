@@ -62,14 +62,14 @@ def priced(name, *tiles, any_stride=False, fast=None, when=None, has_modes=False
         facts.append("cycles.min_initiation_cycles")
 
     def work(call):
-        found = (call.__dict__[tiles[0]].free_size,)
+        amounts = (call.__dict__[tiles[0]].free_size,)
         if not any_stride:
-            found += (strided(call, *tiles),)
+            amounts += (strided(call, *tiles),)
         if when is not None:
-            found += (when(call),)
+            amounts += (when(call),)
         if has_modes and hasattr(call.core.spec.cycles, f"{name}_2x"):
-            found = (*found, *(False,) * (3 - len(found)), mode(call, *tiles))
-        return found
+            amounts = (*amounts, *(False,) * (3 - len(amounts)), mode(call, *tiles))
+        return amounts
 
     def cycles(chip, engine, n, is_strided=False, is_fast=False, mode=""):
         if mode and engine is Engine.VECTOR:

@@ -17,7 +17,7 @@ __all__ = ["PRICES", "Work", "custom_op_ns", "facts_of", "label_of", "parts_ns"]
 
 
 class Work(NamedTuple):
-    """What one processor did."""
+    """The counts of one processor's work."""
 
     elements: int = 0  #: named through element accessors, or read by a stream beyond the fourth
     copies: int = 0  #: between HBM and TCM; a stream copies 4 KB at a time

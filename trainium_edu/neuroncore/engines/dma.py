@@ -57,11 +57,11 @@ def transfer(src: View, dst: View) -> tuple:
 
     Both sides are walked in row-major order; a descriptor ends where either side jumps.
     """
-    here, there, size = _run_of(src), _run_of(dst), src.size
-    if here == there:
-        count = size // here
+    src_run, dst_run, size = _run_of(src), _run_of(dst), src.size
+    if src_run == dst_run:
+        count = size // src_run
     else:
-        count = size // here + size // there - size // lcm(here, there)
+        count = size // src_run + size // dst_run - size // lcm(src_run, dst_run)
     nbytes = size * max(src.dtype.itemsize, dst.dtype.itemsize)
     return "dma", count, nbytes // count, nbytes, f"{src.memory}_to_{dst.memory}"
 
@@ -132,7 +132,7 @@ def load(call, view, role):
 
 
 def store(call, view, role, values, dtype, inside=None):
-    """Write numbers of `dtype` to a view of as many elements; rows with an index outside stay."""
+    """Write numbers of `dtype` to a view of their size, except rows whose index is outside."""
     values = values if values.shape == view.shape else values.reshape(view.shape)
     if view.indirect is not None:
         _scatter(call, view, role, values, dtype, inside)
@@ -164,10 +164,10 @@ def _rows(call, view, role):
     return rows, index, inside
 
 
-def _scatter(call, view, role, values, dtype, wanted):
+def _scatter(call, view, role, values, dtype, kept_rows):
     rows, index, inside = _rows(call, view, role)
-    if wanted is not None:
-        inside = inside & wanted
+    if kept_rows is not None:
+        inside = inside & kept_rows
     if dtype is not view.dtype:
         narrow = np.empty(values.shape, view.dtype.storage)
         write_fp32(to_fp32(values, dtype), view.dtype, call.core.rounding, narrow)

@@ -147,9 +147,10 @@ def _is_same(one, two):
 def _compute(call):
     total = inside = None
     for number, src in enumerate(call.srcs):
-        values, found = load(call, src, f"srcs[{number}]")
+        values, mask = load(call, src, f"srcs[{number}]")
         values = to_fp32(values, src.dtype).reshape(call.dst.shape)
-        inside = found if inside is None else inside if found is None else inside & found
+        if mask is not None:
+            inside = mask if inside is None else inside & mask
         total = values if total is None else np.add(total, values)
     if call.dst.indirect is not None:
         _check_unique(call, inside)

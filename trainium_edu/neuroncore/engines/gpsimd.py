@@ -117,7 +117,7 @@ def _bounds(call):
     ids = call.segment_ids.read().reshape(-1)
     wrong = ids[~((ids >= 0) & (ids == np.trunc(ids)))]
     if wrong.size:
-        call.refuse(f"segment_ids holds {wrong[0]}; an id is a whole number, 0 (padding) or more")
+        call.refuse(f"segment_ids holds {wrong[0]}; an id is an integer, 0 (padding) or more")
     n = ids.size
     starts_here = np.ones(n, bool)
     starts_here[1:] = ids[1:] != ids[:-1]

@@ -19,10 +19,10 @@ _F = np.float32
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One operator."""
+    """An operator of the ALU: its name, its function, and what a reduction needs."""
 
     name: str
-    function: Callable  #: of one or two arrays
+    function: Callable  #: takes one array or two
     kind: str  #: "arithmetic" or "bitvec"
     is_unary: bool = False
     reduce: Callable | None = None  #: values[P, ..., n] -> [P, ...]; None: no legal reduction
@@ -165,7 +165,7 @@ def operator_name(op) -> str:
     return _ALSO.get(name, name)
 
 
-def get_operator(op, what: str) -> Operator:
+def get_operator(op, role: str) -> Operator:
     """Return the row of an operator by the name of its ``nki.language`` function.
 
     Raises
@@ -186,11 +186,11 @@ def get_operator(op, what: str) -> Operator:
     if row is None:
         known = ", ".join(row.name for row in _TABLE if not row.needs)
         raise NkiValidationError(
-            f"{what} is {name or repr(op)}, which is not an ALU operator; choose one of {known}"
+            f"{role} is {name or repr(op)}, which is not an ALU operator; choose one of {known}"
         )
     if row.needs:
         raise NkiValidationError(
-            f"{what} is {row.name}, which needs {row.needs}, a later chip than this; build it from "
+            f"{role} is {row.name}, which needs {row.needs}, a later chip than this; build it from "
             "multiply, maximum or abs"
         )
     return row
@@ -205,7 +205,7 @@ def bits(view) -> np.ndarray:
 
 
 def bits_operand(value: int, dtype) -> np.ndarray:
-    """Return a whole number as the bits that a tile of that dtype would hold."""
+    """Return an integer as the bits that a tile of that dtype would hold."""
     return np.asarray(value & ((1 << (8 * dtype.itemsize)) - 1), _UNSIGNED[dtype.itemsize])
 
 

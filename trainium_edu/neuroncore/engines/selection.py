@@ -36,7 +36,7 @@ def _copy_predicated(call):
         new = np.array(src.read()).reshape(dst.shape)
     else:
         new = np.empty((1,) * len(dst.shape), dst.dtype.storage)
-        if not dst.dtype.is_float and hasattr(src, "__index__"):  # whole numbers need no cast
+        if not dst.dtype.is_float and hasattr(src, "__index__"):  # integers need no cast
             new[...] = min(max(src, int(dst.dtype.fmt.min)), int(dst.dtype.fmt.max))
         else:
             write_fp32(np.full(new.shape, src, np.float32), dst.dtype, call.core.rounding, new)
@@ -113,31 +113,31 @@ define(
 )  # fmt: skip
 
 
-def _matches(values, wanted, *, last_first):
+def _matches(values, sought, *, last_first):
     """Return which element each of the eight values matches, -1 for none, int64[partitions, 8].
 
     Equal values take their occurrences one after the other: the first occurrence goes to the
     first of them, or to the last of them with `last_first`.
     """
-    found = np.full(wanted.shape, -1, np.int64)
+    places = np.full(sought.shape, -1, np.int64)
     free = np.ones(values.shape, bool)
     lanes = np.arange(len(values))
     for slot in reversed(range(EIGHT)) if last_first else range(EIGHT):
-        hits = (values == wanted[:, slot : slot + 1]) & free
+        hits = (values == sought[:, slot : slot + 1]) & free
         first = hits.argmax(axis=1)
         hit = hits[lanes, first]
-        found[hit, slot] = first[hit]
+        places[hit, slot] = first[hit]
         free[lanes[hit], first[hit]] = False
-    return found
+    return places
 
 
-def _write_indices(view, found):
-    view.write_bits(found.astype(view.dtype.storage).reshape(view.shape))  # -1 becomes all ones
+def _write_indices(view, places):
+    view.write_bits(places.astype(view.dtype.storage).reshape(view.shape))  # -1 becomes all ones
 
 
 def _find_index8(call):
-    found = _matches(rows(call.data), rows(call.vals), last_first=False)
-    _write_indices(call.dst, found)
+    places = _matches(rows(call.data), rows(call.vals), last_first=False)
+    _write_indices(call.dst, places)
 
 
 define(
@@ -152,12 +152,12 @@ define(
 
 def _match_replace8(call):
     values = np.array(rows(call.data))
-    found = _matches(values, rows(call.vals), last_first=True)
-    lanes, slots = np.nonzero(found >= 0)
-    values[lanes, found[lanes, slots]] = np.float32(call.imm)
+    places = _matches(values, rows(call.vals), last_first=True)
+    lanes, slots = np.nonzero(places >= 0)
+    values[lanes, places[lanes, slots]] = np.float32(call.imm)
     store(call, "dst", values)
     if call.dst_idx is not None:
-        _write_indices(call.dst_idx, found)
+        _write_indices(call.dst_idx, places)
 
 
 define(

@@ -1,4 +1,4 @@
-"""The Sync Engine: where a collective between ranks stands in a core's program.
+"""The Sync Engine: it holds a collective's place in a core's program.
 
 The CC-Cores and DMA move the data; the core's own engines go on.  What a collective computes and
 how long it takes is decided between the cores (``nki.collectives`` asks ``fabric``); here it is one

@@ -108,21 +108,21 @@ def _tile_size(call, chip):
         return rows, columns
     for role, pair in (("tile_position", position), ("tile_size", size)):
         if not isinstance(pair, tuple | list) or not all(hasattr(n, "__index__") for n in pair):
-            raise TypeError(f"nc_matmul: {role} {pair!r} must be (row, column), whole numbers")
+            raise TypeError(f"nc_matmul: {role} {pair!r} must be (row, column), two integers")
     if len(position) != 2 or len(size) != 2:
         call.refuse(
             f"tile_position={position} and tile_size={size}; tiling needs both, each (row, column)"
         )
-    for axis, whole, at, part in zip(
+    for axis, extent, at, part in zip(
         ("row", "column"), (rows, columns), position, size, strict=True
     ):
         if part == 32:
             call.needs("array_tiles_32", f"tile_size has {axis} size 32, which",
                        "NeuronCore-v2 divides the array into halves of 64")  # fmt: skip
-        if part not in (32, whole // 2, whole) or at % part or not 0 <= at < whole:
+        if part not in (32, extent // 2, extent) or at % part or not 0 <= at < extent:
             call.refuse(
-                f"{axis} tile of size {part} at {at}; sizes are {whole // 2} or {whole} "
-                f"and positions multiples of the size below {whole}"
+                f"{axis} tile of size {part} at {at}; sizes are {extent // 2} or {extent} "
+                f"and positions multiples of the size below {extent}"
             )
     return size
 

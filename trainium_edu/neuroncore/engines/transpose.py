@@ -1,6 +1,6 @@
 """``nc_transpose``: partitions become free elements, on the Tensor Engine or the Vector Engine.
 
-The Tensor Engine multiplies by an identity, so it reads SBUF, writes PSUM, and a NaN or an infinity
+The Tensor Engine multiplies by an identity, so it reads SBUF and writes PSUM.  A NaN or an infinity
 meets the zeros of the identity: on NeuronCore-v2 the whole row it lands in turns into NaN.  The
 Vector Engine moves bits, 32 x 32 at a time.  The reference asks for equal dtypes; published kernels
 for this generation let the Tensor Engine write float32, as its sums are, so both are taken.

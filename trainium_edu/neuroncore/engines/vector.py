@@ -84,15 +84,15 @@ def _check_value(call):
         number(call, "value")
         return
     try:
-        whole = value.__index__()
+        exact = value.__index__()
     except (AttributeError, TypeError):
         call.refuse(
             f"value is {value!r} and dst holds {dtype}; an integer tile cannot hold a float, "
-            "so write a whole number, or give the tile a float dtype"
+            "so write an integer, or give the tile a float dtype"
         )
-    if not int(dtype.fmt.min) <= whole <= int(dtype.fmt.max):
+    if not int(dtype.fmt.min) <= exact <= int(dtype.fmt.max):
         call.refuse(
-            f"value is {whole}, and {dtype} goes from {int(dtype.fmt.min)} to {int(dtype.fmt.max)}"
+            f"value is {exact}, and {dtype} goes from {int(dtype.fmt.min)} to {int(dtype.fmt.max)}"
         )
 
 
