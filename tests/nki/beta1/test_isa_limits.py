@@ -94,7 +94,7 @@ LIMITS = {
     "nc_matmul: reads SBUF": (lambda a: nisa.nc_matmul(_moved(a), a), (A,), "operands from SBUF"),
     "nc_matmul: FP32 with FP32": (lambda a: nisa.nc_matmul(nl.copy(a, dtype=nl.bfloat16), a), (A,),
                                   "the other must be too"),
-    "nc_matmul: no integers": (lambda a: nisa.nc_matmul(a, a), (WORDS,), "must be float32, tfloat32"),
+    "nc_matmul: no integers": (lambda a: nisa.nc_matmul(a, a), (WORDS,), "must be float32, tf"),
     "nc_matmul: tiles of 64": (
         lambda a: nisa.nc_matmul(a[0:32, 0:32], a[0:32], tile_position=(0, 0), tile_size=(32, 32)),
         (A,), "size 32, which needs NeuronCore-v3"),
