@@ -127,7 +127,7 @@ def test_a_solution_after_a_pass_is_noted_as_such_and_costs_nothing(solved):
 def test_without_a_solution_nothing_is_offered():
     double(lambda x: 2 * x)
     assert str(double.solution()) == "No solution: none is installed here."
-    assert [text for text, _ in double.offers(Status.PASSED)] == ["", "", ""]
+    assert [text for text, _ in double.offers(Status.PASSED)] == ["", "", "", ""]
 
 
 def test_the_card_offers_what_can_be_asked_for_and_keeps_what_was_said(solved):

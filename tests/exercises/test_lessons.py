@@ -5,6 +5,7 @@ Judge: the reference solutions and the named misconceptions in tests/solutions.
 
 import sys
 
+import numpy as np
 import pytest
 
 from tests.for_each import for_each
@@ -19,7 +20,8 @@ LONG = RANKED = ("12/fused",)  # a whole image is timed; a class compares that
 EXERCISES = [e for lesson in exercises.LESSONS for e in exercises.of_lesson(lesson)]
 COMPARING = [e for e in EXERCISES if "compare" in e.function.__code__.co_names]
 RECOGNISING = [exercises.find(key) for key in ("01/nearest-even", "02/round-with-tosses")]
-FED_BACK = COMPARING + RECOGNISING
+PUZZLES = [e for e in EXERCISES if e.key[:3] in ("05b", "05c")]
+FED_BACK = COMPARING + RECOGNISING + PUZZLES
 
 
 def blocks(kind=None):
@@ -116,6 +118,26 @@ def test_a_wrong_model_that_is_fed_back_is_called_by_its_name(exercise):
         result = exercise(lambda *_, value=value: value, "ab123")
         assert (result.status, result.misconception) == (Status.WRONG, name)
         assert result.feedback
+
+
+@for_each("exercise", PUZZLES, ids=lambda e: e.key)
+def test_what_a_puzzles_wrong_model_gives_is_called_by_its_name(exercise):
+    """Judge: NumPy's wrong models, each as the numbers of a kernel that writes them."""
+    row, numbers = exercise.function.__closure__[0].cell_contents, exercise.numbers("ab123")
+    arrays = row.drawn(numbers)
+    for model in row.wrong.values():
+        out = row.wanted(arrays, model)
+        dtype = next(iter(arrays.values())).dtype
+        with pytest.MonkeyPatch.context() as patch:
+            found = {"outputs": [out.astype(dtype)]}
+            patch.setattr(sys.modules[row.__module__], "report", lambda *_, f=found: f)
+            result = exercise(lambda *_: None, "ab123")
+        given = {name: row.wanted(arrays, wrong) for name, wrong in row.wrong.items()}
+        same = {name for name, gives in given.items() if np.array_equal(gives, out)}
+        is_shaped = out.shape == row.wanted(arrays).shape
+        assert result.misconception in (same if is_shaped else {"wrong shape"})
+        assert result.feedback
+        assert result.picture
 
 
 @pytest.mark.parametrize("block", blocks("hard-coded"))

@@ -59,7 +59,8 @@ def blocks(lesson: str) -> tuple[Block, ...]:
     if not path.exists():
         return ()
     told = afterwards.read(afterwards.FOLDER / f"{exercises.LESSONS[lesson].partition('_')[2]}.md")
-    found = [Block("solution", key, part.solution) for key, part in told.items()]
+    found = [Block("solution", key, part.solution) for key, part in told.items()
+             if lessons.number_of(key) == lesson]  # fmt: skip
     lines, header = [], None
     for line in [*path.read_text(encoding="utf-8").split("\n"), "# %% end"]:
         if not line.startswith("# %%"):

@@ -12,7 +12,7 @@ import pytest
 from trainium_edu import __main__, live
 from trainium_edu.tools import neuron_top
 from trainium_edu.tools.machine import Machine, machine
-from trainium_edu.tools.neuron_top import View, Work, pressed, screen
+from trainium_edu.tools.neuron_top import Work, screen
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -21,8 +21,7 @@ SECTIONS = ["NeuronCore v2 Utilization", "vCPU Utilization", "System vCPU Usage"
             "Runtime vCPU Usage", "Memory Usage Summary", "Host Used Memory", "Total", "Tensors",
             "Constants", "DMA Buffers", "App. Memory", "Device Used Memory", "Total", "Tensors",
             "Constants", "Model Code", "Runtime Memory", "Model Scratchpad", "Memory Usage Details",
-            "Model ID", "Device Memory", "Host Memory", "Neuron Apps", "q: quit",
-            "a/d: previous/next tab", "f: FLOPS on/off", "1-9: select tab"]  # fmt: skip
+            "Model ID", "Device Memory", "Host Memory", "q: quit", "f: FLOPS on/off"]  # fmt: skip
 
 
 def text(lines):
@@ -58,57 +57,24 @@ def test_cores_show_their_utilization_or_teraflops(of):
     assert row.count("[ 50.00%]") == 2
     assert row.count("|") == pytest.approx(row.count("."), abs=6)
     assert next(line for line in lines if line.startswith("ND2 ")).count("|") == 0
-    lines = text(screen(of, View(shows_flops=True), width=100)).splitlines()
+    lines = text(screen(of, True, width=100)).splitlines()
     per_core = 10 * 4e10 / 20e-3 / 1e12
     assert lines[2] == f"NeuronCore v2 Utilization (Total: {2 * per_core:.2f} TFLOPS)"
     assert next(line for line in lines if line.startswith("ND1 ")).count(f"{per_core:.2f}T") == 2
 
 
-def test_the_tree_opens_to_models_and_classes_and_its_parents_are_sums(of):
-    view = View()
-    for key in ("enter", "down", "enter", "down", "right"):  # close ND 0, open ND 1 and its NC 0
-        view = pressed(key, of, view)
-    assert view.open == {(1,), (1, 2)}
-    said = text(screen(of, view, width=120)).splitlines()
-    start = next(i for i, line in enumerate(said) if line.startswith(" [-] ND 1 "))
+def test_what_holds_memory_is_listed_and_parents_are_sums(of):
+    said = text(screen(of, width=120)).splitlines()
+    start = next(i for i, line in enumerate(said) if line.startswith(" ND 1 "))
     seen = [re.sub(r" {2,}", "|", line.strip()) for line in said[start : start + 9]]
     assert seen == [
-        "[-] ND 1|8.0MB|0.0B", "[-] NC 0|4.0MB|0.0B", "step|10001|0.0B|0.0B", "Tensors|3.0MB|0.0B",
+        "ND 1|8.0MB|0.0B", "NC 0|4.0MB|0.0B", "step|10001|0.0B|0.0B", "Tensors|3.0MB|0.0B",
         "Constants|0.0B|0.0B", "Model Code|0.0B|0.0B", "Runtime Memory|0.0B|0.0B",
-        "Model Scratchpad|1.0MB|0.0B", "[+] NC 1|4.0MB|0.0B",
+        "Model Scratchpad|1.0MB|0.0B", "NC 1|4.0MB|0.0B",
     ]  # fmt: skip
     summary = next(line for line in said if line.startswith("Device Used Memory"))
     assert "Total: 8.0MB" in summary
-
-
-def test_keys_do_what_the_bar_says(of):
-    view = View()
-    assert pressed("q", of, view) is None
-    assert pressed("f", of, view).shows_flops
-    assert pressed("F", of, view).shows_flops
-    assert (
-        pressed("d", of, view).tab == pressed("a", of, view).tab == pressed("2", of, view).tab == 1
-    )
-    assert pressed("9", of, view) == pressed("?", of, view) == view
-    assert pressed("up", of, view).picked == 0
-    assert pressed("down", of, view).picked == 1
-    closed = pressed("left", of, view)
-    assert closed.open == frozenset()
-    assert pressed("right", of, closed).open == pressed("enter", of, closed).open == {(0,)}
-    assert pressed("x", of, view).open == frozenset()
-    everything = pressed("x", of, closed).open
-    assert len(everything) == 16 + 32
-    last = View(picked=10**6)
-    assert pressed("down", of, last).picked == 17  # 16 devices, one of them open
-
-
-def test_a_tab_shows_one_run_and_a_low_screen_keeps_the_picked_line(of):
-    tab = text(screen(of, View(tab=1), width=120))
-    assert f">[2]:{os.getpid()}<" in tab
-    low = screen(of, View(picked=17), width=120, rows=45)
-    assert len(low) == 45
-    assert any("ND 15" in text([line]) for line in low)
-    assert not any("ND 0 " in text([line]) for line in low)
+    assert len(screen(of, width=120, rows=36)) == 36
 
 
 def test_lines_are_as_wide_as_the_screen(of):
@@ -121,8 +87,6 @@ def test_with_nothing_running_all_is_zero(capsys):
     assert __main__.main(["neuron-top", "--once"]) == 0
     said = capsys.readouterr().out
     assert "(Avg: 0.00%)" in said
-    assert ">[1]:all<" in said
-    assert "[2]" not in said
     assert "\x1b" not in said  # no colours in a file
 
 
@@ -171,7 +135,7 @@ def test_a_terminal_shows_it_and_is_given_back(leave, of):
             if select.select([ours], [], [], 0.1)[0]:
                 said.write(os.read(ours, 65536))
 
-    until(b"select tab")
+    until(b"FLOPS on/off")
     assert b"\x1b[?1049h" in said.getvalue()  # a screen of its own
     assert [one.command for one in live.runs() if one.is_tool] == ["neuron-top"]
     os.write(ours, b"f")
@@ -201,7 +165,7 @@ def test_it_ends_with_its_terminal_even_where_nobody_says_that_it_hung_up(of):
     )  # fmt: skip
     os.close(theirs)
     said = b""
-    while b"select tab" not in said:
+    while b"FLOPS on/off" not in said:
         said += os.read(ours, 65536)
     os.close(ours)
     try:

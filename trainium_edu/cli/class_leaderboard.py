@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from trainium_edu.cli.grade import read_kept
-from trainium_edu.cli.page import paragraph, section, table, whole
+from trainium_edu.cli.page import rendered
 from trainium_edu.exercises.leaderboard import HEAD, Entry, boards, cells
 from trainium_edu.exercises.leaderboard import as_text as board_as_text
 
@@ -74,15 +74,12 @@ def as_text(entries: Iterable[Entry]) -> str:
 def as_page(entries: Iterable[Entry]) -> str:
     """Return all boards as a page that needs nothing but itself."""
     found = boards(entries)
-    body = [
-        section(f"board-{i}", f"{assignment}, case {case}",
-                table("Predicted latency with its band", HEAD[1:2] + HEAD[:1] + HEAD[2:],
-                      [_name_first(*row) for row in placed], (1, 2, 3, 4, 5)))
-        for i, ((assignment, case), placed) in enumerate(found.items(), 1)
-    ]  # fmt: skip
     titles = {assignment for assignment, _ in found}
     title = f"Leaderboard of {titles.pop()}" if len(titles) == 1 else "Leaderboards"
-    return whole(title, paragraph(_RULE, "about"), "\n".join(body))
+    shown = [(f"{assignment}, case {case}", [_name_first(*row) for row in placed])
+             for (assignment, case), placed in found.items()]  # fmt: skip
+    return rendered("leaderboard.html", title=title, rule=_RULE, boards=shown,
+                    head=HEAD[1:2] + HEAD[:1] + HEAD[2:])  # fmt: skip
 
 
 def _name_first(place: int, entry: Entry) -> tuple[str, ...]:

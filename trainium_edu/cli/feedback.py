@@ -10,7 +10,7 @@ from pathlib import Path
 
 from trainium_edu import exercises, files
 from trainium_edu.cli.grade import Row
-from trainium_edu.cli.page import paragraph, section, table, whole
+from trainium_edu.cli.page import rendered
 
 __all__ = ["page", "title_of", "write"]
 
@@ -26,28 +26,28 @@ def page(row: Row) -> str:
     name = Path(row.submission).name
     total = f"{row.points} of {row.of} points" if row.status == "graded" else row.status
     about = ", ".join(filter(None, (total, row.student and f"student {row.student}")))
-    lines = [
-        (title_of(key), f"{grade['points']} of {grade['of']}", grade["status"], grade["reason"])
+    points = [
+        [title_of(key), f"{grade['points']} of {grade['of']}", grade["status"], grade["reason"]]
         for key, grade in row.exercises.items()
     ]
-    parts = [section("points", "Points", table(
-        "A reason names the first case that failed, and what is known of it",
-        ("exercise", "points", "result", "reason"), [list(map(_plain, line)) for line in lines],
-    ))] if lines else []  # fmt: skip
+    figures = []
     if row.figures:
         from trainium_edu.cli.grade_kernel import Figures
 
-        told = [f"{case}: {Figures(**found)}" for case, found in row.figures.items()]
-        parts.append(section("figures", "Predicted", *map(paragraph, map(_plain, told))))
-    if row.advice:
-        parts.append(section("advice", "Advice", *map(paragraph, map(_plain, row.advice))))
-    head = "".join(paragraph(_plain(text)) for text in (about, row.reason) if text)
-    return whole(_plain(f"Feedback: {name}"), head, "\n".join(parts))
+        figures = [f"{case}: {Figures(**found)}" for case, found in row.figures.items()]
+    return rendered("feedback.html", **_plain({
+        "title": f"Feedback: {name}", "head": [about, row.reason], "points": points,
+        "figures": figures, "advice": row.advice,
+    }))  # fmt: skip
 
 
-def _plain(text: str) -> str:
-    """Keep a submission's own words from becoming marks of the page."""
-    return "".join(letter if letter.isprintable() else " " for letter in str(text))
+def _plain(said):
+    """Return a submission's own words without letters that cannot be printed, however deep."""
+    if isinstance(said, dict):
+        return {name: _plain(value) for name, value in said.items()}
+    if isinstance(said, list | tuple):
+        return [_plain(value) for value in said]
+    return "".join(letter if letter.isprintable() else " " for letter in str(said))
 
 
 def write(rows: Sequence[Row], target: Path, folder: Path) -> str:

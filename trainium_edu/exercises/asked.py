@@ -14,7 +14,7 @@ from trainium_edu.exercises.exercise import Rejected, reject
 from trainium_edu.exercises.request import Request, measured
 from trainium_edu.specs import TRN1
 
-__all__ = ["Figures", "draws", "expect_moved", "output", "report"]
+__all__ = ["Figures", "draws", "expect_moved", "expect_written", "output", "report"]
 
 _FORGOT_JIT = (
     "Call it as the lesson does: @nki.jit stands above the def, and it returns its output."
@@ -102,6 +102,17 @@ def expect_moved(found, *arrays):
             "not computed on chip",
             f"Only {found['hbm_bytes']} bytes moved between HBM and SBUF, and the arrays and the"
             f" output have {needed}: load them, compute with nl or nisa, store the result.",
+        )
+
+
+def expect_written(out):
+    """Reject outputs in which something was never written."""
+    rows = np.flatnonzero(np.isnan(out).any(axis=1))
+    if rows.size:
+        reject(
+            "unwritten",
+            f"Rows {rows[0]} to {rows[-1]} of the output hold NaN: nobody wrote them. How many"
+            " tiles of 128 rows are there?",
         )
 
 

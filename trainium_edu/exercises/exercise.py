@@ -17,6 +17,7 @@ import contextlib
 import copy
 import hashlib
 import io
+import json
 import re
 import signal
 import sys
@@ -35,6 +36,8 @@ import numpy as np
 from trainium_edu import aside, settings
 from trainium_edu.exercises import afterwards, learner
 from trainium_edu.exercises.answers import canonical
+from trainium_edu.exercises.lessons import lesson_notebook, number_of
+from trainium_edu.exercises.needed_cells import key_of
 
 __all__ = ["NUMBER", "SOLUTION_SEEN", "Draw", "Exercise", "Grade", "Numbers", "Result", "Said",
            "Status", "compare", "exercise", "has_form", "recognise", "reject", "short",
@@ -65,9 +68,9 @@ class Status(StrEnum):
 class Rejected(Exception):
     """The answer is wrong in a way that has a name."""
 
-    def __init__(self, misconception, feedback):
+    def __init__(self, misconception, feedback, picture=""):
         super().__init__(feedback)
-        self.misconception, self.feedback = misconception, feedback
+        self.misconception, self.feedback, self.picture = misconception, feedback, picture
 
 
 class NotAttempted(Exception):
@@ -78,7 +81,7 @@ class NotChecked(Exception):
     """The machine lacks what the check needs; the answer may be right."""
 
 
-def reject(misconception: str, feedback: str = ""):
+def reject(misconception: str, feedback: str = "", picture: Any = ""):
     """Reject an answer, with the reason; call it in the body of an exercise.
 
     Parameters
@@ -88,8 +91,10 @@ def reject(misconception: str, feedback: str = ""):
     feedback : str
         One or two sentences to the learner that fit this misconception; those of the exercise's
         own words unless given.
+    picture : object
+        What shows the fault, with a text and as HTML; the exercise's own picture unless given.
     """
-    raise Rejected(misconception, feedback)
+    raise Rejected(misconception, feedback, picture)
 
 
 class Draw:
@@ -181,6 +186,7 @@ class Result:
     note: str = ""  #: why progress was not kept, if so
     figures: str = ""  #: what was measured of a right answer
     why: str = ""  #: what stands behind a right answer
+    picture: Any = ""  #: of what is asked, or of what is wrong
     exercise: "Exercise | None" = field(default=None, repr=False, compare=False)
 
     def _lines(self):
@@ -194,7 +200,7 @@ class Result:
         return [line for line in lines if line]
 
     def __str__(self):
-        return "\n".join(self._lines())
+        return "\n".join([*self._lines(), *filter(None, [str(self.picture)])])
 
     __repr__ = __str__
 
@@ -206,7 +212,8 @@ class Result:
             Status.NOT_CHECKED: ("○", "info"),
         }[self.status]
         head, *rest = self._lines()
-        return _card().as_html(f"{mark} {head}", rest, colour=colour)
+        drawn = self.picture._repr_html_() if self.picture else ""
+        return _card().as_html(f"{mark} {head}", rest, colour=colour) + drawn
 
     def _repr_mimebundle_(self, **_):
         """Return text and HTML; for a learner the card with its buttons too."""
@@ -246,6 +253,7 @@ class Exercise:
     function: Callable  #: function(answer, numbers), the check itself
     literal: bool  #: the answer is a value for one student's numbers, not a function of numbers
     wrong: Mapping[str, str]  #: feedback by misconception
+    picture: Callable = lambda numbers: ""  #: of what is asked, with a text and as HTML
 
     def numbers(self, student: str = "") -> Numbers:
         """Return this student's numbers.
@@ -291,16 +299,18 @@ class Exercise:
                 more = "These are the example numbers; with your student id you get your own."
             figures, why = measured() if measured else "", afterwards.of(self).why
             return Result(Status.PASSED, self.title, more, note=note, figures=figures, why=why,
-                          exercise=self)  # fmt: skip
+                          picture=getattr(measured, "picture", ""), exercise=self)  # fmt: skip
+        asked = self.picture(self.numbers(student))
         if isinstance(error, NotAttempted):
-            return Result(Status.NOT_ATTEMPTED, self.title, str(error), exercise=self)
+            return Result(Status.NOT_ATTEMPTED, self.title, str(error), picture=asked,
+                          exercise=self)  # fmt: skip
         if isinstance(error, NotChecked):
             return Result(Status.NOT_CHECKED, self.title, str(error), exercise=self)
         note = learner.record(self.key, Status.WRONG, _fingerprint(answer))
         step = self._hints_seen()
         hint = str(self._hint(step)) if step else ""
         return Result(Status.WRONG, self.title, error.feedback, hint, error.misconception, note,
-                      exercise=self)  # fmt: skip
+                      picture=error.picture or asked, exercise=self)  # fmt: skip
 
     def _hint(self, step):
         return Said(f"Hint {step} of {len(self.hints)}", self.hints[step - 1])
@@ -339,6 +349,15 @@ class Exercise:
         through = tried and self._hints_seen() == len(self.hints)
         return bool(through or learner.has_passed(self.key))
 
+    def starter(self) -> Said:
+        """Return what its cell held at first, to begin again from."""
+        try:
+            text = lesson_notebook(number_of(self.key)).read_text(encoding="utf-8")
+            (cell,) = (c for c in json.loads(text)["cells"] if key_of(c) == self.key)
+        except (OSError, ValueError):
+            return Said("No starter", "its lesson is not installed here.")
+        return Said("The starter", "copy it over your cell.", "".join(cell["source"]))
+
     def challenge(self) -> Said:
         """Return what to try after a pass."""
         told = afterwards.of(self).challenge
@@ -352,6 +371,7 @@ class Exercise:
             (f"Hint {self._hints_seen() + 1} of {len(self.hints)}" if more else "", self.hint),
             ("Show a solution" if told.solution and self._may_see_solution() else "",
              self.solution),
+            ("Show the starter" if status is Status.WRONG else "", self.starter),
             ("Next challenge" if told.challenge and passed else "", self.challenge),
         )  # fmt: skip
 
@@ -400,6 +420,7 @@ def exercise(
     key: str,
     *,
     numbers: Callable[[Draw], Mapping] = lambda draw: {"seed": draw.seed("seed")},
+    picture: Callable[[Numbers], Any] = lambda numbers: "",
     **words: Any,
 ):
     """Turn a check function into an :class:`Exercise`.
@@ -410,6 +431,8 @@ def exercise(
         ``"02/spacing"``: the lesson's number, and a name that never changes.
     numbers : callable, optional
         Takes a :class:`Draw`, returns a mapping; by default one ``seed``.
+    picture : callable, optional
+        Takes the numbers, returns what shows the task, with a text and as HTML.
     **words
         The exercise's words; the table of that name in the TOML file beside the function's module
         unless given.  ``title``; ``answer``: the name that the learner's cell binds; ``points``;
@@ -448,17 +471,17 @@ def exercise(
 
     def decorate(function):
         table = words or words_of(function.__code__.co_filename)[key.partition("/")[2]]
-        return _made(key, numbers, function, **table)
+        return _made(key, numbers, function, picture, **table)
 
     return decorate
 
 
-def _made(key, numbers, function, *, title, answer, points, tests, hints, wrong=None,
+def _made(key, numbers, function, picture, *, title, answer, points, tests, hints, wrong=None,
           literal=False):  # fmt: skip
     if points < 1 or len(hints) < 2 or not answer.isidentifier():
         raise ValueError(f"{key} needs points, two or more hints, and a name for its answer")
     return Exercise(key, title, answer, points, tests, tuple(hints), numbers, function, literal,
-                    wrong or {})  # fmt: skip
+                    wrong or {}, picture)  # fmt: skip
 
 
 @cache

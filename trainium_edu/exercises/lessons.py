@@ -71,6 +71,14 @@ COURSE = (
         "attention, and what each step is worth", 35, 70,
     ),
     Lesson(
+        "05b", "puzzles", "Puzzles: one tile", "ten kernels of a few lines, each with a picture of "
+        "its numbers and a time to beat", 10, 50,
+    ),
+    Lesson(
+        "05c", "puzzles", "Puzzles: many tiles", "ten more, from a copy in tiles to softmax in one "
+        "pass and a matmul at 80 % of peak", 5, 80,
+    ),
+    Lesson(
         "06", "lazy_execution", "Lazy execution", "a training loop becomes a graph: compiled once, "
         "found again, broken by a shape, opened down to its instructions", 35, 45,
     ),

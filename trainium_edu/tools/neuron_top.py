@@ -1,7 +1,8 @@
 """A look-alike of ``neuron-top``: utilisation and memory on a live screen.
 
-Sections, columns, keys and colours are the guide's.  ``screen`` makes the lines of one picture from
-plain data; ``watch`` shows them in a terminal (with ``rich``) and reads keys.  Utilisation is that
+Sections, columns and colours are the guide's; its tree is a list here, of what holds memory, and
+its tabs of runs are left out.  ``screen`` makes the lines of one picture from plain data; ``watch``
+shows them in a terminal (with ``rich``) and reads two keys.  Utilisation is that
 of the run's last period, in the emulated machine's time; two runs on one emulated core add up.
 vCPUs and host memory are those of *this* computer.  Model Code and Runtime Memory are 0, for
 neither takes room here; the instance has no id (``NA``).
@@ -15,7 +16,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 
 import psutil
@@ -31,12 +31,11 @@ from trainium_edu.tools.machine import (
     cpu_s,
     machine,
     resident_bytes,
-    tag,
     usage,
     vcpu_shares,
 )
 
-__all__ = ["View", "Work", "once", "pressed", "screen", "watch"]
+__all__ = ["Work", "once", "screen", "watch"]
 
 _REFRESH_S = 1.0
 _MOST_LETTERS = 10_000  #: in a line
@@ -44,9 +43,8 @@ _KINDS = {
     "Tensors": "tensors", "Constants": "constants", "Model Code": "model_code",
     "Runtime Memory": "runtime_memory", "Model Scratchpad": "model_shared_scratchpad",
 }  # fmt: skip
-_HELP = ("q: quit", "arrows: move", "enter: expand/collapse", "x: entire tree",
-         "a/d: previous/next tab", "f: FLOPS on/off", "1-9: select tab")  # fmt: skip
-_TITLE, _HEAD, _PICKED = "bold black on bright_blue", "bold black on bright_cyan", "yellow on red"
+_HELP = "q: quit  f: FLOPS on/off"
+_TITLE, _HEAD = "bold black on bright_blue", "bold black on bright_cyan"
 _NEEDS_RICH = (
     "neuron-top draws its screen with the package rich, which is not installed; install it: "
     "pip install rich"
@@ -56,16 +54,6 @@ _NEEDS_RICH = (
 Line = list[tuple[str, str]]
 #: Percentages of user and of system time.
 Pair = tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What the user has chosen to see."""
-
-    tab: int = 0  #: 0: all; else the number of a run
-    shows_flops: bool = False
-    picked: int = 0  #: line of the tree
-    open: frozenset[tuple] = field(default_factory=lambda: frozenset({(0,)}))
 
 
 class Work:
@@ -91,7 +79,7 @@ class Work:
 
 
 @checked
-def screen(of: Machine, view: View = View(), *, width: int = 120, rows: int | None = None,
+def screen(of: Machine, shows_flops: bool = False, *, width: int = 120, rows: int | None = None,
            vcpu: tuple[Pair, Pair] = ((0.0, 0.0), (0.0, 0.0)),
            resident: Callable[[int], int] = resident_bytes) -> list[Line]:  # fmt: skip
     """Return the lines of one picture.
@@ -99,11 +87,12 @@ def screen(of: Machine, view: View = View(), *, width: int = 120, rows: int | No
     Parameters
     ----------
     of : Machine
-    view : View
+    shows_flops : bool
+        Rates in place of percentages.
     width : int
         Letters in a line.
     rows : int, optional
-        Lines that fit; the tree is cut to them.
+        Lines that fit; the details are cut to them.
     vcpu : ((float, float), (float, float))
         Percentages of user and system time: of the system, of the runs.
     resident : callable (int) -> int, optional
@@ -118,7 +107,7 @@ def screen(of: Machine, view: View = View(), *, width: int = 120, rows: int | No
     ND0  ................ [  0.00%]  ................ [  0.00%]
     """
     whole(width, "width", 1, _MOST_LETTERS)
-    runs = _shown(of, view)
+    runs = of.runs
     host = sum(resident(run.pid) for run in runs)
     memory: dict[int, dict[str, int]] = {}
     for run in runs:
@@ -129,23 +118,17 @@ def screen(of: Machine, view: View = View(), *, width: int = 120, rows: int | No
     memory = {core: sizes for core, sizes in memory.items() if core < of.cores}
     title = f"neuron-top of trainium_edu {_version()} running on NA ({of.instance})"
     lines: list[Line] = [[(title.center(width), _TITLE)], []]
-    lines += _cores(of, runs, view.shows_flops, width)
+    lines += _cores(of, runs, shows_flops, width)
     lines += [[], _header("vCPU Utilization", width)]
     names = "System vCPU Usage", "Runtime vCPU Usage"
     lines += [_vcpu(name, a, b, width) for name, (a, b) in zip(names, vcpu, strict=True)]
     lines += [[], _header("Memory Usage Summary", width), *_summary(host, memory, width)]
     lines += [[], _header("Memory Usage Details", width)]
-    bar = _tabs(of, view, width)
-    rows_of_tree = enumerate(_tree(of, runs, memory, view))
-    tree = [_node(row, view, i == view.picked, width) for i, row in rows_of_tree]
-    room = len(tree) if rows is None else max(1, rows - len(lines) - 1 - len(bar))
-    first = min(max(0, view.picked - room + 1), max(0, len(tree) - room))
     columns = f"{'Model ID':<14}{'Device Memory':<16}{'Host Memory':<13}"
-    return [*lines, [(columns.rjust(width), "bold")], *tree[first : first + room], *bar]
-
-
-def _shown(of: Machine, view: View) -> tuple[live.Seen, ...]:
-    return of.runs if view.tab == 0 else of.runs[view.tab - 1 : view.tab]
+    lines.append([(columns.rjust(width), "bold")])
+    held = [[(_row(*row, width), "")] for row in _details(of, runs, memory)]
+    room = len(held) if rows is None else max(1, rows - len(lines) - 2)
+    return [*lines, *held[:room], [], [(f" {_HELP}".ljust(width), "white on blue")]]
 
 
 def _version() -> str:
@@ -233,101 +216,30 @@ def _flow(name: str, sizes: dict[str, int], width: int) -> Iterator[Line]:
     yield line
 
 
-def _tree(of: Machine, runs, memory, view: View) -> Iterator[tuple]:
-    """Yield the lines of the tree that are to be seen: (key, depth, name, model id, bytes)."""
-    per, none = of.cores_per_device, dict.fromkeys(live.MEMORY, 0)
+def _details(of: Machine, runs, memory) -> Iterator[tuple[int, str, str, int]]:
+    """Yield what holds memory: (depth, name, model id, bytes)."""
+    per = of.cores_per_device
     for device in range(of.devices):
-        cores = range(device * per, (device + 1) * per)
-        held = sum(sum(memory.get(core, none).values()) for core in cores)
-        yield (device,), 0, f"ND {device}", "", held
-        for core in cores if (device,) in view.open else ():
-            sizes = memory.get(core, none)
-            yield (device, core), 1, f"NC {core - device * per}", "", sum(sizes.values())
-            if (device, core) not in view.open:
-                continue
-            models = [m for run in runs for m in run.models
-                      if m.first <= core < m.first + m.count]  # fmt: skip
-            for model in models:
-                loaded = model.memory["constants"] + model.memory["model_code"]
-                yield None, 2, model.name, str(model.model_id), loaded
+        mine = {core: memory[core] for core in range(device * per, (device + 1) * per)
+                if sum(memory.get(core, {}).values())}  # fmt: skip
+        if mine or not device:
+            yield 0, f"ND {device}", "", sum(sum(sizes.values()) for sizes in mine.values())
+        for core, sizes in mine.items():
+            yield 1, f"NC {core - device * per}", "", sum(sizes.values())
+            for model in (m for run in runs for m in run.models):
+                if model.first <= core < model.first + model.count:
+                    loaded = model.memory["constants"] + model.memory["model_code"]
+                    yield 2, model.name, str(model.model_id), loaded
             for name, kind in _KINDS.items():
-                yield None, 2, name, "", sizes[kind]
+                yield 2, name, "", sizes[kind]
 
 
-def _node(row: tuple, view: View, is_picked: bool, width: int) -> Line:
-    key, depth, name, number, size = row
-    sign = "    " if key is None else "[-] " if key in view.open else "[+] "
-    text = f" {'    ' * depth}{sign}{name}"
-    values = f"{number:<14}{_size(size):<16}{_size(0):<13}"
-    text = f"{text[: width - len(values) - 1]:<{width - len(values)}}{values}"
-    return [(text, _PICKED if is_picked else "")]
-
-
-def _tabs(of: Machine, view: View, width: int) -> list[Line]:
-    names = ["all", *(tag(run) for run in of.runs)]
-    line: Line = [("Neuron Apps  ", "yellow on blue")]
-    for i, name in enumerate(names):
-        said = f"[{i + 1}]:{name}"
-        picked = i == view.tab
-        line += [(f" >{said}< " if picked else f"  {said}  ",
-                  "bright_green on blue" if picked else "white on blue")]  # fmt: skip
-    line.append((" " * max(0, width - sum(len(text) for text, _ in line)), "on blue"))
-    return [
-        [],
-        line,
-        [(f" {'  '.join(_HELP)}"[:width].ljust(width), "white on blue")],
-    ]
+def _row(depth: int, name: str, number: str, size: int, width: int) -> str:
+    text, values = f" {'    ' * depth}{name}", f"{number:<14}{_size(size):<16}{_size(0):<13}"
+    return f"{text[: width - len(values) - 1]:<{width - len(values)}}{values}"
 
 
 # -- keys -----------------------------------------------------------------------------------------
-
-
-@checked
-def pressed(key: str, of: Machine, view: View) -> View | None:
-    """Return the view after a key; None if that leaves.
-
-    Parameters
-    ----------
-    key : str
-        A letter, or one of ``up``, ``down``, ``left``, ``right``, ``enter``.
-    of : Machine
-    view : View
-
-    Examples
-    --------
-    >>> pressed("f", Machine("trn1.2xlarge"), View()).shows_flops
-    True
-    """
-    tabs = len(of.runs) + 1
-    keys = [row[0] for row in _tree(of, _shown(of, view), {}, view)]
-    picked = min(view.picked, len(keys) - 1)
-    at = keys[picked]
-    match key.lower():
-        case "q":
-            return None
-        case "f":
-            return replace(view, shows_flops=not view.shows_flops)
-        case "a" | "d":
-            step = -1 if key.lower() == "a" else 1
-            return replace(view, tab=(view.tab + step) % tabs)
-        case "x":
-            both: list[tuple] = [(d,) for d in range(of.devices)]
-            both += [(core // of.cores_per_device, core) for core in range(of.cores)]
-            return replace(view, picked=0, open=frozenset() if view.open else frozenset(both))
-        case "up" | "down":
-            step = -1 if key == "up" else 1
-            return replace(view, picked=min(len(keys) - 1, max(0, picked + step)))
-        case "enter" | "left" | "right" if at is not None:
-            is_open = key == "right" or (key == "enter" and at not in view.open)
-            return replace(view, open=view.open | {at} if is_open else view.open - {at})
-    if key.isdecimal() and 1 <= int(key) <= tabs:
-        return replace(view, tab=int(key) - 1)
-    return view
-
-
-_SEQUENCES = {"\x1b[A": "up", "\x1b[B": "down", "\x1b[C": "right", "\x1b[D": "left", "\x1bOA": "up",
-              "\x1bOB": "down", "\x1bOC": "right", "\x1bOD": "left", "\n": "enter",
-              "\r": "enter"}  # fmt: skip
 
 
 @contextmanager
@@ -335,8 +247,6 @@ def _keys() -> Iterator[Callable[[float], str]]:
     """Give a function that waits up to some seconds for a key; "" if none comes."""
     if sys.platform == "win32":
         import msvcrt
-
-        codes = {"H": "up", "P": "down", "K": "left", "M": "right"}
 
         def wait(seconds):
             end = time.monotonic() + seconds
@@ -347,7 +257,7 @@ def _keys() -> Iterator[Callable[[float], str]]:
             key = msvcrt.getwch()
             if key == "\x03":
                 raise KeyboardInterrupt
-            return codes.get(msvcrt.getwch(), "") if key in "\0\xe0" else _SEQUENCES.get(key, key)
+            return key
 
         yield wait
         return
@@ -363,7 +273,7 @@ def _keys() -> Iterator[Callable[[float], str]]:
         said = os.read(terminal, 16).decode(errors="replace")
         if not said:
             raise OSError("the terminal is gone")
-        return _SEQUENCES.get(said, said[:1] if said[:1] != "\x1b" else "")
+        return said[:1]
 
     tty.setcbreak(terminal)
     try:
@@ -434,23 +344,21 @@ def watch(instance: str | None = None) -> None:
         raise ValueError("neuron-top needs a terminal; `neuron-top --once` prints its screen once")
     console = _rich("console").Console(highlight=False)
     me = live.Live("neuron-top", instance or machine().instance, (), is_tool=True)
-    view, work, of = View(), Work(), machine(instance)
+    shows_flops, work, of = False, Work(), machine(instance)
     try:
         shown = _rich("live").Live(console=console, screen=True, auto_refresh=False)
         with _keys() as wait, shown:
             vcpu, looked = work.since(of.runs), time.monotonic()
             while True:
-                view = replace(view, tab=min(view.tab, len(of.runs)))
-                lines = screen(of, view, width=console.width, rows=console.height, vcpu=vcpu)
+                lines = screen(of, shows_flops, width=console.width, rows=console.height, vcpu=vcpu)
                 shown.update(_text(lines), refresh=True)
-                key = wait(max(0.0, looked + _REFRESH_S - time.monotonic()))
-                after = pressed(key, of, view) if key else view
-                if after is None:
+                key = wait(max(0.0, looked + _REFRESH_S - time.monotonic())).lower()
+                if key == "q":
                     return
-                view = after
+                shows_flops ^= key == "f"
                 if time.monotonic() - looked >= _REFRESH_S:
                     of, looked = machine(instance), time.monotonic()
-                    vcpu = work.since(_shown(of, view))
+                    vcpu = work.since(of.runs)
     except KeyboardInterrupt:
         return
     except OSError:

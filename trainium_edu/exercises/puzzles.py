@@ -1,0 +1,271 @@
+"""Exercises of lessons 05b and 05c: twenty kernels in rising order, each with a time to beat.
+
+A puzzle is a row: its arrays, what NumPy makes of them, wrong models by name, and its bar.  The bar
+says how many times as long as moving the arrays alone a kernel may take, or which share of the peak
+it has to reach.  What moving takes is a kernel's time, too: :func:`carry`, timed on these arrays.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import trainium_edu.nki as nki
+import trainium_edu.nki.isa as nisa
+import trainium_edu.nki.language as nl
+from trainium_edu.exercises.asked import (
+    Figures,
+    draws,
+    expect_moved,
+    expect_written,
+    output,
+    report,
+)
+from trainium_edu.exercises.exercise import exercise, reject
+from trainium_edu.exercises.request import Request, measured
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
+from trainium_edu.viz.boxes import Boxes
+from trainium_edu.viz.numbers import Numbers as Bars
+
+__all__ = ["carry"]
+
+
+@nki.jit
+def carry(*arrays, shape):
+    """Load arrays and store an output of some shape, and compute nothing."""
+    out = nl.ndarray(shape, dtype=arrays[0].dtype, buffer=nl.shared_hbm)
+    for array in arrays:
+        for first in range(0, array.shape[0], 128):
+            rows = nl.ds(first, min(128, array.shape[0] - first))
+            tile = nl.ndarray((rows.size, array.shape[1]), dtype=array.dtype, buffer=nl.sbuf)
+            nisa.dma_copy(dst=tile, src=array[rows, :])
+    blank = nl.ndarray((128, shape[1]), dtype=arrays[0].dtype, buffer=nl.sbuf)
+    nisa.memset(dst=blank, value=0.0)
+    for first in range(0, shape[0], 128):
+        rows = nl.ds(first, min(128, shape[0] - first))
+        nisa.dma_copy(dst=out[rows, :], src=blank[: rows.size, :])
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class _Beaten(Figures):
+    """Figures of a kernel that beat its bar, with both times as bars."""
+
+    picture: object = field(default="", kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Puzzle:
+    """A kernel that is asked for, what is right, and the time to beat."""
+
+    arrays: Mapping[str, tuple]  #: name → shape, in numbers or in names of `sizes`
+    right: Callable  #: of the arrays in float64
+    wrong: Mapping[str, Callable]  #: by misconception
+    bar: float  #: times what moving the arrays takes
+    mfu: float  #: share of the peak that is asked for, in place of a bar
+    close: float  #: to which the output has to agree, in parts of its largest number
+    dtype: str
+
+    def drawn(self, numbers) -> dict[str, np.ndarray]:
+        """Return the arrays: whole numbers from -4 to 4."""
+        rng = draws(numbers.seed)
+        storage = get_dtype(self.dtype).storage
+        return {
+            name: rng.integers(-4, 5, [numbers.get(n, n) for n in shape]).astype(storage)
+            for name, shape in self.arrays.items()
+        }
+
+    def wanted(self, arrays, model=None) -> np.ndarray:
+        """Return what NumPy, or a wrong model, makes of the arrays."""
+        return (model or self.right)(*(array.astype(np.float64) for array in arrays.values()))
+
+    def picture(self, numbers) -> Boxes:
+        """Return the task in boxes."""
+        arrays = self.drawn(numbers)
+        return Boxes({**arrays, "wanted": self.wanted(arrays)})
+
+    def check(self, answer, numbers):
+        """Check values, then the time."""
+        arrays = self.drawn(numbers)
+        measures = report(answer, *arrays.values())
+        if measures is None:
+            return None
+        wanted = self.wanted(arrays)
+        out = output(measures, wanted.shape, self.dtype)
+        expect_written(out)
+        off = np.abs(out - wanted) > self.close * max(1.0, np.abs(wanted).max())
+        if off.any():
+            picture = Boxes({**arrays, "wanted": wanted, "yours": out}, off)
+            for name, model in self.wrong.items():
+                gives = self.wanted(arrays, model)
+                if np.abs(out - gives).max() <= max(self.close, 1e-5) * np.abs(gives).max():
+                    reject(name, picture=picture)
+            row, column = np.argwhere(off)[0]
+            reject(
+                "wrong values",
+                f"{off.sum()} of {off.size} numbers are wrong. In row {row}, column {column} you"
+                f" have {out[row, column]:.4g}; {wanted[row, column]:.4g} is right.",
+                picture,
+            )
+        expect_moved(measures)
+        return self._timed(measures, arrays, wanted.shape)
+
+    def _timed(self, measures, arrays, shape):
+        taken_us = measures["makespan_ns"] / 1e3
+        if self.mfu:
+            bar_us, bar_words = taken_us * measures["mfu"] / self.mfu, f"{self.mfu:.0%} of peak"
+        else:
+            recorded = Request(tuple(arrays.values()), (("shape", shape),)).report(carry)
+            assert recorded is not None  # it returns its output
+            moving = measured(recorded, *arrays.values())["makespan_ns"] / 1e3
+            bar_us, bar_words = (
+                self.bar * moving,
+                f"{self.bar:g} times what moving the arrays takes",
+            )
+        bars = {"yours": {"µs": taken_us}, "the bar": {"µs": bar_us}}
+        text = f"yours {taken_us:.1f} µs, the bar {bar_us:.1f} µs ({bar_words})"
+        picture = Bars(text, "Predicted time", bars, spell=lambda us: f"{us:.1f} µs")
+        if taken_us <= bar_us:
+            return _Beaten(measures, picture=picture)
+        count = sum(n for name, n in measures["instructions"].items() if "dma" not in name)
+        moves = sum(n for name, n in measures["instructions"].items() if "dma" in name)
+        reject(
+            "too slow",
+            f"Right, in {taken_us:.1f} µs; the bar is {bar_us:.1f} µs, {bar_words}. Yours moves"
+            f" {measures['hbm_bytes']:,} bytes in {moves} transfers and has {count} other"
+            " instructions: which of them could go, or do more at once?",
+            picture,
+        )
+
+
+def _puzzle(key, arrays, right, wrong, *, sizes, bar=1.0, mfu=0.0, close=0.0, dtype="float32"):
+    """Return the exercise of a row."""
+    row = _Puzzle(arrays, right, wrong, bar, mfu, close, dtype)
+
+    def numbers(draw):
+        drawn = {name: draw.choice(name, values) for name, values in sizes.items()}
+        return {**drawn, "seed": draw.seed("data") % 2**32}
+
+    def check(answer, numbers):
+        return row.check(answer, numbers)
+
+    return exercise(key, numbers=numbers, picture=row.picture)(check)
+
+
+def _softmax(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def _mean(x):
+    return x.mean(axis=1, keepdims=True)
+
+
+def _sum(x):
+    return x.sum(axis=1, keepdims=True)
+
+
+def _last_piece(a, b):
+    return a[-128:].T @ b[-128:]
+
+
+_WIDE = {"n": range(512, 1537, 64)}
+_TALL = {"m": (256, 384, 512, 640), "n": (512, 768, 1024)}
+_X, _MANY, _COLUMN = {"x": (128, "n")}, {"x": ("m", "n")}, {"x": (128, "n"), "b": (128, 1)}
+
+# -- lesson 05b: one tile -------------------------------------------------------------------------
+
+copy_tile = _puzzle("05b/copy-tile", _X, lambda x: x, {}, sizes=_WIDE, bar=1.7)
+double = _puzzle(
+    "05b/double", _X, lambda x: 2 * x,
+    {"not doubled": lambda x: x, "squared": lambda x: x * x}, sizes=_WIDE, bar=1.9,
+)  # fmt: skip
+add = _puzzle(
+    "05b/add", {"x": (128, "n"), "y": (128, "n")}, lambda x, y: x + y,
+    {"only one": lambda x, y: x, "difference": lambda x, y: x - y, "product": lambda x, y: x * y},
+    sizes=_WIDE, bar=1.9,
+)  # fmt: skip
+add_column = _puzzle(
+    "05b/add-column", _COLUMN, lambda x, b: x + b,
+    {"no column": lambda x, b: x, "first of all": lambda x, b: x + b[0],
+     "product": lambda x, b: x * b}, sizes=_WIDE, bar=1.9,
+)  # fmt: skip
+scaled_relu = _puzzle(
+    "05b/scaled-relu", _COLUMN, lambda x, b: np.maximum(3 * x + b, 0),
+    {"no relu": lambda x, b: 3 * x + b, "relu first": lambda x, b: 3 * np.maximum(x, 0) + b,
+     "scaled after the sum": lambda x, b: np.maximum(3 * (x + b), 0)}, sizes=_WIDE, bar=1.72,
+)  # fmt: skip
+row_sums = _puzzle(
+    "05b/row-sums", _X, _sum,
+    {"first column": lambda x: x[:, :1], "mean": _mean,
+     "largest": lambda x: x.max(axis=1, keepdims=True)}, sizes=_WIDE, bar=2.2,
+)  # fmt: skip
+every_second = _puzzle(
+    "05b/every-second", _X, lambda x: x[:, ::2],
+    {"odd ones": lambda x: x[:, 1::2], "first half": lambda x: x[:, : x.shape[1] // 2]},
+    sizes=_WIDE, bar=2,
+)  # fmt: skip
+turn = _puzzle(
+    "05b/turn", _X, lambda x: x.T, {"reshaped": lambda x: x.reshape(x.shape[::-1])},
+    sizes={"n": range(32, 129, 16)}, bar=2.2,
+)  # fmt: skip
+column_sums = _puzzle(
+    "05b/column-sums", _X, lambda x: x.sum(axis=0, keepdims=True),
+    {"first row": lambda x: x[:1], "mean": lambda x: x.mean(axis=0, keepdims=True)},
+    sizes={"n": range(128, 513, 64)}, bar=2.6,
+)  # fmt: skip
+running_sums = _puzzle(
+    "05b/running-sums", _X, lambda x: x.cumsum(axis=1),
+    {"down the rows": lambda x: x.cumsum(axis=0), "product": lambda x: x.cumprod(axis=1),
+     "without itself": lambda x: x.cumsum(axis=1) - x}, sizes=_WIDE, bar=2.2,
+)  # fmt: skip
+
+# -- lesson 05c: many tiles -----------------------------------------------------------------------
+
+copy_tall = _puzzle(
+    "05c/copy-tall", _MANY, lambda x: x,
+    {"first tile again": lambda x: np.tile(x[:128], (len(x) // 128, 1))}, sizes=_TALL, bar=1.4,
+)  # fmt: skip
+any_height = _puzzle(
+    "05c/any-height", _MANY, lambda x: -x, {"not negated": lambda x: x},
+    sizes={"m": (200, 300, 390, 500), "n": (512, 1024)}, bar=1.7,
+)  # fmt: skip
+add_row = _puzzle(
+    "05c/add-row", {"x": ("m", 512), "v": (1, 512)}, lambda x, v: x + v,
+    {"no row": lambda x, v: x, "first number": lambda x, v: x + v[0, 0]},
+    sizes={"m": (256, 384, 512, 640)}, bar=1.42,
+)  # fmt: skip
+outer = _puzzle(
+    "05c/outer", {"a": (1, "m"), "b": (1, "n")}, lambda a, b: a.T * b,
+    {"sum": lambda a, b: a.T + b}, sizes={"m": (64, 96, 128), "n": (256, 384, 512)}, bar=2.3,
+)  # fmt: skip
+centre = _puzzle(
+    "05c/centre", _X, lambda x: x - _mean(x),
+    {"minus the sum": lambda x: x - _sum(x), "mean itself": lambda x: 0 * x + _mean(x),
+     "mean of columns": lambda x: x - x.mean(axis=0)}, sizes=_WIDE, bar=2.3, close=1e-5,
+)  # fmt: skip
+causal = _puzzle(
+    "05c/causal", _X, np.tril,
+    {"upper half": np.triu, "without the diagonal": lambda x: np.tril(x, -1),
+     "one too far": lambda x: np.tril(x, 1)}, sizes={"n": range(96, 161, 16)}, bar=2.1,
+)  # fmt: skip
+long_sum = _puzzle(
+    "05c/long-sum", {"a": ("k", 128), "b": ("k", 512)}, lambda a, b: a.T @ b,
+    {"last piece": _last_piece, "first piece": lambda a, b: a[:128].T @ b[:128]},
+    sizes={"k": (512, 768, 1024)}, bar=1.85, dtype="bfloat16", close=4e-3,
+)  # fmt: skip
+softmax = _puzzle(
+    "05c/softmax", _MANY, _softmax,
+    {"not divided": lambda x: np.exp(x - x.max(axis=1, keepdims=True)), "only exp": np.exp,
+     "by columns": lambda x: _softmax(x.T).T}, sizes=_TALL, bar=2.1, close=1e-5,
+)  # fmt: skip
+rms_norm = _puzzle(
+    "05c/rms-norm", _MANY, lambda x: x / np.sqrt(_mean(x * x)),
+    {"sum in place of mean": lambda x: x / np.sqrt(_sum(x * x)),
+     "no root": lambda x: x / _mean(x * x)}, sizes=_TALL, bar=1.6, close=1e-5,
+)  # fmt: skip
+fast_matmul = _puzzle(
+    "05c/fast-matmul", {"a": ("k", 2048), "b": ("k", 2048)}, lambda a, b: a.T @ b,
+    {"last piece": _last_piece}, sizes={"k": (2048, 2176, 2304)}, mfu=0.8, dtype="bfloat16",
+    close=4e-3,
+)  # fmt: skip

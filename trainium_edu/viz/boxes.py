@@ -1,0 +1,96 @@
+"""Arrays as boxes with their numbers: the first few rows and columns of each, and its shape."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from trainium_edu.viz.colours import COLOURS
+from trainium_edu.viz.scene import Scene
+from trainium_edu.viz.svg import to_svg
+
+__all__ = ["Boxes"]
+
+_ROWS, _COLUMNS, _WIDE, _TALL, _GAP, _MOST = 4, 5, 40.0, 22.0, 44.0, 740.0
+_STYLE = (
+    "--ink:var(--jp-content-font-color1,#222);--muted:var(--jp-content-font-color2,#666);"
+    "--grid:var(--jp-border-color2,#ddd);--paper:var(--jp-layout-color0,#fff);"
+    "font-family:var(--jp-ui-font-family);margin:4px 0;max-width:"
+)
+
+
+class Boxes:
+    """Arrays side by side, each with numbers in boxes.
+
+    Parameters
+    ----------
+    arrays : dict of str to ndarray
+        By name, with two axes; the first numbers of each are shown.
+    wrong : ndarray of bool, optional
+        Numbers of the last array to cross out.
+    """
+
+    def __init__(self, arrays: Mapping[str, np.ndarray], wrong: np.ndarray | None = None):
+        self._arrays, self._wrong = dict(arrays), wrong
+
+    def __str__(self):
+        return "\n".join(map(_line, self._arrays, self._arrays.values()))
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        scene = self.scene()
+        return f'<div style="{_STYLE}{scene.width:g}px">{to_svg(scene)}</div>'
+
+    def scene(self) -> Scene:
+        """Return the picture."""
+        x, y, right, bottom, last = 4.0, 0.0, 0.0, 0.0, list(self._arrays)[-1]
+        scene = Scene(1, 1, "; ".join(map(_line, self._arrays, self._arrays.values())))
+        for name, array in self._arrays.items():
+            rows, columns = min(_ROWS, array.shape[0]), min(_COLUMNS, array.shape[1])
+            wide = max(columns * _WIDE + 14, 7.0 * len(_head(name, array)))
+            if x > 4 and x + wide > _MOST:
+                x, y = 4.0, bottom + 14
+            _draw(scene, x, y, name, array[:rows, :columns],
+                  array.shape, self._wrong if name == last else None)  # fmt: skip
+            right, bottom = max(right, x + wide), max(bottom, y + 26 + rows * _TALL + 14)
+            x += wide + _GAP
+        scene.width, scene.height = right + 4, bottom
+        return scene
+
+
+def _head(name, array) -> str:
+    return f"{name}  {list(array.shape)}"
+
+
+def _number(value) -> str:
+    """Return a number in at most five letters."""
+    value = float(value) + 0.0  # no -0
+    if np.isnan(value):
+        return "?"
+    return f"{value:.0f}" if value == round(value) else f"{value:.3f}"[:5]
+
+
+def _line(name, array) -> str:
+    """Return an array's first row as text."""
+    first = " ".join(map(_number, array[0, :_COLUMNS]))
+    return f"{_head(name, array)}  {first}{' ...' if array.size > array[0, :_COLUMNS].size else ''}"
+
+
+def _draw(scene, x, y, name, corner, shape, wrong):
+    rows, columns = corner.shape
+    scene.text(x, y + 16, name, bold=True)
+    scene.text(x + 8 * len(name) + 8, y + 16, list(shape), colour="muted")
+    top = y + 26
+    for i in range(rows):
+        for j in range(columns):
+            left, high = x + j * _WIDE, top + i * _TALL
+            is_wrong = wrong is not None and bool(wrong[i, j])
+            if is_wrong:
+                scene.rect(left, high, _WIDE, _TALL, COLOURS["red"], opacity=0.25)
+            scene.rect(left, high, _WIDE, _TALL, "muted", outline=True)
+            words = _number(corner[i, j]) + (" ✗" if is_wrong else "")
+            scene.text(left + _WIDE / 2, high + 15, words, anchor="middle")
+    if shape[1] > columns:
+        scene.text(x + columns * _WIDE + 4, top + 14, "…", colour="muted")
+    if shape[0] > rows:
+        scene.text(x + 2, top + rows * _TALL + 12, "⋮", colour="muted")
