@@ -146,10 +146,7 @@ def _puzzle(key, arrays, right, wrong, *, sizes, bar=1.0, mfu=0.0, close=0.0, dt
         drawn = {name: draw.choice(name, values) for name, values in sizes.items()}
         return {**drawn, "seed": draw.seed("data") % 2**32}
 
-    def check(answer, numbers):
-        return row.check(answer, numbers)
-
-    return exercise(key, numbers=numbers, picture=row.picture)(check)
+    return exercise(key, numbers=numbers, picture=row.picture)(lambda *asked: row.check(*asked))
 
 
 def _softmax(x):
