@@ -179,6 +179,14 @@ def test_readme_says_of_all_rows_what_the_page_says():
     assert f"half are within {off} % and {in_band} % lie in the predicted band" in said
 
 
+def test_the_page_gives_a_reason_for_every_row_more_than_25_percent_off():
+    """Judge: the page's own table of rows."""
+    listed = re.findall(r"(?m)^\| ([^|]+) \| ([+-]\d+)% \| \w", PAGE.read_text(encoding="utf-8"))
+    far = {f"{c[0]} {c[1]}": round(float(c[6][:-1])) for c in _printed().values()
+           if abs(float(c[6][:-1])) > 25}  # fmt: skip
+    assert {name: int(off) for name, off in listed} == far
+
+
 @pytest.mark.parametrize("row", SHORT, ids=str)
 def test_the_page_prints_what_the_model_says(row):
     cells = _printed()[row.kernel, row.printed_sizes, row.source]

@@ -250,6 +250,33 @@ def test_what_no_slots_hold_is_packed_by_live_ranges_stretched_by_turns():
     check_layout(core.program, wider, 2048 * 7)
 
 
+def test_lines_that_take_turns_share_the_banks_of_psum():
+    """Eight lines have one bank each and use them one after another.  Judge: endless memory.
+
+    With a bank of its own, each product would wait until Vector has read the one before it.
+    """
+    core = NeuronCore(values=False)
+    x, y = (core.sbuf((128, n), "bfloat16", name="operand") for n in (128, 512))
+    out = core.sbuf((128, 512), name="out")
+    for tile in (x, y):
+        core.memset(dst=tile, value=0.0)
+    for _, line, _ in itertools.product(range(3), range(8), range(6)):
+        columns = slice(0, 512 - 8 * line)  # its size tells the lines apart
+        sums = core.psum((128, columns.stop), name=f"sums_{line}")
+        core.nc_matmul(dst=sums, stationary=x, moving=y.sliced(slice(0, 128), columns))
+        core.tensor_copy(dst=out.sliced(slice(0, 128), columns), src=sums)
+    shared, alone, endless = (
+        place(core.program, **how) for how in ({}, {"buffers": 1}, {"endless": True})
+    )
+    check_layout(core.program, shared)
+    assert "packed by its own live range, begun up to" in shared.notes[0]
+    assert [site.buffers for site in shared.sites if site.memory is Memory.PSUM] == [1] * 8
+    ours, slow, best = (
+        schedule(core.program, each).makespan_ns for each in (shared, alone, endless)
+    )
+    assert ours == best < 0.7 * slow
+
+
 def test_a_slot_goes_to_the_tile_after_the_one_that_died_first():
     """One long life between short ones: the next takes the older of the free slots."""
     core = NeuronCore(values=False)

@@ -3,10 +3,12 @@
 A *site* (a line that allocates) whose tiles come and go takes `slots` = the most that it has alive
 at once x `buffers`, and its tiles rotate over them: with one buffer a load waits until the tile
 before it is used up, with two it runs ahead by one.  All sites have the same number of buffers, as
-many as fit.  Sites whose extents do not meet share bytes.  Where not even one buffer each fits,
-every tile gets bytes for its own live range, begun as many turns early as fit.
+many as fit.  Sites whose extents do not meet share bytes.  Where not even one buffer each fits, and
+in PSUM where not two do, sites share all bytes: every tile gets some for its own live range, begun
+as many instructions early as fit for all, so that a bank goes to whoever needs it next.
 """
 
+from bisect import bisect
 from collections import Counter
 from dataclasses import dataclass
 
@@ -106,12 +108,7 @@ class Packing:
         ends = (self.slot_address + self.slot_size).tolist()
         return max([x.address + x.row_bytes for x in self.stated_info] + ends, default=0)
 
-    @property
-    def alive_bytes(self):
-        """The most bytes per partition needed at one moment (on the fullest partition)."""
-        return self._fullest()[0]
-
-    def _fullest(self):
+    def fullest(self):
         """Return (bytes, row, instances) of the fullest moment on the fullest quarter."""
         everyone = np.concatenate((self.members, self.stated))
         if not everyone.size:
@@ -136,7 +133,8 @@ class Packing:
         """Give every site the largest number of buffers that fits for all, or what it asks for.
 
         Sites that are named keep theirs for as long as the others have one.  What room is left
-        then goes to the smallest sites first, each as much as it asks for.
+        then goes to the smallest sites first, each as much as it asks for.  PSUM is shared tile by
+        tile where nobody is named and sites would have one buffer each.
         """
         default, named = wanted
         if not self.site_info:
@@ -149,20 +147,20 @@ class Packing:
 
         def most(limited, others):
             """Return the most buffers for `limited` sites with which everything fits, or 0."""
-            low, high = 0, int(goal[limited].max(initial=1))
-            while low < high:
-                middle = (low + high + 1) // 2
-                buffers = np.where(limited, np.minimum(goal, middle), others)
-                if self._try(np.minimum(self.alive * buffers, self.tiles)):
-                    low = middle
-                else:
-                    high = middle - 1
-            return low
+
+            def fails(count):
+                buffers = np.where(limited, np.minimum(goal, count), others)
+                return not self._try(np.minimum(self.alive * buffers, self.tiles))
+
+            counts = range(1, int(goal[limited].max(initial=1)) + 1)
+            return bisect(counts, False, key=fails)
 
         if self._try(self.wanted):
             return
-        if not most(~is_named, goal) and not most(is_named, 1):
-            self._pack_instances(goal, beside)
+        buffers = most(~is_named, goal)
+        is_shared = buffers == 1 and self.bank > 0 and not named
+        if is_shared or (not buffers and not most(is_named, 1)):
+            self._pack_instances(goal, beside, is_shared)
         else:
             for s in np.argsort(self.alive * self.site_bytes, kind="stable"):
                 if self.slots[s] < self.wanted[s]:
@@ -249,29 +247,38 @@ class Packing:
 
     # -- instance by instance -----------------------------------------------------------------
 
-    def _pack_instances(self, goal, beside):
-        """Give every tile bytes for its own live range, stretched by the most turns that fit.
+    def _pack_instances(self, goal, beside, has_slots):
+        """Give every tile bytes for its own live range, begun as early as fits for all.
 
-        Where not even the live ranges fit, and `beside`, bytes behind the memory's end hold the
-        rest.
+        No tile begins more than its buffers' turns early.  Where not even the live ranges fit,
+        slots stay where sites have them, or else, if `beside`, bytes behind the memory's end hold
+        the rest.
         """
         what = self.memory.upper()
-        for turns in range(int(goal.max()), 0, -1):
-            buffers = np.minimum(goal, turns)
-            earlier = np.arange(self.site.size) - ((buffers - 1) * self.alive)[self.site]
-            begin = self.first[np.maximum(earlier, self.site_start[self.site])]
-            address = self._fit(begin, self.last, self.site, (True, False)[: 1 + (turns == 1)])
-            if address is not None:
-                early = f"begun up to {turns - 1} turns early" if turns > 1 else "without buffers"
-                note = f"{what} is too full for sites to have slots: every tile was packed by its "
-                self.notes.append(f"{note}own live range, {early}")
-                break
+        turns = np.arange(self.site.size) - ((goal - 1) * self.alive)[self.site]
+        earliest = self.first[np.maximum(turns, self.site_start[self.site])]
+        address = None
+
+        def fails(early):
+            nonlocal address
+            begin, orders = np.maximum(self.first - early, earliest), (True, False)
+            found = self._fit(begin, self.last, self.site, orders[: 1 + (early == 0)])
+            address = address if found is None else found
+            return found is None
+
+        ahead = bisect(range(int((self.first - earliest).max()) + 1), False, key=fails) - 1
+        if address is not None:
+            early = f"begun up to {ahead} instructions early" if ahead else "without buffers"
+            note = f"{what} is too full for sites to have slots: every tile was packed by its "
+            self.notes.append(f"{note}own live range, {early}")
+        elif has_slots:
+            return
         else:
             if not beside:
                 raise NkiValidationError(self._too_big())
             address = self._fit(self.first, self.last, self.site, (True,), _ENDLESS)
             self.notes.append(
-                f"{what} is too small: {self.alive_bytes} bytes of each partition are needed at "
+                f"{what} is too small: {self.fullest()[0]} bytes of each partition are needed at "
                 f"once, and there are {self.capacity}; the rest is timed as if it lay beside them, "
                 "without what it costs to move it out and in"
             )
@@ -295,16 +302,17 @@ class Packing:
         for s, info in enumerate(self.site_info):
             a, b = self.slot_start[s], self.slot_start[s + 1]
             site, alive = info.site, int(self.alive[s])
+            own = int(b - a) if b - a <= self.wanted[s] else alive  # more: tiles in shared bytes
             line = site[:2] if isinstance(site[0], str) else None
             found.append(
                 Site(info.name, info.memory, info.shape, info.dtype.name, info.row_bytes,
-                     int(self.tiles[s]), alive, max(int(b - a) // alive, 1), int(b - a),
+                     int(self.tiles[s]), alive, max(own // alive, 1), int(b - a),
                      int(self.wanted[s]), tuple(int(x) for x in self.slot_address[a:b]), line)
             )  # fmt: skip
         return found
 
     def _too_big(self):
-        total, row, there = self._fullest()
+        total, row, there = self.fullest()
         allocations, run = self.program.allocations, self.run
         instruction = self.program.instructions[run.instruction[row]]
         infos = (allocations[run.allocation[i]] for i in there)

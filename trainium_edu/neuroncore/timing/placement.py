@@ -162,8 +162,7 @@ def place(program: Program, spec: Record | None = None, *, buffers=None, endless
     address = np.full(run.allocation.size, -1, np.int64)
     slot = np.full(run.allocation.size, -1, np.int32)
     address[run.memory == 0] = 0
-    sites, notes, high, alive = [], [], {}, {}
-    first_slot = 0
+    sites, notes, high, alive, first_slot = [], [], {}, {}, 0
     for memory in (Memory.SBUF, Memory.PSUM):
         job = Packing(program, spec, run, memory)
         if endless:
@@ -178,7 +177,7 @@ def place(program: Program, spec: Record | None = None, *, buffers=None, endless
             first_slot += job.slot_address.size
         sites += job.sites()
         notes += [*_overlaps(job.stated_info), *job.notes]
-        high[memory], alive[memory] = job.high_water_bytes, job.alive_bytes
+        high[memory], alive[memory] = job.high_water_bytes, job.fullest()[0]
     return Placement(program, spec, run, buffers, endless, tuple(sites), address, slot, high,
                      alive, tuple(notes))  # fmt: skip
 

@@ -170,9 +170,7 @@ def _check_order(order, n):
         order = np.asarray(order)
     except ValueError:
         order = np.empty(0)
-    if order.shape != (n,) or order.dtype.kind not in "iu":
+    is_list = order.shape == (n,) and order.dtype.kind in "iu"
+    if not is_list or not np.array_equal(np.sort(order), np.arange(n)):
         raise ValueError(f"order must list the {n} rows of the run once each, as whole numbers")
-    order = order.astype(np.int64)
-    if n and not np.array_equal(np.sort(order), np.arange(n)):
-        raise ValueError(f"order must list the {n} rows of the run once each")
-    return order
+    return order.astype(np.int64)
