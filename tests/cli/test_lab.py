@@ -1,6 +1,8 @@
 """Judges: JupyterLab, which refuses to start for root without ``--allow-root``; the folder."""
 
+import json
 import os
+import re
 import subprocess
 from typing import ClassVar
 
@@ -13,9 +15,11 @@ class Started:
     """Stands for the server's process: keeps its command, and ends at once."""
 
     commands: ClassVar[list] = []
+    environments: ClassVar[list] = []
 
-    def __init__(self, command, **options):
+    def __init__(self, command, env=None, **options):
         self.commands.append(command)
+        self.environments.append(env)
 
     def wait(self):
         return 0
@@ -46,3 +50,38 @@ def test_a_copy_alone_is_made_without_opening_anything(commands, tmp_path, capsy
     assert (tmp_path / "mine" / lab.FIRST).is_file()
     assert str(tmp_path / "mine") in capsys.readouterr().out
     assert commands == []
+
+
+def test_every_relative_link_of_a_working_copy_leads_somewhere(tmp_path):
+    """Judge: the files of a fresh copy, which is the root of what JupyterLab shows."""
+    work, dead = lab.make_copy(tmp_path / "work"), []
+    for lesson in work.glob("*.ipynb"):
+        book = json.loads(lesson.read_text(encoding="utf-8"))
+        prose = "\n".join("".join(c["source"]) for c in book["cells"]
+                          if c["cell_type"] == "markdown")  # fmt: skip
+        links = set(re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", prose))
+        dead += [(lesson.name, link) for link in sorted(links) if not (work / link).exists()
+                 or not (work / link).resolve().is_relative_to(work)]  # fmt: skip
+    assert dead == []
+    assert (work / "programs" / "mlp_tutorial.py").is_file()
+
+
+def test_the_learners_scripts_are_not_written_over(tmp_path):
+    work = lab.make_copy(tmp_path / "work")
+    (work / "train_digits.py").write_text("mine")
+    lab.make_copy(work)
+    assert (work / "train_digits.py").read_text() == "mine"
+
+
+def test_the_lab_asks_for_no_news(commands, monkeypatch, tmp_path):
+    """Judge: JupyterLab's server, asked for what its page is told."""
+    from jupyter_core.paths import jupyter_config_path
+    from jupyterlab_server.config import get_page_config
+
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", str(tmp_path / "own"))
+    lab.open_lab(tmp_path / "work")
+    path = Started.environments[-1]["JUPYTER_CONFIG_PATH"]
+    assert path.endswith(os.pathsep + str(tmp_path / "own"))
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", path)
+    told = get_page_config([f"{place}/labconfig" for place in jupyter_config_path()])
+    assert "@jupyterlab/apputils-extension:announcements" in told["disabledExtensions"]

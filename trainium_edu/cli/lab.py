@@ -11,6 +11,7 @@ from trainium_edu.cli.working_copy import default_folder, make_working_copy
 __all__ = ["make_copy", "open_lab"]
 
 FIRST = "00_start_here.ipynb"
+_CONFIG = Path(__file__).with_name("jupyter")  #: turns JupyterLab's news off: nothing is fetched
 
 
 def make_copy(work: Path | None = None) -> Path:
@@ -42,7 +43,9 @@ def open_lab(work: Path | None = None, options=()) -> int:
     """
     work = make_copy(work)
     # A kernel of the same name in the user's home must not win over this environment's.
-    environment = {**os.environ, "JUPYTER_PREFER_ENV_PATH": "1"}
+    paths = filter(None, (str(_CONFIG), os.environ.get("JUPYTER_CONFIG_PATH")))
+    environment = {**os.environ, "JUPYTER_PREFER_ENV_PATH": "1",
+                   "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}  # fmt: skip
     if _is_root() and "--allow-root" not in options:  # containers; the server listens here only
         print("You are root, as in a container: JupyterLab is told to allow it")
         options = ("--allow-root", *options)

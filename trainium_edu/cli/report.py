@@ -32,13 +32,6 @@ __all__ = ["summary_lines", "write_report"]
 MOST_SPANS = 10_000  #: of a trace; Perfetto opens more, and a page beside it need not weigh more
 _MOST_BREAKS = 60  #: rows of the table of what breaks the graph
 _SMALL = 0.001  #: share of a bar that nobody sees
-_BOUND = {
-    "DMA": "data on their way between HBM and the core (DMA)", "collective": "sums over links",
-    "waiting for the loader": "waiting for the loader", "the host": "the host",
-    "copies to and from the chip": "copies between host and chip", "sleep": "sleeping",
-    "early runs": "early runs", "fall-backs": "operations that fall back to the CPU",
-    "other graphs": "graphs other than the step's",
-}  # fmt: skip
 
 
 @checked
@@ -117,11 +110,10 @@ def _trace(record: RunRecord) -> tuple[Timeline, str]:
 def _page(told: Mapping) -> str:
     """Return the page; ``pages/report.html`` has its words."""
     graph, links, advice = (told[name] or {} for name in ("graph", "links", "advice"))
-    cause, _ = told["bound"]
     whole = sum(told["spent"].values()) or 1.0
     return rendered(
         "report.html", **told, title=f"{told['script']} on {told['instance']}",
-        bound_by=_BOUND.get(cause, f"the {cause}"), most_breaks=_MOST_BREAKS,
+        most_breaks=_MOST_BREAKS,
         spent_shares={name: ns / whole for name, ns in told["spent"].items() if ns},
         slowest_rows=[
             (row["name"], f"{row['operations']} ({row['type']})", f"{row['count']:,}",

@@ -56,7 +56,7 @@ def write(path: Path, notebook: dict):
 
 
 def make_working_copy(work: Path) -> list[Path]:
-    """Copy the lessons that are missing in a folder; touch none that is there.
+    """Copy the lessons, and the scripts that they run, that are missing; touch none that is there.
 
     Parameters
     ----------
@@ -65,11 +65,16 @@ def make_working_copy(work: Path) -> list[Path]:
     Returns
     -------
     new : list of Path
-        The copies that were made.
+        The copies of lessons that were made.
     """
     from trainium_edu.exercises import lessons
 
-    work = Path(work)
+    work, shipped = Path(work), lessons.folder()
+    for script in (*shipped.glob("*.py"), *shipped.glob("programs/*.py")):
+        target = work / script.relative_to(shipped)
+        if not (target.exists() or target.is_symlink()):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            files.write(target, script.read_text(encoding="utf-8"))
     new = []
     for source in lessons.notebooks():
         target = work / source.name
