@@ -1,8 +1,10 @@
 """What was claimed for Trainium, beside the arithmetic that a reader can redo."""
 
+from trainium_edu.specs.fabric import FABRIC
 from trainium_edu.specs.instances import INSTANCES, TRN1, ULTRACLUSTER
 from trainium_edu.specs.prices import PRICES
 from trainium_edu.specs.record import Record
+from trainium_edu.specs.software import SOFTWARE
 from trainium_edu.specs.sources import stated
 
 __all__ = ["CLAIMS", "RECORDS"]
@@ -14,8 +16,8 @@ _COMPARED = {
     "small_price": PRICES["trn1.2xlarge"], "inf2_price": PRICES["inf2.xlarge"],
 }  # fmt: skip
 CLAIMS = stated("published claims and their arithmetic", **_COMPARED)
-#: All records that claims are about, by the names that formulas use.
+#: The records that tables name facts of: claims, conflicts, the ladder.
 RECORDS = Record(
-    "what claims are about", claims=CLAIMS, chip=TRN1, cluster=ULTRACLUSTER,
-    small=INSTANCES["trn1.2xlarge"], **_COMPARED,
+    "what tables name", claims=CLAIMS, chip=TRN1, cluster=ULTRACLUSTER, fabric=FABRIC,
+    software=SOFTWARE, small=INSTANCES["trn1.2xlarge"], **_COMPARED,
 )  # fmt: skip

@@ -3,13 +3,9 @@
 import textwrap
 from dataclasses import dataclass
 
-from trainium_edu.specs.claims import CLAIMS
-from trainium_edu.specs.fabric import FABRIC
+from trainium_edu.specs.claims import RECORDS
 from trainium_edu.specs.fact import Fact
-from trainium_edu.specs.instances import INSTANCES, TRN1, ULTRACLUSTER
-from trainium_edu.specs.prices import PRICES
 from trainium_edu.specs.signatures import checked
-from trainium_edu.specs.software import SOFTWARE
 from trainium_edu.specs.tables import rows
 
 __all__ = ["Conflict", "Conflicts", "conflicts"]
@@ -76,21 +72,8 @@ def conflicts() -> Conflicts:
     >>> len(conflicts().about("chips in an UltraCluster"))
     1
     """
-    records = {
-        "te": TRN1.tensor_engine, "dma": TRN1.dma, "cycles": TRN1.cycles, "TRN1": TRN1,
-        "trn1": INSTANCES["trn1.32xlarge"], "trn1_small": INSTANCES["trn1.2xlarge"],
-        "ULTRACLUSTER": ULTRACLUSTER, "FABRIC": FABRIC, "CLAIMS": CLAIMS, "SOFTWARE": SOFTWARE,
-        "price": PRICES["trn1.2xlarge"], "p4d_price": PRICES["p4d.24xlarge"],
-    }  # fmt: skip
-
-    def facts(paths):
-        return tuple(
-            records[head].find(path)
-            for head, _, path in (path.partition(".") for path in paths.split())
-        )
-
     return Conflicts(
-        Conflict(subject, found, found[0], why)
+        Conflict(subject, facts, facts[0], why)
         for subject, paths, why in rows("conflicts.md")
-        for found in [facts(paths)]
+        for facts in [tuple(map(RECORDS.find, paths.split()))]
     )

@@ -3,9 +3,9 @@
 import functools
 from dataclasses import dataclass
 
+from trainium_edu.specs.claims import RECORDS
 from trainium_edu.specs.fact import Fact
-from trainium_edu.specs.instances import INSTANCES, TRN1, ULTRACLUSTER
-from trainium_edu.specs.prices import PRICES
+from trainium_edu.specs.instances import TRN1, ULTRACLUSTER
 from trainium_edu.specs.sources import stated
 from trainium_edu.specs.tables import rows
 
@@ -32,16 +32,11 @@ def ladder() -> tuple[Rung, ...]:
     >>> [rung.holds for rung in ladder()][1:3]
     ['16 chips', '2 NeuronCores']
     """
-    te = TRN1.tensor_engine
-    own = stated("ladder", tensor_engine=te, cores=TRN1.cores, cluster=ULTRACLUSTER)
-    records = {
-        "trn1": INSTANCES["trn1.32xlarge"], "te": te, "TRN1": TRN1, "ULTRACLUSTER": ULTRACLUSTER,
-        "price": PRICES["trn1.32xlarge"], "own": own,
-    }  # fmt: skip
+    own = stated("ladder", tensor_engine=TRN1.tensor_engine, cores=TRN1.cores, cluster=ULTRACLUSTER)
+    records = RECORDS.replace(own=own)
     figures: dict[str, list] = {}
     for key, counts, path in rows("ladder.md", "Figures"):
-        record, _, name = path.partition(".")
-        figures.setdefault(key, []).append((counts, records[record].find(name)))
+        figures.setdefault(key, []).append((counts, records.find(path)))
     return tuple(
         Rung(key, name, holds or ULTRACLUSTER.instances.pretty, sentence, tuple(figures[key]))
         for key, name, holds, sentence in rows("ladder.md", "Rungs")
