@@ -26,6 +26,7 @@ that ranks that do different things are found; ``rendezvous(tag, payload)``.
 
 import io
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -249,43 +250,22 @@ _SCHEMAS = {
 _library = torch.library.Library("trainium", "FRAGMENT")
 
 
-def _others(size):
-    found = cores.current().collectives
-    if found is None:
-        raise RuntimeError(f"a collective among {size} ranks, and this process is alone; start the "
-                           "script with torchrun")  # fmt: skip
-    return found
+def _value(name: str) -> Callable:
+    """Return what computes an operator: the core's collectives, whose results are then rounded."""
 
+    def compute(values, *given):
+        *given, groups, size = given
+        core = cores.current()
+        if core.collectives is None:
+            raise RuntimeError(f"a collective among {size} ranks, and this process is alone; start "
+                               "the script with torchrun")  # fmt: skip
+        if name == "broadcast":
+            given = given[1:]  # who sends, as a factor: for the graph only
+        found = getattr(core.collectives, name)(values, *given, _groups(groups, size))
+        settle = core.rounded.settle
+        return [settle(one) for one in found] if isinstance(found, list) else settle(found)
 
-def _all_reduce(values, kind, scale, groups, size):
-    found = _others(size)
-    return _settled(found.all_reduce(values, kind, scale, _groups(groups, size)))
-
-
-def _all_gather(value, dim, groups, size):
-    return _others(size).all_gather(value, dim, _groups(groups, size))
-
-
-def _all_to_all(value, dim, groups, size):
-    return _others(size).all_to_all(value, dim, _groups(groups, size))
-
-
-def _collective_permute(value, pairs, groups, size):
-    return _others(size).collective_permute(value, pairs, None)
-
-
-def _reduce_scatter(value, kind, scale, dim, groups, size):
-    found = _others(size)
-    return _settled([found.reduce_scatter(value, kind, scale, dim, _groups(groups, size))])[0]
-
-
-def _broadcast(values, mine, root, groups, size):
-    return _others(size).broadcast(values, root, _groups(groups, size))
-
-
-def _settled(values):
-    settle = cores.current().rounded.settle
-    return [settle(one) for one in values]
+    return compute
 
 
 def _gathered_shape(value, dim, groups, size):
@@ -296,6 +276,10 @@ def _gathered_shape(value, dim, groups, size):
 def _scattered_shape(value, kind, scale, dim, groups, size):
     return value.new_empty([n // (size if i - value.dim() == dim else 1)
                             for i, n in enumerate(value.shape)])  # fmt: skip
+
+
+def _same_shape(value, *rest):
+    return torch.empty_like(value)
 
 
 def _same_shapes(values, *rest):
@@ -310,21 +294,20 @@ def _in_place(function):
     return written
 
 
-_KERNELS = {
-    "all_reduce": (_all_reduce, _same_shapes), "all_gather": (_all_gather, _gathered_shape),
-    "all_to_all": (_all_to_all, lambda value, *rest: torch.empty_like(value)),
-    "collective_permute": (_collective_permute, lambda value, *rest: torch.empty_like(value)),
-    "reduce_scatter": (_reduce_scatter, _scattered_shape), "broadcast": (_broadcast, _same_shapes),
+_SHAPES = {
+    "all_reduce": _same_shapes, "all_gather": _gathered_shape, "all_to_all": _same_shape,
+    "collective_permute": _same_shape, "reduce_scatter": _scattered_shape,
+    "broadcast": _same_shapes,
 }  # fmt: skip
 
 for _name, _schema in _SCHEMAS.items():
     _library.define(_name + _schema)
-    for _function, _key in zip(_KERNELS[_name], ("CPU", "Meta"), strict=True):
-        _library.impl(_name, _function, _key)
+    _library.impl(_name, _value(_name), "CPU")
+    _library.impl(_name, _SHAPES[_name], "Meta")
     if _schema.startswith("(Tensor[]"):
         _written = _schema.replace("Tensor[] self", "Tensor(a!)[] self", 1)
         _library.define(f"{_name}_{_written.partition(' ->')[0]} -> ()")
-        _library.impl(f"{_name}_", _in_place(_KERNELS[_name][0]), "CPU")
+        _library.impl(f"{_name}_", _in_place(_value(_name)), "CPU")
         _library.impl(f"{_name}_", lambda *given: None, "Meta")
 
 
@@ -342,15 +325,8 @@ def _row_all_reduce(tensors, kind, scale, groups, size):
     return _tensors(node, tensors)
 
 
-def _row_all_gather(tensor, dim, groups, size):
-    node = apply("all_gather", tensor.as_node(), world=size, axis=dim,
-                 groups=_groups(groups, size))  # fmt: skip
-    return Tensor(tensor.device, node.type, node)
-
-
-def _row_all_to_all(tensor, dim, groups, size):
-    node = apply("all_to_all", tensor.as_node(), world=size, axis=dim,
-                 groups=_groups(groups, size))  # fmt: skip
+def _row_moved(name, tensor, dim, groups, size):
+    node = apply(name, tensor.as_node(), world=size, axis=dim, groups=_groups(groups, size))
     return Tensor(tensor.device, node.type, node)
 
 
@@ -373,8 +349,9 @@ def _row_broadcast(tensors, mine, root, groups, size):
 
 
 ROWS.update({
-    "trainium::all_reduce": _row_all_reduce, "trainium::all_gather": _row_all_gather,
-    "trainium::reduce_scatter": _row_reduce_scatter, "trainium::broadcast": _row_broadcast,
-    "trainium::all_to_all": _row_all_to_all,
+    "trainium::all_reduce": _row_all_reduce, "trainium::broadcast": _row_broadcast,
+    "trainium::all_gather": partial(_row_moved, "all_gather"),
+    "trainium::all_to_all": partial(_row_moved, "all_to_all"),
     "trainium::collective_permute": _row_collective_permute,
+    "trainium::reduce_scatter": _row_reduce_scatter,
 })  # fmt: skip

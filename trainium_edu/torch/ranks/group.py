@@ -7,7 +7,7 @@ are handed round on the host.  Point-to-point messages are refused, as Trn1's XL
 import functools
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qs, urlparse
@@ -24,6 +24,17 @@ __all__ = ["XlaGroup", "register"]
 
 _KINDS = {"SUM": "sum", "AVG": "mean", "MAX": "max", "MIN": "min"}
 _rounds = iter(range(1, 2**62))
+
+
+def _each(function: Callable) -> Callable:
+    """Return what calls a method for each of many tensors."""
+
+    def coalesced(self, outputs, inputs, opts=None):
+        for output, given in zip(outputs, inputs, strict=True):
+            function(self, output, given, opts)
+        return _done(outputs)
+
+    return coalesced
 
 
 class XlaGroup(dist.ProcessGroup):
@@ -138,13 +149,7 @@ class XlaGroup(dist.ProcessGroup):
 
     all_gather_single = _allgather_base
 
-    def allgather_into_tensor_coalesced(self, outputs, inputs, opts=None):
-        """Fill tensors with those of all."""
-        for output, given in zip(outputs, inputs, strict=True):
-            self._allgather_base(output, given)
-        return _done(outputs)
-
-    all_gather_single_coalesced = allgather_into_tensor_coalesced
+    allgather_into_tensor_coalesced = all_gather_single_coalesced = _each(_allgather_base)
 
     def gather(self, outputs, inputs, opts):
         """Fill one rank's list with the tensors of all."""
@@ -167,9 +172,7 @@ class XlaGroup(dist.ProcessGroup):
 
     def reduce_scatter(self, outputs, inputs, opts):
         """Give each its part of the reduced tensors."""
-        for output, parts in zip(outputs, inputs, strict=True):
-            self._reduce_scatter_base(output, torch.stack(parts), opts)
-        return _done(outputs)
+        return self.reduce_scatter_tensor_coalesced(outputs, map(torch.stack, inputs), opts)
 
     def _reduce_scatter_base(self, output, given, opts):
         operation = getattr(opts, "reduceOp", opts)
@@ -185,12 +188,7 @@ class XlaGroup(dist.ProcessGroup):
 
     reduce_scatter_single = _reduce_scatter_base  # type: ignore[assignment]
 
-    def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=None):
-        """Give each its parts of reduced tensors."""
-        for output, given in zip(outputs, inputs, strict=True):
-            self._reduce_scatter_base(output, given, opts)
-        return _done(outputs)
-
+    reduce_scatter_tensor_coalesced = _each(_reduce_scatter_base)
     reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
 
     def barrier(self, opts=None):

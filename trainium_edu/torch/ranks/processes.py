@@ -282,7 +282,6 @@ def run_ranks(
     check_place(ranks, nodes, instance)
     reached = links(ranks * nodes, instance, algorithm=algorithm)
     folder = tempfile.mkdtemp(prefix="ranks")
-    begin = _Begin(main, ranks, nodes, instance, values, clock, master, result, folder)
     processes: list[_Process] = []
     outcome = Outcome()
     sys.stdout.flush()
@@ -294,9 +293,24 @@ def run_ranks(
             importlib.import_module(name)
     gc.collect()
     gc.freeze()  # or the ranks' collectors would write to, and so copy, all that they share
+
+    def be(number: int) -> int:
+        """Be a rank, in a process of its own; return the exit code."""
+        environment = variables(number, ranks, nodes, master)
+        _look_started(number, environment, max(1, (os.cpu_count() or 1) // len(seats)))
+        for other, (ours, theirs) in enumerate(pipes):
+            ours.close()
+            if other != number:
+                theirs.close()
+        exchange = Exchange(number, seats, pipes[number][1], folder)
+        core = RankCore(exchange, World(number, len(seats), exchange, ranks),
+                        compiler_for(instance, reached), instance=instance, values=values,
+                        ordinal=number % ranks, clock=clock and clock())  # fmt: skip
+        return _run(main, core, result)
+
     try:
         for seat in seats:
-            processes.append(_fork(seat, seats, pipes, begin, reached))
+            processes.append(_fork(seat, be))
         gc.unfreeze()
         for _, theirs in pipes:
             theirs.close()
@@ -314,21 +328,7 @@ def run_ranks(
     return outcome
 
 
-class _Begin(NamedTuple):
-    """What every rank begins with."""
-
-    main: Callable
-    ranks: int
-    nodes: int
-    instance: str
-    values: str | int
-    clock: Callable | None
-    master: tuple[str, int]
-    result: Callable | None
-    folder: str
-
-
-def _fork(seat: Seat, seats, pipes, begin: _Begin, reached) -> _Process:
+def _fork(seat: Seat, be: Callable[[int], int]) -> _Process:
     """Start one rank."""
     read, write = zip(os.pipe(), os.pipe(), strict=True)
     parent = os.getpid()
@@ -336,15 +336,16 @@ def _fork(seat: Seat, seats, pipes, begin: _Begin, reached) -> _Process:
     if pid == 0:
         code = 1
         try:
-            _settle_in(seat.number, write, begin, parent)
-            for other, (ours, theirs) in enumerate(pipes):
-                ours.close()
-                if other != seat.number:
-                    theirs.close()
-            for fd in read:
+            os.setpgid(0, 0)  # Ctrl-C reaches the launcher, which passes it on; all end together
+            if sys.platform == "linux":
+                ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+                if os.getppid() != parent:
+                    os._exit(1)
+            for fd, place in zip(write, (1, 2), strict=True):
+                os.dup2(fd, place)
+            for fd in (*read, *write):
                 os.close(fd)
-            line = pipes[seat.number][1]
-            code = _be(Exchange(seat.number, seats, line, begin.folder), begin, reached)
+            code = be(seat.number)
         except BaseException:
             traceback.print_exc()
         finally:
@@ -359,63 +360,48 @@ def _fork(seat: Seat, seats, pipes, begin: _Begin, reached) -> _Process:
     return _Process(seat, pid, dict(zip(read, (sys.stdout, sys.stderr), strict=True)))
 
 
-def _settle_in(number: int, outputs, begin: _Begin, parent: int) -> None:
+def _look_started(number: int, environment: dict[str, str], threads: int) -> None:
     """Make this process look as one that ``torchrun`` has started."""
-    os.setpgid(0, 0)  # Ctrl-C reaches the launcher, which passes it on; and all end together
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     atexit._clear()
-    for fd, place in zip(outputs, (1, 2), strict=True):
-        os.dup2(fd, place)
-        os.close(fd)
     for fd, name in ((1, "stdout"), (2, "stderr")):
         stream = io.TextIOWrapper(
             io.FileIO(fd, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True
         )
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
-    threads = max(1, (os.cpu_count() or 1) // (begin.ranks * begin.nodes))
-    os.environ.update(variables(number, begin.ranks, begin.nodes, begin.master))
+    os.environ.update(environment)
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
     torch.set_num_threads(threads)
     random.seed(number)
     np.random.seed(number)  # noqa: NPY002
     torch.manual_seed(number)
-
-
-def _be(exchange: Exchange, begin: _Begin, reached) -> int:
-    """Run the script in this process; return its exit code."""
-    number = exchange.number
     register()
     group.register()
     metrics.clear_all()  # of what was before
-    here = World(number, begin.ranks * begin.nodes, exchange, begin.ranks)
-    core = RankCore(exchange, here, compiler_for(begin.instance, reached), instance=begin.instance,
-                    values=begin.values, ordinal=number % begin.ranks,
-                    clock=begin.clock and begin.clock())  # fmt: skip
+
+
+def _run(main: Callable[[], Any], core: RankCore, result: Callable[[Core], Any] | None) -> int:
+    """Run the script in this process, and tell the desk how it went; return its exit code."""
     cores.make_current(core)
-    told = ""
+    exchange = core.collectives
 
     def leave(code: int, told: str = "") -> None:
-        """Tell the desk how it went."""
         found = None
         with contextlib.suppress(*() if code == 0 else (Exception,)):  # the first error counts
-            found = begin.result(core) if begin.result is not None else None
+            found = result(core) if result is not None else None
         sys.stdout.flush()
         sys.stderr.flush()
         exchange.tell("end", code, told, found)
 
     exchange.dismissed = leave
-    with world(here):
+    with world(core.world):
         try:
-            code = code_of(begin.main)
+            code = code_of(main)
             told = core.problem
         except KeyboardInterrupt:
-            code = 130
+            code, told = 130, ""
         except BaseException as problem:
             print_from_script(problem)
             told, code = told_of(problem), 1
