@@ -10,8 +10,8 @@ hardware (``specs.NKI_KNOWN_ISSUES``, ``neuroncore/advice/only_here.py``; values
 Ours beside it: ``nki.run`` → ``Run`` (outputs, programs, placement, timeline, advice), and
 ``nki.compare(before, after)``: how many times as fast, and how sure that is.
 
-Read ``kernel.py`` first, then ``instructions.toml``, ``issuing.py`` and ``running.py``.  Used by
-the notebook ``05_kernels``.
+Read ``kernel.py`` first, then ``instructions.toml``, ``issuing.py`` and ``running.py``; what a
+kernel is refused for is in ``refusals.toml``.  Used by the notebook ``05_kernels``.
 Decision: an NkiTensor holds a view and is none; NKI counts in elements, engines in bytes.
 """
 

@@ -20,6 +20,7 @@ from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.source import source_line
 from trainium_edu.nki import running
 from trainium_edu.nki.mistakes import kernel_frame
+from trainium_edu.nki.refusals import misuse
 
 __all__ = ["kept_until", "note_looking", "refuse_branch", "refuse_comparison", "truth_of_result",
            "truth_of_tile", "warn_at_kernel"]  # fmt: skip
@@ -101,12 +102,7 @@ def truth_of_result(tile) -> bool:
     if tile.on_chip and statement == "assert":
         return _nothing_is_zero(tile.tensor, _last_writer(tile.tensor))
     if tile.on_chip or statement == "while":
-        raise TypeError(
-            f"{tile!r} has no truth value for Python, which branches before the chip has run: "
-            "nl.where(mask, a, b) chooses element by element, a & b, a | b and ~a combine tiles, "
-            "and Python may test shapes, dtypes and arguments (`t is not None`) "
-            "(err_dynamic_control_flow_not_supported, err_ambiguous_tensor_truth_value)"
-        )
+        raise misuse("asking.truth_of_tile_on_chip", tile=tile)
     warn_at_kernel(
         f"Python tests the truth of {tile!r}, which says that it was passed, not what it holds: "
         "write `is not None` (err_ambiguous_tensor_truth_value)"
@@ -149,10 +145,7 @@ def truth_of_tile(tensor) -> bool:
                 "not what it holds (`t is not None` says so, too)"
             )
         return True
-    raise TypeError(
-        f"{tensor!r} holds what the chip computes, and Python branches before it has run, so no "
-        f"path can depend on it: {_INSTEAD}"
-    )
+    raise misuse("asking.truth_of_computed", tensor=tensor, instead=_INSTEAD)
 
 
 def _last_writer(tensor):
@@ -187,21 +180,13 @@ def refuse_comparison(tensor, other):
             return NotImplemented
     elif isinstance(other, str) or not (hasattr(other, "__float__") or hasattr(other, "shape")):
         return NotImplemented
-    raise TypeError(
-        f"Python cannot compare {tensor!r} and {other!r}, because it branches before the chip has "
-        "run: nl.equal(a, b) makes a mask of equal elements, which nl.where(mask, c, d) takes, and "
-        "`a is b` asks whether two names are one tile"
-    )
+    raise misuse("asking.comparison", tensor=tensor, other=other)
 
 
 def refuse_branch(register) -> None:
     """Raise TypeError where Python would branch on a register, in anything but while or assert."""
     if running.is_running() and _statement() == "branch":
-        raise TypeError(
-            f"{register!r} is a number that the chip knows only while it runs; Python branches "
-            f"before: a register bounds loops, is an offset of t.ap(scalar_offset=...), and ends "
-            f"nl.while_loop; {_INSTEAD}"
-        )
+        raise misuse("asking.branch_on_register", register=register, instead=_INSTEAD)
 
 
 def note_looking(what: str) -> None:

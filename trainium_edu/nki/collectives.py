@@ -21,6 +21,7 @@ from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.objects.object import NKIObject
 from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.objects.virtual_register import VirtualRegister
+from trainium_edu.nki.refusals import misuse, refusal
 from trainium_edu.nki.running import Running, current, later_chip
 from trainium_edu.specs import FABRIC, INSTANCES
 from trainium_edu.specs.arguments import flag, whole
@@ -54,15 +55,11 @@ class ReplicaGroup(NKIObject):
         try:
             groups = [[whole(rank, "a rank") for rank in group] for group in replica_groups]
         except TypeError:
-            raise TypeError(
-                f"ReplicaGroup({replica_groups!r}): it takes lists of ranks, such as [[0, 1]]"
-            ) from None
+            raise misuse("collectives.group_of_lists", replica_groups=replica_groups) from None
         everyone = [rank for group in groups for rank in group]
         is_partition = groups and all(groups) and len(set(everyone)) == len(everyone)
         if not is_partition or min(everyone) < 0:
-            raise NkiValidationError(
-                f"ReplicaGroup({replica_groups!r}): groups name each rank once, from 0 on"
-            )
+            raise refusal("collectives.group_repeats", replica_groups=replica_groups)
         self.replica_groups = groups
 
     def __repr__(self):

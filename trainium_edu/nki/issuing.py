@@ -14,8 +14,8 @@ from trainium_edu.nki.objects import enums
 from trainium_edu.nki.objects.object import NKIObject
 from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.objects.virtual_register import VirtualRegister
+from trainium_edu.nki.refusals import refusal
 from trainium_edu.nki.running import current
-from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["HANDLE", "NkiInstruction", "issue", "plain"]
 
@@ -101,15 +101,8 @@ class NkiInstruction(NKIObject):
             if not isinstance(producer, NkiInstruction):
                 raise TypeError(f"depends_on takes what nisa functions return, not {producer!r}")
             if producer._instruction.index >= self._instruction.index:
-                raise NkiValidationError(
-                    f"instruction {self._instruction!r} cannot wait for {producer._instruction!r}, "
-                    "which comes later in the same in-order streams"
-                )
+                raise refusal("schedule.waits_for_later", handle=self, producer=producer)
             if self._loops[: len(producer._loops)] != producer._loops:
-                raise NkiValidationError(
-                    f"instruction {self._instruction!r} cannot wait for {producer._instruction!r}, "
-                    "which is in a dynamic loop that it is not in: a loop of no turns would never "
-                    "signal, one of many turns too often; put both into the same loop"
-                )
+                raise refusal("schedule.waits_for_loop", handle=self, producer=producer)
             self._instruction.after = (*self._instruction.after, producer._instruction.index)
         return self

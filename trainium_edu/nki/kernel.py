@@ -14,10 +14,10 @@ from trainium_edu import settings
 from trainium_edu.nki import launching
 from trainium_edu.nki.chips import chip_for_all
 from trainium_edu.nki.mistakes import describe
+from trainium_edu.nki.refusals import misuse, refusal
 from trainium_edu.nki.remedies import WORDS
 from trainium_edu.nki.running import current, is_running
 from trainium_edu.specs.arguments import whole
-from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.record import Record
 
 __all__ = ["Kernel", "chip_for_all", "jit", "load", "run", "run_ranks", "simulate"]
@@ -77,9 +77,7 @@ class Kernel:
             try:
                 later, earlier = pair
             except (TypeError, ValueError):
-                raise TypeError(
-                    f"with_schedule: {pair!r} is not a pair (waits, for whom)"
-                ) from None
+                raise misuse("schedule.not_a_pair", pair=pair) from None
             earlier = list(earlier) if isinstance(earlier, list | tuple) else [earlier]
             if not isinstance(later, str) or not all(isinstance(name, str) for name in earlier):
                 raise TypeError(f"with_schedule: {pair!r} does not name instructions")
@@ -104,11 +102,7 @@ class Kernel:
     def _check_part(self):
         """Raise if a kernel inside a running one has a grid of its own: no new programs start."""
         if any(size != 1 for size in self.grid) and self.grid != current().grid:
-            raise NkiValidationError(
-                f"{self!r} is called inside a running kernel, where no new programs start, so only "
-                f"a part of it would run: call {self.__name__}(...) there, and start the outer "
-                "kernel on the grid"
-            )
+            raise refusal("kernel.grid_inside", kernel=self)
 
 
 _COMPILER_OPTIONS = frozenset({"additional_compile_opt", "debug_kernel", "enable_cache",
@@ -127,10 +121,7 @@ def jit(fn=None, **kwargs):
         For an option that this version of NKI does not have.
     """
     if "platform_target" in kwargs:
-        raise TypeError(
-            "nki.jit no longer takes platform_target; set the environment variable "
-            "NEURON_PLATFORM_TARGET_OVERRIDE=trn1, or call nki.run(kernel, ..., spec=TRN1)"
-        )
+        raise misuse("kernel.platform_target")
     grid = kwargs.pop("grid", ())
     unknown = set(kwargs) - _COMPILER_OPTIONS
     if unknown:
@@ -142,23 +133,14 @@ def jit(fn=None, **kwargs):
     if isinstance(fn, Kernel):
         return fn
     if not callable(fn):
-        raise TypeError(
-            f"nki.jit takes a function, not {describe(fn)}; the kernel comes first, then its "
-            "arguments: nki.run(kernel, x), nki.simulate(kernel)(x)"
-        )
+        raise misuse("kernel.not_a_function", fn=describe(fn))
     inner = fn
     while isinstance(inner, functools.partial):
         inner = inner.func
     if isinstance(inner, type | types.BuiltinFunctionType) or type(inner).__name__ == "ufunc":
-        raise TypeError(
-            f"{describe(inner)} computes on this machine and has no instructions of the chip; a "
-            "kernel is a Python function of your own that calls nl and nisa"
-        )
+        raise misuse("kernel.host_function", inner=describe(inner))
     if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn):
-        raise TypeError(
-            f"{fn.__name__} is a generator or a coroutine, which runs later than it is called; a "
-            "kernel is a plain function that returns its outputs"
-        )
+        raise misuse("kernel.generator", fn=fn)
     return Kernel(fn)
 
 
@@ -353,10 +335,7 @@ def _checked(arguments):
     if not isinstance(arguments, list | tuple) or not arguments:
         raise TypeError("run_ranks takes a list with a tuple of arguments for each rank")
     if len(arguments) > _RANKS_MAX:
-        raise NkiValidationError(
-            f"{len(arguments)} ranks with values; at most {_RANKS_MAX} run here: for larger "
-            "machines see trainium_edu.fabric"
-        )
+        raise refusal("kernel.many_ranks", count=len(arguments), ranks_max=_RANKS_MAX)
     for rank, entry in enumerate(arguments):
         if not isinstance(entry, list | tuple):
             raise TypeError(f"arguments[{rank}] is {type(entry).__name__}; it must be a tuple")

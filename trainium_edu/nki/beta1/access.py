@@ -14,6 +14,7 @@ from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.nki.beta1.index import AnyOrder, Expression, Grid
 from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.objects.indexing import DynamicSlice
+from trainium_edu.nki.refusals import refusal
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["ALL", "check_reach", "cut", "indexed", "parts_of", "sliced"]
@@ -89,15 +90,9 @@ def sliced(tile, parts):
         start, stop = start + size * (start < 0), stop + size * (stop < 0)
         count = len(range(start, stop, step)) if step > 0 else 0
         if count < 1:
-            raise NkiValidationError(
-                f"{tile!r}: slice {part.start}:{part.stop}:{part.step} of dimension {axis} is "
-                f"empty; it has {size} elements, and steps are 1 or more"
-            )
+            raise refusal("index.empty_slice", tile=tile, part=part, axis=axis, size=size)
         if step != 1 and on_chip and axis == 0:
-            raise NkiValidationError(
-                f"{tile!r}: partitions are read one after another, and step {step} skips some; "
-                "put the strided axis on the free side"
-            )
+            raise refusal("index.skipped_partitions", tile=tile, step=step)
         if start < 0 or start + (count - 1) * step >= size:
             reach = [*(reach or ()), (axis, size, start, (len(shape), step))]
         offset += start * stride
@@ -121,30 +116,19 @@ def indexed(tile, parts):
     for axis, part in enumerate(parts):
         if type(part) is Expression:
             if part.values is not None:
-                raise NkiValidationError(
-                    f"{tile!r}: {part!r}, the index of dimension {axis}, is not start + step * "
-                    "position along its axes, which is all that an access of the chip can do"
-                )
+                raise refusal("index.uneven_steps", tile=tile, part=part, axis=axis)
             starts.append(part.start)
             forms.append((part.shape, part.steps))
         elif part is Ellipsis or type(part) in (slice, DynamicSlice):
             if part is Ellipsis and axis == len(parts) - 1:
                 break
-            raise NkiValidationError(
-                f"{tile!r}: an index mixes slices and index expressions (nl.arange, nl.mgrid), "
-                "which the older interface does not: write all dimensions in one way "
-                "(err_unsupported_mixing_basic_advanced_tensor_indexing)"
-            )
+            raise refusal("index.mixed_kinds", tile=tile)
         else:
             part = _whole(part, tile, axis)
             starts.append(part + view.shape[axis] if part < 0 and axis < len(view.shape) else part)
             forms.append(())
     if max((len(form[0]) for form in forms if form), default=2) < 2:
-        raise NkiValidationError(
-            f"{tile!r}: an index of one dimension; an access has partitions and a free side, so "
-            "give index expressions two: nl.arange(n)[:, None] "
-            "(err_1d_arange_not_supported)"
-        )
+        raise refusal("index.one_dimension", tile=tile)
     if tile.one and len(starts) == 1:
         starts.append(0)
         forms.append(())
@@ -231,11 +215,7 @@ def check_reach(tile, shape, first=None):
             ends = (begin * step, (begin + shape[at] - 1) * step)
             low, high = low + min(ends), high + max(ends)
         if low < 0 or high >= size:
-            raise NkiValidationError(
-                f"{tile!r}: the index of dimension {axis} runs over {low} … {high}, and the tensor "
-                f"has {size} elements there; leave the rest out with mask=(index < {size}) "
-                "(err_tensor_access_out_of_bound)"
-            )
+            raise refusal("index.past_the_end", tile=tile, axis=axis, low=low, high=high, size=size)
 
 
 def cut(tile, box, axes=None, space=None) -> View:

@@ -13,6 +13,7 @@ import numpy as np
 
 from trainium_edu.nki.asking import kept_until
 from trainium_edu.nki.mistakes import describe, frame_where
+from trainium_edu.nki.refusals import misuse, refusal
 from trainium_edu.nki.running import current_or_none
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -311,9 +312,7 @@ def arange(start, stop=None, step=1) -> Expression:
     try:
         return _counting(operator.index(start), operator.index(stop), operator.index(step))
     except TypeError:
-        raise TypeError(
-            f"nl.arange takes whole numbers, not {start!r}, {stop!r}, {step!r} (a // b gives one)"
-        ) from None
+        raise misuse("index.arange", start=start, stop=stop, step=step) from None
 
 
 class AnyOrder:
@@ -505,10 +504,7 @@ def _check_joined() -> None:
     if _asked and not _asked[1]:
         mask = _asked[0][-1]
         _asked.clear()
-        raise TypeError(
-            f"{mask!r} is joined by `and` to what is not compared there, and Python keeps that "
-            "alone: write mask & (condition), which takes masks and truth values"
-        )
+        raise misuse("mask.lost_by_and", mask=mask)
     _asked.clear()
 
 
@@ -567,11 +563,7 @@ def box_of(mask, shape, what: str):
     if isinstance(mask, bool | np.bool_):
         return None if mask else EMPTY
     if not isinstance(mask, Mask):
-        raise TypeError(
-            f"{what}: mask is {describe(mask)}; a mask compares index expressions that are known "
-            "before the kernel runs (nl.arange(n)[:, None] < limit), and nl.where(tile, a, b) "
-            "chooses by what a tile holds (err_unsupported_expression_in_mask)"
-        )
+        raise misuse("mask.not_a_comparison", what=what, mask=describe(mask))
     lead = _lead(mask.shape, shape, what)
     low, high = [0] * len(shape), list(shape)
     if mask.truth is not None:
@@ -630,9 +622,4 @@ def _bound_by_truth(mask, lead, low, high, what):
             low[axis + lead] = max(low[axis + lead], first)
             high[axis + lead] = min(high[axis + lead], end)
     if found != int(truth.sum()):
-        raise NkiValidationError(
-            f"{what}: the mask holds in {int(truth.sum())} places that are no box (a triangle?), "
-            "and an instruction covers a box; nisa.affine_select(pred=..., on_true_tile=..., "
-            "on_false_value=...) or nl.where choose element by element "
-            "(err_unsupported_expression_in_mask)"
-        )
+        raise refusal("mask.not_a_box", what=what, places=int(truth.sum()))

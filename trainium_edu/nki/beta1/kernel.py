@@ -34,9 +34,9 @@ from trainium_edu.nki.launching.arguments import (
 )
 from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.objects.tensor import NkiTensor
+from trainium_edu.nki.refusals import misuse, refusal
 from trainium_edu.nki.running import current, is_running
 from trainium_edu.specs.arguments import whole
-from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = [
     "FrameworkKernel", "Kernel", "baremetal", "benchmark", "jit", "profile", "simulate_kernel",
@@ -135,11 +135,7 @@ class Kernel(current_interface.Kernel):
         __tracebackhide__ = True
         if is_running():
             if any(size != 1 for size in self.instances):
-                raise NkiValidationError(
-                    f"{self!r} is called inside a running kernel, where no new instances start: "
-                    f"call {self.__name__}(...) there, and start the outer kernel on the grid "
-                    "(err_nested_kernel_with_spmd_grid)"
-                )
+                raise refusal("kernel.instances_inside", kernel=self)
             return self.source(*args, **kwargs)
         if len(args) == 1 and not kwargs and hasattr(args[0], "report"):
             return args[0].report(self)
@@ -337,10 +333,7 @@ def _is_tile(value):
 def _given_back(tile):
     if isinstance(tile, Tile):
         return tile.tensor
-    raise NkiValidationError(
-        f"the kernel returns {tile!r}, which is on chip; only tensors in HBM leave a kernel: "
-        "nl.store to one in nl.shared_hbm and return that"
-    )
+    raise refusal("kernel.returns_chip_tile", tile=tile)
 
 
 def _protect(source, args, kwargs) -> dict:
@@ -373,10 +366,7 @@ def _check_returned(mutable, result, changed: set) -> None:
     for name, tiles in mutable.items():
         indices = {tile.storage.view().buffer.info.index for tile in tiles}
         if indices & changed and not indices & returned:
-            raise NkiValidationError(
-                f"{name} is annotated as nt.mutable_tensor and written, and the kernel does not "
-                f"return it: return it with the other outputs (err_mutable_parameter_not_returned)"
-            )
+            raise refusal("kernel.mutable_not_returned", name=name)
 
 
 def _made(function, mode, options):
@@ -398,10 +388,7 @@ def _made(function, mode, options):
         changed.protects = function.protects and mode != "trace"
         return changed
     if isinstance(function, current_interface.Kernel):
-        raise TypeError(
-            f"{function!r} was made by the current interface (import nki); in the older one "
-            "kernels are made by neuronxcc.nki"
-        )
+        raise misuse("kernel.of_other_interface", function=function)
     current_interface.jit(function)  # raises for what is no kernel's function
     return Kernel(function, mode, tuple(grid), options, spec)
 
@@ -509,9 +496,7 @@ def simulate_kernel(kernel, /, *args, **kwargs):
     """
     __tracebackhide__ = True
     if not callable(kernel):
-        raise TypeError(
-            f"nki.simulate_kernel takes a kernel, then its arguments, not {describe(kernel)}"
-        )
+        raise misuse("kernel.simulate_kernel", kernel=describe(kernel))
     kernel = kernel if isinstance(kernel, Kernel) else trace(kernel)
     return _outputs(kernel, args, kwargs, simulated=True)
 
@@ -520,7 +505,4 @@ class FrameworkKernel:
     """Refuse: how AWS's package puts compiled kernels into a framework's graph."""
 
     def __init__(self, *_, **__):
-        raise NkiValidationError(
-            "nki.FrameworkKernel writes a kernel into an XLA graph as AWS's compiler wants it; "
-            "call the kernel with tensors of the device, which makes it a part of their graph"
-        )
+        raise refusal("kernel.framework_kernel")

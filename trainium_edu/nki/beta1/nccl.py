@@ -1,7 +1,7 @@
 """``nki.nccl``: names that published kernels import, and no reference says what they do."""
 
 from trainium_edu.nki.earlier import names_of
-from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.nki.refusals import refusal
 
 __all__ = ["all_gather", "all_reduce", "all_to_all", "collective_permute",
            "collective_permute_implicit", "reduce_scatter"]  # fmt: skip
@@ -9,11 +9,7 @@ __all__ = ["all_gather", "all_reduce", "all_to_all", "collective_permute",
 
 def _refused(name):
     def function(*_, **__):
-        raise NkiValidationError(
-            f"neuronxcc.nki.nccl.{name} is in no reference of the older interface, so it is not "
-            f"modelled; nki.collectives of the current one (import nki) has such collectives, and "
-            "nki.run_ranks starts a kernel on several ranks"
-        )
+        raise refusal("collectives.nccl", name=name)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = "Refuse: no reference describes it."

@@ -60,6 +60,7 @@ from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.objects.enums import MemoryRegion, engine_name
 from trainium_edu.nki.objects.indexing import Shape
 from trainium_edu.nki.objects.tensor import NkiTensor
+from trainium_edu.nki.refusals import refusal
 from trainium_edu.nki.running import current
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -99,12 +100,7 @@ def _issued(instruction, engine, box, space, axes, dst, operands):
         if storage.aliases:
             storage.before_write()
         if storage.is_input:
-            raise NkiValidationError(
-                f"{instruction} writes to {storage.is_input}, an argument of the kernel, and those "
-                "are not changed: return a tensor in nl.shared_hbm, or annotate the argument "
-                f"({storage.is_input}: nt.mutable_tensor) and return it "
-                "(err_cannot_update_immutable_parameter)"
-            )
+            raise refusal("tile.immutable_argument", instruction=instruction, storage=storage)
         views[role] = cut(value, box, axes and axes.get(role), space)
         is_sum = instruction in _ADDS and operands.get("accumulate") is not False
         if turn and not is_sum and not _reads(operands, storage):
@@ -377,9 +373,7 @@ def assign(dst, value) -> None:
     if type(dst) is Blocks:
         dst = dst.one()
     if not dst.on_chip:
-        raise NkiValidationError(
-            f"{dst!r} is in HBM, which engines do not reach; nl.store(dst, value) writes there"
-        )
+        raise refusal("tile.assigned_in_hbm", dst=dst)
     if type(value) is Blocks:
         value = value.one()
     if isinstance(value, Operation) and value.into(dst):

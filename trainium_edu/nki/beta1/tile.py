@@ -22,6 +22,7 @@ from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.indexing import DynamicSlice, Shape
 from trainium_edu.nki.objects.indirection import with_offset
 from trainium_edu.nki.objects.tensor import NkiTensor
+from trainium_edu.nki.refusals import misuse, refusal
 from trainium_edu.nki.running import current
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -271,9 +272,7 @@ class Tile(Held):
     __hash__ = object.__hash__
 
     def __iter__(self):
-        raise TypeError(
-            f"{self!r} cannot be iterated: its numbers are on the chip; loop over an index, t[i]"
-        )
+        raise misuse("tile.iterated", tile=self)
 
     def __array__(self, dtype=None, copy=None):
         return np.array(self.tensor._numbers(), dtype=dtype)
@@ -284,10 +283,7 @@ class Tile(Held):
         if isinstance(key, bool | np.bool_):  # of loop variables, which were symbols: a mask
             if key:
                 return self
-            raise NkiValidationError(
-                f"{self!r}[condition]: the condition holds nowhere; say mask= to the instruction, "
-                "which then does nothing"
-            )
+            raise refusal("tile.condition_fails", tile=self)
         parts = parts_of(key)
         is_indexed = False
         for part in parts:
@@ -383,10 +379,7 @@ class Blocks(Held):
         rest = parts[used:]
         if range in map(type, found):
             if rest and any(part != ALL for part in rest):
-                raise NkiValidationError(
-                    f"{self!r}: index {key!r} leaves a block dimension open and goes into the "
-                    "tiles; an instruction takes one tile, so give every block dimension a number"
-                )
+                raise refusal("tile.open_block", tile=self, key=key)
             return Blocks(self.storage, tuple(found))
         block = tuple(found)
         tile = Tile(self.storage.view(block), self.storage, block, one=len(self.storage.shape) == 1)
@@ -405,16 +398,10 @@ class Blocks(Held):
             if part.values is not None or any(
                 step and size > 1 for step, size in zip(part.steps, part.shape, strict=True)
             ):
-                raise NkiValidationError(
-                    f"{self!r}: dimension {axis} is a block dimension, indexed by several numbers "
-                    f"at once ({part!r}); blocks are tiles of their own, so loop over them"
-                )
+                raise refusal("tile.several_blocks", tile=self, axis=axis, part=part)
             part = part.start
         if isinstance(part, Tile):
-            raise NkiValidationError(
-                f"{self!r}: dimension {axis} is a block dimension, and its index is a tile; which "
-                "tile an instruction takes has to be known before the kernel runs"
-            )
+            raise refusal("tile.block_by_tile", tile=self, axis=axis)
         try:
             return allowed[part]
         except IndexError:
@@ -425,11 +412,7 @@ class Blocks(Held):
     def one(self) -> Tile:
         """Return its tile, where there is but one."""
         if any(type(part) is range and len(part) != 1 for part in self.open):
-            raise NkiValidationError(
-                f"{self!r} is {prod(self.storage.blocks)} tiles, and an instruction takes one: "
-                "index its block dimensions (those before nl.par_dim) "
-                "(err_failed_to_infer_tile_from_local_tensor)"
-            )
+            raise refusal("tile.many_tiles", tile=self, count=prod(self.storage.blocks))
         return self[(0,) * sum(type(part) is range for part in self.open)]
 
 
@@ -461,10 +444,7 @@ def at_run_time(tile, parts):
     part = parts[moving[0]]
     by = part if isinstance(part, Tile) else part.by
     if len(moving) > 1:
-        raise NkiValidationError(
-            f"{tile!r}: dimensions {moving} are indexed by tiles; an access carries one index that "
-            "is known at run time"
-        )
+        raise refusal("tile.two_tiles_in_index", tile=tile, moving=moving)
     axis, count = moving[0], prod(by.window.shape)
     if axis and count > 1 and not tile.on_chip and all(type(p) is int for p in parts[:axis]):
         tile, parts, axis = sliced(tile, parts[:axis]), parts[axis:], 0  # rows of t[b]
@@ -475,13 +455,7 @@ def at_run_time(tile, parts):
         view = with_offset(tile.tensor, part_of_rows.window, by.tensor, None, axis)
         return tile.like(view, reach=part_of_rows.reach)
     if tile.on_chip or axis or isinstance(part, Moved):
-        raise NkiValidationError(
-            f"{tile!r}: index {by!r} of dimension {axis}; a tile of indices selects rows "
-            "(dimension 0) of a tensor in HBM, and one number a place along one dimension; "
-            "nl.gather_flattened gathers on chip "
-            "(err_indirect_indices_free_dim, "
-            "err_copy_dynamic_indirect_indices_not_natively_supported)"
-        )
+        raise refusal("tile.index_by_tile", tile=tile, by=by, axis=axis)
     rows = tile.like(tile.tensor.vector_select(0, by.tensor)._view)
     rest = parts[1:]
     if not rest:

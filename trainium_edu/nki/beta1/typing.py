@@ -8,7 +8,7 @@ import numpy as np
 
 from trainium_edu.nki import typing as current_interface
 from trainium_edu.nki.earlier import names_of
-from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.nki.refusals import refusal
 
 __all__ = ["mutable_tensor", "scalar", "tensor"]
 
@@ -29,12 +29,7 @@ class mutable_tensor(tensor):
 
 def scalar(*_, **__):
     """Refuse: a number on the chip as the bound of a loop, which no reference of it describes."""
-    raise NkiValidationError(
-        "nki.typing.scalar makes a loop's bound of a number that is on the chip; no reference of "
-        "the older interface describes it, and it is not modelled: loop as often as it may be "
-        "needed and mask the rest, or write the kernel in the current interface, whose "
-        "nl.fori_loop takes such a bound"
-    )
+    raise refusal("loops.scalar_bound")
 
 
 __getattr__ = names_of(__name__, "neuronxcc.nki.typing")

@@ -13,9 +13,9 @@ from trainium_edu.nki.objects.enums import dma_engine as dma_engine
 from trainium_edu.nki.objects.enums import matmul_perf_mode as matmul_perf_mode
 from trainium_edu.nki.objects.enums import oob_mode as oob_mode
 from trainium_edu.nki.objects.enums import reduce_cmd as reduce_cmd
+from trainium_edu.nki.refusals import refusal
 from trainium_edu.nki.rows import make, names_in, read
 from trainium_edu.nki.running import chip_here, later_chip
-from trainium_edu.specs.errors import NkiValidationError
 
 tensor_engine, vector_engine = engine.tensor, engine.vector
 scalar_engine, gpsimd_engine = engine.scalar, engine.gpsimd
@@ -38,19 +38,13 @@ def get_nc_sub_version() -> int:
 def _check_dma_copy(operands):
     asked = enums.chosen(engine, operands.pop("engine"), "dma_copy: engine")
     if asked is not engine.unknown and operands["dge_mode"] != dge_mode.hwdge:
-        raise NkiValidationError(
-            f"dma_copy: engine={asked.name}; it names the engine that asks the hardware for "
-            "descriptors, with dge_mode=hwdge of NeuronCore-v3 (Trainium2); leave it out here"
-        )
+        raise refusal("isa.dma_engine", asked=asked)
     return operands
 
 
 def _check_tensor_copy(operands):
     if getattr(operands["engine"], "name", None) == "scalar":
-        raise NkiValidationError(
-            "tensor_copy on the Scalar Engine needs NeuronCore-v3, and is not modelled; use "
-            "nisa.activation(dst=..., op=nl.copy, data=...), or leave the engine out"
-        )
+        raise refusal("isa.scalar_copy")
     return operands
 
 

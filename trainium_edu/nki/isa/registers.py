@@ -3,6 +3,7 @@
 from trainium_edu.neuroncore.recording.engine import Memory
 from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.objects.virtual_register import VirtualRegister
+from trainium_edu.nki.refusals import refusal
 from trainium_edu.nki.running import current
 from trainium_edu.specs.arguments import instance, whole
 from trainium_edu.specs.errors import NkiValidationError
@@ -45,14 +46,9 @@ def register_move(dst, src) -> None:
 def _one(name, tensor):
     instance(tensor, f"{name}: the argument", NkiTensor, "a tensor")
     if tensor.size != 1:
-        raise NkiValidationError(
-            f"{name}: {tensor!r} has {tensor.size} elements; a register holds one number"
-        )
+        raise refusal("registers.many_elements", name=name, tensor=tensor)
     if tensor._view.memory is Memory.PSUM:
-        raise NkiValidationError(
-            f"{name}: {tensor!r}; registers load from HBM or SBUF and store there: tensor_copy "
-            "from or to PSUM"
-        )
+        raise refusal("registers.in_psum", name=name, tensor=tensor)
     return tensor._view
 
 
@@ -62,10 +58,7 @@ def register_load(dst, src) -> None:
     view = _one("register_load", src)
     running = current()
     if not running.core.values:
-        raise NkiValidationError(
-            "register_load needs values: this kernel's loops depend on data, so it cannot be "
-            "recorded with values=False"
-        )
+        raise refusal("registers.without_values")
     running.core.issue("register_load", src=view)
     value = view.read().reshape(-1)[0]
     register.set(float(value) if view.dtype.is_float else int(value))

@@ -11,6 +11,7 @@ from trainium_edu.nki.mistakes import describe, is_whole
 from trainium_edu.nki.objects.dtypes import fitted, nki_dtype, stored_as
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.tensor import NkiTensor
+from trainium_edu.nki.refusals import misuse
 from trainium_edu.nki.running import current, known_issue
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -91,14 +92,8 @@ def _region(buffer, name):
     if isinstance(buffer, MemoryRegion):
         return buffer
     if isinstance(buffer, str) and buffer in MemoryRegion.__members__:
-        raise TypeError(
-            f"{name or 'this tensor'}: buffer is {buffer!r}; write nl.{buffer} "
-            "(names as strings went out with NKI 0.3.0)"
-        )
-    raise TypeError(
-        f"buffer is {describe(buffer)}; it must be nl.sbuf, nl.psum, nl.hbm or nl.shared_hbm, and "
-        "the order is nl.ndarray(shape, dtype, buffer)"
-    )
+        raise misuse("creation.buffer_by_name", name=name or "this tensor", buffer=buffer)
+    raise misuse("creation.buffer", buffer=describe(buffer))
 
 
 def _place(address, region, name):
@@ -251,8 +246,6 @@ def rand(shape, dtype, buffer=MemoryRegion.sbuf, name="") -> NkiTensor:
 def random_seed(seed) -> None:
     """Seed the random numbers with a (1, 1) tile."""
     if not isinstance(seed, NkiTensor):
-        raise TypeError(
-            f"nl.random_seed takes a tile, not {seed!r}: nl.full((1, 1), 42, nl.int32) makes one"
-        )
+        raise misuse("language.seed", seed=seed)
     known_issue("random_seed")
     issue("set_rng_seed", src_seeds=seed)

@@ -13,6 +13,7 @@ from trainium_edu.nki.objects.dtypes import FLOATS
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.enums import engine as _engine
 from trainium_edu.nki.objects.tensor import NkiTensor
+from trainium_edu.nki.refusals import refusal
 from trainium_edu.nki.rows import publish
 from trainium_edu.nki.running import known_issue, later_chip
 from trainium_edu.specs.errors import NkiValidationError
@@ -42,9 +43,7 @@ class Eager(Rules):
         if not isinstance(x, NkiTensor):
             raise TypeError(f"nl.{name} takes a tile, not {describe(x)}")
         if not x._on_chip:
-            raise NkiValidationError(
-                f"nl.{name}: {x!r} is in HBM, which engines do not reach; load it into SBUF first"
-            )
+            raise refusal("language.in_hbm", name=name, x=x)
         return x
 
     def operand(self, name, x, role=""):

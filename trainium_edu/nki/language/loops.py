@@ -4,9 +4,9 @@ from contextlib import contextmanager
 
 from trainium_edu.nki.mistakes import describe, is_whole
 from trainium_edu.nki.objects.virtual_register import VirtualRegister
+from trainium_edu.nki.refusals import misuse, refusal
 from trainium_edu.nki.running import count_loop, current, known_issue
 from trainium_edu.specs.arguments import whole
-from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["affine_range", "dynamic_range", "fori_loop", "no_reorder", "sequential_range",
            "static_range", "while_loop"]  # fmt: skip
@@ -34,10 +34,7 @@ def _range(name, start, stop, step):
         return range(start) if stop is None else range(start, stop, step)
     except TypeError:
         bounds = ", ".join(describe(part) for part in (start, stop) if part is not None)
-        raise TypeError(
-            f"nl.{name}({bounds}): bounds must be whole numbers (a // b gives one); a bound that "
-            "the chip computes goes to nl.fori_loop as a register"
-        ) from None
+        raise misuse("loops.bounds", name=name, bounds=bounds) from None
 
 
 def dynamic_range(start, stop=None, step=1):
@@ -68,10 +65,7 @@ def _dynamic(name):
     """Mark what is issued inside as belonging to one dynamic loop."""
     running = current()
     if running.ordered:
-        raise NkiValidationError(
-            f"nl.{name} in an nl.no_reorder block: a loop that runs on the chip cannot be held in "
-            "order from outside; put the block inside the loop's body, or unroll with range"
-        )
+        raise refusal("loops.in_no_reorder", name=name)
     outer = running.loops
     running.loops = (*outer, object())
     try:
@@ -101,9 +95,7 @@ def fori_loop(lower, upper, body_fun, step=1) -> None:
         raise TypeError(f"nl.fori_loop: the body is {body_fun!r}; it must be a function of i")
     for value in _turns("fori_loop", lower, upper, step):
         if body_fun(VirtualRegister(value)) is not None:  # by value: writing it changes nothing
-            raise TypeError(
-                "nl.fori_loop: the body returned a value; carry state in SBUF or HBM instead"
-            )
+            raise misuse("loops.body_returns")
 
 
 def while_loop(init, body_fun) -> None:
@@ -123,10 +115,7 @@ def while_loop(init, body_fun) -> None:
             count_loop("while")
             condition = body_fun(condition)
             if not isinstance(condition, VirtualRegister):
-                raise TypeError(
-                    f"nl.while_loop: the body returned {condition!r}; it must return the "
-                    "register that decides on the next turn"
-                )
+                raise misuse("loops.condition", condition=condition)
 
 
 class no_reorder:

@@ -7,6 +7,7 @@ from trainium_edu.nki.objects.dtypes import DTYPE_NAMES
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.enums import engine as _engine
 from trainium_edu.nki.objects.tensor import NkiTensor
+from trainium_edu.nki.refusals import refusal
 from trainium_edu.nki.running import current, known_issue
 from trainium_edu.specs.arguments import flag
 from trainium_edu.specs.errors import NkiValidationError
@@ -31,10 +32,7 @@ def broadcast_to(x: NkiTensor, shape, dtype=None) -> NkiTensor:
         raise TypeError(f"nl.broadcast_to: the shape is {shape!r}; it must be a tuple of sizes")
     shape = tuple(shape)
     if len(shape) != x.ndim or any(a not in (b, 1) for a, b in zip(x.shape, shape, strict=True)):
-        raise NkiValidationError(
-            f"nl.broadcast_to: {list(x.shape)} to {list(shape)}: the ranks must be equal, and only "
-            "dimensions of size 1 can be repeated"
-        )
+        raise refusal("language.broadcast", x=list(x.shape), shape=list(shape))
     dtype = dtype or x.dtype
     if x.shape == shape:
         return x if dtype == x.dtype else copied(x, dtype)
@@ -55,9 +53,7 @@ def copied(x: NkiTensor, dtype) -> NkiTensor:
 def _repeat_partition(x, shape, dtype):
     """Return x[1, …] on `shape[0]` partitions: ones[1, P] transposed times x[1, F]."""
     if shape[0] > 128:
-        raise NkiValidationError(
-            f"nl.broadcast_to: partition dimension {shape[0]} exceeds maximum 128"
-        )
+        raise refusal("language.many_partitions", shape=shape)
     if x.dtype in ("int32", "uint32"):
         return _repeat_wide(x, shape, dtype)
     if x.buffer is not MemoryRegion.sbuf or x.dtype not in ("float32", "bfloat16", "float16"):
@@ -122,9 +118,7 @@ def transpose(x: NkiTensor, dtype=None) -> NkiTensor:
         raise NkiValidationError(f"nl.transpose takes a 2-D tile on chip, not {describe(x)}")
     rows, columns = x.shape
     if columns > 128:
-        raise NkiValidationError(
-            f"nl.transpose: {x!r} would have {columns} partitions; transpose 128 columns at a time"
-        )
+        raise refusal("language.transpose_columns", x=x, columns=columns)
     if x.buffer is MemoryRegion.psum:
         x = copied(x, x.dtype)
     out = ndarray((columns, rows), x.dtype, MemoryRegion.psum)
@@ -163,17 +157,12 @@ def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
     flag(transpose_x, "nl.matmul: transpose_x")
     for name, tile in (("x", x), ("y", y)):
         if not isinstance(tile, NkiTensor) or not tile._on_chip or tile.ndim != 2:
-            raise NkiValidationError(
-                f"nl.matmul: {name} must be a 2-D tile in SBUF, not {describe(tile)}"
-            )
+            raise refusal("language.matmul_operand", name=name, tile=describe(tile))
     if not transpose_x:
         known_issue("matmul")
     stationary = x if transpose_x else copied(transpose(x), x.dtype)
     if stationary.shape[0] != y.shape[0]:
-        raise NkiValidationError(
-            f"nl.matmul: x contracts over {stationary.shape[0]} and y over {y.shape[0]}; "
-            "the partitions of both must be the contracted dimension"
-        )
+        raise refusal("language.contraction", x=stationary, y=y)
     out = ndarray((stationary.shape[1], y.shape[1]), _FLOAT32, MemoryRegion.psum)
     issue("nc_matmul", dst=out, stationary=stationary, moving=y)
     return out

@@ -1,5 +1,7 @@
 """Operators that are not functions of the language: only instructions know them."""
 
+from trainium_edu.nki.refusals import misuse
+
 __all__ = ["average", "bypass", "prelu"]
 
 
@@ -13,9 +15,7 @@ class _Operator:
         return f"nl.{self.op}"
 
     def __call__(self, *_, **__):
-        raise TypeError(
-            f"nl.{self.op} is an operator of instructions (op=nl.{self.op}), not a function"
-        )
+        raise misuse("language.operator", operator=self)
 
 
 average = _Operator("average")

@@ -2,6 +2,7 @@
 
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.tensor import NkiTensor
+from trainium_edu.nki.refusals import misuse
 from trainium_edu.nki.running import current
 from trainium_edu.specs.arguments import whole
 
@@ -50,9 +51,7 @@ def _axis(axis, running):
 def device_print(print_prefix, tensor: NkiTensor) -> None:
     """Print a tensor's values, now."""
     if not isinstance(print_prefix, str) or not isinstance(tensor, NkiTensor):
-        raise TypeError(
-            f"nl.device_print takes a text and a tensor, not {print_prefix!r} and {tensor!r}"
-        )
+        raise misuse("language.device_print", print_prefix=print_prefix, tensor=tensor)
     current()  # inside a kernel
     print(print_prefix, f"{tensor.dtype}{list(tensor.shape)}", tensor._numbers(), sep="\n")
 

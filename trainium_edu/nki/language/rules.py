@@ -9,7 +9,7 @@ import math
 
 from trainium_edu.nki.mistakes import describe, is_whole
 from trainium_edu.nki.objects.dtypes import DTYPE_NAMES, FLOATS, promoted
-from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.nki.refusals import misuse, refusal
 
 __all__ = ["BITWISE", "FLOAT32", "REDUCED", "Rules", "common_shape", "refuse"]
 
@@ -33,10 +33,7 @@ def common_shape(name, x, y) -> tuple:
         x, y = ((*shape, 1)[:2] for shape in (x, y))
     if len(x) == len(y) and all(a == b or 1 in (a, b) for a, b in zip(x, y, strict=True)):
         return tuple(map(max, x, y))
-    raise NkiValidationError(
-        f"nl.{name}: shapes {list(x)} and {list(y)} do not match; they need "
-        "the same number of dimensions, with sizes equal or 1"
-    )
+    raise refusal("language.unlike_shapes", name=name, x=list(x), y=list(y))
 
 
 class Rules:
@@ -66,9 +63,7 @@ class Rules:
         first, second = self.operand(name, x, "x"), self.operand(name, y, "y")
         is_first, is_second = self.is_tile(first), self.is_tile(second)
         if not is_first and not is_second:
-            raise TypeError(
-                f"nl.{name} takes at least one tile, not {describe(x)} and {describe(y)}"
-            )
+            raise misuse("language.no_tile", name=name, x=describe(x), y=describe(y))
         if dtype is None:
             dtype = self.common(first if is_first else x, second if is_second else y)
         if is_first and is_second:
@@ -152,20 +147,13 @@ class Rules:
         if not (
             isinstance(requested, tuple | list) and requested and all(map(is_whole, requested))
         ):
-            raise TypeError(
-                f"nl.{name}: axis is {axis!r}; it must be a whole number, or a tuple of them"
-            )
+            raise misuse("language.axis_kind", name=name, axis=axis)
         count = len(self.sizes(x))
         axes = tuple(sorted({int(a) + count * (a < 0) for a in requested}))
         if axes[0] < 0 or axes[-1] >= count:
-            raise NkiValidationError(
-                f"nl.{name}: axis {axis} of {x!r}, which has {count} dimensions"
-            )
+            raise refusal("language.axis_range", name=name, axis=axis, x=x, count=count)
         if 0 in axes:
-            raise NkiValidationError(
-                f"nl.{name}: axis 0 of {x!r} is the partition axis, along which no vector engine "
-                "adds; transpose the tile, or multiply by ones on the Tensor Engine"
-            )
+            raise refusal("language.partition_axis", name=name, x=x)
         return axes
 
     def reduction(self, name, x, axis, dtype=None, keepdims=False, **how):

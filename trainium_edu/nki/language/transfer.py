@@ -6,6 +6,7 @@ from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.enums import engine as _engine
 from trainium_edu.nki.objects.tensor import NkiTensor
+from trainium_edu.nki.refusals import misuse, refusal
 from trainium_edu.nki.running import known_issue
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -47,10 +48,7 @@ def load(src: NkiTensor, dtype=None) -> NkiTensor:
     _tensor("load", src, on_chip=False)
     shape = src.shape if src.ndim > 1 else (src.shape[0], 1)
     if shape[0] > 128:
-        raise NkiValidationError(
-            f"nl.load: {src!r}: partition dimension {shape[0]} exceeds maximum 128; load it in "
-            "tiles of 128 rows"
-        )
+        raise refusal("language.load_rows", src=src, shape=shape)
     src = src if src.ndim > 1 else src.expand_dim(1)
     return made(shape, dtype or src.dtype, "dma_copy", src=src)
 
@@ -67,10 +65,7 @@ def store(dst: NkiTensor, value: NkiTensor) -> None:
     """
     _tensor("store", dst, on_chip=False)
     if not isinstance(value, NkiTensor):
-        raise TypeError(
-            f"nl.store(dst, value) stores a tile, not {describe(value)}; nl.full makes one of a "
-            "number"
-        )
+        raise misuse("language.stored_number", value=describe(value))
     if value._on_chip and value.buffer is MemoryRegion.psum:
         known_issue("store")
         value = copy(value)

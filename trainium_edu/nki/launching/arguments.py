@@ -17,6 +17,7 @@ from trainium_edu.nki.objects.dtypes import LOW_PRECISION, fitted, nki_dtype, st
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.object import NKIObject
 from trainium_edu.nki.objects.tensor import NkiTensor
+from trainium_edu.nki.refusals import misuse, refusal
 from trainium_edu.numerics.frameworks import (
     as_array,
     framework_of,
@@ -90,10 +91,8 @@ class Arguments:
         if id(value) in self._prepared:
             return
         if is_on_device(value):
-            raise TypeError(
-                f"{self._names.get(id(value), 'an argument')} is a tensor on {value.device}, and "
-                "this runs the kernel on the host: call the kernel itself, kernel(...), which is "
-                "then a part of the device's graph; or bring the tensor here: .cpu(), .numpy()"
+            raise misuse(
+                "arguments.on_device", name=self._names.get(id(value), "an argument"), value=value
             )
         array = value
         if not isinstance(value, np.ndarray):
@@ -141,10 +140,7 @@ class _Prepared:
         self.source = source
         self.given = array
         if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
-            raise TypeError(
-                f"{name} is a masked array, and a tensor has no mask: pass {name}.filled(0), "
-                "and the mask as an argument of its own"
-            )
+            raise misuse("arguments.masked_array", name=name)
         try:
             self.dtype = nki_dtype(array.dtype)
         except TypeError as problem:
@@ -178,10 +174,7 @@ class _Prepared:
                 self.source.data.copy_(changed.reshape(self.source.shape))
         elif isinstance(self.source, np.ndarray):
             if not self.source.flags.writeable:
-                raise NkiValidationError(
-                    f"the kernel writes to its argument {self.name}, and that array is read-only, "
-                    f"so the numbers would be lost; pass {self.name}.copy()"
-                )
+                raise refusal("arguments.read_only", argument=self)
             self.source[...] = self.array.reshape(self.source.shape).astype(self.source.dtype)
 
 
@@ -222,10 +215,7 @@ def leaves_in(value, is_leaf) -> list:
     try:
         walk(value, is_leaf, keep)
     except RecursionError:
-        raise TypeError(
-            "an argument of the kernel contains itself, so its arrays cannot be found; pass "
-            "objects that form a tree"
-        ) from None
+        raise misuse("arguments.contains_itself") from None
     return found
 
 
@@ -243,23 +233,12 @@ def checked_output(tensor) -> NkiTensor:
         If it is none, or on chip.
     """
     if isinstance(tensor, NkiInstruction):
-        raise NkiValidationError(
-            f"the kernel returns {describe(tensor)}; return the tensor in nl.shared_hbm that the "
-            "result was copied to"
-        )
+        raise refusal("outputs.handle", tensor=describe(tensor))
     if not isinstance(tensor, NkiTensor):
-        raise NkiValidationError(
-            f"the kernel returns {describe(tensor)}, which Python computed, not the chip; only "
-            "tensors in HBM leave a kernel: compute with nl and nisa, store to nl.shared_hbm and "
-            "return that"
-        )
+        raise refusal("outputs.of_python", tensor=describe(tensor))
     if tensor._on_chip:
         line = tensor._view.buffer.info.site[1]
-        raise NkiValidationError(
-            f"the kernel returns {tensor!r} of line {line}, an on-chip tile, whose memory belongs "
-            "to the next kernel; copy it to a tensor in nl.shared_hbm (nisa.dma_copy, nl.store) "
-            "and return that"
-        )
+        raise refusal("outputs.on_chip", tensor=tensor, line=line)
     return tensor
 
 

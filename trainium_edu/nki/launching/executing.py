@@ -12,6 +12,7 @@ from trainium_edu.nki.chips import chip
 from trainium_edu.nki.launching.arguments import Arguments, give_back, tensors_in, written
 from trainium_edu.nki.launching.explaining import explain, frames_of_kernel
 from trainium_edu.nki.launching.launch import Launch
+from trainium_edu.nki.refusals import refusal
 from trainium_edu.nki.running import MOST_INSTRUCTIONS, Running, is_running
 from trainium_edu.specs.arguments import flag, whole
 from trainium_edu.specs.errors import NkiValidationError
@@ -167,16 +168,10 @@ def _apply_schedule(kernel, program):
     for later, earlier in kernel.schedule:
         for name in (later, *earlier):
             if name not in named:
-                raise NkiValidationError(
-                    f"with_schedule names {name!r}, and no instruction has that name; give it "
-                    f"one: nisa.tensor_copy(..., name={name!r})"
-                )
+                raise refusal("schedule.unknown_name", name=name)
         for name in earlier:
             if named[name].index >= named[later].index:
-                raise NkiValidationError(
-                    f"with_schedule: {later!r} waits for {name!r}, which is issued after it; "
-                    "change their order in the kernel"
-                )
+                raise refusal("schedule.later_name", later=later, name=name)
             named[later].after = (*named[later].after, named[name].index)
 
 

@@ -10,8 +10,8 @@ from contextvars import copy_context
 
 from trainium_edu.neuroncore.recording.source import source_line
 from trainium_edu.nki.launching.shared import SharedBytes
+from trainium_edu.nki.refusals import refusal
 from trainium_edu.nki.running import Running
-from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["Launch"]
 
@@ -72,10 +72,7 @@ class Launch:
             return None
         waits = ", ".join(f"program {k} at {key}" for k, (key, _) in sorted(self._waiting.items()))
         ended = ", ".join(str(k) for k in range(count) if programs[k].dead) or "none"
-        raise NkiValidationError(
-            f"the programs wait for each other forever: {waits} (ended: {ended}); every program "
-            "that takes part has to reach the same barrier, sendrecv or collective"
-        )
+        raise refusal("collectives.deadlock", waits=waits, ended=ended)
 
     def meet(self, index, key, value, members=None) -> dict:
         """See ``Running.meet``."""

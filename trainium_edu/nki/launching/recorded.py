@@ -28,6 +28,7 @@ from trainium_edu.nki.launching.arguments import (
 )
 from trainium_edu.nki.launching.executing import execute
 from trainium_edu.nki.mistakes import is_ours
+from trainium_edu.nki.refusals import misuse
 from trainium_edu.nki.remedies import WORDS
 from trainium_edu.numerics.frameworks import is_array
 
@@ -58,10 +59,7 @@ def call_on_device(kernel, args, kwargs):
     number = {id(one): _Place(i) for i, one in enumerate(inputs)}
     template = walk((args, kwargs), is_on_device, lambda one: number[id(one)])
     if leaves_in(template, is_array):
-        raise TypeError(
-            f"kernel {kernel.__name__} is called with tensors of {inputs[0].device} and an array "
-            "on the host; move that to the device first"
-        )
+        raise misuse("arguments.host_and_device", kernel=kernel, inputs=inputs)
     call = _recorded(kernel, template, tuple(one.kernel_type for one in inputs))
     results = inputs[0].call_kernel(call, inputs)
     return walk(call.returned, _is_place, lambda place: results[place.number])

@@ -4,6 +4,7 @@ import numpy as np
 
 from trainium_edu.names import near
 from trainium_edu.nki.mistakes import describe
+from trainium_edu.nki.refusals import refusal
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["DTYPE_NAMES", "FLOATS", "LATER_DTYPES", "LOW_PRECISION", "DType", "fitted",
@@ -73,10 +74,7 @@ def nki_dtype(dtype) -> DType:
             f"{describe(dtype)} is not a dtype of NKI; choose one of nl.{', nl.'.join(known)}{hint}"
         )
     if found in LATER_DTYPES:
-        raise NkiValidationError(
-            f"{found} came with {LATER_DTYPES[found]}; NeuronCore-v2 has float8_e4m3, float8_e5m2, "
-            "bfloat16, float16, tfloat32, float32 and 8-, 16- and 32-bit integers"
-        )
+        raise refusal("tensor.later_dtype", found=found, chip=LATER_DTYPES[found])
     return found
 
 

@@ -5,6 +5,7 @@ from operator import index
 
 from trainium_edu.nki.mistakes import describe, is_whole
 from trainium_edu.nki.objects.virtual_register import VirtualRegister
+from trainium_edu.nki.refusals import misuse, refusal
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["ALL", "DynamicSlice", "Shape", "check_whole", "ds", "plain_index", "sizes"]
@@ -65,10 +66,7 @@ def sizes(shape, count: int, tensor, what="tensor") -> tuple:
     for size in shape:
         check_whole("a size", size)
     if any(size < 1 and size != -1 for size in shape) or (not shape and what == "tensor"):
-        raise NkiValidationError(
-            f"{tensor!r}: shape {list(shape)}; sizes are 1 or more, one of them may be -1, and "
-            "there is at least one"
-        )
+        raise refusal("tensor.sizes", tensor=tensor, shape=list(shape))
     known = prod(size for size in shape if size != -1)
     if shape.count(-1) == 1 and known > 0 and count % known == 0:
         return tuple(count // known if size == -1 else size for size in shape)
@@ -102,12 +100,7 @@ def plain_index(key, tensor) -> list:
         elif kind is range and part.step > 0:  # nl.affine_range(n) as an index: all of its values
             found.append(slice(part.start, part.stop, part.step))
         elif kind is type(tensor):
-            raise NkiValidationError(
-                f"{tensor!r}: an index that is a tensor is written "
-                f"t.select({len(found)}, index) for one, or "
-                "t.vector_select(0, indices) for one per partition; a mask chooses by "
-                "nl.where(mask, a, b)"
-            )
+            raise refusal("tensor.tensor_as_index", tensor=tensor, count=len(found))
         else:
             found.append(_bound(tensor, part, may_be_none=False))
     return found
@@ -128,7 +121,4 @@ def _bound(tensor, part, *, may_be_none=True):
     hint = "t.expand_dim inserts a dimension" if part is None else "a // b gives a whole number"
     if isinstance(part, list) or getattr(part, "ndim", 0):
         hint = "nl.gather_flattened gathers, nl.where(mask, a, b) chooses by a mask"
-    raise TypeError(
-        f"{tensor!r}: index {describe(part)} is not understood; use whole numbers, slices of them,"
-        f" nl.ds, `...` or registers; {hint}"
-    )
+    raise misuse("tensor.index", tensor=tensor, part=describe(part), hint=hint)

@@ -6,7 +6,7 @@ Each function takes a tensor and returns the view that the tensor's method wraps
 from trainium_edu.neuroncore.recording.indirect import Indirect, IndirectView
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.virtual_register import VirtualRegister
-from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.nki.refusals import misuse, refusal
 
 __all__ = ["select", "vector_select", "with_offset"]
 
@@ -15,10 +15,7 @@ def select(tensor, dim: int, index) -> IndirectView:
     """Return `tensor` without dimension `dim`, at an index in SBUF or in a register."""
     _check_direct(tensor)
     if dim == 0 and tensor._on_chip:
-        raise NkiValidationError(
-            f"{tensor!r}: the partition cannot be selected at run time; engines start on "
-            "partitions that the instruction names"
-        )
+        raise refusal("indirection.partition", tensor=tensor)
     view = tensor._view
     shape = (*view.shape[:dim], *view.shape[dim + 1 :])
     strides = (*view.strides[:dim], *view.strides[dim + 1 :])
@@ -31,10 +28,7 @@ def vector_select(tensor, dim: int, vector_offset) -> IndirectView:
     """Return the rows of an HBM tensor that `vector_offset` names, one per partition."""
     _check_direct(tensor)
     if dim != 0 or tensor._on_chip:
-        raise NkiValidationError(
-            f"{tensor!r}: vector_select gathers rows (dimension 0) of an HBM tensor, not "
-            f"dimension {dim} of {tensor.buffer}"
-        )
+        raise refusal("indirection.gathered_dim", tensor=tensor, dim=dim)
     view = tensor._view
     index = _vector(tensor, vector_offset)
     rows = view._like((index.shape[0], *view.shape[1:]), view.strides, view.offset)
@@ -44,29 +38,18 @@ def vector_select(tensor, dim: int, vector_offset) -> IndirectView:
 def with_offset(tensor, pattern, scalar_offset, vector_offset, dim) -> IndirectView:
     """Return the view `pattern` on the storage of `tensor`, moved by a run-time offset."""
     if scalar_offset is not None and vector_offset is not None:
-        raise NkiValidationError(
-            f"{tensor!r}: an access takes scalar_offset or vector_offset, not both"
-        )
+        raise refusal("indirection.two_offsets", tensor=tensor)
     _check_direct(tensor)
     dim = tensor._axis(dim)
     if scalar_offset is not None:
         if dim == 0 and tensor._on_chip:
-            raise NkiValidationError(
-                f"{tensor!r}: indirect_dim is the partition dimension; on chip an offset known at "
-                "run time moves along a free dimension"
-            )
+            raise refusal("indirection.partition_offset", tensor=tensor)
         return _moved(tensor, pattern, _scalar(tensor, scalar_offset), dim)
     if dim != 0 or tensor._on_chip:
-        raise NkiValidationError(
-            f"{tensor!r}: vector_offset works on dimension 0 of HBM tensors (indirect_dim=0); "
-            "nc_n_gather gathers inside SBUF"
-        )
+        raise refusal("indirection.vector_dim", tensor=tensor)
     index = _vector(tensor, vector_offset)
     if index.shape[0] != pattern.shape[0]:
-        raise NkiValidationError(
-            f"{tensor!r}: the pattern has {pattern.shape[0]} rows and vector_offset "
-            f"{index.shape[0]}; each row needs one"
-        )
+        raise refusal("indirection.unlike_rows", tensor=tensor, pattern=pattern, index=index)
     return _moved(tensor, pattern, index, 0, is_vector=True)
 
 
@@ -81,9 +64,7 @@ def _moved(tensor, view, index, dim, *, is_vector=False):
 
 def _check_direct(tensor):
     if tensor.is_indirect():
-        raise NkiValidationError(
-            f"{tensor!r} is indirect already; an access can carry only one index known at run time"
-        )
+        raise refusal("indirection.twice", tensor=tensor)
 
 
 def _scalar(tensor, index):
@@ -91,23 +72,14 @@ def _scalar(tensor, index):
         return index
     if isinstance(index, type(tensor)):
         if index.size != 1 or index.buffer is not MemoryRegion.sbuf:
-            raise NkiValidationError(
-                f"{tensor!r}: the index {index!r} must be a single number in SBUF, shape (1, 1)"
-            )
+            raise refusal("indirection.one_number", tensor=tensor, index=index)
         return index._view
-    raise TypeError(
-        f"{tensor!r}: the index is {index!r}; it must be a tensor of one number or a register"
-    )
+    raise misuse("indirection.index", tensor=tensor, index=index)
 
 
 def _vector(tensor, index):
     if not isinstance(index, type(tensor)):
-        raise TypeError(
-            f"{tensor!r}: vector_offset is {index!r}; it must be an SBUF tensor (rows, 1)"
-        )
+        raise misuse("indirection.vector_offset", tensor=tensor, index=index)
     if index.buffer is not MemoryRegion.sbuf or index.size != index.shape[0]:
-        raise NkiValidationError(
-            f"{tensor!r}: vector_offset {index!r} must have one number per partition, in SBUF, "
-            "shape (rows, 1): more columns are for transposes that gather, on NeuronCore-v3"
-        )
+        raise refusal("indirection.vector_shape", tensor=tensor, index=index)
     return index._view

@@ -4,6 +4,7 @@ from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.nki.mistakes import is_whole
 from trainium_edu.nki.objects.dtypes import nki_dtype
 from trainium_edu.nki.objects.indirection import with_offset
+from trainium_edu.nki.refusals import misuse, refusal
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["access_pattern"]
@@ -45,13 +46,9 @@ def _checked(tensor, pattern):
     try:
         pairs = [(step.__index__(), count.__index__()) for step, count in pattern]
     except (TypeError, ValueError, AttributeError):
-        raise TypeError(
-            f"{tensor!r}: pattern is {pattern!r}; it must be [[stride, count], …] in elements"
-        ) from None
+        raise misuse("pattern.pairs", tensor=tensor, pattern=pattern) from None
     if not 1 <= len(pairs) <= 5:
-        raise NkiValidationError(
-            f"{tensor!r}: an access pattern has 1 to 5 dimensions, but this one has {len(pairs)}"
-        )
+        raise refusal("pattern.dimensions", tensor=tensor, count=len(pairs))
     if any(count < 1 for _, count in pairs):
         raise NkiValidationError(f"{tensor!r}: pattern {pattern} has a count below 1")
     return pairs
@@ -62,9 +59,7 @@ def _first_byte(tensor, offset, itemsize):
     if offset is None:
         return view.offset
     if not is_whole(offset) or offset.__index__() < 0:
-        raise TypeError(
-            f"{tensor!r}: offset is {offset!r}; it must be a whole number of elements >= 0"
-        )
+        raise misuse("pattern.offset", tensor=tensor, offset=offset)
     start = offset.__index__() * itemsize
     if not tensor._on_chip:
         return start
@@ -77,11 +72,7 @@ def _put_partitions_first(tensor, pairs, strides, itemsize):
     row = tensor._view.buffer.info.row_bytes // itemsize
     step, count = pairs[0]
     if step != row and count > 1:
-        raise NkiValidationError(
-            f"{tensor!r}: the pattern's first pair is [{step}, {count}], and it walks the "
-            f"partitions, which are {row} elements apart in this storage: engines read partitions "
-            f"one after another, so write [{row}, {count}]"
-        )
+        raise refusal("pattern.partitions", tensor=tensor, step=step, count=count, row=row)
     strides[0] = tensor._view.buffer.pitch
 
 
@@ -91,6 +82,4 @@ def _check_start(tensor, found):
     for size, stride in zip(found.shape, found.strides, strict=True):
         first += (size - 1) * min(stride, 0)
     if first < 0:
-        raise NkiValidationError(
-            f"{tensor!r}: the pattern reaches {-first} bytes before the start of the storage"
-        )
+        raise refusal("pattern.before_start", tensor=tensor, nbytes=-first)

@@ -1,5 +1,6 @@
 """``NkiTensor.rearrange``: einops-style splitting, reordering and merging of named dimensions."""
 
+from trainium_edu.nki.refusals import misuse
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["rearrange"]
@@ -49,7 +50,4 @@ def _groups(pattern):
             isinstance(name, str) for group in groups for name in group
         ):
             return groups
-    raise TypeError(
-        f"rearrange: the pattern {pattern!r} must be a tuple of names, with tuples where a "
-        'dimension is split or merged: ("p", ("h", "w"))'
-    )
+    raise misuse("tensor.rearrange_pattern", pattern=pattern)

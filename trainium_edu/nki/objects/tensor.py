@@ -21,6 +21,7 @@ from trainium_edu.nki.objects.object import NKIObject
 from trainium_edu.nki.objects.patterns import access_pattern
 from trainium_edu.nki.objects.rearrange import rearrange
 from trainium_edu.nki.objects.virtual_register import VirtualRegister
+from trainium_edu.nki.refusals import misuse, refusal
 from trainium_edu.nki.rows import read
 from trainium_edu.nki.running import current, known_issue, later_chip
 from trainium_edu.specs.errors import NkiValidationError
@@ -176,16 +177,10 @@ class NkiTensor(NKIObject):
     __hash__ = object.__hash__
 
     def __iter__(self):
-        raise TypeError(
-            f"{self!r} cannot be iterated: its numbers are on the chip. Loop over rows, t[i] for i "
-            f"in range({len(self)}); nl.max(t, axis=1), nl.sum and others reduce it there"
-        )
+        raise misuse("tensor.iterated", tensor=self, count=len(self))
 
     def __contains__(self, _):
-        raise TypeError(
-            f"{self!r}: its numbers are on the chip, so Python cannot search it with `in`; "
-            "nl.equal(t, number) makes a mask, and nl.max over it says whether there is one"
-        )
+        raise misuse("tensor.contains", tensor=self)
 
     def __array__(self, dtype=None, copy=None):
         numbers = self._numbers()
@@ -196,10 +191,7 @@ class NkiTensor(NKIObject):
         """Return the stored numbers, NaN or 4 where nothing was written."""
         view = self._view
         if view.buffer.base is None:
-            raise NkiValidationError(
-                f"{self!r} has no numbers: it is the placeholder of a signature, or the kernel is "
-                "recorded with values=False, so it has none"
-            )
+            raise refusal("tensor.no_numbers", tensor=self)
         if view.indirect is None:
             check_inside(view)
         return view.read()
@@ -219,10 +211,7 @@ class NkiTensor(NKIObject):
         return self._like(self._view)
 
     def __reduce_ex__(self, protocol):
-        raise TypeError(
-            f"{self!r} is a place in the chip's memory, which Python cannot copy or save: nl.copy "
-            "copies a tile on chip, and what a kernel returns comes out as an array"
-        )
+        raise misuse("tensor.copied_by_python", tensor=self)
 
     def is_contiguous(self) -> bool:
         """Return whether the view is dense and row-major (on chip: inside each partition)."""
@@ -264,10 +253,7 @@ class NkiTensor(NKIObject):
             value = int(value) if hasattr(value, "__index__") else float(value)
             current().issue("memset", {"dst": dst._view, "value": value})
         else:
-            raise TypeError(
-                f"{dst!r} cannot take {describe(value)}: an assignment copies a tensor, or fills "
-                "an on-chip tile with a number"
-            )
+            raise misuse("tensor.assigned", dst=dst, value=describe(value))
 
     def slice(self, dim: int, start: int, end: int, step: int = 1) -> "NkiTensor":
         """Return the elements start … end - 1 of one dimension, every `step`-th."""
@@ -343,10 +329,7 @@ class NkiTensor(NKIObject):
             if count == 1:
                 step = strides[axis]
             elif shape[axis] != 1 and strides[axis] != step * count:
-                raise NkiValidationError(
-                    f"{self!r}: dimensions {start} … {end} are not contiguous, so merging them "
-                    "would need a copy"
-                )
+                raise refusal("tensor.not_contiguous", tensor=self, start=start, end=end)
             count *= shape[axis]
         return self._remade(start, end + 1, (count,), (step,))
 
@@ -382,10 +365,7 @@ class NkiTensor(NKIObject):
         """Remove a dimension of size 1."""
         dim = self._axis(dim)
         if self.shape[dim] != 1 or (dim == 0 and self._on_chip):
-            raise NkiValidationError(
-                f"{self!r}: dimension {dim} has {self.shape[dim]} elements; only a free dimension "
-                "of size 1 can be removed"
-            )
+            raise refusal("tensor.squeezed", tensor=self, dim=dim, size=self.shape[dim])
         return self._remade(dim, dim + 1, (), ())
 
     def rearrange(self, src_pattern, dst_pattern, fixed_sizes=None) -> "NkiTensor":
@@ -420,10 +400,7 @@ class NkiTensor(NKIObject):
 
     def _has_bits_of(self, dtype):
         if self._view.dtype.itemsize != self.dtype.itemsize:
-            raise NkiValidationError(
-                f"{self!r} cannot be read as {dtype}: NKI_PRECISE_FP=0 keeps it as float32, so the "
-                f"bits of {self.dtype} are not there; run with NKI_PRECISE_FP=1"
-            )
+            raise refusal("tensor.bits_not_there", tensor=self, dtype=dtype)
 
     def ap(self, pattern, offset=None, scalar_offset=None, vector_offset=None, indirect_dim=0,
            dtype=None) -> "NkiTensor":  # fmt: skip
@@ -472,10 +449,7 @@ def _keep_index(tensor, view):
     old = tensor._view
     indirect = old.indirect
     if indirect.is_vector and (view.shape[0], view.strides[0]) != (old.shape[0], old.strides[0]):
-        raise NkiValidationError(
-            f"{tensor!r}: its rows are chosen by an index at run time, so dimension 0 stays whole "
-            "and first; slice the index instead"
-        )
+        raise refusal("tensor.indirect_rows", tensor=tensor)
     return type(old)(view.buffer, view.dtype, view.shape, view.strides, view.offset, indirect)
 
 
@@ -502,10 +476,7 @@ _MASK = ", a mask that nl.where(mask, c, d) chooses by (Python's `if` cannot: it
 
 def _refusal(sign, instead):
     def refuse(self, *_):
-        raise TypeError(
-            f"{self!r}: tiles have no `{sign}`, because every instruction is written as a call; "
-            f"use {instead}"
-        )
+        raise misuse("tensor.operator", tensor=self, sign=sign, instead=instead)
 
     return refuse
 

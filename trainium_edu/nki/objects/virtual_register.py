@@ -9,8 +9,8 @@ import operator
 
 from trainium_edu.nki.asking import note_looking, refuse_branch
 from trainium_edu.nki.objects.object import NKIObject
+from trainium_edu.nki.refusals import refusal
 from trainium_edu.nki.running import count_loop, known_issue
-from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["VirtualRegister"]
 
@@ -46,19 +46,13 @@ class VirtualRegister(NKIObject):
     def value(self):
         """The number in the register."""
         if self.state is None:
-            raise NkiValidationError(
-                "this register was never loaded, so it has no value; give register_alloc a number, "
-                "or call nisa.register_move or nisa.register_load first"
-            )
+            raise refusal("registers.never_loaded")
         return self.state
 
     def set(self, value) -> None:
         """Write the register."""
         if self.frozen:
-            raise NkiValidationError(
-                "a dynamic loop's variable is frozen: writing to it would leave open whether the "
-                "loop ends; move it into a register of your own first"
-            )
+            raise refusal("registers.frozen")
         self.state = value
 
     def __repr__(self):

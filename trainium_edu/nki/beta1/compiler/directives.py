@@ -3,7 +3,7 @@
 import functools
 
 from trainium_edu.nki.beta1.kernel import Kernel, jit
-from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.nki.refusals import refusal
 
 __all__ = ["allocation_scope", "enable_stack_allocator", "force_auto_alloc", "multi_buffer",
            "skip_middle_end_transformations"]  # fmt: skip
@@ -46,7 +46,4 @@ class multi_buffer:
 
 def allocation_scope(*_, **__):
     """Refuse: scopes in which the stack allocator frees tiles are not modelled."""
-    raise NkiValidationError(
-        "nki.compiler.allocation_scope is not modelled: tiles are free after their last use, or "
-        "lie where sbuf.alloc and psum.alloc put them"
-    )
+    raise refusal("compiler.allocation_scope")

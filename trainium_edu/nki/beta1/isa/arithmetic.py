@@ -5,6 +5,7 @@ from math import prod
 from trainium_edu.nki.beta1.isa.options import cast, same_dtype
 from trainium_edu.nki.beta1.operation import copied, op_name, operation, scalar, tile
 from trainium_edu.nki.beta1.tile import Tile
+from trainium_edu.nki.refusals import refusal
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["dropout", "tensor_partition_reduce", "tensor_reduce"]
@@ -65,10 +66,7 @@ def _check_vector(name, role, operand, data, kinds):
             f"dtype=nl.float32) casts (err_activation_{role}_invalid_type)"
         )
     if operand.shape[0] != data.shape[0] or operand.size != data.shape[0]:
-        raise NkiValidationError(
-            f"{name}: {role} is {operand!r}; it must be a number, or a tile of one number per "
-            f"partition of data, [{data.shape[0]}, 1] (err_activation_scale_scalar_or_vector)"
-        )
+        raise refusal("isa.vector_of_activation", name=name, role=role, operand=operand, data=data)
 
 
 # -- rules ------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from trainium_edu.nki.beta1.operation import op_name, operation, perform, scalar
 from trainium_edu.nki.beta1.promotion import as_dtype
 from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.objects.enums import chosen
+from trainium_edu.nki.refusals import refusal
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = [
@@ -79,10 +80,7 @@ def local_gather(src_buffer, index, num_elem_per_idx, num_valid_indices, mask):
     else:
         free = (num_valid_indices,)
     if mask is not None:
-        raise NkiValidationError(
-            "local_gather: mask; a group of 16 partitions shares its indices, so no box of the "
-            "result can be left out: gather all, and mask what uses it"
-        )
+        raise refusal("isa.masked_gather")
     return operation("local_gather", (src.shape[0], *free, num_elem_per_idx), src.kind,
                      src_buffer=src, index=index, num_elem_per_idx=num_elem_per_idx,
                      num_valid_indices=num_valid_indices)
@@ -100,10 +98,7 @@ def dma_copy(dst, src, mask, dst_rmw_op, oob_mode, dge_mode):
             raise _as_numpy_says(src if src.window.indirect else dst) from error
         return
     if oob != "error":
-        raise NkiValidationError(
-            f"dma_copy: dst_rmw_op with oob_mode {oob}; adding takes oob_mode.error only, so keep "
-            "the indices inside"
-        )
+        raise refusal("isa.adding_out_of_bounds", oob=oob)
     perform("dma_compute", mask=mask, dst=dst, srcs=[src, dst], reduce_op=op_name(dst_rmw_op))
 
 
@@ -124,10 +119,7 @@ def dma_transpose(src, axes, mask, dtype, dge_mode=_DGE.unknown, **kwargs):
     dge = choice(_DGE, dge_mode, "dma_transpose: dge_mode")
     order = _AXES.get(len(src.shape), tuple(range(len(src.shape))))
     if axes is not None and tuple(axes) != order:
-        raise NkiValidationError(
-            f"dma_transpose: axes {axes!r} of a tensor with {len(order)} axes; the order that DMA "
-            f"has is {order}"
-        )
+        raise refusal("isa.axes_of_transpose", axes=axes, count=len(order), order=order)
     turned = operation("dma_transpose", tuple(src.shape[a] for a in order), src.kind, mask=mask,
                        space=src.shape, axes={"dst": order}, src=src, dge_mode=dge, **kwargs)
     return cast(turned, dtype)

@@ -6,7 +6,7 @@ from trainium_edu.nki.beta1.index import Expression, Mask, box_of
 from trainium_edu.nki.beta1.operation import in_sbuf, operation, scalar, tile
 from trainium_edu.nki.beta1.promotion import as_dtype
 from trainium_edu.nki.mistakes import describe
-from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.nki.refusals import misuse, refusal
 
 __all__ = ["affine_select", "iota", "sequence_bounds"]
 
@@ -26,17 +26,11 @@ def _pattern(expression, shape, mask, who):
     who : str
     """
     if expression.values is not None:
-        raise NkiValidationError(
-            f"{who}: {expression!r} is not start + step * position along its axes, which is all "
-            "that the GpSimd Engine counts; build it from iota and tensor_scalar"
-        )
+        raise refusal("isa.uneven_iota", who=who, expression=expression)
     lead = len(shape) - len(expression.shape)
     own = (1,) * lead + expression.shape
     if lead < 0 or any(a not in (1, b) for a, b in zip(own, shape, strict=True)):
-        raise NkiValidationError(
-            f"{who}: {expression!r} does not fit a tile of {list(shape)}; each size is that of the "
-            "tile, or 1"
-        )
+        raise refusal("isa.unlike_iota", who=who, expression=expression, shape=list(shape))
     steps = [s if n > 1 else 0 for n, s in zip(own, (0,) * lead + expression.steps, strict=True)]
     box, offset, sizes = box_of(mask, shape, who), expression.start, list(shape)
     if box:
@@ -83,10 +77,7 @@ def _comparison(pred, rank):
     if isinstance(pred, bool | np.bool_):  # of loop variables alone
         return Expression((1,) * rank, 0 if pred else -1, (0,) * rank), "greater_equal"
     if not isinstance(pred, Mask):
-        raise TypeError(
-            f"affine_select: pred is {describe(pred)}; it must be a comparison of index "
-            "expressions, such as nl.arange(128)[:, None] >= nl.arange(512)[None, :]"
-        )
+        raise misuse("isa.pred_of_select", pred=describe(pred))
     if pred.unequal is not None:
         return pred.unequal, "not_equal"
     parts = pred.parts
@@ -94,11 +85,7 @@ def _comparison(pred, rank):
         return parts[0], "greater_equal"
     if pred.truth is None and len(parts) == 2 and _is_negated(*parts):
         return parts[0], "equal"
-    raise NkiValidationError(
-        "affine_select: pred is more than one comparison of sums of index expressions, and the "
-        "GpSimd Engine compares one pattern with zero: use one affine_select for each, or nl.where "
-        "with a tile"
-    )
+    raise refusal("isa.two_comparisons")
 
 
 def _is_negated(first, second):

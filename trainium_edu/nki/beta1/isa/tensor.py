@@ -6,7 +6,7 @@ from trainium_edu.nki.beta1.isa.constants import engine
 from trainium_edu.nki.beta1.operation import Operation, in_sbuf, operation, tile
 from trainium_edu.nki.beta1.promotion import as_dtype
 from trainium_edu.nki.objects.enums import MemoryRegion, chosen
-from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.nki.refusals import refusal
 
 __all__ = ["nc_matmul", "nc_transpose"]
 
@@ -52,10 +52,7 @@ def nc_transpose(data, mask, dtype, engine, **kwargs):
     small = rows <= _BLOCK and columns <= _BLOCK
     on_vector = asked is _ENGINES.vector or (asked is _ENGINES.unknown and small)
     if mask is not None and len(data.shape) > 2:
-        raise NkiValidationError(
-            f"nc_transpose: a mask over {data!r}; its free axes become partitions, so a mask needs "
-            "a tile with one of them: transpose it part by part"
-        )
+        raise refusal("isa.mask_of_transpose", data=data)
     kind = data.kind if dtype is None else as_dtype(dtype)
     is_wide = not on_vector and kind == "float32" and data.window.dtype.is_float
     if not on_vector:

@@ -16,6 +16,7 @@ from trainium_edu.nki.language import creation
 from trainium_edu.nki.language.tile_sizes import tile_size
 from trainium_edu.nki.mistakes import describe, is_whole
 from trainium_edu.nki.objects.enums import MemoryRegion
+from trainium_edu.nki.refusals import misuse, refusal
 from trainium_edu.nki.running import current
 from trainium_edu.specs import TRN1
 from trainium_edu.specs.errors import NkiValidationError
@@ -43,14 +44,10 @@ def _parted(shape, name):
     shape = tuple(shape) if isinstance(shape, list | tuple) else (shape,)
     for size in shape:
         if not is_whole(size) or size < 1:
-            raise NkiValidationError(
-                f"{name or 'this tensor'}: shape {list(shape)}; sizes are whole numbers, 1 or more"
-            )
+            raise refusal("creation.sizes", name=name or "this tensor", shape=list(shape))
     marked = [axis for axis, size in enumerate(shape) if type(size) is par_dim]
     if len(marked) > 1:
-        raise NkiValidationError(
-            f"{name or 'this tensor'}: {list(shape)} has more than one par_dim"
-        )
+        raise refusal("creation.par_dims", name=name or "this tensor", shape=list(shape))
     sizes = tuple(int(size) for size in shape)
     at = marked[0] if marked else 0
     return sizes[:at], sizes[at:]
@@ -59,10 +56,7 @@ def _parted(shape, name):
 def _made(shape, dtype, buffer, name, value=_EMPTY):
     region = _SBUF if buffer is None else getattr(buffer, "region", buffer)
     if not isinstance(region, MemoryRegion):
-        raise TypeError(
-            f"buffer is {describe(buffer)}; it is nl.sbuf, nl.psum, nl.hbm, nl.shared_hbm, or an "
-            "allocation of nki.compiler"
-        )
+        raise misuse("creation.older_buffer", buffer=describe(buffer))
     place = None if region is buffer or buffer is None else buffer.place
     if place is not None and current().shared.get("ignores addresses"):
         place = None
@@ -74,22 +68,18 @@ def _made(shape, dtype, buffer, name, value=_EMPTY):
     if region is not _SBUF and region is not _PSUM:
         return _in_hbm((*blocks, *rest), dtype, region, name, value)
     if rest[0] > _MOST_PARTITIONS:
-        raise NkiValidationError(
-            f"{name or 'this tensor'}: size of partition dimension {rest[0]} exceeds the "
-            f"architecture's limit of {_MOST_PARTITIONS}; split it, or mark another dimension with "
-            "nl.par_dim "
-            "(err_num_partition_exceed_arch_limit)"
+        raise refusal(
+            "creation.partitions",
+            name=name or "this tensor",
+            rest=rest,
+            most_partitions=_MOST_PARTITIONS,
         )
     if region is _PSUM:
         _check_bank(rest, dtype, name)
     if value is _EMPTY:
         return allocate(rest, dtype, region, blocks=blocks, name=name, place=place)
     if place is not None:
-        raise NkiValidationError(
-            f"{name or 'this tensor'}: a tensor with an address of its own has no initial value; "
-            "use nl.ndarray and write it "
-            "(err_tensor_creation_on_scratchpad_with_init_value_not_supported)"
-        )
+        raise refusal("creation.value_at_address", name=name or "this tensor")
     if blocks or region is _PSUM:  # a block is filled when it is first used
         return allocate(rest, dtype, region, blocks=blocks, name=name, zero=value)
     filled = allocate(rest, dtype, region, name=name)
@@ -101,20 +91,20 @@ def _check_bank(shape, dtype, name):
     """Raise for a tile in PSUM that is longer than a bank."""
     row_bytes = prod(shape[1:]) * as_dtype(dtype).itemsize
     if row_bytes > _BANK_BYTES:
-        raise NkiValidationError(
-            f"{name or 'this tensor'}: {as_dtype(dtype)}{list(shape)} takes {row_bytes} bytes of "
-            f"each partition, and a tile in PSUM stays in one bank of {_BANK_BYTES} "
-            f"({_BANK_BYTES // 4} float32): make it blocks, (n, nl.par_dim({shape[0]}), ...)"
+        raise refusal(
+            "creation.beyond_bank",
+            name=name or "this tensor",
+            dtype=as_dtype(dtype),
+            shape=shape,
+            row_bytes=row_bytes,
+            bank_bytes=_BANK_BYTES,
+            bank_floats=_BANK_BYTES // 4,
         )
 
 
 def _in_hbm(shape, dtype, region, name, value):
     if value is not _EMPTY:
-        raise NkiValidationError(
-            f"{name or 'this tensor'}: a tensor in HBM has no initial value; use nl.ndarray and "
-            "nl.store a tile to it "
-            "(err_hbm_tensor_with_init_value_not_supported)"
-        )
+        raise refusal("creation.value_in_hbm", name=name or "this tensor")
     running = current()
     kind = as_dtype(dtype)
     if region is MemoryRegion.shared_hbm:

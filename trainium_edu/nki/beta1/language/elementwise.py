@@ -26,8 +26,8 @@ from trainium_edu.nki.beta1.tile import Blocks, Held, Moved, Tile, allocate, of_
 from trainium_edu.nki.language.rules import BITWISE, Rules
 from trainium_edu.nki.objects.dtypes import promoted
 from trainium_edu.nki.objects.enums import MemoryRegion
+from trainium_edu.nki.refusals import misuse, refusal
 from trainium_edu.nki.rows import publish
-from trainium_edu.specs.errors import NkiValidationError
 
 _PSUM = MemoryRegion.psum
 
@@ -50,9 +50,7 @@ def broadcast_to(src, *, shape, **kwargs) -> Tile:
         src = src.reshape((have[0], *(1,) * (len(shape) - 2), have[1]))
         have = tuple(src.window.shape)
     if len(have) != len(shape) or any(a not in (1, b) for a, b in zip(have, shape, strict=True)):
-        raise NkiValidationError(
-            f"nl.broadcast_to: {src!r} to {list(shape)}; dimensions of size 1 can be repeated"
-        )
+        raise refusal("language.older_broadcast", src=src, shape=list(shape))
     if have == shape:
         return src
     if have[0] != shape[0]:
@@ -238,9 +236,7 @@ def _ufunc(self, ufunc, method, *inputs, **kwargs):
     """Let ``np.exp(tile)`` and ``np.float32(2) * tile`` mean this language's function."""
     nl_function = globals().get(_UFUNCS.get(ufunc.__name__, ufunc.__name__))
     if method != "__call__" or kwargs.keys() - {"dtype"} or nl_function is None:
-        raise TypeError(
-            f"np.{ufunc.__name__} does not compute on tiles; nl has what the chip can do"
-        )
+        raise misuse("language.ufunc", ufunc=ufunc)
     return nl_function(*inputs, **kwargs)
 
 

@@ -9,8 +9,8 @@ from trainium_edu.nki.beta1.promotion import as_dtype
 from trainium_edu.nki.beta1.tile import allocate
 from trainium_edu.nki.beta1.traced_once import begin_loop, turns_of
 from trainium_edu.nki.mistakes import is_whole
+from trainium_edu.nki.refusals import refusal
 from trainium_edu.nki.running import current, current_or_none
-from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = [
     "affine_range", "all_reduce", "device_print", "loop_reduce", "nc", "num_programs", "program_id",
@@ -137,10 +137,7 @@ def _begun(x, dtype):
 def all_reduce(x, op, program_axes, *, dtype=None, mask=None, parallel_reduce=True,
                asynchronous=False, **kwargs):  # fmt: skip
     """Refuse: instances of a grid run one after the other here."""
-    raise NkiValidationError(
-        "nl.all_reduce between the instances of a grid is not modelled: they run one after the "
-        "other on one NeuronCore; add up in a loop of one instance"
-    )
+    raise refusal("loops.all_reduce")
 
 
 # -- the grid ---------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from trainium_edu.nki.beta1.tile import Tile
 from trainium_edu.nki.language.rules import refuse
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.enums import engine as _engine
+from trainium_edu.nki.refusals import refusal
 from trainium_edu.nki.running import current, is_running
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -146,10 +147,7 @@ def transpose(x, *, dtype=None, mask=None, **kwargs):
     """
     x = tile(x, "nl.transpose: x")
     if len(x.window.shape) != 2:
-        raise NkiValidationError(
-            f"nl.transpose takes a tile of two dimensions, not {x!r} "
-            "(err_exceed_max_supported_dimension)"
-        )
+        raise refusal("language.transpose_dims", x=x)
     x = in_sbuf(x)
     rows, columns = x.window.shape
     turned = operation(
@@ -194,10 +192,7 @@ def matmul(x, y, *, transpose_x=False, mask=None, **kwargs):
     elif is_mixed and x.kind != "float32":
         x = copied(x, "float32")
     if x.shape[0] != y.shape[0]:
-        raise NkiValidationError(
-            f"nl.matmul: x contracts over {x.shape[0]} and y over {y.shape[0]}; both have the "
-            "contracted dimension on their partitions once x is transposed"
-        )
+        raise refusal("language.contraction", x=x, y=y)
     y = copied(y, "float32") if is_mixed and y.kind != "float32" else in_sbuf(y)
     return operation(
         "nc_matmul", (x.shape[1], y.shape[1]), "float32", buffer=_PSUM, mask=mask,
