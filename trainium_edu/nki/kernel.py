@@ -37,9 +37,10 @@ class Kernel:
     passes: bool | tuple[str, ...] | None = None
     spec: Record | None = None  #: the chip, where the kernel names one
     must_write = False  #: whether an output that nothing writes to is an error
+    instances: tuple[int, ...] = ()  #: of the older interface: a grid that one program goes through
 
     def __init__(self, function, grid=(), schedule=()):
-        self.function = function
+        self.function = self.source = function
         self.grid = grid
         self.schedule = schedule
         functools.update_wrapper(self, function)
@@ -47,7 +48,8 @@ class Kernel:
             self.__name__ = getattr(function, "func", type(function)).__name__
 
     def __repr__(self):
-        grid = f"[{', '.join(map(str, self.grid))}]" if self.grid else ""
+        sizes = self.instances or self.grid
+        grid = f"[{', '.join(map(str, sizes))}]" if sizes else ""
         return f"<kernel {self.__name__}{grid}>"
 
     def __get__(self, instance, owner=None):
@@ -86,23 +88,28 @@ class Kernel:
 
     def __call__(self, *args, **kwargs):
         """Run the kernel: arrays in, arrays out; inside another kernel, as a part of it."""
+        __tracebackhide__ = True
         if is_running():  # a kernel called by a kernel is part of it
-            self._check_part()
-            return self.function(*args, **kwargs)
+            if not self._fits_inside():
+                raise refusal("kernel.grid_inside", kernel=self)
+            return self.source(*args, **kwargs)
         if len(args) == 1 and not kwargs and hasattr(args[0], "report"):
             return args[0].report(self)
-        __tracebackhide__ = True
         settings.nki_simulator()  # runs on the CPU whatever it says; a senseless value raises
+        return self._start(args, kwargs)
+
+    def _start(self, args, kwargs):
+        """Run the kernel on the arguments' device, or here."""
+        __tracebackhide__ = True
         results = launching.call_on_device(self, args, kwargs)
         if results is not NotImplemented:
             return results
         ((outputs, _),) = launching.execute(self, [(args, kwargs)])
         return outputs
 
-    def _check_part(self):
-        """Raise if a kernel inside a running one has a grid of its own: no new programs start."""
-        if any(size != 1 for size in self.grid) and self.grid != current().grid:
-            raise refusal("kernel.grid_inside", kernel=self)
+    def _fits_inside(self) -> bool:
+        """Return whether a running kernel can call this one: no new programs start there."""
+        return math.prod(self.grid) == 1 or self.grid == current().grid
 
 
 _COMPILER_OPTIONS = frozenset({"additional_compile_opt", "debug_kernel", "enable_cache",

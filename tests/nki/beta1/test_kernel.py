@@ -94,7 +94,7 @@ def test_a_kernel_calls_kernels():
         return nki.jit(doubled)(nki.trace(doubled)(x))
 
     np.testing.assert_array_equal(outer(X), 4 * X)
-    with pytest.raises(NkiValidationError, match="no new instances start"):
+    with pytest.raises(NkiValidationError, match="no new programs start"):
         nki.simulate_kernel(lambda x: nki.jit(doubled)[2](x), X)
 
 

@@ -35,7 +35,7 @@ from trainium_edu.nki.launching.arguments import (
 from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.refusals import misuse, refusal
-from trainium_edu.nki.running import current, is_running
+from trainium_edu.nki.running import current
 from trainium_edu.specs.arguments import whole
 
 __all__ = [
@@ -88,7 +88,6 @@ class Kernel(current_interface.Kernel):
     passes = must_write = True
 
     def __init__(self, source, mode="auto", grid=(), options=None, spec=None):
-        self.source = source  #: the function as it was written
         self.mode = mode
         self.options = options or {}
         self.spec = spec
@@ -96,11 +95,8 @@ class Kernel(current_interface.Kernel):
         self.ignores_addresses = False  #: those of ``nki.compiler``
         self.whole = self  #: the kernel whose ``[grid]`` this is; has its ``benchmark_result`` too
         super().__init__(_adapted(source, self), ())
+        self.source = source  #: the function as it was written
         self.instances = grid
-
-    def __repr__(self):
-        grid = f"[{', '.join(map(str, self.instances))}]" if self.instances else ""
-        return f"<kernel {self.__name__}{grid}>"
 
     def __eq__(self, other):
         if isinstance(other, Kernel):
@@ -130,16 +126,12 @@ class Kernel(current_interface.Kernel):
             setattr(kernel, name, what.get(name, getattr(self, name)))
         return kernel
 
-    def __call__(self, *args, **kwargs):
-        """Run the kernel: arrays in, arrays out; inside another kernel, as a part of it."""
+    def _fits_inside(self) -> bool:
+        return all(size == 1 for size in self.instances)
+
+    def _start(self, args, kwargs):
+        """Run the kernel in its mode."""
         __tracebackhide__ = True
-        if is_running():
-            if any(size != 1 for size in self.instances):
-                raise refusal("kernel.instances_inside", kernel=self)
-            return self.source(*args, **kwargs)
-        if len(args) == 1 and not kwargs and hasattr(args[0], "report"):
-            return args[0].report(self)
-        settings.nki_simulator()
         if self.mode in ("auto", "jax", "torchxla", "trace"):
             results = launching.call_on_device(self, args, kwargs)
             if results is not NotImplemented:

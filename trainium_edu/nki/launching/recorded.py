@@ -71,7 +71,7 @@ def _is_place(value) -> bool:
 
 def _recorded(kernel, template, types) -> "Recorded":
     __tracebackhide__ = True
-    how = kernel.grid, getattr(kernel, "instances", ()), kernel.schedule, kernel.passes
+    how = kernel.grid, kernel.instances, kernel.schedule, kernel.passes
     source = unwrap(kernel.function)
     text = repr((kernel.__name__, how, types, chip(kernel.spec).name,
                  _text([template, source], {})))  # fmt: skip

@@ -39,15 +39,15 @@ class par_dim(int):
         return f"nl.par_dim({int(self)})"
 
 
-def _parted(shape, name):
+def _parted(shape, who):
     """Return the block dimensions of a shape, and those of a tile."""
     shape = tuple(shape) if isinstance(shape, list | tuple) else (shape,)
     for size in shape:
         if not is_whole(size) or size < 1:
-            raise refusal("creation.sizes", name=name or "this tensor", shape=list(shape))
+            raise refusal("creation.sizes", name=who, shape=list(shape))
     marked = [axis for axis, size in enumerate(shape) if type(size) is par_dim]
     if len(marked) > 1:
-        raise refusal("creation.par_dims", name=name or "this tensor", shape=list(shape))
+        raise refusal("creation.par_dims", name=who, shape=list(shape))
     sizes = tuple(int(size) for size in shape)
     at = marked[0] if marked else 0
     return sizes[:at], sizes[at:]
@@ -64,22 +64,18 @@ def _made(shape, dtype, buffer, name, value=_EMPTY):
         addresses = current().shared.setdefault("addresses", {})
         place = first_turn(sys._getframe(2), addresses, place)
         current().shared["allocated"] = True
-    blocks, rest = _parted(shape, name)
+    who = name or "this tensor"
+    blocks, rest = _parted(shape, who)
     if region is not _SBUF and region is not _PSUM:
         return _in_hbm((*blocks, *rest), dtype, region, name, value)
     if rest[0] > _MOST_PARTITIONS:
-        raise refusal(
-            "creation.partitions",
-            name=name or "this tensor",
-            rest=rest,
-            most_partitions=_MOST_PARTITIONS,
-        )
+        raise refusal("creation.partitions", name=who, size=rest[0], most=_MOST_PARTITIONS)
     if region is _PSUM:
-        _check_bank(rest, dtype, name)
+        _check_bank(rest, as_dtype(dtype), who)
     if value is _EMPTY:
         return allocate(rest, dtype, region, blocks=blocks, name=name, place=place)
     if place is not None:
-        raise refusal("creation.value_at_address", name=name or "this tensor")
+        raise refusal("creation.value_at_address", name=who)
     if blocks or region is _PSUM:  # a block is filled when it is first used
         return allocate(rest, dtype, region, blocks=blocks, name=name, zero=value)
     filled = allocate(rest, dtype, region, name=name)
@@ -87,19 +83,12 @@ def _made(shape, dtype, buffer, name, value=_EMPTY):
     return filled
 
 
-def _check_bank(shape, dtype, name):
+def _check_bank(shape, kind, who):
     """Raise for a tile in PSUM that is longer than a bank."""
-    row_bytes = prod(shape[1:]) * as_dtype(dtype).itemsize
+    row_bytes = prod(shape[1:]) * kind.itemsize
     if row_bytes > _BANK_BYTES:
-        raise refusal(
-            "creation.beyond_bank",
-            name=name or "this tensor",
-            dtype=as_dtype(dtype),
-            shape=shape,
-            row_bytes=row_bytes,
-            bank_bytes=_BANK_BYTES,
-            bank_floats=_BANK_BYTES // 4,
-        )
+        raise refusal("creation.beyond_bank", name=who, kind=kind, shape=shape, row_bytes=row_bytes,
+                      bank_bytes=_BANK_BYTES, bank_floats=_BANK_BYTES // 4)  # fmt: skip
 
 
 def _in_hbm(shape, dtype, region, name, value):
