@@ -33,7 +33,7 @@ class Kernel:
     """
 
     __name__: str
-    #: what the older compiler would have changed, where nobody says it: here, nothing
+    #: what the older compiler would have changed, unless the call says it: here, nothing
     passes: bool | tuple[str, ...] | None = None
     spec: Record | None = None  #: the chip, where the kernel names one
     must_write = False  #: whether an output that nothing writes to is an error

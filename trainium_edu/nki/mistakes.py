@@ -1,8 +1,7 @@
 """Describe a value, and what was probably meant: the words that error messages share.
 
-Below all other modules of this package, so that each can ask: values describe themselves
-(``_described``), and the names that kernels know stand in :data:`NAMES`, which the front doors of
-``language``, ``isa`` and ``collectives`` fill.
+Every other module of this package can use it.  Values describe themselves (``_described``).  The
+names that kernels know are in :data:`NAMES`, which ``language``, ``isa`` and ``collectives`` fill.
 """
 
 import sys
@@ -43,7 +42,7 @@ def describe(value) -> str:
 
 
 def is_whole(value) -> bool:
-    """Return whether a value stands for a whole number; truth values do not."""
+    """Return whether a value is an integer, or converts to one; a bool is not."""
     return hasattr(value, "__index__") and not isinstance(value, bool)
 
 

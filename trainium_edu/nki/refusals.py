@@ -1,7 +1,7 @@
 """What kernels are refused for: the sentences of ``refusals.toml``, by name.
 
-A sentence says what was asked for, the limit, why it exists and what to try.  One that fits a line
-stands where it is raised; the longer ones are together, to be read and compared.
+A sentence says what was asked for, the limit, why it exists and what to try.  One that fits in a
+line is written where it is raised; the longer ones are together, to be read and compared.
 """
 
 from trainium_edu.nki.rows import read

@@ -218,7 +218,7 @@ def _without_numbers(result, _):
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkResult:
-    """What ``nki.benchmark`` found."""
+    """The result of ``nki.benchmark``."""
 
     nc_latency: "Latency"
 
@@ -231,7 +231,7 @@ class Latency:
 
     @property
     def nanoseconds(self) -> float:
-        """The prediction."""
+        """The predicted latency in ns."""
         return self.run.timeline.makespan_ns + _start_and_stop_ns(self.run)
 
     @property
@@ -381,7 +381,7 @@ def _made(function, mode, options):
         return changed
     if isinstance(function, current_interface.Kernel):
         raise misuse("kernel.of_other_interface", function=function)
-    current_interface.jit(function)  # raises for what is no kernel's function
+    current_interface.jit(function)  # raises for other values than functions
     return Kernel(function, mode, tuple(grid), options, spec)
 
 

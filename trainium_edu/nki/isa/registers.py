@@ -12,7 +12,7 @@ __all__ = ["register_alloc", "register_load", "register_move", "register_store"]
 
 
 def register_alloc(x=None) -> VirtualRegister:
-    """Return a register, empty or holding the whole number `x` (or the number in a tensor)."""
+    """Return a register, empty or holding the integer `x` (or the number in a tensor)."""
     current()
     if x is None:
         return VirtualRegister()
@@ -39,7 +39,7 @@ def _register(name, register):
 
 
 def register_move(dst, src) -> None:
-    """Put a whole number, or another register's value, into a register."""
+    """Put an integer, or another register's value, into a register."""
     _register("register_move", dst).set(_immediate("register_move", src))
 
 

@@ -106,8 +106,9 @@ class Eager(Rules):
 
     def reduced(self, op, x, axes, dtype, keepdims):
         """Return a reduction of a tile, as one axis where that is a run in memory."""
-        kept = x.shape[: axes[0]]
-        shape = (*kept, *(1,) * len(axes)) if keepdims else kept if len(kept) > 1 else (*kept, 1)
+        shape = x.shape[: axes[0]]
+        if keepdims or len(shape) == 1:
+            shape = (*shape, *(1,) * (len(axes) if keepdims else 1))
         if _is_flat(x, axes):
             x, axes = x.flatten_dims(axes[0], axes[-1]), axes[:1]
         return made(shape, dtype, "tensor_reduce", op=op, data=x, axis=axes)

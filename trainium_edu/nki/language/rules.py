@@ -15,7 +15,7 @@ __all__ = ["BITWISE", "FLOAT32", "REDUCED", "Rules", "common_shape", "refuse"]
 
 FLOAT32 = DTYPE_NAMES["float32"]
 BITWISE = {"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"}
-#: What ``tensor_reduce`` is told.
+#: The operator of ``tensor_reduce`` for each reduction.
 REDUCED = {"all": "logical_and", "max": "maximum", "min": "minimum", "prod": "multiply",
            "sum": "add"}  # fmt: skip
 
@@ -37,13 +37,13 @@ def common_shape(name, x, y) -> tuple:
 
 
 class Rules:
-    """How functions are computed; a subclass says how an interface takes and makes tiles.
+    """The rules of functions; a subclass has what depends on the interface: operands and results.
 
     ``is_tile(x)``; ``tile(name, x)`` and ``operand(name, x)`` return a tile, or a tile or number;
     ``kind(x)`` is a tile's dtype in NKI's words, ``with_number(kind, number)`` what it becomes
     with a number; ``made(instruction, shape, dtype, ...)`` returns a new tile that an instruction
     writes, ``reduced`` one of ``tensor_reduce``; ``copied``, ``in_sbuf`` and ``repeated`` return
-    tiles.  ``how`` is what a call says besides: the older interface's mask.
+    tiles.  ``how`` holds the older interface's mask.
     """
 
     def call(self, name, rule, *, more=(), **arguments):

@@ -123,7 +123,7 @@ def fitted(array: np.ndarray, storage, name: str) -> np.ndarray:
     Raises
     ------
     NkiValidationError
-        For whole numbers that do not fit.
+        For integers that do not fit.
     """
     if array.dtype == storage:
         return array

@@ -12,7 +12,7 @@ __all__ = ["MemoryRegion", "chosen", "dge_mode", "dma_engine", "engine", "engine
 
 
 class MemoryRegion(Enum):
-    """Where a tensor is."""
+    """The memory of a tensor."""
 
     sbuf = "sbuf"
     psum = "psum"
@@ -76,7 +76,7 @@ def engine_name(asked, instruction: str) -> str | None:
 
 
 class reduce_cmd(_Choice):
-    """What an instruction does with its engine's accumulator registers."""
+    """The use of an engine's accumulator registers by an instruction."""
 
     idle = 0
     reset = 1
@@ -86,7 +86,7 @@ class reduce_cmd(_Choice):
 
 
 class dge_mode(_Choice):
-    """Who writes DMA descriptors; NeuronCore-v2 has no hardware engine for them."""
+    """The writer of DMA descriptors; NeuronCore-v2 has no hardware engine for them."""
 
     unknown = 0
     swdge = 1
@@ -95,7 +95,7 @@ class dge_mode(_Choice):
 
 
 class oob_mode(_Choice):
-    """What an indirect access out of bounds does: raise, or be skipped."""
+    """The effect of an indirect access out of bounds: raise, or skip it."""
 
     error = 0
     skip = 1
@@ -127,7 +127,7 @@ class nc_version(_Choice):
 
 
 class dma_engine(_Choice):
-    """Who moves the data of ``sendrecv``."""
+    """The engine that moves the data of ``sendrecv``."""
 
     dma = 1
     gpsimd_dma = 2

@@ -95,7 +95,7 @@ def _tiles(name, given) -> tuple:
     """Return a tuple of whole numbers of physical tiles; raise for anything else."""
     sizes = (given,) if is_whole(given) else given
     if not isinstance(sizes, tuple | list) or not all(is_whole(n) and n >= 1 for n in sizes):
-        raise NkiValidationError(f"{name} is {given!r}; it is a tuple of whole numbers, 1 or more")
+        raise NkiValidationError(f"{name} is {given!r}; it must be a tuple of integers, 1 or more")
     return tuple(int(n) for n in sizes)
 
 

@@ -53,7 +53,7 @@ def mod_alloc(*, base_bank, base_addr=0, base_partition=0, num_bank_tiles=(), nu
 
 
 def auto_alloc() -> Placed:
-    """Let the compiler place the tiles: the same as ``nl.psum``."""
+    """Leave the place of the tiles to the compiler, as ``nl.psum`` does."""
     return Placed(_PSUM)
 
 

@@ -49,7 +49,7 @@ def mod_alloc(*, base_addr, base_partition=0, num_par_tiles=(), num_free_tiles=(
 
 
 def auto_alloc() -> Placed:
-    """Let the compiler place the tiles: the same as ``nl.sbuf``."""
+    """Leave the place of the tiles to the compiler, as ``nl.sbuf`` does."""
     return Placed(_SBUF)
 
 

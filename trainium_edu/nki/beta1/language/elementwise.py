@@ -50,7 +50,7 @@ def broadcast_to(src, *, shape, **kwargs) -> Tile:
         src = src.reshape((have[0], *(1,) * (len(shape) - 2), have[1]))
         have = tuple(src.window.shape)
     if len(have) != len(shape) or any(a not in (1, b) for a, b in zip(have, shape, strict=True)):
-        raise refusal("language.older_broadcast", src=src, shape=list(shape))
+        raise refusal("language.broadcast", x=src, shape=list(shape))
     if have == shape:
         return src
     if have[0] != shape[0]:
@@ -72,7 +72,7 @@ def composed(name, x, shape, mask, call):
     name : str
     x : Tile
     shape : tuple of int
-        Of the whole result, of which a mask leaves a box.
+        Of the whole result; a mask leaves a box of it.
     call : callable
         Takes the part of `x` that the mask leaves, as a tensor; returns a tensor.
     """
@@ -233,7 +233,7 @@ _UFUNCS = {"true_divide": "divide", "absolute": "abs", "remainder": "mod", "bitw
 
 
 def _ufunc(self, ufunc, method, *inputs, **kwargs):
-    """Let ``np.exp(tile)`` and ``np.float32(2) * tile`` mean this language's function."""
+    """Compute ``np.exp(tile)`` and ``np.float32(2) * tile`` by this language's function."""
     nl_function = globals().get(_UFUNCS.get(ufunc.__name__, ufunc.__name__))
     if method != "__call__" or kwargs.keys() - {"dtype"} or nl_function is None:
         raise misuse("language.ufunc", ufunc=ufunc)

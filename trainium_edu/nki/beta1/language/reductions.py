@@ -93,7 +93,7 @@ _NUMPYS |= {"amax": _NUMPYS["max"], "amin": _NUMPYS["min"]}
 
 
 def _numpy_function(self, function, types, args, kwargs):
-    """Let ``np.mean(tile, axis=1)`` mean this language's function, as ``np.exp(tile)`` does."""
+    """Compute ``np.mean(tile, axis=1)`` by this language's function."""
     name = function.__name__
     if name in ("ndim", "shape", "size"):
         return getattr(self, name)
