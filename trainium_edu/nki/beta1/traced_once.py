@@ -32,13 +32,18 @@ def warn_of_loops(function) -> None:
     if code is None or code in _seen:
         return
     _seen.add(code)
-    try:
-        lines, first = inspect.getsourcelines(function)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
-    except (OSError, SyntaxError, TypeError):
-        return  # typed at a prompt, or made by code: nothing to read
+    tree, first = _parsed(function)
     for line, text in _found(tree):
         warnings.warn_explicit(text, UserWarning, code.co_filename, line + first - 1)
+
+
+def _parsed(function) -> tuple[ast.AST, int]:
+    """Return a function's syntax tree and first line; an empty tree without readable source."""
+    try:
+        lines, first = inspect.getsourcelines(function)
+        return ast.parse(textwrap.dedent("".join(lines))), first
+    except (OSError, SyntaxError, TypeError):  # typed at a prompt, or made by code
+        return ast.Module([], []), 1
 
 
 def _found(tree):
@@ -183,10 +188,7 @@ def annotations_of(code, file) -> tuple:
 
     Its file is part of the question: an annotation leaves no trace in code, and makes none unequal.
     """
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
-    except (OSError, SyntaxError, TypeError):
-        return ()
+    tree, _ = _parsed(code)
     names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and type(n.ctx) is ast.Store]
     found = []
     for node in ast.walk(tree):
@@ -235,11 +237,7 @@ def check_annotations(code, waiting: list, is_tile) -> None:
 @lru_cache(256)
 def _loops(code) -> tuple:
     """Return (first line, last line, whether traced once, its variables) of each loop of a code."""
-    try:
-        lines, first = inspect.getsourcelines(code)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
-    except (OSError, SyntaxError, TypeError):
-        return ()
+    tree, first = _parsed(code)
     found = []
     for loop in ast.walk(tree):
         if isinstance(loop, ast.For | ast.While):

@@ -20,10 +20,10 @@ REDUCED = {"all": "logical_and", "max": "maximum", "min": "minimum", "prod": "mu
            "sum": "add"}  # fmt: skip
 
 
-def refuse(name, more) -> None:
-    """Raise for arguments that a function does not have."""
-    if more:
-        raise TypeError(f"nl.{name} has no argument {min(more)}")
+def refuse(name, more, also=()) -> None:
+    """Raise for arguments that a function does not have, other than those in `also`."""
+    if unknown := set(more) - set(also):
+        raise TypeError(f"nl.{name} has no argument {min(unknown)}")
 
 
 def common_shape(name, x, y) -> tuple:

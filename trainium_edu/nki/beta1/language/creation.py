@@ -13,6 +13,7 @@ from trainium_edu.nki.beta1.promotion import as_dtype
 from trainium_edu.nki.beta1.tile import Tile, allocate, of_tensor
 from trainium_edu.nki.beta1.traced_once import first_turn, warn_below_top_level
 from trainium_edu.nki.language import creation
+from trainium_edu.nki.language.rules import refuse
 from trainium_edu.nki.language.tile_sizes import tile_size
 from trainium_edu.nki.mistakes import describe, is_whole
 from trainium_edu.nki.objects.enums import MemoryRegion
@@ -28,6 +29,7 @@ __all__ = [
 
 _SBUF, _PSUM = MemoryRegion.sbuf, MemoryRegion.psum
 _EMPTY = object()
+_WITHOUT_EFFECT = ("annotation", "lazy_initialization")
 _MOST_PARTITIONS = TRN1.sbuf.partitions.value
 _BANK_BYTES = TRN1.psum.bank_bytes.value
 
@@ -138,31 +140,25 @@ def ndarray(shape, dtype, *, buffer=None, name="", **kwargs):
     NkiValidationError
         For more than 128 partitions, more bytes than a partition has, a second ``par_dim``.
     """
-    _known("ndarray", kwargs)
+    refuse("ndarray", kwargs, _WITHOUT_EFFECT)
     return _made(shape, dtype, buffer, name)
-
-
-def _known(name, more):
-    unknown = more.keys() - {"lazy_initialization", "annotation"}
-    if unknown:
-        raise TypeError(f"nl.{name} has no argument {min(unknown)}")
 
 
 def full(shape, fill_value, dtype, *, buffer=None, name="", **kwargs):
     """Allocate a tensor on chip and fill it with one number."""
-    _known("full", kwargs)
+    refuse("full", kwargs, _WITHOUT_EFFECT)
     return _made(shape, dtype, buffer, name, scalar(fill_value))
 
 
 def zeros(shape, dtype, *, buffer=None, name="", **kwargs):
     """Allocate a tensor of zeros on chip; in PSUM the first matmul of a sum overwrites them."""
-    _known("zeros", kwargs)
+    refuse("zeros", kwargs, _WITHOUT_EFFECT)
     return _made(shape, dtype, buffer, name, 0)
 
 
 def ones(shape, dtype, *, buffer=None, name="", **kwargs):
     """Allocate a tensor of ones on chip."""
-    _known("ones", kwargs)
+    refuse("ones", kwargs, _WITHOUT_EFFECT)
     return _made(shape, dtype, buffer, name, 1)
 
 
@@ -185,13 +181,13 @@ def gemm_stationary_grid():
 
 def zeros_like(a, dtype=None, *, buffer=None, name="", **kwargs):
     """Allocate zeros of the shape and dtype of `a`, in SBUF unless told otherwise."""
-    _known("zeros_like", kwargs)
+    refuse("zeros_like", kwargs, _WITHOUT_EFFECT)
     return _made(_shape_of(a), dtype or a.dtype, buffer, name, 0)
 
 
 def empty_like(a, dtype=None, *, buffer=None, name="", **kwargs):
     """Allocate a tensor of the shape and dtype of `a`, in SBUF unless told otherwise."""
-    _known("empty_like", kwargs)
+    refuse("empty_like", kwargs, _WITHOUT_EFFECT)
     return _made(_shape_of(a), dtype or a.dtype, buffer, name)
 
 

@@ -8,6 +8,7 @@ from trainium_edu.nki.beta1.operation import Operation, copied, op_name, operati
 from trainium_edu.nki.beta1.promotion import as_dtype
 from trainium_edu.nki.beta1.tile import allocate
 from trainium_edu.nki.beta1.traced_once import begin_loop, turns_of
+from trainium_edu.nki.language.rules import refuse
 from trainium_edu.nki.mistakes import is_whole
 from trainium_edu.nki.refusals import refusal
 from trainium_edu.nki.running import current, current_or_none
@@ -19,8 +20,7 @@ __all__ = [
 
 
 def _range(name, args, more=()):
-    if unknown := set(more) - {"directives", "precise_schedule"}:
-        raise TypeError(f"nl.{name} has no argument {min(unknown)}")
+    refuse(name, more, ("directives", "precise_schedule"))
     if not args or len(args) > 3 or not all(map(is_whole, args)):
         raise TypeError(f"nl.{name} takes one to three whole numbers, not {args}; a // b gives one")
     running = current_or_none()
