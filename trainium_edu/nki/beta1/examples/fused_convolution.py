@@ -62,19 +62,19 @@ def _pooled(total, pool_size, bias):
     return nisa.tensor_scalar(total, np.add, bias)
 
 
-def _row_by_row(images, weights, bias, pool_size, *, keeps_weights):
-    """Load each row of the image where it is used; turn the weights there, or once before."""
+@jit
+def one_row_at_a_time(images, weights, bias, pool_size=1):
+    """Load everything where it is used."""
     shape, rows, columns = _shape_of_result(images, weights, pool_size)
     result = nl.ndarray(shape, dtype=images.dtype, buffer=nl.shared_hbm)
     batch, filters, _, _ = result.shape
-    kept = _all_turned(weights) if keeps_weights else None
     for b in nl.affine_range(batch):
         for f in nl.affine_range(filters // P):
             shift = nl.load(bias[f * P : (f + 1) * P], dtype=nl.float32)
             for r in nl.affine_range(rows // pool_size):
                 total = nl.zeros((P, pool_size, columns), nl.float32, buffer=nl.psum)
                 for c, i, j in _places(weights):
-                    turned = kept[f, c, i, j] if keeps_weights else _turned(weights, f, c, i, j)
+                    turned = _turned(weights, f, c, i, j)
                     top = r * pool_size + i
                     row = nl.load(images[b, c * P : (c + 1) * P, top : top + pool_size,
                                          j : j + columns])  # fmt: skip
@@ -83,12 +83,6 @@ def _row_by_row(images, weights, bias, pool_size, *, keeps_weights):
                     result[b, f * P : (f + 1) * P, r : r + 1], _pooled(total, pool_size, shift)
                 )
     return result
-
-
-@jit
-def one_row_at_a_time(images, weights, bias, pool_size=1):
-    """Load everything where it is used."""
-    return _row_by_row(images, weights, bias, pool_size, keeps_weights=False)
 
 
 def _all_turned(weights):
@@ -108,7 +102,24 @@ def _all_turned(weights):
 @jit
 def weights_kept(images, weights, bias, pool_size=1):
     """Turn the weights once; load each row of the image where it is used."""
-    return _row_by_row(images, weights, bias, pool_size, keeps_weights=True)
+    shape, rows, columns = _shape_of_result(images, weights, pool_size)
+    result = nl.ndarray(shape, dtype=images.dtype, buffer=nl.shared_hbm)
+    batch, filters, _, _ = result.shape
+    turned = _all_turned(weights)
+    for b in nl.affine_range(batch):
+        for f in nl.affine_range(filters // P):
+            shift = nl.load(bias[f * P : (f + 1) * P], dtype=nl.float32)
+            for r in nl.affine_range(rows // pool_size):
+                total = nl.zeros((P, pool_size, columns), nl.float32, buffer=nl.psum)
+                for c, i, j in _places(weights):
+                    top = r * pool_size + i
+                    row = nl.load(images[b, c * P : (c + 1) * P, top : top + pool_size,
+                                         j : j + columns])  # fmt: skip
+                    total += nisa.nc_matmul(turned[f, c, i, j], row)
+                nl.store(
+                    result[b, f * P : (f + 1) * P, r : r + 1], _pooled(total, pool_size, shift)
+                )
+    return result
 
 
 def _in_blocks(images, weights, bias, pool_size, rows_at_once):
