@@ -180,17 +180,10 @@ _ROWS = {
 # -- who takes part, and what each brings -----------------------------------------------------
 
 
-def _demand(name, is_kept, sentence, error=NkiValidationError) -> None:
-    """Raise what a collective refuses, unless its limit is kept."""
-    if not is_kept:
-        raise error(f"{name}: {sentence}")
-
-
 def _group(name, replica_group) -> list[int]:
     """Return the group of the running rank."""
-    takes = f"replica_group is {replica_group!r:.60}; it must be a ReplicaGroup, such as"
-    is_group = isinstance(replica_group, ReplicaGroup)
-    _demand(name, is_group, f"{takes} ReplicaGroup([[0, 1]])", TypeError)
+    if not isinstance(replica_group, ReplicaGroup):
+        raise misuse("collectives.replica_group", name=name, given=replica_group)
     return replica_group.of(current())
 
 
@@ -199,70 +192,61 @@ def _check_lists(name, srcs, dsts, priority):
     if priority is not None:
         raise later_chip(f"{name} with priority", "NeuronCore-v4 (Trainium3)")
     for role, tensors in (("srcs", srcs), ("dsts", dsts)):
-        is_list, takes = (
-            isinstance(tensors, list | tuple) and tensors,
-            "it must be a list of tensors",
-        )
-        _demand(name, is_list and tensors, f"{role} is {tensors!r}; {takes}", TypeError)
+        if not isinstance(tensors, list | tuple) or not tensors:
+            raise misuse("collectives.no_list", name=name, role=role, given=tensors)
         for tensor in tensors:
-            holds = f"{role} holds a {type(tensor).__name__}; {takes}"
-            _demand(name, isinstance(tensor, NkiTensor), holds, TypeError)
-    count, places = len(srcs), {tensor._on_chip for tensor in (*srcs, *dsts)}
-    _demand(name, count == len(dsts),
-            f"{count} srcs, {len(dsts)} dsts; each src needs its own dst")  # fmt: skip
-    _demand(name, len(places) == 1, "some tensors are in HBM and some in SBUF; use one kind")
-    is_in_sbuf = True in places
-    _demand(
-        name, row.on_chip or not is_in_sbuf, "tensors are in SBUF; this collective works on HBM"
-    )
-    _demand(name, count == 1 or not (row.single or is_in_sbuf),
-            f"{count} tensors at once; only HBM tensors are coalesced, and not in permutations or "
-            "variable lengths: call it once for each")  # fmt: skip
+            if not isinstance(tensor, NkiTensor):
+                kind = type(tensor).__name__
+                raise misuse("collectives.no_tensor", name=name, role=role, kind=kind)
+    count, is_in_sbuf = len(srcs), srcs[0]._on_chip
+    if count != len(dsts):
+        raise refusal("collectives.unpaired", name=name, srcs=count, dsts=len(dsts))
+    if any(tensor._on_chip is not is_in_sbuf for tensor in (*srcs, *dsts)):
+        raise refusal("collectives.two_memories", name=name)
+    if is_in_sbuf and not row.on_chip:
+        raise refusal("collectives.in_sbuf", name=name)
+    if count > 1 and (row.single or is_in_sbuf):
+        raise refusal("collectives.coalesced", name=name, count=count)
     for src, dst in zip(srcs, dsts, strict=True):
-        _demand(
-            name,
-            src.dtype == dst.dtype,
-            f"src is {src.dtype} and dst {dst.dtype}; data keeps its dtype on the way",
-        )
+        if src.dtype != dst.dtype:
+            raise refusal("collectives.casts", name=name, src=src.dtype, dst=dst.dtype)
         for tensor in (src, dst) if is_in_sbuf else ():
-            _demand(name, len(tensor.shape) == 2,
-                    f"{list(tensor.shape)} is in SBUF, where collectives take 2-D tensors with a "
-                    "single free dimension; reshape it")  # fmt: skip
+            if len(tensor.shape) != 2:
+                raise refusal("collectives.dimensions", name=name, shape=list(tensor.shape))
 
 
 def _check_results(name, srcs, dsts, ranks=1, axis=0):
     """Raise unless each dst has the size of its result, and a tile exactly its shape."""
     for src, dst in zip(srcs, dsts, strict=True):
-        shape = _ROWS[name].shape(list(src.shape), ranks, axis)
-        is_same = not dst._on_chip or list(dst.shape) == shape
-        _demand(name, dst._view.size == prod(shape) and is_same,
-                f"each rank gets {prod(shape)} elements, {shape}, and dst {list(dst.shape)} holds "
-                f"{dst._view.size}")  # fmt: skip
+        shape, have = _ROWS[name].shape(list(src.shape), ranks, axis), list(dst.shape)
+        if prod(have) != prod(shape) or (dst._on_chip and have != shape):
+            raise refusal("collectives.size", name=name, count=prod(shape), shape=shape, have=have,
+                          holds=prod(have))  # fmt: skip
 
 
-def _check_dim(name, collective_dim, tensors):
+def _check_dim(name, dim, tensors):
     is_in_sbuf = tensors[0]._on_chip
-    allowed = _ROWS[name].axes if is_in_sbuf else (0,)
-    _demand(name, collective_dim in allowed and not isinstance(collective_dim, bool),
-            f"collective_dim={collective_dim!r}; for tensors in {'SBUF' if is_in_sbuf else 'HBM'} "
-            f"it must be {' or '.join(map(str, allowed))}")  # fmt: skip
+    allowed, where = (_ROWS[name].axes, "SBUF") if is_in_sbuf else ((0,), "HBM")
+    if isinstance(dim, bool) or dim not in allowed:
+        known = " or ".join(map(str, allowed))
+        raise refusal("collectives.dim", name=name, dim=dim, where=where, known=known)
 
 
 def _check_split(name, srcs, ranks):
     for src in srcs:
-        _demand(name, src.shape[0] % ranks == 0,
-                f"the first axis of src {list(src.shape)} does not divide among {ranks} ranks; pad "
-                "it to a multiple")  # fmt: skip
+        if src.shape[0] % ranks:
+            raise refusal("collectives.split", name=name, shape=list(src.shape), ranks=ranks)
 
 
 def _op(name, op):
     operator = operator_name(op)
-    _demand(
-        name,
-        operator in _REDUCE,
-        f"op is {operator or repr(op)}; it must be nl.add, nl.minimum or nl.maximum",
-    )
+    if operator not in _REDUCE:
+        raise refusal("collectives.op", name=name, op=operator or repr(op))
     return operator
+
+
+def _kind(array) -> str:
+    return f"{array.dtype}{list(array.shape)}"
 
 
 def _meet(name, running, group, value):
@@ -313,10 +297,9 @@ def _carry_out(request, srcs, dsts, label):
         return handle
     for rank, theirs in zip(group, brought, strict=True):
         for own, other in zip(local, theirs, strict=False):
-            is_alike = (own.shape, own.dtype) == (other.shape, other.dtype)
-            _demand(name, is_alike and len(local) == len(theirs),
-                    f"rank {running.rank} brings {own.dtype}{list(own.shape)} and rank {rank} "
-                    f"{other.dtype}{list(other.shape)}; all ranks bring the same")  # fmt: skip
+            if len(local) != len(theirs) or (own.shape, own.dtype) != (other.shape, other.dtype):
+                raise refusal("collectives.unlike", name=name, rank=running.rank, peer=rank,
+                              own=_kind(own), other=_kind(other))  # fmt: skip
     if "results" not in shared:
         shared["results"] = [
             row.combine(inputs, request, algorithm) for inputs in zip(*brought, strict=True)
@@ -441,16 +424,10 @@ def collective_permute(srcs, dsts, source_target_pairs, priority=None, name=None
         pairs = [tuple(whole(rank, "a rank") for rank in pair) for pair in source_target_pairs]
         sources, targets = zip(*pairs, strict=True) if pairs else ((), ())
     except (TypeError, ValueError):
-        raise TypeError(
-            f"{kind}: source_target_pairs is {source_target_pairs!r:.60}; it must be a list of "
-            "(source, target) ranks, such as [(0, 1), (1, 0)]"
-        ) from None
+        raise misuse("collectives.no_pairs", given=source_target_pairs) from None
     for side, ranks in (("source", sources), ("target", targets)):
-        _demand(
-            kind,
-            len(set(ranks)) == len(ranks) and all(0 <= r < count for r in ranks),
-            f"{side}s are {list(ranks)}; each of the {count} ranks may appear at most once",
-        )
+        if len(set(ranks)) < len(ranks) or not all(0 <= rank < count for rank in ranks):
+            raise refusal("collectives.pairs", side=side, ranks=list(ranks), count=count)
     request = _Request(kind, list(range(count)), pairs=tuple(pairs))
     return _carry_out(request, srcs, dsts, name)
 
@@ -462,23 +439,17 @@ def _most_channels(group) -> int:
 
 
 def _channels(name, channel_ids, group, *lists):
-    is_list = isinstance(channel_ids, list | tuple)
-    takes = f"channel_ids is {channel_ids!r}; it must be a list such as [0, 1]"
-    _demand(name, is_list, takes, TypeError)
-    count, most = len(channel_ids), _most_channels(group)
-    _demand(name, list(channel_ids) == list(range(count)) and 1 <= count <= most,
-            f"channel_ids is {list(channel_ids)}; channels are 0, 1, ... up to {most} of them (4 "
-            "if the group has all devices of a node, else 2)")  # fmt: skip
+    if not isinstance(channel_ids, list | tuple):
+        raise misuse("collectives.no_channels", name=name, given=channel_ids)
+    channels, most = list(channel_ids), _most_channels(group)
+    if channels != list(range(len(channels))) or not 1 <= len(channels) <= most:
+        raise refusal("collectives.channels", name=name, channels=channels, most=most)
     for tensors in lists:
         is_list = isinstance(tensors, list | tuple)
-        _demand(name, is_list and all(isinstance(inner, list | tuple) for inner in tensors),
-                f"{tensors!r:.60} is not a list with a list for each channel, such as [[x]]",
-                TypeError)  # fmt: skip
-        _demand(
-            name,
-            [len(inner) for inner in tensors] == [1] * count,
-            f"{count} channels need {count} lists, of one tensor each",
-        )
+        if not is_list or not all(isinstance(inner, list | tuple) for inner in tensors):
+            raise misuse("collectives.no_nested_list", name=name, given=tensors)
+        if [len(inner) for inner in tensors] != [1] * len(channels):
+            raise refusal("collectives.list_per_channel", name=name, count=len(channels))
 
 
 def _shift(kind, sources, dsts_by_channel, replica_group, channel_ids, priority, label, op=None):
@@ -517,9 +488,9 @@ def collective_permute_implicit_current_processing_rank_id(iteration_id, replica
     group = _group(kind, replica_group)
     most = _most_channels(group)
     turn, channel = whole(iteration_id, "iteration_id"), whole(channel_id, "channel_id")
-    _demand(kind, turn >= 0 and 0 <= channel < most,
-            f"iteration_id is {turn} and channel_id {channel}; turns count from 0, and this group "
-            f"has channels 0 to {most - 1}")  # fmt: skip
+    if turn < 0 or not 0 <= channel < most:
+        last = most - 1
+        raise refusal("collectives.turn", name=kind, turn=turn, channel=channel, last=last)
     at = group.index(current().rank)
     return VirtualRegister(group[(at - turn) % len(group)])
 
@@ -558,22 +529,16 @@ def all_to_all_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=F
     flat = src._view.read().reshape(-1)
     chunks = []
     for count, start in zip(table[0], table[1], strict=True):
-        _demand(
-            kind,
-            start + count <= flat.size,
-            f"{count} elements from {start} go beyond src, which holds {flat.size}",
-        )
+        if start + count > flat.size:
+            raise refusal("collectives.chunk", count=count, start=start, size=flat.size)
         chunks.append(np.array(flat[start : start + count]))
     brought, _ = _meet(kind, running, group, chunks)
     received = _ROWS[kind].combine(brought, None, "")[group.index(running.rank)]
     out = np.array(dst._view.read()).reshape(-1)
     slot = out.size // ranks
     for k, chunk in enumerate(received):
-        _demand(
-            kind,
-            chunk.size <= slot,
-            f"rank {group[k]} sends {chunk.size} elements, but a slot of dst has {slot}",
-        )
+        if chunk.size > slot:
+            raise refusal("collectives.slot", rank=group[k], size=chunk.size, slot=slot)
         out[k * slot : k * slot + chunk.size] = chunk
         table[2, k] = chunk.size
     dst._view.write_bits(out.reshape(dst._view.shape))
@@ -586,15 +551,14 @@ def all_to_all_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=F
 
 def _check_metadata(kind, metadata, dst, ranks):
     """Raise unless the metadata are rows of counts, places and received counts, one per rank."""
-    is_tensor, given = isinstance(metadata, NkiTensor), type(metadata).__name__
-    _demand(kind, is_tensor, f"metadata_tensor is a {given}; it must be a tensor", TypeError)
+    if not isinstance(metadata, NkiTensor):
+        raise misuse("collectives.metadata", name=kind, kind=type(metadata).__name__)
     shape = (1, 3, ranks) if metadata._on_chip else (3, ranks)
-    _demand(kind, metadata.dtype == "uint32" and tuple(metadata.shape) == shape,
-            f"metadata_tensor is {metadata!r}; it must be uint32, 3 rows of {ranks} numbers: "
-            f"{shape}")  # fmt: skip
-    _demand(kind, dst._view.size % ranks == 0,
-            f"dst has {dst._view.size} elements, which do not divide into {ranks} equal slots, one "
-            "for each rank")  # fmt: skip
+    if metadata.dtype != "uint32" or tuple(metadata.shape) != shape:
+        raise refusal("collectives.metadata_rows", name=kind, metadata=metadata, ranks=ranks,
+                      shape=shape)  # fmt: skip
+    if dst.size % ranks:
+        raise refusal("collectives.slots", name=kind, size=dst.size, ranks=ranks)
 
 
 def all_gather_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=False,
