@@ -70,11 +70,12 @@ def publish(interface: str, kinds: str, scope: dict) -> list[str]:
         kind = read("elementwise.toml")[heading]
         signature = kind[interface]
         passed = "".join(f", {name}={name}" for name in names_in(signature))
-        passed += ", more=kwargs" if "**kwargs" in signature else ""
+        check = "refuse('{}', kwargs); " if "**kwargs" in signature else ""
         for name, own in kind["names"].items():
             says = own.get(interface) if isinstance(own, dict) else kind[f"{interface}_says"]
             if says:
-                body = f"return RULES.call('{name}', '{kind['rule']}'{passed})"
+                rule = name if hasattr(scope["RULES"], name) else kind["rule"]
+                body = f"{check.format(name)}return RULES.{rule}('{name}'{passed})"
                 text = says if isinstance(own, dict) else says.format(own)
                 scope[name] = make(name, signature, text, body, scope)
                 names.append(name)

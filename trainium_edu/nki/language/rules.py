@@ -39,17 +39,14 @@ def common_shape(name, x, y) -> tuple:
 class Rules:
     """The rules of functions; a subclass has what depends on the interface: operands and results.
 
+    A function is computed by the method of its name, or by that of its kind.
+
     ``is_tile(x)``; ``tile(name, x)`` and ``operand(name, x)`` return a tile, or a tile or number;
     ``kind(x)`` is a tile's dtype in NKI's words, ``with_number(kind, number)`` what it becomes
     with a number; ``made(instruction, shape, dtype, ...)`` returns a new tile that an instruction
     writes, ``reduced`` one of ``tensor_reduce``; ``copied``, ``in_sbuf`` and ``repeated`` return
     tiles.  ``how`` holds the older interface's mask.
     """
-
-    def call(self, name, rule, *, more=(), **arguments):
-        """Return what a function gives: by the method of its own name, or by its kind's."""
-        refuse(name, more)
-        return getattr(self, name, getattr(self, rule))(name, **arguments)
 
     def common(self, x, y):
         """Return the dtype that two operands become together, of which one is a tile."""

@@ -24,6 +24,7 @@ from trainium_edu.nki.beta1.operation import (
 from trainium_edu.nki.beta1.promotion import as_dtype, of_scalar
 from trainium_edu.nki.beta1.tile import Blocks, Held, Moved, Tile, allocate, of_tensor
 from trainium_edu.nki.language.rules import BITWISE, Rules
+from trainium_edu.nki.language.rules import refuse as refuse
 from trainium_edu.nki.objects.dtypes import promoted
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.refusals import misuse, refusal

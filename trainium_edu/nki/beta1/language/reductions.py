@@ -12,6 +12,7 @@ from trainium_edu.nki.beta1.operation import scalar, settle, tile
 from trainium_edu.nki.beta1.promotion import as_dtype
 from trainium_edu.nki.beta1.tile import Held, Tile, of_tensor
 from trainium_edu.nki.language.rules import REDUCED
+from trainium_edu.nki.language.rules import refuse as refuse
 from trainium_edu.nki.rows import publish
 from trainium_edu.specs.errors import NkiValidationError
 
