@@ -198,8 +198,7 @@ class Live:
                 group.flops += self._models[model, core, count].flops
             totals.timed += 1
             self._latencies.append((ns, ns if total_ns is None else total_ns))
-        if not self._waits:
-            self._wake()
+        self._wake()
 
     def ran(self, key: int, name: str, needs: Callable[[], Mapping[str, float]], core: int,
             ns: float | None, *, count: int = 1,
@@ -232,8 +231,7 @@ class Live:
         """
         self._totals.errors[error] += 1
         self._totals.executions[status] += 1
-        if not self._waits:
-            self._wake()
+        self._wake()
 
     def host_now_ns(self, ns: float) -> None:
         """Say how late it is on the emulated host, counted from the run's beginning."""
@@ -253,8 +251,7 @@ class Live:
         """
         group = self._groups.get((core, count)) or self._group(core, count)
         group.memory.update(_memory(classes))
-        if not self._waits:
-            self._wake()
+        self._wake()
 
     def load(self, key: int, name: str, core: int = 0, count: int = 1, *, flops: float = 0.0,
              **classes: int) -> None:  # fmt: skip
@@ -286,8 +283,7 @@ class Live:
             group.memory[kind] = sum(memory[kind] for memory in mine)
         group.memory["model_shared_scratchpad"] = max(m["model_shared_scratchpad"] for m in mine)
         group.memory["tensors"] = mine[-1]["tensors"]
-        if not self._waits:
-            self._wake()
+        self._wake()
 
     def _group(self, core, count) -> Group:
         group = self._groups[core, count] = Group(core, count)
@@ -299,12 +295,13 @@ class Live:
 
     def _wake(self):
         """Let the file be written soon, aside: what is counted meanwhile is in it."""
-        if self._closed or self._pid != os.getpid():
-            self._waits = True  # for good
+        if self._waits:
+            return
+        self._waits = True
+        if self._closed or self._pid != os.getpid():  # for good
             return
         timer = threading.Timer(_EVERY_S, self.publish)
         timer.daemon, timer.name = True, "trainium_edu tells what runs"
-        self._waits = True
         try:
             timer.start()
         except BaseException as problem:

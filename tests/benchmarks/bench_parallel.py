@@ -16,8 +16,8 @@ from tests.benchmarks.bench_training import alternating, torch_mlp
 from trainium_edu.training import nn, optim
 from trainium_edu.training.data import digits
 from trainium_edu.training.parallel.agreement import check_replicas
-from trainium_edu.training.parallel.clock import step_report
 from trainium_edu.training.parallel.collectives import links
+from trainium_edu.training.parallel.step import step_report
 from trainium_edu.xla import xm
 from trainium_edu.xla.compiler import Compiler
 from trainium_edu.xla.device import Device, World, world

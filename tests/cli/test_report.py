@@ -16,7 +16,7 @@ import pytest
 from tests.cli.recorded import digits_run, ranks_run
 from trainium_edu.cli import report
 from trainium_edu.cli.report import summary_lines, write_report
-from trainium_edu.training.parallel.clock import step_report
+from trainium_edu.training.parallel.step import step_report
 from trainium_edu.training.run_numbers import numbers
 from trainium_edu.training.run_record import RunRecord, StepRecord
 

@@ -290,13 +290,6 @@ def test_a_run_that_diverges_says_so():
     assert not train("fp32", epochs=1, seeds=[0]).diverged
 
 
-@pytest.mark.compiled
-def test_progress_sees_every_epoch():
-    seen = []
-    train("fp32", epochs=3, seeds=[0], progress=lambda epoch: seen.append(repr(epoch)))
-    assert [text.split(",")[0] for text in seen] == ["Epoch(1", "Epoch(2", "Epoch(3"]
-
-
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [

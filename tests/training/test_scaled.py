@@ -11,7 +11,7 @@ import pytest
 
 from trainium_edu.fabric import FabricError
 from trainium_edu.training import Job, Trainer, communication_share, memory, scaling
-from trainium_edu.training.parallel.clock import step_report
+from trainium_edu.training.parallel.step import step_report
 
 PARAMETERS = 64 * 256 + 256 + 256 * 256 + 256 + 256 * 10 + 10
 JOB = Job(bucket_bytes=70_000)

@@ -172,7 +172,7 @@ SCRIPT = """
 from tests.training.test_sweeps import SMALL, sweep, takes_long
 if __name__ == "__main__":
     print("ready", flush=True)
-    sweep(SMALL, {"seed": range(8)}, steps=1, measure=takes_long, folder="kept", progress=True)
+    sweep(SMALL, {"seed": range(8)}, steps=1, measure=takes_long, folder="kept")
 """
 
 

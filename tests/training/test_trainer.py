@@ -412,17 +412,6 @@ def test_a_state_of_another_job_is_refused_whole():
     assert equal(before, arrays(tested))
 
 
-def test_progress_is_one_line_and_none_for_machines(capsys, monkeypatch):
-    monkeypatch.setenv("TRAINIUM_EDU_COMMITTED", "0")
-    fit(trainer(), 3, progress=True)
-    said = capsys.readouterr().err.removesuffix("\n")
-    assert "\n" not in said
-    assert "3/3 [####################] loss" in said.split("\r")[-1]
-    monkeypatch.setenv("TRAINIUM_EDU_COMMITTED", "1")
-    fit(trainer(), 1, progress=True)
-    assert "loss" not in capsys.readouterr().err
-
-
 def test_learning_rates_follow_their_schedule():
     job = replace(SMALL, lr=1.0, warmup=2)
     assert [job.rate(i) for i in range(4)] == [0.5, 1.0, 1.0, 1.0]

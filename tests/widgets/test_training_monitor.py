@@ -8,7 +8,7 @@ import pytest
 from tests.viz.test_step_frames import unpacked
 from tests.widgets import monitored
 from trainium_edu.training import Job, fit
-from trainium_edu.training.parallel.clock import step_report
+from trainium_edu.training.parallel.step import step_report
 from trainium_edu.widgets import training_monitor as module
 from trainium_edu.widgets.training_monitor import training_monitor
 

@@ -14,7 +14,7 @@ from trainium_edu.cli.page import rendered
 from trainium_edu.specs.signatures import checked
 from trainium_edu.timeline import Span, Timeline
 from trainium_edu.tools import perfetto
-from trainium_edu.training.parallel.clock import step_spans
+from trainium_edu.training.parallel.step import step_spans
 from trainium_edu.training.run_numbers import (
     cleaned,
     duration,

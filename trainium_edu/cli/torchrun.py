@@ -139,7 +139,7 @@ def _print_from(problem, path):
 
 def _closing(found, instance, seconds) -> str:
     """Return one line that says what a launch was."""
-    from trainium_edu.training.parallel.clock import step_report
+    from trainium_edu.training.parallel.step import step_report
     from trainium_edu.xla.executable import Executable
 
     history = found.device.compiler.history

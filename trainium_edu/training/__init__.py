@@ -46,7 +46,7 @@ _HOMES = {
     "frozen": "frozen_weights",
     "loader": "DataLoader DistributedSampler deal",
     "lookups": "Lookups Pace lookup_paces lookup_program lookups_of",
-    "parallel.clock": "StepReport step_report",
+    "parallel.step": "StepReport step_report",
     "parallel.lockstep": "Ranks RanksDisagree ReplicasDrift launch",
     "parallel.share": "communication_share",
     "parallel.zero": "ZeroRedundancyOptimizer",

@@ -12,7 +12,7 @@ does it, and the weight gradient is rounded to BF16; what differs between the tw
 is the rounding of the update, and nothing else.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import ml_dtypes
@@ -281,8 +281,8 @@ class History:
 
 
 def train(arm="bf16", *, learning_rate: float = 0.01, epochs: int = 60, seeds=range(10),
-          rounding: str | None = None, rounding_seed: int | None = None, fast: bool = True,
-          progress: Callable[[Epoch], object] | None = None) -> History:  # fmt: skip
+          rounding: str | None = None, rounding_seed: int | None = None,
+          fast: bool = True) -> History:  # fmt: skip
     """Train the 64-64-10 network on the digits, one replica per seed, with plain SGD.
 
     Parameters
@@ -300,8 +300,6 @@ def train(arm="bf16", *, learning_rate: float = 0.01, epochs: int = 60, seeds=ra
         Seed of the rounding.  Not given: what ``NEURON_RT_STOCHASTIC_ROUNDING_SEED`` says.
     fast : bool, optional
         Use the compiled loops; without them the same bits, about fifty times slower.
-    progress : callable, optional
-        Called with every :class:`Epoch`.
 
     Returns
     -------
@@ -323,27 +321,19 @@ def train(arm="bf16", *, learning_rate: float = 0.01, epochs: int = 60, seeds=ra
     `aws-rounding-modes` in :data:`trainium_edu.specs.SOURCES`.
     """
     plan = _plan(arm, learning_rate, epochs, seeds, rounding, rounding_seed)
-    fast = flag(fast, "fast")
-    if progress is not None and not callable(progress):
-        raise TypeError(f"progress is {short(progress)}; it must be a function of an Epoch")
-    passes = []
-    for done in _run(plan, fast):
-        passes.append(done)
-        if progress is not None:
-            progress(done)
-    arm = plan.arm
+    passes, arm = list(_run(plan, flag(fast, "fast"))), plan.arm
     return History(
         arm, plan.learning_rate, plan.seeds,
         np.array([p.loss for p in passes]), np.array([p.accuracy for p in passes]),
-        done.weights.astype(ml_dtypes.bfloat16 if arm.weights == "bf16" else _F32),
+        passes[-1].weights.astype(ml_dtypes.bfloat16 if arm.weights == "bf16" else _F32),
     )  # fmt: skip
 
 
 def epochs(arm="bf16", *, fast: bool = True, **how) -> Iterator[Epoch]:
     """Train as :func:`train` does, and hand out one :class:`Epoch` after the other.
 
-    Takes what :func:`train` takes, but no `progress`.  Everything is checked at once; the work is
-    done as the epochs are asked for, so whoever asks can stop at any time.
+    Everything is checked at once; the work is done as the epochs are asked for, so whoever asks
+    can stop at any time.
 
     Examples
     --------

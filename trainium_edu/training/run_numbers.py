@@ -19,7 +19,7 @@ from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.timing.bands import Band
 from trainium_edu.specs import PRICES
 from trainium_edu.specs.signatures import checked
-from trainium_edu.training.parallel.clock import TRACK_OF, engine_shares, link_shares, products_of
+from trainium_edu.training.parallel.step import TRACK_OF, engine_shares, link_shares, products_of
 from trainium_edu.training.run_record import RunRecord, StepRecord
 from trainium_edu.xla.compiler import Event, why_new
 from trainium_edu.xla.executable import Advice, Executable, Placed

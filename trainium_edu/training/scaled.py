@@ -15,8 +15,8 @@ from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training import nn
-from trainium_edu.training.parallel.clock import StepReport, step_report
 from trainium_edu.training.parallel.collectives import compiler_for, links
+from trainium_edu.training.parallel.step import StepReport, step_report
 from trainium_edu.training.tasks import Task
 from trainium_edu.training.trainer import Job, Trainer
 from trainium_edu.xla.compiler import Compiler

@@ -11,7 +11,6 @@ import hashlib
 import itertools
 import json
 import os
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Mapping
@@ -29,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from trainium_edu import files, settings
+from trainium_edu import files
 from trainium_edu.neuroncore.execution.products import one_blas_thread
 from trainium_edu.specs.arguments import short, whole
 from trainium_edu.specs.signatures import checked
@@ -150,7 +149,7 @@ def measure(job: Job, steps: int) -> dict[str, Any]:
 @checked
 def sweep(job: Job, over: Mapping, *, steps: int, executor: Executor | None = None,
           on_result: Callable | None = None, folder: str | Path | None = None,
-          measure: Callable = measure, progress: bool = False) -> Table:  # fmt: skip
+          measure: Callable = measure) -> Table:  # fmt: skip
     """Train a job at every point of a grid, and return one table.
 
     Parameters
@@ -169,8 +168,6 @@ def sweep(job: Job, over: Mapping, *, steps: int, executor: Executor | None = No
         Keeps finished points, which then are not run again.
     measure : callable (Job, steps) -> dict of plain data, optional
         What is done at a point, for executors with processes a function of a module.
-    progress : bool
-        Draw a bar on stderr.
 
     Returns
     -------
@@ -210,15 +207,12 @@ def sweep(job: Job, over: Mapping, *, steps: int, executor: Executor | None = No
             if (result := _kept(kept / f"{keys[i]}.json", keys[i])) is not None:
                 found[i] = Row(points[i], result)
                 del todo[i]
-    draws = progress and not settings.lesson().quiet
     try:
-        _draw(draws, found, points)
         with closing(_results(executor, todo, measure, steps, points)) as results:
             for i, result, error in results:
                 if kept is not None and not error:
                     files.write(kept / f"{keys[i]}.json", json.dumps([keys[i], result]))
                 found[i] = Row(points[i], result, error)
-                _draw(draws, found, points)
                 if on_result is not None:
                     on_result(found[i])
     except BaseException as problem:
@@ -226,9 +220,6 @@ def sweep(job: Job, over: Mapping, *, steps: int, executor: Executor | None = No
         stays = f"stay in {kept}" if kept is not None else "are in its attribute 'table'"
         problem.add_note(f"{len(found)} of {len(points)} points are done and {stays}")
         raise
-    finally:
-        if draws:
-            print(file=sys.stderr)
     return _table(found)
 
 
@@ -318,13 +309,6 @@ def _told(point: Mapping) -> str:
 
 def _table(found: dict[int, Row]) -> Table:
     return Table([found[i] for i in sorted(found)])
-
-
-def _draw(wanted, found, points):
-    if wanted:
-        filled = 20 * len(found) // len(points)
-        bar = f"\r{len(found)}/{len(points)} points [{'#' * filled:20}]"
-        print(bar, end="", file=sys.stderr, flush=True)
 
 
 def _cpus() -> int:

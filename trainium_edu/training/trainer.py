@@ -15,8 +15,6 @@ one graph, and no sample is left out.
 *A step is all or nothing*: after an error or Ctrl-C the trainer is where it was before it.
 """
 
-import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
@@ -25,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from trainium_edu import settings
 from trainium_edu.fabric import ALGORITHMS
 from trainium_edu.specs.arguments import choice, flag, number, short, whole
 from trainium_edu.specs.signatures import checked
@@ -34,8 +31,8 @@ from trainium_edu.training.checkpoint import Checkpoints
 from trainium_edu.training.data import shuffled
 from trainium_edu.training.loader import check_shares, deal
 from trainium_edu.training.parallel.agreement import RanksDisagree, check_replicas
-from trainium_edu.training.parallel.clock import StepReport, step_report
 from trainium_edu.training.parallel.collectives import Links, compiler_for, links
+from trainium_edu.training.parallel.step import StepReport, step_report
 from trainium_edu.training.parallel.zero import ZeroRedundancyOptimizer
 from trainium_edu.training.tasks import TASKS, Task
 from trainium_edu.xla import numpy as xnp
@@ -665,8 +662,8 @@ def _apart(remembered) -> int:
 
 @checked
 def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None = None,
-        evaluate_every: int | None = None, checkpoints: str | Path | Checkpoints | None = None,
-        progress: bool = False) -> Run:  # fmt: skip
+        evaluate_every: int | None = None,
+        checkpoints: str | Path | Checkpoints | None = None) -> Run:  # fmt: skip
     """Take steps, and keep what they gave.
 
     Parameters
@@ -683,8 +680,6 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
         A folder: the run goes on from its newest checkpoint, if there is one, until `steps` are
         taken in all; another is written every 100 steps (``Checkpoints(folder, every)`` says how
         often) and after the last one.
-    progress : bool
-        Draw a bar on stderr, in one line; under ``TRAINIUM_EDU_COMMITTED=1``, none.
 
     Returns
     -------
@@ -718,7 +713,6 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
     begin = trainer.number if kept is not None else 0
     for call in calls:
         getattr(call, "begin", lambda run: None)(run)
-    bar = _bar(steps, begin) if progress and not settings.lesson().quiet else None
     try:
         for i in range(begin, steps):
             run.remember()
@@ -729,8 +723,6 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
                 kept.after(trainer.number, trainer.state, last=i + 1 == steps)
             for call in calls:
                 call(run.steps[-1])
-            if bar is not None:
-                bar(run)
     except BaseException as problem:
         problem.run = run  # type: ignore[attr-defined]
         problem.add_note(f"{begin + len(run.steps)} of {steps} steps were taken; the error's "
@@ -740,28 +732,4 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
         for call in calls:
             if hasattr(call, "end"):
                 call.end()
-        if bar is not None:
-            print(file=sys.stderr)
     return run
-
-
-def _bar(steps: int, begin: int) -> Callable[[Run], None]:
-    """Return what draws how far a run is, ten times a second at most."""
-    begun = drawn = time.monotonic()
-
-    def draw(run):
-        nonlocal drawn
-        now, done = time.monotonic(), begin + len(run.steps)
-        if now - drawn < 0.1 and done < steps:
-            return
-        drawn = now
-        filled = 20 * done // steps
-        speed = len(run.steps) / max(now - begun, 1e-9)
-        told = f"loss {run.steps[-1].loss:.4f}, {speed:.1f} steps/s"
-        if run.accuracy:
-            told += f", accuracy {100 * run.accuracy[-1][1]:.1f} %"
-        print(
-            f"\r{done}/{steps} [{'#' * filled:20}] {told}   ", end="", file=sys.stderr, flush=True
-        )
-
-    return draw

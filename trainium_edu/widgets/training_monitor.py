@@ -9,7 +9,7 @@ import traitlets
 
 from trainium_edu.specs.arguments import whole
 from trainium_edu.training.parallel.agreement import odd_ranks
-from trainium_edu.training.parallel.clock import step_report
+from trainium_edu.training.parallel.step import step_report
 from trainium_edu.viz.step_frames import LINKS, MOST_CHIPS, step_frames
 from trainium_edu.widgets.static import load
 

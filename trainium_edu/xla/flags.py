@@ -28,28 +28,20 @@ _ANY = ("",)  # whatever is written
 
 #: of the cache: flag -> what it takes; () for a switch
 CACHE_FLAGS: dict[str, tuple[str, ...]] = {
-    "--cache_dir": _ANY,
-    "--no_cache": (),
-    "--retry_failed_compilation": (),
-    "--log_level": _LEVELS,
-}
+    "--cache_dir": _ANY, "--no_cache": (), "--retry_failed_compilation": (), "--log_level": _LEVELS,
+}  # fmt: skip
 #: of the compiler; only the first four change what is computed, or how, here
 COMPILER_FLAGS: dict[str, tuple[str, ...]] = {
     "--auto-cast": ("none", "matmult", "all"),
     "--auto-cast-type": ("bf16", "fp16", "tf32", "fp8_e4m3"),
-    "--optlevel": ("1", "2", "3"),
-    "--target": ("trn1", "trn1n", "inf2"),
+    "--optlevel": ("1", "2", "3"), "--target": ("trn1", "trn1n", "inf2"),
     "--model-type": ("generic", "transformer", "unet-inference", "cnn-training"),
-    "--distribution-strategy": ("generic", "llm-training", "NEMO"),
-    "--framework": ("XLA",),
+    "--distribution-strategy": ("generic", "llm-training", "NEMO"), "--framework": ("XLA",),
     "--verbose": ("info", "warning", "error", "critical", "debug"),
-    "--enable-mixed-precision-accumulation": (),
-    "--disable-mixed-precision-accumulation": (),
-    "--enable-saturate-infinity": (),
-    "--enable-fast-context-switch": (),
-    "--enable-fast-loading-neuron-binaries": (),
-    "--disable-dge": (),
-}
+} | dict.fromkeys(
+    ("--enable-mixed-precision-accumulation", "--disable-mixed-precision-accumulation",
+     "--enable-saturate-infinity", "--enable-fast-context-switch",
+     "--enable-fast-loading-neuron-binaries", "--disable-dge"), ())  # fmt: skip
 _FLAGS = CACHE_FLAGS | COMPILER_FLAGS
 
 
@@ -156,20 +148,12 @@ def _split(word) -> tuple[str, bool, str]:
 
 
 def _flags(program, found) -> Flags:
-    given = {
-        field: found[name]
-        for name, field in {
-            "--auto-cast": "auto_cast", "--auto-cast-type": "auto_cast_type", "--target": "target",
-            "--cache_dir": "cache_dir", "--log_level": "log_level",
-        }.items() if name in found
-    }  # fmt: skip
-    return Flags(
-        tuple(program),
-        optlevel=int(found.get("--optlevel", 2)),
-        no_cache="--no_cache" in found,
-        retry_failed_compilation="--retry_failed_compilation" in found,
-        **given,
-    )
+    names = ("--auto-cast", "--auto-cast-type", "--target", "--cache_dir", "--log_level")
+    given = {name[2:].replace("-", "_"): found[name] for name in names if name in found}
+    return Flags(tuple(program), optlevel=int(found.get("--optlevel", 2)),
+                 no_cache="--no_cache" in found,
+                 retry_failed_compilation="--retry_failed_compilation" in found,
+                 **given)  # fmt: skip
 
 
 def _takes(values) -> str:

@@ -211,13 +211,11 @@ def analyze(cache: CompileCache, lowered: Collection[str]) -> dict:
         "neuronx_cc_version": cache.version,
         "support_percentage": f"{100 * known.total() / total if total else 100:.2f}%",
         "supported_operators": {"xla": dict(sorted(known.items()))},
-        "unsupported_operators": {
-            "xla": [
-                {"kind": kind, "failureAt": "neuronx-cc", "call": call, "count": count}
-                for (kind, call), count in sorted(unknown.items())
-            ]
-        },
-    }
+        "unsupported_operators": {"xla": [
+            {"kind": kind, "failureAt": "neuronx-cc", "call": call, "count": count}
+            for (kind, call), count in sorted(unknown.items())
+        ]},
+    }  # fmt: skip
 
 
 def _nodes(graph: Graph) -> Iterator[Node]:

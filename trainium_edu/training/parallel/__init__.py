@@ -6,5 +6,5 @@ own, up to each cut of its graph, where they meet (``launch``, ``torchrun``); eq
 as one, over the values of all.  A test holds the two equal, bit for bit.
 
 Read ``collectives.py`` first (what a sum over ranks gives and takes), then ``lockstep.py``,
-``clock.py`` (one clock for engines and links) and ``zero.py``.
+``step.py`` (one clock for engines and links) and ``zero.py``.
 """

@@ -14,8 +14,8 @@ from trainium_edu.fabric import FabricError
 from trainium_edu.fabric.published import model_time_ns
 from trainium_edu.specs import INF2, TRN1
 from trainium_edu.training import Job, Trainer, step_report
-from trainium_edu.training.parallel.clock import peak_flops
 from trainium_edu.training.parallel.collectives import compiler_for, links
+from trainium_edu.training.parallel.step import peak_flops
 from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.graph import Graph, Type
 from trainium_edu.xla.operations import apply, parameter
