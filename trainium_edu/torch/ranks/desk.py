@@ -15,6 +15,7 @@ import numpy as np
 from trainium_edu.fabric.executor import RanksDisagree
 from trainium_edu.torch.ranks.shared import Shared
 from trainium_edu.training.parallel.collectives import Links
+from trainium_edu.training.parallel.lockstep import waits_for_ever
 from trainium_edu.xla.graph import Type
 from trainium_edu.xla.operations import apply, parameter
 
@@ -214,5 +215,4 @@ def _for_ever(one: Seat, other: Seat) -> str:
     told, against = str(one), str(other)
     if told.partition(" ")[2].partition(" ")[2] == against.partition(" ")[2].partition(" ")[2]:
         told = f"{told} among {list(one.request.members)}"  # type: ignore[union-attr]
-    return (f"{told}, and {against}; on the machine they would wait for each other for ever: let "
-            "all ranks take the same steps, and ask for the same values")  # fmt: skip
+    return waits_for_ever(told, against)

@@ -376,8 +376,7 @@ class Hub:
     def _told(self, first, odd) -> str:
         """Return in a sentence what keeps two ranks from meeting."""
         if odd.request is None or {odd.request.kind, first.request.kind} != {"cut"}:
-            return (f"{first}, and {odd}; on the machine they would wait for each other for ever: "
-                    "let all ranks take the same steps")  # fmt: skip
+            return waits_for_ever(first, odd)
         before, after = (cut(*rank.request.what)[0] for rank in (first, odd))
         told = difference(before, after).replace(", and was ", f", and on rank {first.number} ")
         advice = ("if its last batch is smaller, leave it out (drop_last) or deal samples with a "
@@ -449,6 +448,12 @@ def stacked(arrays: Sequence[np.ndarray]) -> np.ndarray:
     if first.size == 1 and all(one == first for one in arrays):
         return first
     return np.stack(arrays)
+
+
+def waits_for_ever(one, other) -> str:
+    """Return the sentence about two ranks, which tell what they do, that never meet."""
+    return (f"{one}, and {other}; on the machine they would wait for each other for ever: let all "
+            "ranks take the same steps, and ask for the same values")  # fmt: skip
 
 
 def check_place(ranks: int, nodes: int, instance: str) -> int:
