@@ -8,7 +8,7 @@ from trainium_edu.numerics.launch import launch
 __all__ = ["EDGE", "find_overlaps"]
 
 _PIECE = 1_000_000  # looks at an earlier access per call of a loop: Ctrl-C comes between two
-_FEW = 256  # accesses of one domain that need no pieces
+_FEW = 256  # accesses of one domain that need no pieces; nor do those that only read
 _MOST_PIECES = 1024
 EDGE = np.dtype([("row", np.int32), ("kind", np.int8)], align=True)
 
@@ -49,13 +49,14 @@ def find_overlaps(row_access, engine, domain, rectangle, is_write):
 
 
 def _in_pieces(row_access, domain, rectangle, is_write):
-    """Cut domains with many small accesses, along rows or bytes, into domains of their own.
+    """Cut written domains with many small accesses, along rows or bytes, into domains of their own.
 
     An access stands in each piece that it touches, so that those that overlap meet in one: what a
     tile's many elements wait for is found among their neighbours.
     """
     count = np.bincount(domain)
-    if not domain.size or count.max() <= _FEW:
+    many = (count > _FEW) & (np.bincount(domain[is_write], minlength=count.size) > 0)
+    if not many.any():
         return row_access, domain, rectangle, is_write
     low, size, pieces = np.zeros((3, 2, count.size), np.int64)
     for axis in range(2):
@@ -67,7 +68,7 @@ def _in_pieces(row_access, domain, rectangle, is_write):
         extent = np.where(count > 0, high - low[axis], 1)
         usual = np.bincount(domain, end - first) / np.maximum(count, 1)
         pieces[axis] = np.clip(extent / np.maximum(usual, 1), 1, _MOST_PIECES)
-        pieces[axis, count <= _FEW] = 1
+        pieces[axis, ~many] = 1
         size[axis] = -(-extent // pieces[axis])
     axis = pieces.argmax(0)
     which, chosen = axis[domain], np.arange(count.size)[domain]

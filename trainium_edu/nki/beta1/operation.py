@@ -78,6 +78,7 @@ _EACH = frozenset({"activation", "memset", "reciprocal", "scalar_tensor_tensor",
                    "tensor_copy_predicated", "tensor_scalar", "tensor_tensor"})  # fmt: skip
 #: What adds to its destination, or leaves a part of it as it was.
 _ADDS = frozenset({"dma_compute", "nc_matmul", "select_reduce", "tensor_copy_predicated"})
+_FEW = 3  # axes, which every access pattern walks
 
 
 def _issued(instruction, engine, box, space, axes, dst, operands):
@@ -94,7 +95,8 @@ def _issued(instruction, engine, box, space, axes, dst, operands):
                            for v in value]  # fmt: skip
         else:
             views[role] = value
-    turn = current().turn
+    running = current()
+    turn = running.turn
     for role, value in dst.items():
         storage = value.storage
         if storage.aliases:
@@ -102,18 +104,19 @@ def _issued(instruction, engine, box, space, axes, dst, operands):
         if storage.is_input:
             raise refusal("tile.immutable_argument", instruction=instruction, storage=storage)
         views[role] = cut(value, box, axes and axes.get(role), space)
-        is_sum = instruction in _ADDS and operands.get("accumulate") is not False
-        if turn and not is_sum and not _reads(operands, storage):
-            storage.check_turn(views[role], turn)
+        if turn and not (storage.turn and storage.turn[-1][0] is turn[-1][0]):  # made outside
+            is_sum = instruction in _ADDS and operands.get("accumulate") is not False
+            if not is_sum and not _reads(operands, storage):
+                storage.check_turn(views[role], turn)
         if storage.region is _PSUM:
             storage.note_write(value.block, views[role].footprint())
     result = None
     is_each = instruction in _EACH and views.get("reduce_res") is None
     for part in _walkable(views) if is_each else (views,):
-        if instruction == "nc_transpose":
-            result = current().transpose(part, engine)
+        if instruction == "nc_transpose" and engine == "vector":
+            result = running.transpose(part, engine)
         else:
-            result = current().issue(instruction, part, engine)
+            result = running.issue(instruction, part, engine)
     return result
 
 
@@ -128,6 +131,9 @@ def _walkable(operands):
 
     An access pattern walks four; published kernels index six, which the compiler took.
     """
+    if all(not isinstance(v, View) or len(v.shape) <= _FEW for v in operands.values()):
+        yield operands
+        return
     views = {role: v for role, v in operands.items() if isinstance(v, View) and v.free_size > 1}
     shapes, most = {v.shape for v in views.values()}, current().core.spec.limits.free_dimensions_max
     if len(shapes) != 1 or all(len(walked_axes(v)) <= most.value for v in views.values()):
@@ -190,13 +196,14 @@ def operation(
         Whether it writes other dtypes than `dtype` too.
     """
     settle()
-    if current().shared.get("allocated"):
+    running = current()
+    if running.shared.get("allocated"):
         _warn_of_allocated(instruction, buffer, operands)
     space = tuple(shape if space is None else space)
     box = box_of(mask, space, instruction)
     call = (instruction, engine_name(engine, instruction), box, space, axes, operands)
     waiting = Operation(call, tuple(shape), as_dtype(dtype), buffer, casts, name)
-    current().waiting = waiting
+    running.waiting = waiting
     return waiting
 
 
@@ -471,7 +478,7 @@ def tile(value, who: str, *, on_chip=True) -> Tile:
     return value
 
 
-def scalar(value):
+def scalar(value, _who=""):
     """Return an operand that is a number, a tile or None."""
     kind = type(value)
     if kind is int or kind is float or value is None or isinstance(value, Tile):
@@ -495,7 +502,7 @@ _ALSO = {
 }  # fmt: skip
 
 
-def op_name(op):
+def op_name(op, _who=""):
     """Return an operator's name in ``neuroncore``: of an nl function, a NumPy ufunc, or None."""
     if op is None or isinstance(op, str):
         return op

@@ -20,14 +20,6 @@ from trainium_edu.nki.running import later_chip as later_chip
 fp32 = np.finfo(np.float32)
 
 
-def _number(value, _who):
-    return scalar(value)
-
-
-def _operator(op, _who):
-    return op_name(op)
-
-
 def _command(value, who):
     return choice(reduce_cmd, value, who)
 
@@ -37,8 +29,8 @@ _TAKEN = {
     **dict.fromkeys(("data", "data0", "data1", "data2", "dst", "on_true", "predicate", "src",
                      "vals", "scalar_tensor_tensor: operand1"), tile),
     **dict.fromkeys(("bias", "imm", "imm0", "imm1", "initial", "on_false", "operand0", "operand1",
-                     "scale", "tensor_copy_predicated: src"), _number),
-    **dict.fromkeys(("op", "op0", "op1", "reduce_op"), _operator),
+                     "scale", "tensor_copy_predicated: src"), scalar),
+    **dict.fromkeys(("op", "op0", "op1", "reduce_op"), op_name),
     **dict.fromkeys(("dst_idx", "reduce_res"), also_written),
     "reduce_cmd": _command,
 }  # fmt: skip
