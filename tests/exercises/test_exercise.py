@@ -390,3 +390,21 @@ def test_words_and_checks_name_the_same_misconceptions(path):
     }
     words = {name for table in words_of(path).values() for name in table.get("wrong", {})}
     assert alone <= words <= texts
+
+
+def test_a_check_before_its_exercise_says_so_in_a_sentence(monkeypatch, capsys):
+    """Judge: IPython's own shell, in which a lesson's cells run."""
+    from IPython.core.interactiveshell import InteractiveShell
+
+    monkeypatch.delenv("TRAINIUM_EDU_COMMITTED", raising=False)
+    shell = InteractiveShell.instance()
+    try:
+        exercise("99/late", title="L", answer="late", points=1, tests="x", hints=("a", "b"))(print)
+        shell.run_cell("late(1)")
+        assert capsys.readouterr().out == (
+            "There is no `late` yet: run the cells above this one first.\n"
+        )
+        shell.run_cell("another(1)")
+        assert "NameError" in capsys.readouterr().out
+    finally:
+        InteractiveShell.clear_instance()

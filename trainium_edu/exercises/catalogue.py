@@ -13,7 +13,7 @@ from trainium_edu.specs.signatures import checked
 __all__ = ["LESSONS", "find", "of_lesson", "register"]
 
 #: Lessons that have, or may have, exercises: number to notebook; :func:`register` adds more.
-LESSONS = {lesson.number: lesson.stem for lesson in COURSE[1:] if not lesson.planned}
+LESSONS = {lesson.number: lesson.stem for lesson in COURSE[1:]}
 
 
 @checked

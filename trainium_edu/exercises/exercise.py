@@ -480,8 +480,23 @@ def _made(key, numbers, function, picture, *, title, answer, points, tests, hint
           literal=False):  # fmt: skip
     if points < 1 or len(hints) < 2 or not answer.isidentifier():
         raise ValueError(f"{key} needs points, two or more hints, and a name for its answer")
+    _ANSWERS.add(answer)
+    ipython = None if settings.lesson().quiet else sys.modules.get("IPython")
+    if ipython and (shell := ipython.get_ipython()):
+        shell.set_custom_exc((NameError,), _say_what_to_run)
     return Exercise(key, title, answer, points, tests, tuple(hints), numbers, function, literal,
                     wrong or {}, picture)  # fmt: skip
+
+
+_ANSWERS = {"student", "check"}  #: names that a check's cell needs
+
+
+def _say_what_to_run(shell, kind, error, trace, tb_offset=None):
+    """Say in a sentence that a check's cell ran before the one that it checks."""
+    if error.name in _ANSWERS:
+        print(f"There is no `{error.name}` yet: run the cells above this one first.")
+    else:
+        shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
 
 
 @cache

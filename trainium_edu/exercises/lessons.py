@@ -29,7 +29,6 @@ class Lesson:
     minutes: int = 0  #: to read and play; 0 where nobody says
     exercise_minutes: int = 0  #: for the exercises; 0: there are none, or `minutes` holds them
     core: bool = False  #: part of a first course in computer architecture
-    planned: bool = False  #: there is no notebook yet
 
     @property
     def stem(self) -> str:
@@ -38,11 +37,9 @@ class Lesson:
 
     @property
     def takes(self) -> str:
-        """Minutes as people read them: ``15``, ``30 + 40`` with exercises, or ``planned``."""
-        if self.planned or not self.minutes:
-            return "planned" if self.planned else ""
+        """Minutes as people read them: ``15``, ``30 + 40`` with exercises."""
         more = f" + {self.exercise_minutes}" if self.exercise_minutes else ""
-        return f"{self.minutes}{more}"
+        return f"{self.minutes}{more}" if self.minutes else ""
 
 
 COURSE = (

@@ -66,7 +66,7 @@ class Progress:
     def _repr_html_(self):
         def link(x):
             name = html.escape(x.title)
-            return name if x.planned else f'<a href="{x.stem}.ipynb">{name}</a>'
+            return f'<a href="{x.stem}.ipynb">{name}</a>'
 
         head = "".join(
             f'<th style="text-align:{"left" if name in ("", "lesson") else "center"}">{name}</th>'

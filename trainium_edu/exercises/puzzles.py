@@ -13,14 +13,7 @@ import numpy as np
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
-from trainium_edu.exercises.asked import (
-    Figures,
-    draws,
-    expect_moved,
-    expect_written,
-    output,
-    report,
-)
+from trainium_edu.exercises import asked
 from trainium_edu.exercises.exercise import exercise, reject
 from trainium_edu.exercises.request import Request, measured
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
@@ -48,7 +41,7 @@ def carry(*arrays, shape):
 
 
 @dataclass(frozen=True, slots=True)
-class _Beaten(Figures):
+class _Beaten(asked.Figures):
     """Figures of a kernel that beat its bar, with both times as bars."""
 
     picture: object = field(default="", kw_only=True)
@@ -68,7 +61,7 @@ class _Puzzle:
 
     def drawn(self, numbers) -> dict[str, np.ndarray]:
         """Return the arrays: whole numbers from -4 to 4."""
-        rng = draws(numbers.seed)
+        rng = asked.draws(numbers.seed)
         storage = get_dtype(self.dtype).storage
         return {
             name: rng.integers(-4, 5, [numbers.get(n, n) for n in shape]).astype(storage)
@@ -87,12 +80,12 @@ class _Puzzle:
     def check(self, answer, numbers):
         """Check values, then the time."""
         arrays = self.drawn(numbers)
-        measures = report(answer, *arrays.values())
+        measures = asked.report(answer, *arrays.values())
         if measures is None:
             return None
         wanted = self.wanted(arrays)
-        out = output(measures, wanted.shape, self.dtype)
-        expect_written(out)
+        out = asked.output(measures, wanted.shape, self.dtype)
+        asked.expect_written(out)
         off = np.abs(out - wanted) > self.close * max(1.0, np.abs(wanted).max())
         if off.any():
             picture = Boxes({**arrays, "wanted": wanted, "yours": out}, off)
@@ -107,7 +100,7 @@ class _Puzzle:
                 f" have {out[row, column]:.4g}; {wanted[row, column]:.4g} is right.",
                 picture,
             )
-        expect_moved(measures)
+        asked.expect_moved(measures)
         return self._timed(measures, arrays, wanted.shape)
 
     def _timed(self, measures, arrays, shape):
@@ -146,7 +139,7 @@ def _puzzle(key, arrays, right, wrong, *, sizes, bar=1.0, mfu=0.0, close=0.0, dt
         drawn = {name: draw.choice(name, values) for name, values in sizes.items()}
         return {**drawn, "seed": draw.seed("data") % 2**32}
 
-    return exercise(key, numbers=numbers, picture=row.picture)(lambda *asked: row.check(*asked))
+    return exercise(key, numbers=numbers, picture=row.picture)(lambda *given: row.check(*given))
 
 
 def _softmax(x):
