@@ -38,7 +38,7 @@ _FEW_MOVES = 20_000  #: as plain Python some 50 ms; loading the compiled loop ta
 class Latency(StrEnum):
     """The rule by which the latencies of the links on a path add up."""
 
-    ONCE = "once"  #: the dearest link counts once: a message is a DMA, routed by the hardware
+    ONCE = "once"  #: the slowest link counts once: a message is a DMA, routed by the hardware
     EACH = "each"  #: every link counts, as in ASTRA-sim and SimGrid
 
 

@@ -1,7 +1,7 @@
 """Closed forms beside the step-by-step account: a fixed time, plus a time per byte.
 
 With a the time of a hop, b the rate of one link direction, P chips and a buffer of B bytes per
-chip, every algorithm here costs ``steps * a + factor * B / b``.  Lower bounds stand beside them.
+chip, every algorithm here costs ``steps * a + factor * B / b``.  Lower bounds are here too.
 """
 
 import math
@@ -194,7 +194,7 @@ def crossovers(lines):
     if not lines:
         return []
     current = min(lines, key=lambda k: (k.alpha_ns, k.ns_per_byte))
-    at, found = 0.0, []
+    at, changes = 0.0, []
     while True:
         steps = [
             (
@@ -206,7 +206,7 @@ def crossovers(lines):
             if k.ns_per_byte < current.ns_per_byte
         ]
         if not steps:
-            return found
+            return changes
         at, _, after = min(steps, key=lambda s: s[:2])
-        found.append((at, current.name, after.name))
+        changes.append((at, current.name, after.name))
         current = after

@@ -106,14 +106,14 @@ def plan(topology: Topology, collective: str, algorithm: str = "ring", **options
 
 def _frozen(options):
     """Return options as a key for the cache that keeps True and 1 apart; lists become tuples."""
-    found = []
+    frozen = []
     for name, value in sorted(options.items()):
         if isinstance(value, list | tuple | np.ndarray):
             value = tuple(whole_numbers(value, name, least=-1).tolist())
         elif not isinstance(value, bool | int | float | str | np.generic | None):
             raise FabricError(f"{name} is {shown(value)}, which is not an option of a plan")
-        found.append((name, value, type(value)))
-    return tuple(found)
+        frozen.append((name, value, type(value)))
+    return tuple(frozen)
 
 
 @lru_cache(maxsize=128)

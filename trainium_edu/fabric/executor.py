@@ -125,15 +125,15 @@ def _arrays(inputs):
     """Return one array per entry; raise if an entry is not an array."""
     if isinstance(inputs, np.ma.MaskedArray) or not are_several(inputs):
         raise FabricError(f"{shown(inputs)} is not a list of buffers; give one array to each rank")
-    found = []
-    for rank, one in enumerate(inputs):
+    arrays = []
+    for rank, buffer in enumerate(inputs):
         try:
-            found.append(np.asarray(one))
+            arrays.append(np.asarray(buffer))
         except (ValueError, OverflowError):
-            found.append(np.empty(0, object))
-        if isinstance(one, np.ma.MaskedArray) or found[-1].dtype == object:
-            raise FabricError(f"rank {rank} brings {shown(one)}; bring an array of plain numbers")
-    return found
+            arrays.append(np.empty(0, object))
+        if isinstance(buffer, np.ma.MaskedArray) or arrays[-1].dtype == object:
+            raise FabricError(f"rank {rank} brings {shown(buffer)}; bring an array of numbers")
+    return arrays
 
 
 def _as_buffers(schedule, inputs):

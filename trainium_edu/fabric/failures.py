@@ -38,7 +38,7 @@ def without_link(topology: Topology, a: int, b: int, *, both_ways: bool = True) 
     Returns
     -------
     Topology
-        Messages route around; rings are planned anew over cycles that are whole.
+        Messages route around; rings are planned again over the cycles that are left whole.
 
     Examples
     --------

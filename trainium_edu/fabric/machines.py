@@ -176,36 +176,36 @@ def ultracluster(
     """
     builders = {"trn1.32xlarge": trn1_32xlarge, "trn1n.32xlarge": trn1n_32xlarge}
     instance = choice(instance, builders, "instance with EFA")
-    one = builders[instance](**options)
+    node = builders[instance](**options)
     whole_number(chips, "the number of chips")
-    if chips % one.chips:
+    if chips % node.chips:
         raise FabricError(
-            f"{chips} chips do not fill instances of {one.chips}; try {chips - chips % one.chips}"
-            f" or {chips - chips % one.chips + one.chips}"
+            f"{chips} chips do not fill instances of {node.chips}; try {chips - chips % node.chips}"
+            f" or {chips - chips % node.chips + node.chips}"
         )
-    count = chips // one.chips
+    count = chips // node.chips
     if count == 1:
-        return one
+        return node
     facts = INSTANCES[instance]
     devices = int(facts.efa_devices)
     speed = float(facts.efa_bits_per_s_per_device) / 8
     latency = float(FABRIC.inter_step_latency_ns)
     if network_latency_ns is not None:
         latency = real_number(network_latency_ns, "network_latency_ns")
-    gates = np.arange(devices, dtype=np.int32) * (one.chips // devices)
+    gates = np.arange(devices, dtype=np.int32) * (node.chips // devices)
     # links of one instance by source chip: four cables, then the device if there is one
-    src = np.concatenate((one.src, gates))
-    dst = np.concatenate((one.dst, np.full(devices, -1, np.int32)))
+    src = np.concatenate((node.src, gates))
+    dst = np.concatenate((node.dst, np.full(devices, -1, np.int32)))
     order = np.argsort(src, kind="stable")
     inside = dst[order]
-    base = (np.arange(count, dtype=np.int32) * one.chips)[:, None]
+    base = (np.arange(count, dtype=np.int32) * node.chips)[:, None]
     every_dst = inside[None, :] + base
     every_dst[:, inside < 0] = chips
     down = (gates[None, :] + base).ravel()
-    up_speed = np.concatenate((one.bandwidth_bytes_per_s, np.full(devices, speed)))[order]
-    up_latency = np.concatenate((one.latency_ns, np.full(devices, latency / 2)))[order]
+    up_speed = np.concatenate((node.bandwidth_bytes_per_s, np.full(devices, speed)))[order]
+    up_latency = np.concatenate((node.latency_ns, np.full(devices, latency / 2)))[order]
     return replace(
-        one,
+        node,
         name=f"{count} x {instance}",
         chips=chips,
         src=np.concatenate(((src[order][None, :] + base).ravel(), np.full(len(down), chips, "i4"))),

@@ -22,11 +22,11 @@ class Pool:
     latency_ns: float  #: until the first byte of the farthest share
 
     def read_ns(self, nbytes: float) -> float:
-        """Return the nanoseconds that home needs to read a tensor of so many bytes."""
+        """Return the time, in ns, that `home` takes to read `nbytes` bytes."""
         if real_number(nbytes, "the number of bytes") > self.capacity_bytes:
             raise FabricError(
-                f"{nbytes} bytes do not fit {len(self.chips)} chips of together"
-                f" {self.capacity_bytes} bytes; spread it over more chips"
+                f"{nbytes} bytes do not fit in the {self.capacity_bytes} bytes of"
+                f" {len(self.chips)} chips; spread it over more chips"
             )
         return self.latency_ns + nbytes / self.bandwidth_bytes_per_s * 1e9
 
@@ -94,16 +94,16 @@ def pool(topology: Topology, home: int = 0, spread: int = 1) -> Pool:
 
 def _shortest_ways(topology, chip, home, distance):
     """Return up to 64 shortest ways from a chip home, each a list of links."""
-    ways, found = [(chip, [])], []
-    while ways and len(found) < 64:
-        at, links = ways.pop()
+    unfinished, routes = [(chip, [])], []
+    while unfinished and len(routes) < 64:
+        at, links = unfinished.pop()
         if at == home:
-            found.append(links)
+            routes.append(links)
             continue
         back = topology.hops(at)[home] if distance[at] < 0 else distance[at]
-        ways += [
+        unfinished += [
             (nxt, [*links, topology.link(at, nxt)])
             for nxt in topology.neighbours(at)
             if distance[nxt] == back - 1
         ]
-    return found
+    return routes

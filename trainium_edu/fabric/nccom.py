@@ -102,14 +102,14 @@ class NccomReport:
 
     def beside_published(self) -> list[Comparison]:
         """Return the lines of the published tables of the same run, with the model's times."""
-        wanted = OPERATIONS[self.operation]
-        ours = {row.nbytes: row for row in self.rows}
+        operation = OPERATIONS[self.operation]
+        rows = {row.nbytes: row for row in self.rows}
         return [
-            Comparison(str(t), nbytes, us, ours[nbytes].time_us, name, ours[nbytes].algorithm)
+            Comparison(str(t), nbytes, us, rows[nbytes].time_us, name, rows[nbytes].algorithm)
             for t in NCCOM_TABLES
-            if t.ranks == self.ranks and t.operation == wanted
+            if t.ranks == self.ranks and t.operation == operation
             for nbytes, us, name in t.rows.value
-            if nbytes in ours
+            if nbytes in rows
         ]
 
 
@@ -182,7 +182,7 @@ def nccom_test(
     stepfactor : float, optional
         How sizes grow: by a factor above 1.
     stepbytes : int or str, optional
-        Or by so many bytes; a tenth of the way unless said otherwise.
+        Or by this number of bytes; a tenth of the range unless said otherwise.
     datatype : str
         A key of :data:`DATATYPES`.
     check : bool, "random" or "all_ones"
@@ -195,7 +195,7 @@ def nccom_test(
     report_to_json_file : path, optional
         Where to write the JSON report.
     topology : Topology, optional
-        Another machine with as many ranks.
+        Another machine with `nworkers` ranks.
     costs : Costs, optional
 
     Returns
@@ -311,7 +311,7 @@ def _check(topology, collective, nbytes, datatype, pattern, algorithm):
     rng = np.random.default_rng(1)
     if pattern == "all_ones":
         data = np.ones((ranks, used), dtype)
-    else:  # small whole numbers, whose sums every type holds exactly
+    else:  # small integers, whose sums every type holds exactly
         data = rng.integers(0, 2, (ranks, used)).astype(dtype)
     options = {}
     if collective is Collective.PERMUTE:

@@ -143,7 +143,7 @@ def compare(costs: Costs | None = None, *, with_floor: bool = False, **options) 
     """
     costs = rules(costs)
     flag(with_floor, "with_floor")
-    found = []
+    comparisons = []
     for table in NCCOM_TABLES:
         ranks, per_instance = table.ranks, table.ranks // table.instances
         if table.instances > 1 and per_instance < 32:
@@ -157,8 +157,8 @@ def compare(costs: Costs | None = None, *, with_floor: bool = False, **options) 
             if with_floor and i == 0:
                 floor_us = max(0.0, us - ns / 1e3)
             model_us = floor_us + ns / 1e3
-            found.append(Comparison(str(table), nbytes, us, model_us, algorithm, chosen))
-    return found
+            comparisons.append(Comparison(str(table), nbytes, us, model_us, algorithm, chosen))
+    return comparisons
 
 
 def _one_rank_each(instances):

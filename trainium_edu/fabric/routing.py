@@ -98,21 +98,21 @@ def _gateway(topology, chip):
 
 def _grid_way(topology, src, dst, ties):
     base = src - src % topology.chips_per_instance
-    here, target = list(topology.coordinates(src)), topology.coordinates(dst)
+    place, target = list(topology.coordinates(src)), topology.coordinates(dst)
     stops = [src]
-    for axis in reversed(range(len(here))):
+    for axis in reversed(range(len(place))):
         extent = topology.shape[axis]
-        ahead = (target[axis] - here[axis]) % extent
+        ahead = (target[axis] - place[axis]) % extent
         if not topology.wrap[axis]:
-            sign, count = (1, ahead) if target[axis] > here[axis] else (-1, (extent - ahead))
+            sign, count = (1, ahead) if target[axis] > place[axis] else (-1, (extent - ahead))
             count %= extent
         elif 2 * ahead == extent:
-            sign, count = (1 if ties is Ties.ONE_WAY or here[axis] % 2 == 0 else -1), ahead
+            sign, count = (1 if ties is Ties.ONE_WAY or place[axis] % 2 == 0 else -1), ahead
         else:
             sign, count = (1, ahead) if 2 * ahead < extent else (-1, extent - ahead)
         for _ in range(count):
-            here[axis] = (here[axis] + sign) % extent
-            stops.append(base + int(np.ravel_multi_index(here, topology.shape)))
+            place[axis] = (place[axis] + sign) % extent
+            stops.append(base + int(np.ravel_multi_index(place, topology.shape)))
     return stops
 
 

@@ -198,16 +198,16 @@ class Schedule:
 
 def _rows(moves):
     try:
-        found = list(islice(moves, _MOST_MOVES + 1))
+        listed = list(islice(moves, _MOST_MOVES + 1))
     except TypeError:
         raise ScheduleError(
             f"{shown(moves)} is not a list of moves; give a list of tuples"
         ) from None
-    if len(found) > _MOST_MOVES:
+    if len(listed) > _MOST_MOVES:
         raise ScheduleError(
             f"over {_MOST_MOVES} moves are too many to write down; take fewer ranks"
         )
-    return found
+    return listed
 
 
 def _move(line):
@@ -329,7 +329,7 @@ def groups(schedule: Schedule) -> tuple:
     """
     key = schedule.step.astype(np.int64) * 8 + schedule.phase
     cuts = np.flatnonzero(np.diff(key)) + 1
-    found = []
+    together = []
     for rows in np.split(np.arange(len(key)), cuts) if len(key) else ():
         rows = rows[schedule.op[rows] != Op.SETTLE]
         if len(rows):
@@ -340,8 +340,8 @@ def groups(schedule: Schedule) -> tuple:
             starts = np.maximum.accumulate(np.where(first, np.arange(len(rows)), 0))
             turn = np.empty(len(rows), np.int64)
             turn[order] = np.arange(len(rows)) - starts
-            found.append((rows, tuple(np.flatnonzero(turn == t) for t in range(turn.max() + 1))))
-    return tuple(found)
+            together.append((rows, tuple(np.flatnonzero(turn == t) for t in range(turn.max() + 1))))
+    return tuple(together)
 
 
 def expected(schedule: Schedule):
@@ -484,9 +484,9 @@ def _explain(schedule, rank, place, count, first, origin):
         schedule.ranks**2 * schedule.places <= 2**26
     ) else None  # fmt: skip
     more = f" ({count - 1} more such gaps)" if count > 1 else ""
-    what = _item(schedule, item)
+    chunk = _item(schedule, item)
     if from_rank >= 0 or parts is None:
-        source = f"rank {from_rank}'s {what}" if from_rank >= 0 else f"the whole sum of {what}"
+        source = f"rank {from_rank}'s {chunk}" if from_rank >= 0 else f"the whole sum of {chunk}"
         raise ScheduleError(f"{_title(schedule)}: rank {rank} misses {source}{more}")
     held = np.argwhere(first)
     parts[held[:, 0], held[:, 1], held[:, 0]] = 1
@@ -503,11 +503,11 @@ def _explain(schedule, rank, place, count, first, origin):
     missing, doubled = np.flatnonzero(got == 0), np.flatnonzero(got > 1)
     if len(missing):
         others = f" and {len(missing) - 1} other ranks'" if len(missing) > 1 else ""
-        wrong = f"misses rank {missing[0]}'s{others} part of {what}"
+        wrong = f"misses rank {missing[0]}'s{others} part of {chunk}"
     elif len(doubled):
-        wrong = f"counts rank {doubled[0]}'s part of {what} {got[doubled[0]]} times"
+        wrong = f"counts rank {doubled[0]}'s part of {chunk} {got[doubled[0]]} times"
     else:
-        wrong = f"ends with another chunk where {what} belongs"
+        wrong = f"ends with another chunk where {chunk} belongs"
     raise ScheduleError(f"{_title(schedule)}: rank {rank} {wrong}{more}")
 
 

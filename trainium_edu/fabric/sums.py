@@ -138,7 +138,7 @@ def additions(schedule: Schedule) -> ordered.Additions:
     """Follow the moves with names in place of numbers; return each item's additions.
 
     A name below ``ranks * items`` is a rank's own part of an item; the others are sums of two.
-    Equal sums get one name (a + b is b + a), which shows whether ranks end with the same.
+    Equal sums get one name (a + b is b + a), which shows whether all ranks end with equal sums.
     """
     if schedule.collective not in (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER):
         raise FabricError(f"{schedule.collective} adds nothing; sum_rows sums")

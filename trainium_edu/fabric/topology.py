@@ -67,7 +67,7 @@ class Topology:
     switches: int = 0
     instances: int = 1  #: equal groups of chips; ``shape`` describes one of them
     gateways: tuple[int, ...] = ()  #: chips of an instance that hold a network device
-    hbm_bytes_per_s: float = 820e9  #: of each chip, reads and writes together
+    hbm_bytes_per_s: float = 820e9  #: rate of each chip's memory, reads and writes together
     hbm_bytes: int = 32 * GIB  #: memory of each chip
 
     def __post_init__(self):
@@ -193,7 +193,7 @@ class Topology:
         )
 
     def _per_link(self, value, name):
-        """Return one number per directed link, from a number or a list of as many."""
+        """Return one number per directed link, from one number or from a list."""
         if not are_several(value):
             return np.full(self.links, real_number(value, name))
         array = real_numbers(value, name)
@@ -373,13 +373,13 @@ def fully_connected(chips: int, **options) -> Topology:
     """Join every pair of chips by a cable of its own; ``options`` as in :func:`product`."""
     chips = whole_number(chips, "the number of fully connected chips", most=1024)
     options.setdefault("name", f"{chips} fully connected")
-    one = product((1,), (False,), **options)
+    chip = product((1,), (False,), **options)
     line = product((2,), (False,), **options)  # carries the options, checked
     everyone = np.arange(chips, dtype=np.int32)
     src, dst = (a.ravel() for a in np.meshgrid(everyone, everyone, indexing="ij"))
     keep = src != dst
     return replace(
-        one,
+        chip,
         shape=(chips,),
         chips=chips,
         src=src[keep],
