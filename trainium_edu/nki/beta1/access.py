@@ -13,13 +13,11 @@ from trainium_edu.neuroncore.recording.indirect import IndirectView
 from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.nki.beta1.index import AnyOrder, Expression, Grid
 from trainium_edu.nki.mistakes import describe
-from trainium_edu.nki.objects.indexing import DynamicSlice
+from trainium_edu.nki.objects.indexing import ALL, DynamicSlice
 from trainium_edu.nki.refusals import refusal
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["ALL", "check_reach", "cut", "indexed", "parts_of", "sliced"]
-
-ALL = slice(None)
 
 
 def parts_of(key) -> tuple:

@@ -155,9 +155,7 @@ def num_programs(axes=None) -> int:
     return current_interface.num_programs(axes)
 
 
-def program_ndim() -> int:
-    """Return the dimensions of the grid; 0 without one."""
-    return current_interface.program_ndim()
+program_ndim = current_interface.program_ndim
 
 
 class nc(int):
