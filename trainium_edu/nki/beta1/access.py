@@ -110,13 +110,14 @@ def indexed(tile, parts):
     if tile.reach is not None:
         check_reach(tile, tile.window.shape)
     view = tile.window
-    starts, forms = [], []
+    starts, forms, widths = [], [], set()
     for axis, part in enumerate(parts):
         if type(part) is Expression:
             if part.values is not None:
                 raise refusal("index.uneven_steps", tile=tile, part=part, axis=axis)
             starts.append(part.start)
             forms.append((part.shape, part.steps))
+            widths.add(len(part.shape))
         elif part is Ellipsis or type(part) in (slice, DynamicSlice):
             if part is Ellipsis and axis == len(parts) - 1:
                 break
@@ -125,7 +126,7 @@ def indexed(tile, parts):
             part = _whole(part, tile, axis)
             starts.append(part + view.shape[axis] if part < 0 and axis < len(view.shape) else part)
             forms.append(())
-    if max((len(form[0]) for form in forms if form), default=2) < 2:
+    if widths and max(widths) < 2:
         raise refusal("index.one_dimension", tile=tile)
     if tile.one and len(starts) == 1:
         starts.append(0)

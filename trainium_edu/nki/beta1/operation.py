@@ -78,7 +78,6 @@ _EACH = frozenset({"activation", "memset", "reciprocal", "scalar_tensor_tensor",
                    "tensor_copy_predicated", "tensor_scalar", "tensor_tensor"})  # fmt: skip
 #: What adds to its destination, or leaves a part of it as it was.
 _ADDS = frozenset({"dma_compute", "nc_matmul", "select_reduce", "tensor_copy_predicated"})
-_FEW = 3  # axes, which every access pattern walks
 
 
 def _issued(instruction, engine, box, space, axes, dst, operands):
@@ -95,8 +94,7 @@ def _issued(instruction, engine, box, space, axes, dst, operands):
                            for v in value]  # fmt: skip
         else:
             views[role] = value
-    running = current()
-    turn = running.turn
+    turn = (running := current()).turn
     for role, value in dst.items():
         storage = value.storage
         if storage.aliases:
@@ -131,7 +129,7 @@ def _walkable(operands):
 
     An access pattern walks four; published kernels index six, which the compiler took.
     """
-    if all(not isinstance(v, View) or len(v.shape) <= _FEW for v in operands.values()):
+    if all(not isinstance(v, View) or len(v.shape) < 4 for v in operands.values()):
         yield operands
         return
     views = {role: v for role, v in operands.items() if isinstance(v, View) and v.free_size > 1}
