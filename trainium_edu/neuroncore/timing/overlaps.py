@@ -70,8 +70,7 @@ def _in_pieces(row_access, domain, rectangle, is_write):
         pieces[axis] = np.clip(extent / np.maximum(usual, 1), 1, _MOST_PIECES)
         pieces[axis, ~many] = 1
         size[axis] = -(-extent // pieces[axis])
-    axis = pieces.argmax(0)
-    which, chosen = axis[domain], np.arange(count.size)[domain]
+    which, chosen = pieces.argmax(0)[domain], np.arange(count.size)[domain]
     first = np.where(which, rectangle[2], rectangle[0]) - low[which, chosen]
     last = np.where(which, rectangle[3], rectangle[1]) - low[which, chosen] - 1
     first, last = first // size[which, chosen], last // size[which, chosen]
