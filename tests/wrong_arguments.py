@@ -512,7 +512,7 @@ GOOD: dict[str, list[str]] = {
         _LAZY + "model = nn.Linear(4, 4).to(device)\n"
         "optimizer = optim.SGD(model.parameters(), lr=0.1)\n"
         "model(x).sum().backward(), xm.optimizer_step(optimizer, True)",
-        _LAZY + "xm.is_master_ordinal(), xm.wait_device_ops(), xm.xla_device_kind()\n"
+        _LAZY + "xm.is_master_ordinal(), xm.xla_device_kind()\n"
         "metrics.metric_data('CompileTime'), metrics.counter_value('MarkStep')\n"
         "metrics.short_metrics_report()",
         _LAZY + "kept = cache.open_cache('cache')\nkept.put(12, 'd41d8cd9', b'')\n"

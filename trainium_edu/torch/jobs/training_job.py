@@ -66,7 +66,7 @@ class TrainingJob:
                     "resourceconfig": json.loads(variables["SM_RESOURCE_CONFIG"])}  # fmt: skip
         for file, content in contents.items():
             files.write(self.folder / f"input/config/{file}.json", json.dumps(content))
-        with self.log.open("wb") as log:
+        with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 self._command(), cwd=code, stdin=subprocess.DEVNULL, stdout=log,
                 stderr=subprocess.STDOUT, start_new_session=True,
