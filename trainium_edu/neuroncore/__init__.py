@@ -2,9 +2,9 @@
 
 Modelled: SBUF and PSUM as bytes, HBM tensor by tensor; the Tensor, Vector, Scalar and GpSimd
 Engines, Sync and 16 DMA queues with every instruction's values, limits and documented cycles; the
-recorded program, named compiler passes on it, the place of every tile, and the time of everything
-with its reasons (``why``), its band (``band``), how it compares with another version's
-(``compare``) and what it would be without a cause (``without``).
+recorded program, named compiler passes on it and the place of every tile.  Everything has a time
+with reasons (``why``) and a band (``band``), a comparison with another version's (``compare``), and
+the time that it would take without a cause (``without``).
 The Tensor Engine also exists one cycle at a time: ``systolic_array``.
 
 Left out: instruction fetch, the semaphores' own cost, what triggering a transfer costs its engine

@@ -24,7 +24,7 @@ __all__ = ["Run"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run(run_io.Parts):
-    """What a front end's run returns; made by :meth:`of`.
+    """The result of a front end's run; made by :meth:`of`.
 
     Attributes
     ----------
@@ -115,17 +115,17 @@ class Run(run_io.Parts):
 
     @property
     def placement(self) -> Placement:
-        """Where the tiles are, in the timeline that ends last."""
+        """The tiles' places in the timeline that ends last."""
         return self.timeline.placement
 
     @cached_property
     def times(self) -> Times:
-        """What the makespan would be at other ends of what is doubtful."""
+        """The makespan at other values of the doubtful parameters."""
         return Times(self.timeline)
 
     @cached_property
     def effects(self) -> tuple[PassEffect, ...]:
-        """What each of the older compiler's passes changes, the others being as they are."""
+        """The changes by each of the older compiler's passes, the others being as they are."""
         return effects(self.program, self.passes or (), buffers=self.buffers)
 
     @property
@@ -135,7 +135,7 @@ class Run(run_io.Parts):
 
     @cached_property
     def advice(self) -> list[Advice]:
-        """What costs time or is dangerous, the costliest first; each names line, cost, remedy."""
+        """Advice on costs and dangers, the costliest first; each names line, cost, remedy."""
         programs = zip(self.programs, self.timelines, self.notes, strict=True)
         return once(find_advice(*program, self.words) for program in programs)
 

@@ -1,8 +1,8 @@
 """A run as a file: its programs, outputs and notes; times and advice are worked out again.
 
-Three kinds of one format, a zip of JSON and packed programs: a *run* holds everything, a ``.neff``
-what a profiler needs to time it (no outputs), a ``.ntff`` that and the times that it took.  The two
-have the names of AWS's files and nothing else of them: those hold machine code and hardware events.
+There are three kinds of one format, a zip of JSON and packed programs.  A *run* holds everything,
+a ``.neff`` what a profiler needs to time it (no outputs), a ``.ntff`` that and the times.  Only the
+names of these two are those of AWS's files, which hold machine code and hardware events.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What a file holds of a run: all but its times."""
+    """The parts of a run in a file: all but its times."""
 
     name: str
     outputs: object
@@ -57,7 +57,7 @@ class Parts:
 
 @dataclass(frozen=True, eq=False)
 class Profiled:
-    """What a ``.neff`` or ``.ntff`` holds: a run without outputs."""
+    """The contents of a ``.neff`` or ``.ntff``: a run without outputs."""
 
     parts: Parts
     digest: str  #: 40 hex digits, the same for the same programs timed in the same way
@@ -204,17 +204,17 @@ def _parts(head, arrays, packed) -> Parts:
     )  # fmt: skip
 
 
-def _read_all(path, what, make):
+def _read_all(path, kind, make):
     """Return what `make` makes of a file's head, arrays and packed programs."""
     path = Path(path)
-    said, again = _SAID[what], _AGAIN[what]
+    label, again = _SAID[kind], _AGAIN[kind]
     if not path.is_file():
-        raise FileNotFoundError(f"there is no {said} {path.name}")
+        raise FileNotFoundError(f"there is no {label} {path.name}")
     try:
         with zipfile.ZipFile(path) as file:
             _check_size(file)
             head = json.loads(file.read("run.json"))
-            if head.get("what") != what:
+            if head.get("what") != kind:
                 raise ValueError(f"it is a {_SAID.get(head.get('what'), 'file of another kind')}")
             if head.get("version") != _VERSION:
                 raise ValueError(
@@ -229,7 +229,7 @@ def _read_all(path, what, make):
         RuntimeError, MemoryError, ArithmeticError, ValueError,
     ) as problem:  # fmt: skip
         raise ValueError(
-            f"{path.name} cannot be read as a {said} ({program_io.short_of(problem)}); {again}"
+            f"{path.name} cannot be read as a {label} ({program_io.short_of(problem)}); {again}"
         ) from None
 
 

@@ -20,8 +20,9 @@ def scoreboard(runs: Mapping) -> str:
     -------
     str
         Columns: instructions, HBM traffic (kB), time (µs) with its band (µs), the Tensor Engine's
-        TFLOP/s and MFU, and how many times faster than the first line, with the range of that
-        ratio ("tie" where it holds 1, see :func:`~trainium_edu.neuroncore.timing.bands.compare`).
+        TFLOP/s and MFU.  The last is how many times faster than the first line it is, with the
+        range of that ratio ("tie" where it holds 1, see
+        :func:`~trainium_edu.neuroncore.timing.bands.compare`).
 
     Raises
     ------
@@ -36,8 +37,8 @@ def scoreboard(runs: Mapping) -> str:
         f" {'TFLOP/s':>8} {'MFU':>6}  faster"
     ]
     first = None
-    for name, found in runs.items():
-        several = found if isinstance(found, tuple) else (found,)
+    for name, entry in runs.items():
+        several = entry if isinstance(entry, tuple) else (entry,)
         timelines, bands = [run.timeline for run in several], [run.band for run in several]
         time_ns = sum(t.makespan_ns for t in timelines)
         low, high = sum(band.low_ns for band in bands), sum(band.high_ns for band in bands)
@@ -45,8 +46,8 @@ def scoreboard(runs: Mapping) -> str:
         moved = sum(t.hbm_bytes for t in timelines)
         rate = sum(t.flops for t in timelines) / time_ns / 1e3 if time_ns else 0.0
         mfu = sum(t.mfu * t.makespan_ns for t in timelines) / time_ns if time_ns else 0.0
-        first = first or found
-        ratio = _ratio(first, found) if time_ns else ""
+        first = first or entry
+        ratio = _ratio(first, entry) if time_ns else ""
         lines.append(
             f"{name:<24} {instructions:>7} {moved / 1000:>8.0f} {time_ns / 1000:>9.1f}"
             f" {low / 1000:>8.1f}-{high / 1000:<8.1f} {rate:>8.1f} {mfu:>6.1%}  {ratio}"

@@ -1,7 +1,7 @@
 """Checks of arguments, in one place: integers, numbers, choices.
 
 Each check returns the value as its plain Python type, or raises one sentence that names the
-argument, what it was and what it must be: TypeError for another kind of thing, ValueError for a
+argument, what it was and what it must be.  TypeError is for another kind of thing, ValueError for a
 value out of range.  Bools, strings and masked numbers do not count as numbers.
 """
 

@@ -1,4 +1,4 @@
-"""The words of the lessons, and what the sources name besides; the data: glossary.toml, named.toml.
+"""The words of the lessons, and what else the sources name; the data: glossary.toml, named.toml.
 
 Each word has one sentence and a source.  Each name has the sources that name it, a sentence on what
 it is, and one on its counterpart here, so that a reader of the sources misses nothing.

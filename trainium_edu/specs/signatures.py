@@ -72,16 +72,16 @@ def checked(function: F) -> F:
         __tracebackhide__ = True  # IPython and pytest show the caller's line
         if not state:  # annotations may name what is imported later
             state.update(_rules_of(function))
-        rules, rest, others = state["rules"], state["rest"], state["others"]
+        rules, variadic, keyword_rule = state["rules"], state["rest"], state["others"]
         for (name, rule), value in zip(state["order"], args, strict=False):
             if rule is not None:
                 rule(name, value)
-        if rest is not None:
+        if variadic is not None:
             for value in args[len(state["order"]) :]:
-                rest[1](rest[0], value)
+                variadic[1](variadic[0], value)
         refuse_unknown(function, kwargs)
         for name, value in kwargs.items():
-            rule = rules.get(name, others)
+            rule = rules.get(name, keyword_rule)
             if rule is not None:
                 rule(name, value)
         return function(*args, **kwargs)
@@ -123,18 +123,18 @@ def checked_after(function: F) -> F:
 def _rules_of(function) -> dict:
     """Return the rule of each parameter; in order, those that may come without their name."""
     hints = typing.get_type_hints(function, include_extras=True)
-    rules, order, rest, others = {}, [], None, None
+    rules, order, variadic, keyword_rule = {}, [], None, None
     for name, parameter in inspect.signature(function).parameters.items():
         rule = _rule(hints[name], parameter.default) if name in hints else None
         if parameter.kind is parameter.VAR_POSITIONAL:
-            rest = (name, rule) if rule else None
+            variadic = (name, rule) if rule else None
         elif parameter.kind is parameter.VAR_KEYWORD:
-            others = rule
+            keyword_rule = rule
         else:
             rules[name] = rule
             if parameter.kind is not parameter.KEYWORD_ONLY:
                 order.append((name, rule))
-    return {"rules": rules, "order": order, "rest": rest, "others": others}
+    return {"rules": rules, "order": order, "rest": variadic, "others": keyword_rule}
 
 
 def _rule(hint, default):

@@ -1,4 +1,4 @@
-"""Device times that somebody measured on this generation and published, one row each.
+"""Published device times, measured on this generation, one row each.
 
 ``nki.published`` has a kernel for every row and predicts it with its source *left out*: with what
 the other sources and documents say of the numbers that it helped to choose (``WITHOUT``).  How far
@@ -217,7 +217,7 @@ def spread(kind: str, left_out: str = "") -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What ``neuron-profile`` says of one kernel in the older interface, unmodified.
+    """The report of ``neuron-profile`` on one unmodified kernel in the older interface.
 
     Latency from one run (start and stop included), bytes and shares of time from another.  Bytes of
     instructions in SBUF and PSUM are those of one partition, FP32 matmuls count twice, and those of

@@ -56,12 +56,12 @@ def _weight(advice):
 
 def once(programs: Iterable[list[Advice]]) -> list[Advice]:
     """Return the advice to programs that run side by side, each line's from where it costs most."""
-    kept: dict[tuple, Advice] = {}
-    for found in programs:
+    costliest: dict[tuple, Advice] = {}
+    for programs_advice in programs:
         met: defaultdict = defaultdict(int)
-        for advice in found:
+        for advice in programs_advice:
             place = advice.kind, advice.line
             key = *place, met[place]
             met[place] += 1
-            kept[key] = min(kept.get(key, advice), advice, key=_weight)
-    return sorted(kept.values(), key=_weight)
+            costliest[key] = min(costliest.get(key, advice), advice, key=_weight)
+    return sorted(costliest.values(), key=_weight)

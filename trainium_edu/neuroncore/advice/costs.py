@@ -46,7 +46,7 @@ class Cost(NamedTuple):
 
 
 class WhatIf(NamedTuple):
-    """What is different, by rows of the run."""
+    """A change to a run, by its rows."""
 
     #: values -> float64[rows, 3]: the parts left of lead, fixed part and work
     left: Callable | None = None
@@ -100,7 +100,7 @@ class Costing:
             there = replace(placement, run=_changed(placement.run, change, values))
             timed = partial(reschedule, now, there, hazards=hazards)
             then = timed(order=order)
-            if order is None:  # engines that choose anew may choose worse: the old order stays
+            if order is None:  # engines may now choose worse: the old order stays
                 if then.makespan_ns > now.makespan_ns:
                     then = timed(order=now.order)
                 order = then.order
@@ -110,18 +110,18 @@ class Costing:
     def held(self, change: WhatIf) -> Cost:
         """Return for how much shorter engines, or all queues at once, would be held."""
         run, spec = self.timeline.placement.run, self.timeline.spec
-        held: list[float] = []
+        ns: list[float] = []
         if change.left is None:
             return self._cost([0.0] * len(self.values))
         for p, values in zip(self._pieces, self.values, strict=True):
-            left = change.left(values)
-            rows = np.flatnonzero((left != 1).any(axis=1))
+            parts = change.left(values)
+            rows = np.flatnonzero((parts != 1).any(axis=1))
             kind = run.kind[rows]
             queues = p.descriptors[kind] / int(spec.dma.queues)
             fixed = np.where(queues > 0, 0.0, p.fixed[kind])
             work = p.work[kind] * np.where(queues > 0, queues, 1.0)
-            held.append(float(((1 - left[rows, 1]) * fixed + (1 - left[rows, 2]) * work).sum()))
-        return self._cost(held)
+            ns.append(float(((1 - parts[rows, 1]) * fixed + (1 - parts[rows, 2]) * work).sum()))
+        return self._cost(ns)
 
     def _cost(self, ns) -> Cost:
         if len(self.values) > 1 or not self.timeline.makespan_ns:

@@ -43,7 +43,7 @@ def _of_one(run, line, group, one, prices):
     elements = sum(work.elements for work in works)
     if elements:
         at, here = _costliest(options["sites"], 2)
-        where = f", {_spaced(here)} of them at this line" * (here < elements)
+        where = f", {_spaced(here)} of them at this line" if here < elements else ""
         yield from judged(
             "element accessor",
             f"{options['operator']} makes {_spaced(elements)} trips to HBM through an element "

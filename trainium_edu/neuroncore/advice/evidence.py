@@ -26,7 +26,7 @@ class Advice:
     text: str  #: what was found
     do: Remedy
     gaps: Mapping  #: what the remedy's sentence leaves open
-    words: Words  #: of the front end
+    words: Words  #: the front end's words
     cost: Cost | None = None  #: by how much the run would be shorter; None if no time is lost
     held: Cost | None = None  #: for how long it holds `who`, or lets it stand still
     who: str = ""  #: "the Vector Engine", "the DMA queues"
@@ -35,7 +35,7 @@ class Advice:
 
     @property
     def remedy(self) -> str:
-        """What to do, in the front end's words."""
+        """The advised change, in the front end's words."""
         return self.words.say(self.do, self.gaps)
 
     def __str__(self):
@@ -60,7 +60,7 @@ class Advice:
 
 
 class Evidence:
-    """What the finders read of one program, with how often each instruction ran.
+    """The facts of one program that the finders read, with how often each instruction ran.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def engine_called(engine) -> str:
 
 
 def called(info) -> str:
-    """Return a tile's name, or where it was allocated if nobody gave it one."""
+    """Return a tile's name, or where it was allocated if it has no name."""
     if info.name != f"{info.memory}_{info.index}" or len(info.site) < 5:
         return info.name
     what = "tile" if info.memory.is_on_chip else "tensor"
@@ -178,4 +178,4 @@ def count(group) -> int:
 
 def several(number: int, what: str) -> str:
     """Return "1 tile" or "2 tiles"."""
-    return f"{number} {what}{'s' * (number != 1)}"
+    return f"{number} {what}{'' if number == 1 else 's'}"

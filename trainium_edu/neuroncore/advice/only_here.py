@@ -1,8 +1,8 @@
 """What a kernel does here but not on the chip, or not with AWS's compiler: advice, no error.
 
-Calls on AWS's list of known issues (``specs.NKI_KNOWN_ISSUES``), grids of more programs than a
-logical core has, Python that looked at numbers, and tiles whose stated addresses overlap so that
-one is read after the other was written.
+These are calls on AWS's list of known issues (``specs.NKI_KNOWN_ISSUES``), grids of more programs
+than a logical core has, and Python that looked at numbers.  Also tiles whose stated addresses
+overlap, so that one is read after the other was written.
 """
 
 from collections import defaultdict
@@ -37,7 +37,7 @@ def _known_issue(run, role, line, *others):
     issue, _, call = role.partition(" of ")
     fact = getattr(NKI_KNOWN_ISSUES, issue)
     call = run.words.calls.get(issue, f"{run.words.prefix}{call or issue}")
-    more = f" (and in {len(others)} more line{'s' * (len(others) > 1)})" * bool(others)
+    more = f" (and in {len(others)} more line{'s' if len(others) > 1 else ''})" if others else ""
     text = f"{call}{more}: {fact.value} ({fact.source}, {fact.locator})"
     return run.advice("known issue", line, text, Remedy.KNOWN_ISSUE, {"note": fact.note})
 
@@ -62,27 +62,27 @@ def _overwritten(run):
     }
     places = set(stated.values())
     near = {
-        one: [other for other in places if other[0] is one[0] and _both(one[1:], other[1:])]
-        for one in places
+        place: [other for other in places if other[0] is place[0] and _both(place[1:], other[1:])]
+        for place in places
     }
     writes = {place: [] for place in places}  #: [(rectangle, by which tile)], the last one last
-    said = set()
+    reported = set()
     for instruction in run.recorded.instructions if len(stated) > 1 else ():
         for access in sorted(instruction.accesses, key=lambda a: a.is_write):
             info = infos[access.allocation]
             if info.index not in stated:
                 continue
-            place, mine = stated[info.index], _place(info, access)
+            place, rectangle = stated[info.index], _place(info, access)
             if access.is_write:
                 for other in near[place]:
-                    if both := _both(mine, other[1:]):
+                    if both := _both(rectangle, other[1:]):
                         before = [] if both == other[1:] else writes[other]
                         writes[other] = [*before, (both, info)]
                 continue
-            by = _last_to_write(writes[place], mine, info)
-            if by is None or (instruction.line, info.name, by.name) in said:
+            by = _last_to_write(writes[place], rectangle, info)
+            if by is None or (instruction.line, info.name, by.name) in reported:
                 continue
-            said.add((instruction.line, info.name, by.name))
+            reported.add((instruction.line, info.name, by.name))
             text = (
                 f"{instruction.name} reads {called(info)}, of which {called(by)} has overwritten a "
                 f"part: their addresses in {info.memory.upper()}, {info.address} and "
@@ -92,16 +92,16 @@ def _overwritten(run):
                              Remedy.ADDRESSES_APART)  # fmt: skip
 
 
-def _last_to_write(writes, wanted, info):
-    """Return the tile that wrote a part of `wanted` after `info` did, or None."""
-    own = []
+def _last_to_write(writes, rectangle, info):
+    """Return the tile that wrote a part of `rectangle` after `info` did, or None."""
+    own_parts = []
     for place, by in reversed(writes):
-        both = _both(place, wanted)
+        both = _both(place, rectangle)
         if both and by is info:
-            own.append(both)
-            if both == wanted:
+            own_parts.append(both)
+            if both == rectangle:
                 return None
-        elif both and not any(_both(both, mine) == both for mine in own):
+        elif both and not any(_both(both, part) == both for part in own_parts):
             return by
     return None
 
@@ -116,5 +116,5 @@ def _place(info, access=None):
 
 def _both(a, b):
     """Return the intersection of two rectangles, or None."""
-    found = max(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), min(a[3], b[3])
-    return found if found[0] < found[1] and found[2] < found[3] else None
+    row, end, low, high = max(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), min(a[3], b[3])
+    return (row, end, low, high) if row < end and low < high else None

@@ -22,14 +22,14 @@ _PLACES = Wait.PLACE, Wait.OVERWRITES
 _BOUNDS = Remedy.NO_ROOM, Remedy.NO_ROOM_TO_SPARE  # what they save is a bound
 
 
-def _held(run, wanted, memory):
+def _held(run, kinds, memory):
     """Return {line: (rows, {allocation: ns})}: who waited, for a place in `memory` or a port to it.
 
     The port to PSUM is the one that Scalar shares, whatever memory it writes.
     """
-    timeline, found = run.timeline, {}
+    timeline, waits_by_line = run.timeline, {}
     row, ns, wait, by = timeline.waits
-    for k in np.flatnonzero(np.isin(wait, wanted)):
+    for k in np.flatnonzero(np.isin(wait, kinds)):
         instruction = timeline.instruction(int(row[k]))
         out = next((a for a in instruction.accesses if a.is_write), None)
         if out is None:
@@ -39,10 +39,10 @@ def _held(run, wanted, memory):
             both = {ENGINES[timeline.engine[r]] for r in (row[k], by[k])}
             where = Memory.PSUM if Engine.SCALAR in both else Memory.SBUF
         if where is memory:
-            rows, by_tile = found.setdefault(instruction.line, ([], defaultdict(float)))
+            rows, by_tile = waits_by_line.setdefault(instruction.line, ([], defaultdict(float)))
             rows.append(int(row[k]))
             by_tile[out.allocation] += float(ns[k])
-    return found
+    return waits_by_line
 
 
 def _waited(run, rows, wanted):
@@ -86,9 +86,9 @@ def bank_conflicts(run):
 
 
 def _store_behind(timeline, row):
-    """Return the store for which whoever empties a PSUM bank waits, or None if it waits for none.
+    """Return the store that the copy out of a PSUM bank waits for, or None if it waits for none.
 
-    The copy out of the bank needs the place of an earlier copy, which is still being stored.
+    The copy needs the place of an earlier copy, which is still being stored.
     """
     for _ in range(4):
         if timeline.wait[row] != Wait.PLACE:
@@ -148,10 +148,10 @@ def _one_place(run, row):
     def accesses(row):
         return slice(*expanded.row_access[row : row + 2].tolist())
 
-    mine = expanded.access_instance[accesses(row)]
-    mine = int(mine[np.argmax(expanded.is_write[accesses(row)])])
+    instance = expanded.access_instance[accesses(row)]
+    instance = int(instance[np.argmax(expanded.is_write[accesses(row)])])
     before = expanded.access_instance[accesses(int(run.timeline.ready_predecessor[row]))]
-    info = run.program.allocations[expanded.allocation[mine]]
+    info = run.program.allocations[expanded.allocation[instance]]
     name = called(info)
     if info.address is not None:
         sites = {run.program.allocations[expanded.allocation[i]].site for i in before}
@@ -161,10 +161,10 @@ def _one_place(run, row):
             "used up"
         )
         return text, Remedy.SEVERAL_ADDRESSES, {}, None
-    if mine in before:
+    if instance in before:
         text = f"{name} is one tile for all turns: the next waits until the last has used it up"
         return text, Remedy.ALLOCATE_INSIDE, {}, None
-    site = run.placement.site_of(mine)
+    site = run.placement.site_of(instance)
     text = (
         f"{name} waits until the tile before it in the same place is used up (it has "
         f"{several(site.buffers, 'buffer')})"
@@ -213,19 +213,19 @@ def high_water(run):
     sites = [s for s in run.placement.sites if s.memory is Memory.SBUF]
     if sites:
         largest = max(sites, key=lambda s: s.slots * s.row_bytes)
-        place_of, what = largest.line, (
+        place_of, contents = largest.line, (
             f"most is {_named(run, largest)}, {largest.slots} slots of {largest.row_bytes} bytes"
         )  # fmt: skip
     else:
         placed = [a for a in run.program.allocations if a.address is not None]
         top = max(placed, key=lambda a: (a.memory is Memory.SBUF, a.address + a.row_bytes))
         place_of = top.site[:2] if isinstance(top.site[0], str) else None
-        what = "all of them placed by address"
+        contents = "all of them placed by address"
     short = sum(s.memory is Memory.SBUF for s in run.placement.short)
     yield run.advice(
         "SBUF nearly full", SourceLine(*place_of[:2], "") if place_of else None,
         f"tiles reach byte {used} of {most} in each partition, "
         f"{run.placement.alive_bytes[Memory.SBUF]} are needed at once (the rest lets turns "
-        f"overlap); {what}",
+        f"overlap); {contents}",
         Remedy.LEAVE_ROOM if short else Remedy.NOTHING, {"sites": several(short, "line")},
     )  # fmt: skip

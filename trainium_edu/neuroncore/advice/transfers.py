@@ -88,27 +88,27 @@ def starved_engine(run):
     worst = max(lost, key=lost.get)
     if lost[worst] <= _STARVED * run.makespan_ns:  # equal where nothing was issued
         return
-    mine = late & (engine == worst)
+    is_starving = late & (engine == worst)
     tensors = defaultdict(float)
-    for load, held in zip(by[mine].tolist(), ns[mine].tolist(), strict=True):
+    for load, wait_ns in zip(by[is_starving].tolist(), ns[is_starving].tolist(), strict=True):
         instruction = timeline.instruction(load)
         source = next((a for a in instruction.accesses
                        if not a.is_write and not a.role.endswith(".index")), None)  # fmt: skip
-        tensors[called(run.tile(source)) if source else "a tensor", instruction.line] += held
+        tensors[called(run.tile(source)) if source else "a tensor", instruction.line] += wait_ns
     (name, line), most = max(tensors.items(), key=lambda item: item[1])
     loads = (timeline.engine == timeline.dma) & run.writes_sbuf
     who = engine_called(ENGINES[worst])
-    held = run.costing.waited(
+    cost = run.costing.waited(
         lambda row, wait, by: is_late(row, wait, by) & (timeline.engine[row] == worst)
     )
     for advice in run.judged(
         "starved engine", line,
         f"{who} stands still for {lost[worst] / run.makespan_ns:.0%} of the time because its "
         f"operands are still on their way, longest for {name} ({most / lost[worst]:.0%} of that)",
-        Remedy.LOAD_LESS, run.without(loads, loads), who, held, is_most=True,
+        Remedy.LOAD_LESS, run.without(loads, loads), who, cost, is_most=True,
     ):  # fmt: skip
         ahead = run.costing.saved(WhatIf(placeless=loads))
-        first = mine & (row == timeline.rows_on(ENGINES[worst])[0])
+        first = is_starving & (row == timeline.rows_on(ENGINES[worst])[0])
         if ahead.nominal_ns > 0.5 * advice.cost.nominal_ns:
             advice = replace(advice, do=Remedy.LOAD_AHEAD, cost=ahead)
         elif float(ns[first].sum()) > 0.5 * lost[worst]:

@@ -35,11 +35,11 @@ def unwritten_reads(run):
             continue
         instruction = instructions[index] if index < len(instructions) else None
         line = instruction.line if instruction else None
-        what = instruction.name if instruction else "an instruction"
+        reader = instruction.name if instruction else "an instruction"
         name = called(allocations[allocation]) if allocation >= 0 else ""
-        key = kind, line, what, role, name if kind == "unwritten output" else ""
+        key = kind, line, reader, role, name if kind == "unwritten output" else ""
         groups.setdefault(key, {})[allocation] = name
-    for (kind, line, what, role, _), names in groups.items():
+    for (kind, line, reader, role, _), names in groups.items():
         name, *others = names.values()
         if others:
             name = f"{name} and {several(len(others), 'more tile')} of this line"
@@ -49,7 +49,7 @@ def unwritten_reads(run):
             remedy = Remedy.REACH_THE_END
         elif kind in _NOTES:
             text, remedy = _NOTES[kind]
-            text = f"{what} {text.format(name=name, role=role)}"
+            text = f"{reader} {text.format(name=name, role=role)}"
         else:
-            text, remedy = f"{what}: {role}", Remedy.NUMBERS_IN_RANGE
+            text, remedy = f"{reader}: {role}", Remedy.NUMBERS_IN_RANGE
         yield run.advice(kind, line, text, remedy)

@@ -30,16 +30,16 @@ def accumulators(call, engine: str, like, identity: float = 0.0, loads: str = ""
     float32[partitions]
     """
     key = f"{engine}_accumulators"
-    held = call.core.state.get(key)
-    if held is None:
-        held = call.core.state[key] = np.full(128, np.nan, np.float32)
+    registers = call.core.state.get(key)
+    if registers is None:
+        registers = call.core.state[key] = np.full(128, np.nan, np.float32)
     first = like.start_partition
-    held = held[first : first + like.shape[0]]
+    registers = registers[first : first + like.shape[0]]
     if call.reduce_cmd in ("reset", "reset_reduce"):
-        held[:] = identity
+        registers[:] = identity
     elif call.reduce_cmd == "load_reduce":
-        held[:] = operand_of(call, loads).ravel()
-    return held
+        registers[:] = operand_of(call, loads).ravel()
+    return registers
 
 
 def check_loaded(role: str):

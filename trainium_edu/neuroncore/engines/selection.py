@@ -45,9 +45,11 @@ def _copy_predicated(call):
 
 def _in_psum(*roles):
     """Return whether one of these operands is a tile in PSUM, as a function of the call."""
-    return lambda call: any(
-        getattr(call.__dict__[role], "memory", None) is Memory.PSUM for role in roles
-    )
+
+    def is_in_psum(call):
+        return any(getattr(call.__dict__[role], "memory", None) is Memory.PSUM for role in roles)
+
+    return is_in_psum
 
 
 define(

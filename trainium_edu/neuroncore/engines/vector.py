@@ -226,14 +226,14 @@ def _is_fast(call):
     A result wider than one bank cannot have stayed in PSUM: published Mamba kernels take 2 N for
     2 048 columns of it, and N for 512.
     """
-    dst, one, two = call.dst, call.data1, call.data2
+    dst, data1, data2 = call.dst, call.data1, call.data2
     bank_bytes = call.core.spec.psum.bank_bytes.value
-    for data in (one, two):
+    for data in (data1, data2):
         if data.memory is Memory.PSUM and data.free_size * data.dtype.itemsize <= bank_bytes:
             return True
-    is_bf16 = one.dtype.name == two.dtype.name == dst.dtype.name == "bfloat16"
+    is_bf16 = data1.dtype.name == data2.dtype.name == dst.dtype.name == "bfloat16"
     is_simple = get_operator(call.op, "op").name in ("add", "multiply", "subtract")
-    return is_bf16 and is_simple and packed(one) and packed(two)
+    return is_bf16 and is_simple and packed(data1) and packed(data2)
 
 
 define(

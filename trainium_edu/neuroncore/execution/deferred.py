@@ -5,8 +5,8 @@ Every instruction is checked, marked and recorded at once; its numbers may wait:
 
 - products that one tile adds up become a :class:`Sum`, which one thread computes in their order;
 - an instruction that moves or combines a tile that waits (``waits=True`` in its row) waits too;
-- whoever looks at the bytes of a buffer involved (``Buffer.base``, ``View.array``: there is no
-  other way to them) first lets all that waits be computed, in an order that gives the same numbers.
+- a look at the bytes of a buffer involved (``Buffer.base``, ``View.array``: there is no other way
+  to them) first computes all that waits, in an order that gives the numbers of eager execution.
 
 Only buffers invisible to all others take part: no stated addresses, no arrays of the caller, no
 tensors shared with other cores.  Beside that, operands of matmuls stay in FP32 until their tile
@@ -82,18 +82,18 @@ class Deferred(Eager):
         buffer, place = dst.buffer, (dst.offset, dst.shape, dst.strides)
         if self._work >= _MOST_WORK:
             self.finish()
-        left, right = self.widened(stationary), self.widened(moving)  # may compute what waits
-        found = buffer.pending
-        if not (add and type(found) is Sum and found.place == place):
+        lhs, rhs = self.widened(stationary), self.widened(moving)  # may compute what waits
+        pending = buffer.pending
+        if not (add and type(pending) is Sum and pending.place == place):
             if not buffer.is_private or 0 in dst.strides or (add and not dst.is_written()):
                 return False
-            if found is not None:
+            if pending is not None:
                 self.finish()
-            found = buffer.pending = Sum(place, dst.array(), add, self.finish)
-            self._sums.append(found)
+            pending = buffer.pending = Sum(place, dst.array(), add, self.finish)
+            self._sums.append(pending)
             self._buffers.append(buffer)
-        found.factors.append((left, right))
-        self._work += left.size * right.shape[1]
+        pending.factors.append((lhs, rhs))
+        self._work += lhs.size * rhs.shape[1]
         return True
 
     def _puts_off(self, call) -> bool:
@@ -144,13 +144,13 @@ class Deferred(Eager):
             with np.errstate(all="ignore"):
                 for each in self._sums:
                     each.offer()
-                rest = iter(self._sums)
+                remaining_sums = iter(self._sums)
                 for needed, call in self._calls:
                     for each in needed:
-                        _wait(each, rest)
+                        _wait(each, remaining_sums)
                     call.row.execute(call)
                 for each in self._sums:
-                    _wait(each, rest)
+                    _wait(each, remaining_sums)
         finally:
             self._is_computing = False
         for buffer in self._buffers:

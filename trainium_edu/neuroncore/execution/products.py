@@ -139,14 +139,14 @@ _lock = threading.Lock()
 
 
 def _offer(work):
-    wanted = min(_cpus() - 1, _MOST_HELPERS)
-    if len(_helpers) < wanted:
+    helper_count = min(_cpus() - 1, _MOST_HELPERS)
+    if len(_helpers) < helper_count:
         with _lock:
-            while len(_helpers) < wanted:
+            while len(_helpers) < helper_count:
                 helper = threading.Thread(target=_help, name="products of kernels", daemon=True)
                 helper.start()
                 _helpers.append(helper)
-    if wanted > 0:
+    if helper_count > 0:
         _offers.put(work)
 
 

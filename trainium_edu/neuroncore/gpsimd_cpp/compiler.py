@@ -274,13 +274,13 @@ def _runtime(compiler: Compiler, building: Path) -> tuple[list[Path], list[tuple
     folder = cache_folder() / f"runtime-{_digest(_own(), compiler.command, compiler.name)}"
     folder.mkdir(exist_ok=True)
     own = ("-w", "-std=gnu++14", "-O2", "-D_LIBCPP_REMOVE_TRANSITIVE_INCLUDES")  # which is quicker
-    made = {_CPP / name: (folder / name).with_suffix(".o") for name in _RUNTIME}
+    objects = {_CPP / name: (folder / name).with_suffix(".o") for name in _RUNTIME}
     commands = [
         ([*compiler.command, *compiler.plain, *_ALWAYS, *own, "-c", str(source), "-o",
           str(building / to.name)], building / to.name, to)
-        for source, to in made.items()
+        for source, to in objects.items()
     ]  # fmt: skip
-    return [*made.values()], [] if all(o.is_file() for o in made.values()) else commands
+    return [*objects.values()], [] if all(o.is_file() for o in objects.values()) else commands
 
 
 def _link(compiler, units, objects, program, sources, log) -> None:
@@ -302,7 +302,7 @@ def _run_all(commands, sources, log, slow="") -> None:
     What is slow is said once it takes long.
     """
     running = []
-    for command, part, made in commands:
+    for command, part, target in commands:
         if log:
             log(" ".join(command))
         process = subprocess.Popen(
@@ -310,7 +310,7 @@ def _run_all(commands, sources, log, slow="") -> None:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
             start_new_session=True,
         )  # fmt: skip
-        running.append((process, part, made))
+        running.append((process, part, target))
     try:
         if slow:
             with suppress(subprocess.TimeoutExpired):
@@ -318,7 +318,7 @@ def _run_all(commands, sources, log, slow="") -> None:
             if running[0][0].poll() is None:
                 print(slow, file=sys.stderr, flush=True)
         end = time.monotonic() + MOST_S * (10 if slow else 1)
-        said = [process.communicate(timeout=max(0, end - time.monotonic()))[0]
+        outputs = [process.communicate(timeout=max(0, end - time.monotonic()))[0]
                 for process, _, _ in running]  # fmt: skip
     except BaseException as problem:  # Ctrl-C: neither drivers nor what they started go on
         for process, _, _ in running:
@@ -328,12 +328,12 @@ def _run_all(commands, sources, log, slow="") -> None:
         if isinstance(problem, subprocess.TimeoutExpired):
             raise _too_much(f"{MOST_S} s", sources) from None
         raise
-    for (process, part, made), text in zip(running, said, strict=True):
+    for (process, part, target), text in zip(running, outputs, strict=True):
         text = _WARNED.sub(_as_error, text)
         if process.returncode or _ERROR.search(text):
             raise _mistake(text, sources)
-        if part != made:
-            os.replace(part, made)
+        if part != target:
+            os.replace(part, target)
 
 
 def _needs(units, building, sources) -> dict[str, str]:
@@ -341,7 +341,7 @@ def _needs(units, building, sources) -> dict[str, str]:
 
     A header in the folder of the first source, or below it, is named from there.
     """
-    found, beside = {}, sources[0].parent
+    digests, beside = {}, sources[0].parent
     for unit in units:
         text = Path(f"{unit}.d").read_text().replace("\\\n", " ").partition(": ")[2]
         for name in text.replace("\\ ", "\0").split():
@@ -350,8 +350,8 @@ def _needs(units, building, sources) -> dict[str, str]:
             if is_known or not is_theirs(str(path)) or not path.is_file():
                 continue
             is_near = path.is_relative_to(beside)
-            found[str(path.relative_to(beside) if is_near else path)] = _digest_of(path)
-    return found
+            digests[str(path.relative_to(beside) if is_near else path)] = _digest_of(path)
+    return digests
 
 
 def _digest_of(path: Path) -> str:
@@ -389,19 +389,19 @@ def _mistake(text: str, sources: Sequence[Path]) -> CompileError:
             return _too_much(f"{MOST_BYTES / 2**30:g} GiB", sources)
         last = text.strip().rpartition("\n")[2] or "the compiler said nothing"
         return CompileError(f"the C++ compiler failed: {last}")
-    file, line, said = match[1], int(match[2]), match[3].strip()
-    asserted = _ASSERTED.search(said)
-    said = asserted[1].strip().strip('"') if asserted else said
+    file, line, message = match[1], int(match[2]), match[3].strip()
+    asserted = _ASSERTED.search(message)
+    message = asserted[1].strip().strip('"') if asserted else message
     kernel = re.fullmatch(r"<(.*)>", file)
     if kernel is None and not is_theirs(file):
         kernel, file, line = _asked_from(text, match.start(), file, line)
     if kernel is not None:
-        return _of_binding(kernel[1], said, sources, bool(asserted))
-    if "No such file" in said or "file not found" in said:
-        said += "; of the SDK's headers there are torch/torch.h, torchneuron/register.h and "
-        said += "neuron/neuron-utils.hpp"
-    said += next((f"; {has}" for asked, has in _THERE_IS.items() if re.search(asked, said)), "")
-    return CompileError(f"the C++ compiler says: {said}", file, line)
+        return _of_binding(kernel[1], message, sources, bool(asserted))
+    if "No such file" in message or "file not found" in message:
+        message += "; of the SDK's headers there are torch/torch.h, torchneuron/register.h and "
+        message += "neuron/neuron-utils.hpp"
+    message += next((f"; {has}" for key, has in _THERE_IS.items() if re.search(key, message)), "")
+    return CompileError(f"the C++ compiler says: {message}", file, line)
 
 
 def _too_much(limit: str, sources: Sequence[Path]) -> CompileError:
@@ -429,27 +429,27 @@ def _asked_from(text, at, file, line):
     """Return the learner's line that led into a header: (binding or None, file, line)."""
     asked, places = ([*reversed(list(kind.finditer(text, 0, at))), *kind.finditer(text, at)]
                      for kind in (_ASKED, _PLACE))  # fmt: skip
-    for found in (*asked, *places):
-        name = found[1].strip()
+    for match in (*asked, *places):
+        name = match[1].strip()
         binding = re.fullmatch(r"<(.*)>", name)
         if binding:
-            return binding, name, int(found[2])
+            return binding, name, int(match[2])
         if is_theirs(name) and Path(name).is_file():
-            return None, name, int(found[2])
+            return None, name, int(match[2])
     return None, file, line
 
 
-def _of_binding(name, said, sources, is_asserted) -> CompileError:
+def _of_binding(name, message, sources, is_asserted) -> CompileError:
     files = " or ".join(source.name for source in sources)
     if is_asserted:
-        return CompileError(f"the kernel function {name} of {files}: {said}")
+        return CompileError(f"the kernel function {name} of {files}: {message}")
     missing = ("not declared", "undeclared", "no member named", "is not a member")
-    if any(words in said for words in missing):
+    if any(words in message for words in missing):
         return CompileError(
             f"{files} has no kernel function {name}, which the library registers; the third "
             "argument of m.def is the name of a function in compute_srcs"
         )
     written = re.compile(rf"\bTensor\s+{re.escape(name.rpartition('::')[2])}\s*\(")
     if sum(len(written.findall(s.read_text(errors="replace"))) for s in sources) > 1:
-        said = "there are several functions of this name; give each a name of its own"
-    return CompileError(f"the kernel function {name} of {files} cannot be called: {said}")
+        message = "there are several functions of this name; give each a name of its own"
+    return CompileError(f"the kernel function {name} of {files} cannot be called: {message}")

@@ -146,13 +146,13 @@ class Library:
 
         It holds the sources: programs are compiled, or found in the cache, where it is loaded.
         """
-        here = Path(path).resolve().parent
+        folder = Path(path).resolve().parent
         files.write(path, json.dumps({
             "what": _LIBRARY, "multicore": self.multicore, "flags": self.flags,
             **{kind: [str(source.resolve()) for source in sources]
                for kind, sources in (("compute_srcs", self.compute_srcs),
                                      ("shape_srcs", self.shape_srcs))},
-            "folder": str(here),
+            "folder": str(folder),
         }))  # fmt: skip
 
 
@@ -238,10 +238,10 @@ class Operator:
     # -- one call -----------------------------------------------------------------------------
 
     def _answer(self, arguments) -> tuple[Answer, list]:
-        given = self._checked(arguments)
-        types = [(a.shape, a.dtype.name) if isinstance(a, np.ndarray) else a for a in given]
+        values = self._checked(arguments)
+        types = [(a.shape, a.dtype.name) if isinstance(a, np.ndarray) else a for a in values]
         out = self.shape(*types)
-        answer = self._ask(given, out)
+        answer = self._ask(values, out)
         status = answer.call.status
         if status == wire.Status.NO_DST:
             raise OperatorError(
@@ -252,9 +252,9 @@ class Operator:
             )
         if status == wire.Status.SHAPE:
             slot = answer.call.argument[0].tensor
-            found = wire.DTYPES[slot.dtype], list(slot.sizes[: slot.dims])
+            dtype, sizes = wire.DTYPES[slot.dtype], list(slot.sizes[: slot.dims])
             raise OperatorError(
-                f"the kernel function {self.kernel_name} returns {found[0]}{found[1]}, and the "
+                f"the kernel function {self.kernel_name} returns {dtype}{sizes}, and the "
                 f"shape function said {out[1]}{list(out[0])}; the two must agree",
                 str(self.library.compute_srcs[0]),
             )
@@ -262,8 +262,8 @@ class Operator:
             self._refuse(answer, self.library._kernels, self.kernel_name)
         race = find_race(answer.touched)
         if race:
-            self._refuse_race(race, given, out)
-        return answer, given
+            self._refuse_race(race, values, out)
+        return answer, values
 
     def _ask(self, given, out, watch=None) -> Answer:
         library = self.library
@@ -277,7 +277,7 @@ class Operator:
         if len(arguments) != len(self.signature):
             raise TypeError(
                 f"{self.name} takes {_said(self.signature)}, and was given {len(arguments)} "
-                f"argument{'s' * (len(arguments) != 1)}"
+                f"argument{'' if len(arguments) == 1 else 's'}"
             )
         return [
             self._tensor(value, number) if kind == "T" else self._number(value, number)
@@ -343,9 +343,9 @@ class Operator:
                 tuple((*key, times) for key, times in hot.items()))  # fmt: skip
         return tuple(works), rows[0], stack, rows[1]
 
-    def _timed(self, answer, given, spec, line: SourceLine | None) -> OperatorRun:
+    def _timed(self, answer, values, spec, line: SourceLine | None) -> OperatorRun:
         works, sites, stack, hot = self._counted(answer)
-        left = holes(answer.touched, wire.OUT) if answer.touched else ()
+        unwritten = holes(answer.touched, wire.OUT) if answer.touched else ()
         options = {
             "works": works,
             "sites": sites,
@@ -353,7 +353,7 @@ class Operator:
             "said": _all(answer),
             "hot": hot,
         }
-        return timed(self.name, given, answer.output, spec, options, line, left)
+        return timed(self.name, values, answer.output, spec, options, line, unwritten)
 
     def _show(self, answer: Answer) -> None:
         text = _all(answer)
@@ -563,15 +563,15 @@ def load_library(path: str | PathLike) -> Library:
             f"there is no library {path.name}; custom_op.load(..., build_directory=...) writes it"
         )
     try:
-        told = json.loads(path.read_bytes())
-        if told["what"] != _LIBRARY:
+        description = json.loads(path.read_bytes())
+        if description["what"] != _LIBRARY:
             raise ValueError
         moved = path.resolve().parent
         sources = {
-            kind: [_moved(source, told["folder"], moved) for source in told[kind]]
+            kind: [_moved(source, description["folder"], moved) for source in description[kind]]
             for kind in ("compute_srcs", "shape_srcs")
         }
-        flags, multicore = list(told["flags"]), bool(told["multicore"])
+        flags, multicore = list(description["flags"]), bool(description["multicore"])
     except (ValueError, LookupError, TypeError, UnicodeDecodeError):
         raise ValueError(
             f"{path.name} is no library of custom operators that this package built; build it "
@@ -589,11 +589,11 @@ def _moved(source: str, before: str, now: Path) -> str:
     return source
 
 
-def _paths(sources, what) -> list[Path]:
+def _paths(sources, argument_name) -> list[Path]:
     if isinstance(sources, str) or not sources:
-        raise TypeError(f"{what} is {short(sources)}; it must be a list of files of C++")
+        raise TypeError(f"{argument_name} is {short(sources)}; it must be a list of files of C++")
     paths = [Path(source).resolve() for source in sources]
     for path in paths:
         if not path.is_file():
-            raise FileNotFoundError(f"there is no file {path.name} ({what})")
+            raise FileNotFoundError(f"there is no file {path.name} ({argument_name})")
     return paths

@@ -3,8 +3,8 @@
 >>> relu = Stored("lesson.json.xz").load("relu", ["relu.cpp"], ["shape.cpp"])  # doctest: +SKIP
 >>> relu.run(x)                                                                # doctest: +SKIP
 
-With a compiler everything is compiled and run.  Without one, what was asked before with the same
-sources, options and arguments is read; whoever writes a lesson asks once with ``recording=True``.
+With a compiler everything is compiled and run.  Without one, the stored answer to the same
+sources, options and arguments is read; a lesson's author asks once with ``recording=True``.
 A message that names a line of a source shows that line below.
 """
 
@@ -105,21 +105,21 @@ class Stored:
         """Return what is so, or was; raise the sentence that is, or was, with its line's text."""
         if self.missing is None:
             try:
-                told = ask()
+                outcome = ask()
             except OperatorError as problem:
-                told = {"error": type(problem).__name__, "text": str(problem)}
+                outcome = {"error": type(problem).__name__, "text": str(problem)}
             if self.recording:
-                self._told[key] = told
+                self._told[key] = outcome
                 files.write(self.path, lzma.compress(json.dumps(self._told).encode(), preset=9))
         elif key in self._told:
-            told = self._told[key]
+            outcome = self._told[key]
         else:
             raise NoCompilerError(
                 f"{self.missing}; and of these sources and arguments no result is stored"
             )
-        if "error" in told:
-            raise _KINDS[told["error"]](_with_line(told["text"], texts))
-        return told
+        if "error" in outcome:
+            raise _KINDS[outcome["error"]](_with_line(outcome["text"], texts))
+        return outcome
 
 
 class StoredLibrary:
@@ -172,24 +172,24 @@ class StoredOperator(library.Operator):
 
     def run(self, *arguments) -> OperatorRun:  # type: ignore[override]
         """Run the operator, or time again what is stored of its run."""
-        made: OperatorRun | None = None
+        result: OperatorRun | None = None
 
         def ran() -> dict:
-            nonlocal made
-            made = self._real.run(*arguments)
-            options = {k: v for k, v in made.instruction.options if k != "operator"}
-            left = bool(any(note[0] == "unwritten output" for note in made.notes[0]))
-            return {"output": _packed(made.outputs), "options": options, "left": left}
+            nonlocal result
+            result = self._real.run(*arguments)
+            options = {k: v for k, v in result.instruction.options if k != "operator"}
+            left = bool(any(note[0] == "unwritten output" for note in result.notes[0]))
+            return {"output": _packed(result.outputs), "options": options, "left": left}
 
-        told = self._outcome("run", arguments, ran)
-        if made is None:
-            given = [as_array(a) if is_array(a) else a for a in arguments]
-            options = {k: _frozen(v) for k, v in told["options"].items()}
+        outcome = self._outcome("run", arguments, ran)
+        if result is None:
+            values = [as_array(a) if is_array(a) else a for a in arguments]
+            options = {k: _frozen(v) for k, v in outcome["options"].items()}
             said = options["said"]
-            print(said, end="\n" * (not said.endswith("\n")) if said else "")
-            made = timed(self.name, given, _unpacked(told["output"]), TRN1, options,
-                         source_line({}, sys._getframe(1)), (0,) * told["left"])  # fmt: skip
-        return made
+            print(said, end="" if not said or said.endswith("\n") else "\n")
+            result = timed(self.name, values, _unpacked(outcome["output"]), TRN1, options,
+                         source_line({}, sys._getframe(1)), (0,) * outcome["left"])  # fmt: skip
+        return result
 
     def shape(self, *types) -> tuple[tuple[int, ...], str]:
         """Return what the shape function says, or said."""

@@ -84,14 +84,14 @@ class Worker:
         now = _Running(process, process.stdin, process.stdout, files, os.getpid())
         self._end = weakref.finalize(self, _end, now)
         ready, _, _ = select([now.answers], [], [], START_S)
-        said = now.answers.readline() if ready else b""
-        if not said:
+        count_line = now.answers.readline() if ready else b""
+        if not count_line:
             self._end()
             raise OperatorError(
                 "the program does not get as far as its functions; look at what the constructors "
                 "of its global variables do"
             )
-        self.count = int(said)
+        self.count = int(count_line)
         lines = [now.answers.readline().decode() for _ in range(min(self.count, 64))]
         self.entries = [Entry(*line.rstrip("\n").split("\t")) for line in lines]
         self._running = now
@@ -110,7 +110,7 @@ class Worker:
         processors : int
         limits : Limits
         watch : (slot, element), optional
-            The element whose last readers and writers are to be named.
+            The element whose last readers and writers the answer names.
         """
         with self._lock:
             return self._run(
@@ -125,21 +125,21 @@ class Worker:
         if watch is not None:
             call.watch_tensor, call.watch_element = watch
         placed = []
-        for number, given in enumerate(arguments):
+        for number, value in enumerate(arguments):
             slot = call.argument[number]
-            if isinstance(given, float):
-                slot.kind, slot.value = 1, given
+            if isinstance(value, float):
+                slot.kind, slot.value = 1, value
                 continue
-            shape, dtype = given if isinstance(given, tuple) else (given.shape, given.dtype.name)
+            shape, dtype = value if isinstance(value, tuple) else (value.shape, value.dtype.name)
             layout.put(slot.tensor, shape, dtype, multicore)
-            placed.append((number, slot.tensor, given))
+            placed.append((number, slot.tensor, value))
         if out is not None:
             layout.put(call.out, *out, multicore)
         buffer = np.frombuffer(_shared(running.files[0], layout.end), np.uint8)
-        for _, slot, given in placed:
-            if isinstance(given, np.ndarray) and given.size:
-                there = buffer[slot.offset : slot.offset + given.nbytes]
-                there[:] = np.ascontiguousarray(given).reshape(-1).view(np.uint8)
+        for _, slot, value in placed:
+            if isinstance(value, np.ndarray) and value.size:
+                there = buffer[slot.offset : slot.offset + value.nbytes]
+                there[:] = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
         buffer[: ctypes.sizeof(call)] = np.frombuffer(bytes(call), np.uint8)
         if out is not None:
             _fresh(buffer, call.out, *out)

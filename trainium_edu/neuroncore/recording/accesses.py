@@ -29,19 +29,19 @@ def is_tensor(operand) -> bool:
 
 def touched(call, tiles) -> tuple[Access, ...]:
     """Return what an instruction reads and writes; `tiles` as ``tiles_of`` finds them."""
-    core, engine, operands, found = call.core, call.engine, call.operands, []
+    core, engine, operands, accesses = call.core, call.engine, call.operands, []
     for role, is_write, is_kept in tiles:
         operand = operands[role]
         if isinstance(operand, View):
-            found.append(_access(core, operand, role, engine, is_write, is_kept))
+            accesses.append(_access(core, operand, role, engine, is_write, is_kept))
         else:
-            found += [_access(core, view, role, engine, is_write, is_kept) for view in operand]
-    return tuple(found)
+            accesses += [_access(core, view, role, engine, is_write, is_kept) for view in operand]
+    return tuple(accesses)
 
 
 def look_up(call) -> tuple[Access, ...]:
     """Return the accesses to indices in data; a view at a scalar index becomes a plain view."""
-    found: list[Access] = []
+    accesses: list[Access] = []
     for role, operand in call.operands.items():
         for item in operand if isinstance(operand, list | tuple) else (operand,):
             indirect = getattr(item, "indirect", None)
@@ -50,10 +50,10 @@ def look_up(call) -> tuple[Access, ...]:
             call.is_indirect = True
             if isinstance(indirect.index, View):
                 at = f"{role}.index"
-                found.append(_access(call.core, indirect.index, at, Engine.DMA, False, False))
+                accesses.append(_access(call.core, indirect.index, at, Engine.DMA, False, False))
             if item is operand and not indirect.is_vector:
                 _find_place(call, role, item)
-    return tuple(found)
+    return tuple(accesses)
 
 
 def _find_place(call, role, view):
@@ -73,22 +73,22 @@ def _access(core, view, role, engine, is_write, is_kept) -> Access:
     """Return what an operand touches, checked; `is_kept`: read only to keep what it skips."""
     buffer = view.buffer
     info = buffer.info
-    known = core.program.allocations
-    if info.index >= len(known) or known[info.index] is not info:
+    allocations = core.program.allocations
+    if info.index >= len(allocations) or allocations[info.index] is not info:
         raise NkiValidationError(
             f"{view!r} belongs to another program, which has ended or runs on another core; "
             "programs do not share memory, so pass data through HBM arguments"
         )
-    found = view._write if is_write else view._read
-    if found is None or found[6] is not role:
-        found = access_of(view, role, is_write)
+    access = view._write if is_write else view._read
+    if access is None or access.role is not role:
+        access = access_of(view, role, is_write)
     if not (is_write or is_kept or buffer.all_written) and core.values and not view.is_written():
         core.notes.append(("uninitialised", len(core.program), role, info))
-    first = found[1] if view.indirect is None else view.offset // buffer.pitch
+    first = access[1] if view.indirect is None else view.offset // buffer.pitch
     first += info.start_partition
     if first and engine is not Engine.DMA and info.memory is not Memory.HBM:
         check_start_partition(first, view.shape[0], view)
-    return found
+    return access
 
 
 _make = partial(tuple.__new__, Access)  # what Access(...) does, without its Python function
@@ -104,7 +104,7 @@ def access_of(view, role, is_write) -> Access:
     else:
         row, end, low, high = 0, info.partitions, 0, info.row_bytes
     known = view._read or view._write
-    geometry = known[7] if known else (view.dtype.name, view.shape, view.strides, view.offset)
+    geometry = known.geometry if known else (view.dtype.name, view.shape, view.strides, view.offset)
     found = _make((info.index, row, end, low, high, is_write, role, geometry))
     if is_write:
         view._write = found

@@ -40,7 +40,7 @@ class DType:
 
 @dataclass(slots=True)
 class Rounding:
-    """How FP32 results become narrower: nearest, or by tosses of (seed, step, element)."""
+    """The rounding of FP32 results: to nearest, or by tosses of (seed, step, element)."""
 
     mode: str = "nearest"
     seed: int = 0
@@ -97,20 +97,20 @@ def get_dtype(dtype) -> DType:
         return dtype
     name = dtype if isinstance(dtype, str) else getattr(dtype, "name", dtype)
     if isinstance(name, str):
-        found = DTYPES.get(name) or DTYPES.get(_ALSO.get(name, ""))
-        if found:
-            return found
+        entry = DTYPES.get(name) or DTYPES.get(_ALSO.get(name, ""))
+        if entry:
+            return entry
     try:
         storage = None if dtype is None else np.dtype(dtype)
     except TypeError:
         storage = None
-    found = _BY_STORAGE.get(storage) or DTYPES.get(_ALSO.get(getattr(storage, "name", ""), ""))
-    if found is None:
+    entry = _BY_STORAGE.get(storage) or DTYPES.get(_ALSO.get(getattr(storage, "name", ""), ""))
+    if entry is None:
         raise NkiValidationError(
             f"dtype {dtype!r} is not one of NeuronCore-v2's: {', '.join(DTYPES)}; "
             "cast the data to one of these first"
         )
-    return found
+    return entry
 
 
 def to_fp32(values: np.ndarray, dtype: DType) -> np.ndarray:

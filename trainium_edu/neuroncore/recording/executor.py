@@ -18,7 +18,7 @@ __all__ = ["Checked", "Eager", "product_of"]
 
 
 class Checked(NamedTuple):
-    """What a check finds; calls of a ``by_shape`` row that look the same share it."""
+    """The result of a check; calls of a ``by_shape`` row that look the same share it."""
 
     is_free: bool  #: the call named no engine, and was given one
     tiles: tuple  #: see ``accesses.tiles_of``
@@ -98,13 +98,13 @@ def _engine(call) -> Engine:
 
 def _options(row, operands) -> tuple:
     """Return (name, value) of every operand that is not a tensor, the row's own options first."""
-    given = [name for name, value in operands.items() if value is not None]
-    found = [
+    operand_names = [name for name, value in operands.items() if value is not None]
+    options = [
         (name, operands.get(name))
-        for name in dict.fromkeys((*row.options, *given))
+        for name in dict.fromkeys((*row.options, *operand_names))
         if not is_tensor(operands.get(name))
     ]
-    for name in given:
+    for name in operand_names:
         if getattr(operands[name], "indirect", None) is not None:
-            found.append(("indirect", name))  # its place is decided by data
-    return tuple(found)
+            options.append(("indirect", name))  # its place is decided by data
+    return tuple(options)

@@ -25,7 +25,7 @@ class OutOfBoundsError(NkiValidationError, IndexError):
 def out_of_bounds(
     view, what: str, limit: int, there="it goes from", skipped=""
 ) -> OutOfBoundsError:
-    """Return the error for an index: it names the tensor, of which the view may be a part."""
+    """Return the error for an index: it names the whole tensor, also for a view of a part."""
     info = view.buffer.info
     skip = f"; oob_mode skip leaves such {skipped} out" if skipped else ""
     return OutOfBoundsError(
@@ -124,7 +124,7 @@ def indices_of(indirect: Indirect) -> np.ndarray:
     if isinstance(index, View):
         if index.dtype.is_float:
             raise NkiValidationError(
-                f"the index {index!r} is {index.dtype}; indices are whole numbers: use int32"
+                f"the index {index!r} is {index.dtype}; indices are integers: use int32"
             )
         return index.read().reshape(-1).astype(np.int64)
     number: Any = getattr(index, "value", index)  # a register, or the number itself

@@ -64,7 +64,7 @@ class InstructionSpec:
     name: str
     engines: tuple[Engine, ...]  #: engines that can run it; the first is the default
     writes: tuple[str, ...]  #: names of operands that it writes
-    reads: tuple[str, ...]  #: names of operands that it reads (a number or None is no access)
+    reads: tuple[str, ...]  #: names of operands that it reads (a number or None is not one)
     check: Callable[[Call], None]  #: raise NkiValidationError or TypeError on what hardware refuses
     execute: Callable[[Call], None]  #: read, compute in FP32, write
     work: Callable[[Call], tuple]  #: hashable sizes, dtype names, memories: what time depends on
@@ -75,7 +75,7 @@ class InstructionSpec:
     choose: Callable[[dict], Engine] | None = None  #: engine by operands; default: the first
     defaults: dict = field(default_factory=dict)  #: optional operands
     by_shape: bool = False  #: check, work and choose read only shapes, dtypes, memories, numbers
-    by_place: bool = False  #: ... and where each tile stands in its memory
+    by_place: bool = False  #: ... and each tile's place in its memory
     waits: bool = False  #: only writes all of `writes`, from `reads`: can be computed later
     more_facts: dict | None = None  #: engine -> further facts, where only that one needs them
     facts: tuple[str, ...] = ()  #: dotted names in the chip's record that `cycles` rests on

@@ -22,7 +22,7 @@ FRESH_INTEGER = 4  # what AWS's simulator reads from fresh integer memory (specs
 
 
 class Allocation:
-    """What a program keeps of one buffer: everything but its values."""
+    """The record that a program keeps of one buffer: everything but its values."""
 
     __slots__ = ("address", "dtype", "index", "memory", "name", "partitions", "row_bytes",
                  "shape", "site", "start_partition")  # fmt: skip
@@ -72,7 +72,7 @@ class Buffer:
 
     @property
     def base(self):
-        """The bytes; what is still to be computed into them is computed first."""
+        """The bytes, after all pending work on them is done."""
         if self.pending is not None:
             self.pending.finish()
         return self._base
@@ -174,13 +174,13 @@ def allowed_starts(partitions: int) -> tuple[int, ...]:
     return (0,) if partitions > 64 else (0, 64) if partitions > 32 else (0, 32, 64, 96)
 
 
-def check_start_partition(start: int, partitions: int, what) -> None:
+def check_start_partition(start: int, partitions: int, operand) -> None:
     """Raise unless engines can start an access to this many partitions there."""
     if start == 0 and partitions <= 128:
         return
     if start not in allowed_starts(partitions) or start + partitions > 128:
         raise NkiValidationError(
-            f"{what!s} starts on partition {start}; an access to {partitions} partitions starts "
+            f"{operand!s} starts on partition {start}; an access to {partitions} partitions starts "
             f"on {' or '.join(map(str, allowed_starts(partitions)))} and ends by 127, because "
             "engines are wired to quarters of 32 partitions; move it, or copy it there by DMA"
         )

@@ -38,25 +38,25 @@ _LONGEST_WAY = 24  # calls; deeper ones are taken together
 _inside = {}  # file -> whether it belongs to this package
 
 
-def source_line(known: dict, frame: FrameType | None = None) -> SourceLine | None:
+def source_line(places: dict, frame: FrameType | None = None) -> SourceLine | None:
     """Return the innermost line outside this package that is running now, and who called it.
 
-    `known` keeps what each place is called; `frame` is where to look, if not here.
+    `places` keeps what each place is called; `frame` is where to look, if not here.
     """
     frame = sys._getframe(1) if frame is None else frame
     while frame is not None:
         code = frame.f_code
         if not _inside.get(code.co_filename) and not _is_inside(code):
-            line = _place_of(frame, known)[1]
+            line = _place_of(frame, places)[1]
             if line.function in _COMPREHENSIONS:
                 line = line._replace(function=_name(frame))
-            callers = _callers(frame, line.line, known)
+            callers = _callers(frame, line.line, places)
             return line._replace(callers=callers) if callers else line
         frame = frame.f_back
     return None
 
 
-def _place_of(frame, known) -> tuple:
+def _place_of(frame, places) -> tuple:
     """Return (code, SourceLine without callers, "function:line") of where a frame stands.
 
     To count a long function's lines takes long, so it is done once.  What is known holds the code,
@@ -64,11 +64,11 @@ def _place_of(frame, known) -> tuple:
     """
     code = frame.f_code
     key = id(code), frame.f_lasti
-    found = known.get(key)
-    if found is None:
+    entry = places.get(key)
+    if entry is None:
         line = SourceLine(code.co_filename, frame.f_lineno, code.co_name)
-        found = known[key] = code, line, f"{line.function}:{line.line}"
-    return found
+        entry = places[key] = code, line, f"{line.function}:{line.line}"
+    return entry
 
 
 def _name(frame) -> str:
@@ -78,51 +78,51 @@ def _name(frame) -> str:
     return frame.f_code.co_name
 
 
-def _callers(frame, below, known) -> tuple:
+def _callers(frame, below, places) -> tuple:
     """Return (file, line, function) of the calls between line `below` and the kernel it serves."""
     if frame.f_code.co_name == "<module>":
         return ()
-    found: list[tuple] = []
+    callers: list[tuple] = []
     frame = frame.f_back
-    while frame is not None and len(found) < _MOST_CALLERS:
+    while frame is not None and len(callers) < _MOST_CALLERS:
         code = frame.f_code
         if _inside.get(code.co_filename) or _is_inside(code):  # the kernel's caller
-            return tuple(found)
+            return tuple(callers)
         if code.co_name == "<module>":  # no kernel: a script that issues instructions itself
-            return tuple(found)
-        file, line, name, _ = _place_of(frame, known)[1]
+            return tuple(callers)
+        file, line, name, _ = _place_of(frame, places)[1]
         if line != below:
-            found.append((file, line, _name(frame) if name in _COMPREHENSIONS else name))
+            callers.append((file, line, _name(frame) if name in _COMPREHENSIONS else name))
         below, frame = line, frame.f_back
     return ()
 
 
-def allocation_site(known: dict, caller: tuple | None = None) -> tuple:
+def allocation_site(places: dict, caller: tuple | None = None) -> tuple:
     """Return what identifies the place that allocates: (file, line, ...) and the calls to here.
 
-    The way is the calls that lead here from the kernel (a compiler inlines them: a function that
-    loads, called on two lines, is two sites) and the lines of this package on it, since tiles of
+    The route is the calls that lead here from the kernel, and the lines of this package on it.  A
+    compiler inlines the calls: a function that loads, called on two lines, is two sites.  Tiles of
     one template (``tilings``) share the user's line.  A compiler is the `caller` itself: its code
-    ends the way, and its line is the place.
+    ends the route, and its line is the place.
     """
     frame: FrameType | None = sys._getframe(2)
     place: tuple = ()
-    way: list[str] = []
-    while frame is not None and len(way) < _LONGEST_WAY:
+    route: list[str] = []
+    while frame is not None and len(route) < _LONGEST_WAY:
         if caller is not None and frame.f_code is caller[0]:
-            return (*caller[1][:3], *way)
-        code, line, step = _place_of(frame, known)
+            return (*caller[1][:3], *route)
+        code, line, step = _place_of(frame, places)
         inside = _inside.get(line.file) or _is_inside(code)
         if inside and place:  # the kernel's caller
             break
         if not inside and not place:
             place = line[:2]
         else:
-            way.append(step)
+            route.append(step)
         if line.function == "<module>":
             break
         frame = frame.f_back
-    return (*place, *way) if place else ()
+    return (*place, *route) if place else ()
 
 
 def _is_inside(code) -> bool:

@@ -120,13 +120,13 @@ class View:
 
     def array(self) -> np.ndarray:
         """Return the live NumPy window on the bytes (storage dtype); writing to it skips masks."""
-        found, buffer = self._array, self.buffer
-        if found is None or buffer.pending is not None:
-            found = self._array = np.ndarray(
+        window, buffer = self._array, self.buffer
+        if window is None or buffer.pending is not None:
+            window = self._array = np.ndarray(
                 self.shape, self.dtype.storage, buffer.base, buffer.start + self.offset,
                 self.strides,
             )  # fmt: skip
-        return found
+        return window
 
     def read(self) -> np.ndarray:
         """Return the stored numbers; what was never written reads NaN (float) or 4 (integer)."""
@@ -427,7 +427,7 @@ def _reshaped_strides(shape, strides, new) -> tuple[int, ...] | None:
     asked, since it tries the copy before it says no, and these bytes may not be there.
     """
     old = [(size, step) for size, step in zip(shape, strides, strict=True) if size != 1]
-    found, begin, first = [0] * len(new), 0, 0
+    new_strides, begin, first = [0] * len(new), 0, 0
     while begin < len(new) and first < len(old):
         end, last = begin + 1, first + 1
         have, want = old[first][0], new[begin]
@@ -439,10 +439,10 @@ def _reshaped_strides(shape, strides, new) -> tuple[int, ...] | None:
         group = old[first:last]
         if any(a != n * b for (_, a), (n, b) in pairwise(group)):
             return None
-        found[end - 1] = group[-1][1]
+        new_strides[end - 1] = group[-1][1]
         for axis in range(end - 1, begin, -1):
-            found[axis - 1] = found[axis] * new[axis]
+            new_strides[axis - 1] = new_strides[axis] * new[axis]
         begin, first = end, last
     for axis in range(begin, len(new)):  # of size 1
-        found[axis] = found[begin - 1] if begin else 1
-    return tuple(found)
+        new_strides[axis] = new_strides[begin - 1] if begin else 1
+    return tuple(new_strides)

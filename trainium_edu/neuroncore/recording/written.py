@@ -22,7 +22,7 @@ class Written:
         self.pitch = pitch
         #: (first row, row end, first byte, byte end), all of it written
         self.rectangles: list[tuple[int, int, int, int]] = []
-        self.mask: np.ndarray | None = None  #: uint8 per byte, once somebody needs it
+        self.mask: np.ndarray | None = None  #: uint8 per byte, once it is needed
 
     @property
     def is_empty(self) -> bool:
@@ -40,10 +40,10 @@ class Written:
         """Note that all of a rectangle is written."""
         if self.mask is not None:
             self.mask.reshape(self.rows, self.pitch)[row:end, low:high] = 1
-        known = self.rectangles
+        rectangles = self.rectangles
         at = 0
-        while at < len(known):
-            r0, r1, b0, b1 = known[at]
+        while at < len(rectangles):
+            r0, r1, b0, b1 = rectangles[at]
             if r0 <= row and end <= r1 and b0 <= low and high <= b1:
                 return
             if r0 == row and r1 == end and b0 <= high and low <= b1:
@@ -53,12 +53,12 @@ class Written:
             elif not (row <= r0 and r1 <= end and low <= b0 and b1 <= high):
                 at += 1
                 continue
-            del known[at]  # merged into this one, which may touch another now
+            del rectangles[at]  # merged into this one, which may touch another now
             at = 0
-        if len(known) >= _MOST_RECTANGLES:
+        if len(rectangles) >= _MOST_RECTANGLES:
             self.bytes()
-            del known[: _MOST_RECTANGLES // 2]
-        known.append((row, end, low, high))
+            del rectangles[: _MOST_RECTANGLES // 2]
+        rectangles.append((row, end, low, high))
 
     def bytes(self) -> np.ndarray:
         """Return the mask, uint8[rows * pitch]: 1 where written."""

@@ -1,8 +1,8 @@
 """The Tensor Engine's array of processing elements (PEs), one cycle at a time.
 
-``dst[M, N] = stationary[K, M].T @ moving[K, N]``: row k of the array belongs to partition k, the
-stationary's column m sits in column m, vectors of the moving operand enter at the left, row k
-delayed by k cycles, sums fall, results leave at the bottom into PSUM.
+``dst[M, N] = stationary[K, M].T @ moving[K, N]``: row k of the array belongs to partition k, and
+the stationary's column m sits in column m.  Vectors of the moving operand enter at the left, row k
+delayed by k cycles.  Sums fall, and results leave at the bottom into PSUM.
 
 Three models of one thing, each held to the next by tests: ``functional.matmul`` (values),
 ``run`` (every register of every PE at every cycle), and ``cycles`` (closed forms).  Beside it

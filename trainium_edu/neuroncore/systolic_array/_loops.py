@@ -5,13 +5,12 @@ a time.
 
 A sweep goes over the rows bottom first, so that each row still finds the sums of the row above from
 the cycle before.  In row k at cycle t the PEs of columns lo to hi - 1 work for one pass: vector
-``t - k - m - start`` meets column m, so that with the moving operand kept in *reversed* order the
-inputs and the output of a row are contiguous in m, and the compiler takes 8 or 16 columns at once.
+``t - k - m - start`` meets column m.  The moving operand is in *reversed* order, so that the inputs
+and the output of a row are contiguous in m, and the compiler takes 8 or 16 columns at a time.
 Each sum grows by one product per cycle, top row first: the order of additions is the array's.
 
-Offsets are unsigned so that the compiler need not think about negative indices, and the plane's
-rows are a little longer than a power of two so that a row and the one above do not collide in the
-cache.
+Offsets are unsigned so that the compiler need not think about negative indices.  The plane's rows
+are a little longer than a power of two so that a row and the one above do not collide in the cache.
 """
 
 import trainium_edu.numerics.launch  # noqa: F401  (loads Numba)
@@ -29,28 +28,28 @@ def thread_count():
 
 
 @njit(cache=True)
-def march(t0, t1, table, rows, left, right, w, w_row, x, x_row, plane, p_row, dst, dst_row):
-    """Step the columns left to right - 1 through cycles t0 to t1 - 1, four cycles per sweep.
+def march(t0, t1, table, rows, begin, stop, w, w_row, x, x_row, plane, p_row, dst, dst_row):
+    """Step the columns begin to stop - 1 through cycles t0 to t1 - 1, four cycles per sweep.
 
     ``plane[(k + 1) * p_row + m]`` is the sum register of PE (k, m); row 0 of the plane is zero.
-    Sums that are in row k at cycle t are in row k + 1 at cycle t + 1: with ``d = t - k`` they are
+    Sums that are in row k at cycle t are in row k + 1 at cycle t + 1.  With ``d = t - k`` they are
     one chain, which in four cycles takes four products, one row each, in this order.
     """
     first = 0
     for t in range(t0, t1, 4):
         after = min(t + 4, t1)
-        while first < table.shape[0] and table[first, END] + rows - 1 + right <= t:
+        while first < table.shape[0] and table[first, END] + rows - 1 + stop <= t:
             first += 1
         for j in range(first, table.shape[0]):
             start = table[j, START]
-            if start + left >= after:
+            if start + begin >= after:
                 break
             end = table[j, END]
-            width = min(right, table[j, M])
+            width = min(stop, table[j, M])
             depth = table[j, K]
             newest = min(after - 1, end - 2 + width)
-            for d in range(max(t - rows + 1, start + left), newest + 1):  # lower rows first
-                lo = max(left, d - end + 1)
+            for d in range(max(t - rows + 1, start + begin), newest + 1):  # lower rows first
+                lo = max(begin, d - end + 1)
                 hi = min(width, d - start + 1)
                 if lo >= hi:
                     continue
@@ -58,7 +57,7 @@ def march(t0, t1, table, rows, left, right, w, w_row, x, x_row, plane, p_row, ds
                 bottom = min(rows, after - d)
                 n = uintp(hi - lo)
                 above = uintp(top * p_row + lo)
-                here = uintp(bottom * p_row + lo)
+                below = uintp(bottom * p_row + lo)
                 wi = uintp(table[j, W] + top * w_row + lo)
                 xi = uintp(table[j, X] + top * x_row - d + lo)
                 if min(bottom, depth) - top == 4:
@@ -68,13 +67,13 @@ def march(t0, t1, table, rows, left, right, w, w_row, x, x_row, plane, p_row, ds
                         s = plane[above + i] + w[wi + i] * x[xi + i]
                         s = s + w[w1 + i] * x[x1 + i]
                         s = s + w[w2 + i] * x[x2 + i]
-                        plane[here + i] = s + w[w3 + i] * x[x3 + i]
+                        plane[below + i] = s + w[w3 + i] * x[x3 + i]
                 else:  # at the top, at the bottom, or below the weights, where sums only pass
                     for i in range(n):
-                        plane[here + i] = plane[above + i]
+                        plane[below + i] = plane[above + i]
                     for _ in range(top, min(bottom, depth)):
                         for i in range(n):
-                            plane[here + i] = plane[here + i] + w[wi + i] * x[xi + i]
+                            plane[below + i] = plane[below + i] + w[wi + i] * x[xi + i]
                         wi += uintp(w_row)
                         xi += uintp(x_row)
                 if bottom == rows:  # results leave into PSUM
@@ -88,11 +87,11 @@ def march(t0, t1, table, rows, left, right, w, w_row, x, x_row, plane, p_row, ds
 
 
 @njit(cache=True)
-def march_recorded(t0, t1, table, rows, w, w_row, x, x_row, kept, dst, dst_row):
+def march_recorded(t0, t1, table, rows, w, w_row, x, x_row, sums, dst, dst_row):
     """Step the whole array, keeping every sum of every PE at every cycle, `rows` cycles per sweep.
 
-    The sum for vector n in PE (k, m) stands at ``kept[RECORD + (q * rows + k) * M + m]`` with
-    ``q = (n + m) % N``: no gaps, and still contiguous in m for the PEs of one row at one cycle.
+    The sum for vector n in PE (k, m) is ``sums[RECORD + (q * rows + k) * M + m]`` with
+    ``q = (n + m) % N``.  No gaps are left, and the PEs of a row at one cycle are contiguous in m.
     """
     first = 0
     widest = 0
@@ -119,22 +118,22 @@ def march_recorded(t0, t1, table, rows, w, w_row, x, x_row, kept, dst, dst_row):
                 bottom = min(rows, after - d)
                 n = uintp(hi - lo)
                 chain = table[j, RECORD] + (d - start) % (end - start) * rows * width + lo
-                here = uintp(chain + top * width)
+                cell = uintp(chain + top * width)
                 row = uintp(width)
                 wi = uintp(table[j, W] + top * w_row + lo)
                 xi = uintp(table[j, X] + top * x_row - d + lo)
                 for k in range(top, bottom):
-                    above = here - row
+                    above = cell - row
                     if k == 0:
                         for i in range(n):
-                            kept[here + i] = numba.float32(0.0) + w[wi + i] * x[xi + i]
+                            sums[cell + i] = numba.float32(0.0) + w[wi + i] * x[xi + i]
                     elif k < depth:
                         for i in range(n):
-                            kept[here + i] = kept[above + i] + w[wi + i] * x[xi + i]
+                            sums[cell + i] = sums[above + i] + w[wi + i] * x[xi + i]
                     else:
                         for i in range(n):
-                            kept[here + i] = kept[above + i]
-                    here += row
+                            sums[cell + i] = sums[above + i]
+                    cell += row
                     wi += uintp(w_row)
                     xi += uintp(x_row)
                 if bottom == rows:
@@ -142,10 +141,10 @@ def march_recorded(t0, t1, table, rows, w, w_row, x, x_row, kept, dst, dst_row):
                     last = chain + (rows - 1) * width - lo
                     if table[j, ACCUMULATE]:
                         for m in range(lo, hi):
-                            dst[at + m * dst_row - m] += kept[last + m]
+                            dst[at + m * dst_row - m] += sums[last + m]
                     else:
                         for m in range(lo, hi):
-                            dst[at + m * dst_row - m] = kept[last + m]
+                            dst[at + m * dst_row - m] = sums[last + m]
 
 
 @njit(cache=True)
@@ -162,7 +161,7 @@ def march_stripes(
 def march_stripes_parallel(
     stripes, t0, t1, table, rows, columns, w, w_row, x, x_row, plane, p_row, dst, dst_row
 ):
-    """Do the same as ``march_stripes``, with one thread per stripe, and with the same bits."""
+    """Step the stripes as ``march_stripes`` does, bit for bit, with one thread per stripe."""
     for s in prange(stripes):
         left, right = s * columns // stripes, (s + 1) * columns // stripes
         march(t0, t1, table, rows, left, right, w, w_row, x, x_row, plane, p_row, dst, dst_row)

@@ -30,13 +30,13 @@ class SystolicArray:
     def __post_init__(self):
         whole(self.rows, "rows")
         whole(self.columns, "columns")
-        for have, limit, what in (
+        for have, limit, axis in (
             (self.rows, _MAX_ROWS, "rows"),
             (self.columns, _MAX_COLUMNS, "columns"),
         ):
             if have > limit:
                 raise NkiValidationError(
-                    f"an array with {have} {what}: the Tensor Engine has {limit}, one per "
+                    f"an array with {have} {axis}: the Tensor Engine has {limit}, one per "
                     f"partition; take {limit} or fewer"
                 )
         whole(self.load_speed, "load_speed")

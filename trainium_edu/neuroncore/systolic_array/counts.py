@@ -30,7 +30,7 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class MachineCounts:
-    """What one machine does for a product, in elements and instructions."""
+    """The work of one machine for a product, in elements and instructions."""
 
     machine: str
     instructions: int

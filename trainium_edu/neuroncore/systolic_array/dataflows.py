@@ -34,7 +34,7 @@ _ANIMATED_MAX = 32
 
 
 class Dataflow(StrEnum):
-    """Which operand of ``dst = stationary.T @ moving`` stays in the PEs."""
+    """The operand of ``dst = stationary.T @ moving`` that stays in the PEs."""
 
     WEIGHT = "weight-stationary"
     INPUT = "input-stationary"
@@ -154,14 +154,14 @@ def run_dataflow(
     k, m, n = operands.shape
     if flow is Dataflow.OUTPUT:
         return _run_output_stationary(operands.stationary, operands.moving, array)
-    left, right = operands.stationary, operands.moving
+    resident, passing = operands.stationary, operands.moving
     if flow is Dataflow.INPUT:
-        left, right, m, n = right, left, n, m
+        resident, passing, m, n = passing, resident, n, m
     kinds = [f.name for f in operands.formats]
     whole_tile = (Pass(0, k, 0, m, 0, n),)
     if kinds[0] == "fp32":
         raise ValueError("dataflows are compared in one pass: pass fmt='tf32' or 'bf16'")
-    recorded = run(left, right, array=array, fmt=kinds[0], plan=whole_tile, record=True)
+    recorded = run(resident, passing, array=array, fmt=kinds[0], plan=whole_tile, record=True)
     dst = recorded.result if flow is Dataflow.WEIGHT else np.ascontiguousarray(recorded.result.T)
     return dst, frames_of_run(recorded, dataflow=flow, swapped=flow is Dataflow.INPUT)
 
@@ -178,14 +178,14 @@ def _run_output_stationary(w, x, array) -> tuple[np.ndarray, Frames]:
     cycles = k + rows + n + m - 3
     shape = (cycles, rows, columns)
     stays, across, down, leaving = (np.zeros(shape, np.float32) for _ in range(4))
-    held, has_across, has_down, has_leaving = (np.zeros(shape, bool) for _ in range(4))
+    has_sum, has_across, has_down, has_leaving = (np.zeros(shape, bool) for _ in range(4))
     for t in range(cycles):
-        if t:  # hand on to the right, downwards, and finished sums downwards
+        if t:  # pass on to the right, downwards, and finished sums downwards
             across[t, :, 1:] = across[t - 1, :, :-1]
             has_across[t, :, 1:] = has_across[t - 1, :, :-1]
             down[t, 1:], has_down[t, 1:] = down[t - 1, :-1], has_down[t - 1, :-1]
             leaving[t, 1:], has_leaving[t, 1:] = leaving[t - 1, :-1], has_leaving[t - 1, :-1]
-            stays[t], held[t] = stays[t - 1], held[t - 1]
+            stays[t], has_sum[t] = stays[t - 1], has_sum[t - 1]
         for row in range(n):
             if 0 <= t - row < k:
                 across[t, row, 0], has_across[t, row, 0] = x[t - row, row], True
@@ -195,12 +195,12 @@ def _run_output_stationary(w, x, array) -> tuple[np.ndarray, Frames]:
         works = has_across[t] & has_down[t]
         with np.errstate(all="ignore"):
             stays[t] = np.where(works, stays[t] + across[t] * down[t], stays[t])
-        held[t] |= works
+        has_sum[t] |= works
         for row in range(n):  # a finished sum joins the chain when those above have passed
             column = t - (k - 1) - 2 * row
             if 0 <= column < m:
                 leaving[t, row, column], has_leaving[t, row, column] = stays[t, row, column], True
-                held[t, row, column] = False
+                has_sum[t, row, column] = False
     dst, results = np.zeros((m, n), np.float32), []
     for t, column in zip(*np.nonzero(has_leaving[:, -1]), strict=True):
         row = int(t) - (k - 1) - int(column) - (rows - 1)
@@ -211,7 +211,7 @@ def _run_output_stationary(w, x, array) -> tuple[np.ndarray, Frames]:
     columns_in = ((j, column) for j in range(k) for column in range(m))
     return dst, Frames(
         dataflow=str(Dataflow.OUTPUT), rows=rows, columns=columns, cycles=cycles, shape=(k, m, n),
-        stays=stays, stays_valid=held, across=across, across_valid=has_across, down=down,
+        stays=stays, stays_valid=has_sum, across=across, across_valid=has_across, down=down,
         down_valid=has_down, leaving=leaving, leaving_valid=has_leaving, working=working,
         left_queue=tuple((j + row, row, x[j, row]) for j, row in rows_in),
         top_queue=tuple((j + column, column, w[j, column]) for j, column in columns_in),

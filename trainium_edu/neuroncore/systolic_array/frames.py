@@ -1,4 +1,4 @@
-"""A run as pictures see it: for every cycle, what stays in each PE and what it hands on.
+"""A run as pictures see it: for every cycle, what stays in each PE and what it passes on.
 
 Plain arrays and tuples; `viz` and `widgets` read nothing else, so that every frame comes from the
 cycle-level model.
@@ -22,7 +22,7 @@ _PLANES = {
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """What to draw.  Arrays are [cycles, rows, columns]."""
+    """The values to draw.  Arrays are [cycles, rows, columns]."""
 
     dataflow: str
     rows: int

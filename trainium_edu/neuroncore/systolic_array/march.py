@@ -1,7 +1,7 @@
 """The cycle-level array: every sum of every PE at every cycle, and all other registers from it.
 
 `run` steps the sums with the compiled loops.  Everything else that a PE holds (its weight, the
-value passing by, whether they are valid) follows from the schedule in wave time: the PE in row k
+value passing by, whether they are valid) follows from the schedule in wave time.  The PE in row k
 and column m lives k + m cycles after the corner.  The twin ``elements.py`` moves all of it from
 register to register instead; tests hold the two equal at every cycle.
 """
@@ -45,7 +45,7 @@ _spare_lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class PeState:
-    """What all PEs hold at the end of one cycle: arrays [rows, columns]."""
+    """The registers of all PEs at the end of one cycle: arrays [rows, columns]."""
 
     cycle: int
     weight: np.ndarray  #: float32, the weight in use
@@ -63,7 +63,7 @@ class PeState:
 
 @dataclass(frozen=True)
 class ArrayRun:
-    """What happened: results, times, and on request every register."""
+    """The record of a run: results, times, and on request every register."""
 
     array: SystolicArray
     schedule: Schedule
@@ -88,7 +88,7 @@ class ArrayRun:
 
     @property
     def macs(self) -> int:
-        """Multiply-adds done."""
+        """The number of multiply-adds."""
         return self.schedule.macs
 
     @property
@@ -365,7 +365,7 @@ def _march_recorded(timed, table, array, w, x, result) -> np.ndarray:
             f"recording {timed.cycles} cycles of {array.pes} PEs takes {4 * floats >> 20} MiB; the "
             f"limit is {_RECORD_LIMIT_BYTES >> 20} MiB. Record fewer columns, or a smaller array"
         )
-    kept = _record_space(floats)
+    sums = _record_space(floats)
     loop = _loops.march_recorded
     if floats <= _FEW_SUMS and not getattr(loop, "signatures", True):
         loop = loop.py_func  # the same loop uncompiled: nothing to load before the first picture
@@ -374,13 +374,13 @@ def _march_recorded(timed, table, array, w, x, result) -> np.ndarray:
         t1 = min(t0 + step, timed.cycles)
         launch(
             loop, t0, t1, _under_way(table, t0, t1, array), array.rows, w.ravel(),
-            w.shape[2], x.ravel(), x.shape[2], kept, result.reshape(-1), result.shape[1],
+            w.shape[2], x.ravel(), x.shape[2], sums, result.reshape(-1), result.shape[1],
         )  # fmt: skip
-    return kept
+    return sums
 
 
 def _record_space(floats) -> np.ndarray:
-    """Return space for a record: an earlier one's that nobody holds any more, or new.
+    """Return space for a record: an earlier one's that is no longer in use, or new.
 
     Fresh pages cost several times the run itself, so the last space (64 MiB at most) is kept.
     """
@@ -431,14 +431,14 @@ def check_fits(k: int, m: int, n: int, array: SystolicArray, *, where: str = "")
     ------
     NkiValidationError
     """
-    for have, limit, what, why in (
+    for have, limit, axis, why in (
         (k, array.rows, "K", "the contraction lies on the rows, one per partition"),
         (m, array.columns, "M", "the stationary's free axis lies on the columns"),
         (n, MOVING_MAX, "N", "a result tile lives in one PSUM bank"),
     ):
         if have > limit:
             raise NkiValidationError(
-                f"{where}a tile with {what} = {have}: the limit is {limit}, as {why}. Cut it in "
+                f"{where}a tile with {axis} = {have}: the limit is {limit}, as {why}. Cut it in "
                 f"tiles of {limit} (plan_gemm does)"
             )
 

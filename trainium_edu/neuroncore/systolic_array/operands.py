@@ -41,7 +41,7 @@ class Operands:
 
     @property
     def passes(self) -> tuple[tuple[int, int], ...]:
-        """Which pieces meet in which pass."""
+        """The pieces that meet in each pass."""
         return FOUR_PASSES if self.formats[0].name == "fp32" else ONE_PASS
 
 
@@ -79,21 +79,21 @@ def as_operand(x: Numbers, fmt=None, name: str = "operand") -> tuple[np.ndarray,
     x = np.asarray(x)
     if x.ndim != 2:
         raise ValueError(
-            f"{name} has {x.ndim} dimension{'s' * (x.ndim != 1)}; the array takes [K, free]: the "
-            "contraction on the partitions, then one free axis. Reshape it"
+            f"{name} has {x.ndim} dimension{'' if x.ndim == 1 else 's'}; the array takes [K, free]:"
+            " the contraction on the partitions, then one free axis. Reshape it"
         )
     if 0 in x.shape:
         raise ValueError(f"{name} has shape {list(x.shape)}: nothing to multiply; every side >= 1")
-    found = _format_of(x.dtype, name) if fmt is None else get_format(fmt)
-    is_cfp8 = found.bits == 8 and not found.is_integer and found.name not in ("fp8_e4m3fn",)
-    if found.name not in ENGINE_FORMATS and not is_cfp8:
+    target = _format_of(x.dtype, name) if fmt is None else get_format(fmt)
+    is_cfp8 = target.bits == 8 and not target.is_integer and target.name not in ("fp8_e4m3fn",)
+    if target.name not in ENGINE_FORMATS and not is_cfp8:
         raise NkiValidationError(
-            f"{name} is {found.name}; the Tensor Engine takes {', '.join(ENGINE_FORMATS)} and "
+            f"{name} is {target.name}; the Tensor Engine takes {', '.join(ENGINE_FORMATS)} and "
             "configured 8-bit floats. Cast it, or pass fmt='bf16' to round on the way in"
         )
     if fmt is not None:
-        x = _on_grid(x, found)
-    return np.ascontiguousarray(x, dtype=np.float32), found
+        x = _on_grid(x, target)
+    return np.ascontiguousarray(x, dtype=np.float32), target
 
 
 def check_operands(stationary, moving, fmt=None) -> Operands:
@@ -106,19 +106,19 @@ def check_operands(stationary, moving, fmt=None) -> Operands:
     NkiValidationError
         If one is FP32 and the other is not: the engine takes FP32 with FP32 only.
     """
-    left, left_format = as_operand(stationary, fmt, "stationary")
-    right, right_format = as_operand(moving, fmt, "moving")
-    if left.shape[0] != right.shape[0]:
+    weights, weights_format = as_operand(stationary, fmt, "stationary")
+    vectors, vectors_format = as_operand(moving, fmt, "moving")
+    if weights.shape[0] != vectors.shape[0]:
         raise ValueError(
-            f"stationary is {list(left.shape)} and moving {list(right.shape)}: both have the "
-            f"contraction K first, and {left.shape[0]} is not {right.shape[0]}. Transpose one?"
+            f"stationary is {list(weights.shape)} and moving {list(vectors.shape)}: both have the "
+            f"contraction K first, and {weights.shape[0]} is not {vectors.shape[0]}. Transpose one?"
         )
-    if (left_format.name == "fp32") != (right_format.name == "fp32"):
+    if (weights_format.name == "fp32") != (vectors_format.name == "fp32"):
         raise NkiValidationError(
-            f"stationary is {left_format.name}, moving {right_format.name}: FP32 goes through the "
-            "array in four passes and meets only FP32. Cast one of them"
+            f"stationary is {weights_format.name}, moving {vectors_format.name}: FP32 goes through "
+            "the array in four passes and meets only FP32. Cast one of them"
         )
-    return Operands(left, right, (left_format, right_format))
+    return Operands(weights, vectors, (weights_format, vectors_format))
 
 
 def pieces_of(values: np.ndarray, fmt: Format) -> np.ndarray:

@@ -46,7 +46,7 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When each pass starts, in wave time, and how many cycles everything takes."""
+    """The start of each pass, in wave time, and the cycles that everything takes."""
 
     passes: tuple[Pass, ...]
     load_start: tuple[int, ...]  #: wave cycle of the first columns' entry; -1 without a load
@@ -83,7 +83,7 @@ def plan_gemm(
     reuse : bool
         True: each stationary tile is loaded once and meets all moving tiles that PSUM can hold
         (m, then k, then n innermost).  False: each result tile is finished first (m, then n, then
-        k innermost), and the stationary is loaded anew for every moving tile.
+        k innermost), and the stationary is loaded again for every moving tile.
     moving_max : int
         Longest moving tile, at most 512.
 
@@ -131,7 +131,7 @@ def plan_gemm(
 
 @checked
 def schedule(passes: Sequence[Pass], array: SystolicArray = TRN1_ARRAY) -> Schedule:
-    """Let each load and each moving tile start as soon as the PEs allow it.
+    """Schedule each load and each moving tile as soon as the PEs allow it.
 
     A load takes ``ceil(M / load_speed)`` cycles.  With a second weight register it may start in the
     cycle in which the previous weights are taken over; without one, when the last vector of the

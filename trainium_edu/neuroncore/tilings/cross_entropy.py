@@ -25,7 +25,7 @@ def cross_entropy(
     dst : View[rows, 1]
     logits : View[rows, classes]
     labels : View[rows, 1]
-        Whole numbers below `classes`; the loss of a row with a negative label is 0.
+        Integers below `classes`; the loss of a row with a negative label is 0.
     columns : int
         Longest free axis of one instruction; longer rows are loaded twice, for what is the largest
         is known at the end.
@@ -107,19 +107,19 @@ def cross_entropy_gradient(
     for down in row_tiles(core, logits):
         rows = (down.stop - down.start, 1)
         label = load(core, labels.sliced(down), "float32", name="label")
-        own = load(core, gradient.sliced(down), "float32", name="gradient")
-        kept, minus_top = _minus_top(core, logits, down, spans)
+        row_gradient = load(core, gradient.sliced(down), "float32", name="gradient")
+        loaded, minus_top = _minus_top(core, logits, down, spans)
         sums = core.sbuf((rows[0], len(spans)))
         for number, across in enumerate(spans):
-            tile = kept or load(core, logits.sliced(down, across), name="logits")
+            tile = loaded or load(core, logits.sliced(down, across), name="logits")
             exp = _exp(core, tile, minus_top, _column(sums, number))
         part, factor = core.sbuf(rows, name="1 / sum"), core.sbuf(rows, name="factor")
         core.reciprocal(dst=part, data=_together(core, "add", sums))
         core.tensor_scalar(dst=factor, data=label, op0="greater_equal", operand0=0.0,
                            op1="multiply", operand1=-1.0)  # fmt: skip
-        core.tensor_tensor(dst=factor, data1=factor, data2=own, op="multiply")
+        core.tensor_tensor(dst=factor, data1=factor, data2=row_gradient, op="multiply")
         for across in spans:
-            if kept is None:  # the sum was not known before: once more
+            if loaded is None:  # the sum was not known before: once more
                 tile = load(core, logits.sliced(down, across), name="logits")
                 exp = core.sbuf(tile.shape, name="exp")
                 core.activation(dst=exp, op="exp", data=tile, bias=minus_top)

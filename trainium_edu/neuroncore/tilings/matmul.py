@@ -71,22 +71,22 @@ def matmul(core: NeuronCore, dst: View, stationary: View, moving: View, *,
     four PSUM banks stay open.
     """
     dst = as_rows(dst, "dst")
-    left = _Operand(core, as_rows(stationary, "stationary"), stationary_layout, "KM", dtype)
-    right = _Operand(core, as_rows(moving, "moving"), moving_layout, "KN", dtype or left.dtype)
-    if right.k != left.k or dst.shape != (left.free, right.free):
+    lhs = _Operand(core, as_rows(stationary, "stationary"), stationary_layout, "KM", dtype)
+    rhs = _Operand(core, as_rows(moving, "moving"), moving_layout, "KN", dtype or lhs.dtype)
+    if rhs.k != lhs.k or dst.shape != (lhs.free, rhs.free):
         raise NkiValidationError(
-            f"matmul: stationary [K={left.k}, M={left.free}] and moving [K={right.k}, "
-            f"N={right.free}] for dst {list(dst.shape)}; both must share K, and dst be [M, N]"
+            f"matmul: stationary [K={lhs.k}, M={lhs.free}] and moving [K={rhs.k}, "
+            f"N={rhs.free}] for dst {list(dst.shape)}; both must share K, and dst be [M, N]"
         )
     rows = int(core.spec.tensor_engine.rows.value)
     wide = int(core.spec.tensor_engine.moving_free_max.value)
-    blocks = list(pieces(left.k, rows))
-    held = _columns_that_stay(left, len(blocks), STATIONARY_BYTES, rows)
-    streamed = _columns_that_stay(right, len(blocks), MOVING_BYTES, wide)
+    blocks = list(pieces(lhs.k, rows))
+    held = _columns_that_stay(lhs, len(blocks), STATIONARY_BYTES, rows)
+    streamed = _columns_that_stay(rhs, len(blocks), MOVING_BYTES, wide)
     if held and streamed:
-        _with_blocks_that_stay(core, dst, left, right, blocks, held, streamed)
+        _with_blocks_that_stay(core, dst, lhs, rhs, blocks, held, streamed)
     else:
-        _with_sums_that_stay(core, dst, left, right, blocks)
+        _with_sums_that_stay(core, dst, lhs, rhs, blocks)
 
 
 def _columns_that_stay(operand, blocks, budget, step) -> int:
@@ -95,11 +95,11 @@ def _columns_that_stay(operand, blocks, budget, step) -> int:
     return min(fit, max(ROW_BYTES // operand.dtype.itemsize, step)) // step * step
 
 
-def _with_blocks_that_stay(core, dst, left, right, blocks, held, streamed):
-    for group in pieces(left.free, held):
-        stationary = [left.block(block, group) for block in blocks]
-        for span in pieces(right.free, streamed):
-            moving = [right.block(block, span) for block in blocks]
+def _with_blocks_that_stay(core, dst, lhs, rhs, blocks, held, streamed):
+    for group in pieces(lhs.free, held):
+        stationary = [lhs.block(block, group) for block in blocks]
+        for span in pieces(rhs.free, streamed):
+            moving = [rhs.block(block, span) for block in blocks]
             for column in pieces(group.stop - group.start, 128):
                 down = slice(group.start + column.start, group.start + column.stop)
                 piece = dst.sliced(down, span)
@@ -115,13 +115,13 @@ def _with_blocks_that_stay(core, dst, left, right, blocks, held, streamed):
                 store(core, piece, result)
 
 
-def _with_sums_that_stay(core, dst, left, right, blocks):
-    for group in pieces(left.free, 128 * BANKS):
+def _with_sums_that_stay(core, dst, lhs, rhs, blocks):
+    for group in pieces(lhs.free, 128 * BANKS):
         columns = list(pieces(group.stop - group.start, 128))
-        for across in pieces(right.free, 512):
+        for across in pieces(rhs.free, 512):
             sums = [core.psum((c.stop - c.start, across.stop - across.start)) for c in columns]
             for block in blocks:
-                held, streamed = left.block(block, group), right.block(block, across)
+                held, streamed = lhs.block(block, group), rhs.block(block, across)
                 for column, total in zip(columns, sums, strict=True):
                     core.nc_matmul(
                         dst=total, stationary=held.sliced(slice(None), column), moving=streamed

@@ -16,7 +16,7 @@ def pieces(size: int, step: int) -> Iterator[slice]:
         yield slice(start, min(start + step, size))
 
 
-def as_rows(view: View, what: str) -> View:
+def as_rows(view: View, name: str) -> View:
     """Return a view as [rows, columns]: in HBM all axes but the last become rows.
 
     Raises
@@ -32,7 +32,7 @@ def as_rows(view: View, what: str) -> View:
         return view.reshaped(view.size // view.shape[-1], view.shape[-1])
     if len(view.shape) > 2:
         return view.reshaped(view.shape[0], view.free_size)
-    raise NkiValidationError(f"{what} is {view!r}; it needs two axes, [rows, columns]")
+    raise NkiValidationError(f"{name} is {view!r}; it needs two axes, [rows, columns]")
 
 
 def row_tiles(core, view: View) -> Iterator[slice]:
