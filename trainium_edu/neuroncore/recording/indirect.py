@@ -124,7 +124,7 @@ def indices_of(indirect: Indirect) -> np.ndarray:
     if isinstance(index, View):
         if index.dtype.is_float:
             raise NkiValidationError(
-                f"the index {index!r} is {index.dtype}; indices are integers: use int32"
+                f"the index {index!r} is {index.dtype}; indices are whole numbers: use int32"
             )
         return index.read().reshape(-1).astype(np.int64)
     number: Any = getattr(index, "value", index)  # a register, or the number itself
