@@ -1,12 +1,12 @@
 """A whole run, priced on paper: does it fit, how long, what does it cost, and who says so.
 
-Modelled: a model's work in closed form (``models.py``, ``work.py``); a plan of data, tensor,
-pipeline and sequence parallelism with ZeRO on some instances (``plan.py``), what it keeps in each
-NeuronCore's memory (``memory.py``), which ranks talk over which wires (``placement.py``), what a
-step takes (``step_time.py``), all plans that fit (``planner.py``); scaling to 100 000 chips,
-failures and checkpoints (``scaling.py``, ``failures.py``); prices (``cost.py``); the benchmark
-tables that judge all this (``published.py``), the headlines of the sources (``claims.py``) and
-how they are judged (``court.py``).
+A model's work is in closed form (``models.py``, ``work.py``).  A plan is data, tensor, pipeline and
+sequence parallelism with ZeRO on some instances (``plan.py``).  For a plan there are the memory of
+each NeuronCore (``memory.py``), the wires between its ranks (``placement.py``) and the time of a
+step (``step_time.py``); ``planner.py`` finds all plans that fit.  Then come scaling to 100 000
+chips, failures and checkpoints (``scaling.py``, ``failures.py``), and prices (``cost.py``).  The
+benchmark tables judge all this (``published.py``); the headlines of the sources (``claims.py``)
+are judged in turn (``court.py``).
 
 Left out: running anything.  A step time measured or predicted elsewhere goes in as a number.
 Sources: `aws-trn1-benchmarks`, `rajbhandari-2020`, `megatron-2021`, `gpt3-paper` (specs.SOURCES).

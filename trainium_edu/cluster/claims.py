@@ -192,15 +192,15 @@ def overturned(key: str, inputs: Mapping[str, Any]) -> bool:
     claim = _claim(key)
     values = {each.name: each.used for each in claim.inputs}
     for name, value in inputs.items():
-        own = _known(claim, name)
+        used = _known(claim, name)
         moved = number(value, name)
-        if own.fact is None:
+        if used.fact is None:
             raise ValueError(f"nobody published {name}, so no value of it overturns {key}; "
                              "choose a claim that can be tested")  # fmt: skip
-        if not own.low <= moved <= own.high:
-            has = f"{own.written(own.low)} to {own.written(own.high)}"
-            raise ValueError(f"{name} is {own.written(moved)}; the sources have it from {has}"
-                             if own.is_range else f"{name} is {own.written(own.used)} in all "
+        if not used.low <= moved <= used.high:
+            has = f"{used.written(used.low)} to {used.written(used.high)}"
+            raise ValueError(f"{name} is {used.written(moved)}; the sources have it from {has}"
+                             if used.is_range else f"{name} is {used.written(used.used)} in all "
                              "sources; move an input that has a range")  # fmt: skip
         values[name] = moved
     before = claim.ruling

@@ -300,7 +300,7 @@ class Bill:
 
     @property
     def usd(self) -> float:
-        """The bill."""
+        """The sum of all rows, in USD."""
         return sum(row.usd for row in self.rows)
 
     @property
@@ -523,14 +523,14 @@ def waste(
     parts = getattr(step, "parts", step)
     if not isinstance(parts, Mapping):
         raise TypeError(f"step is {short(step)}; it must be a StepTime, or a dict of ns")
-    found = {name: number(ns, f"the part {name!r}", 0) for name, ns in parts.items()}
-    total = sum(found.values())
+    ns_by_part = {name: number(ns, f"the part {name!r}", 0) for name, ns in parts.items()}
+    total = sum(ns_by_part.values())
     if not total:
         raise ValueError("the parts add up to 0 ns; a step takes some time")
-    if not set(useful) & set(found):
-        raise ValueError(f"none of the parts is useful: they are {', '.join(found)}; "
-                         f"name some, such as useful=({min(found)!r},)")  # fmt: skip
-    lost = {name: ns / total for name, ns in found.items() if name not in useful}
+    if not set(useful) & set(ns_by_part):
+        raise ValueError(f"none of the parts is useful: they are {', '.join(ns_by_part)}; "
+                         f"name some, such as useful=({min(ns_by_part)!r},)")  # fmt: skip
+    lost = {name: ns / total for name, ns in ns_by_part.items() if name not in useful}
     return bill(total / 1e9 if parts is step else step, steps, cluster, wasted=lost, **more)
 
 
@@ -625,7 +625,7 @@ def price_performance(a: Offer, b: Offer) -> PricePerformance:
 
 @dataclass(frozen=True, slots=True)
 class AgainstP4d:
-    """A step on Trainium against the same step on as many p4d.24xlarge, whose speed is a guess.
+    """A step on Trainium against the same step on equally many p4d.24xlarge, of guessed speed.
 
     Attributes
     ----------
@@ -712,21 +712,21 @@ def against_p4d(
     share = as_input(given, "efficiency", "of the peak", low=1e-6, high=1)
     work = number(flops, "flops", 1, 1e40)
     peak_s = work / (cluster.instances * float(INSTANCES[_P4D].peak_flops))
-    ours = price(cluster.instance, kind, **pricing).usd_per_hour
+    trn_usd = price(cluster.instance, kind, **pricing).usd_per_hour
     discount = pricing.get("spot_discount")
-    theirs = price(_P4D, kind, usd_per_hour=p4d_usd_per_hour, spot_discount=discount).usd_per_hour
-    mine = number(step_s, "step_s", 1e-9, 1e9)
+    p4d_usd = price(_P4D, kind, usd_per_hour=p4d_usd_per_hour, spot_discount=discount).usd_per_hour
+    trn_s = number(step_s, "step_s", 1e-9, 1e9)
     least = work / (cluster.instances * float(INSTANCES[cluster.instance].peak_flops))
-    if mine < least:
+    if trn_s < least:
         raise ValueError(
             f"step_s is {short(step_s)}, and {work:.4g} FLOP take {least:.4g} s on "
             f"{cluster.instances} x {cluster.instance} at their peak; check both"
         )
 
     def compared(step):
-        return PricePerformance((cluster.instance, _P4D), step / mine, ours / theirs)
+        return PricePerformance((cluster.instance, _P4D), step / trn_s, trn_usd / p4d_usd)
 
     steps = (peak_s / share.high, peak_s / share.used, peak_s / share.low)
     low, used, high = map(compared, steps)
-    by_bert = compared(mine * float(CLAIMS.sagemaker_rate_ratio))
-    return AgainstP4d(low, used, high, by_bert, steps, peak_s * theirs / (mine * ours))
+    by_bert = compared(trn_s * float(CLAIMS.sagemaker_rate_ratio))
+    return AgainstP4d(low, used, high, by_bert, steps, peak_s * p4d_usd / (trn_s * trn_usd))

@@ -192,7 +192,7 @@ class Ruling:
 
     @property
     def evidence(self) -> tuple[str, ...]:
-        """The numbers behind the verdict, one a line, with who says so."""
+        """The numbers behind the verdict and their sources, one a line."""
         claim, (low, high) = self.claim, self.claim.allowed
         ends = [claim.written(end) for end in (low, high) if isfinite(end)]
         lines = [f"says {claim.relation} {claim.written(claim.claimed)}"

@@ -125,7 +125,7 @@ def storage_rate(
     instances : int
         Those that take part.
     direction : {"write", "read"}
-        Matters for local disks; what is read from FSx comes from its disks, not from its cache.
+        Matters for local disks; reads from FSx come from its disks, not from its cache.
     tebibytes : float
         Size of the file system, at least 1 200 GiB; only FSx needs one.
     burst : bool
@@ -247,8 +247,8 @@ def checkpoint(
         Whether training goes on as soon as the host has a copy.  The copy's rate, 16 GB/s per
         chip, is *assumed*.
     copies : int
-        Of each part, on as many instances' disks: local ones end with their instance.  1 suits
-        failures that spare the disks, and stores that keep copies of their own.
+        Copies of each part, each on another instance's disks: local ones end with their instance.
+        1 suits failures that spare the disks, and stores that keep copies of their own.
 
     Returns
     -------
@@ -561,17 +561,17 @@ def simulate(
     segment, segments = interval_s + stall, ceil(work_s / interval_s)
     last = work_s - (segments - 1) * interval_s + stall
     rng = np.random.default_rng(whole(seed, "seed", 0))
-    left = np.full(runs, segments)  # segments to go, of the runs still under way
+    segments_to_go = np.full(runs, segments)  # of the runs still under way
     times, failures, under_way = np.zeros(runs), np.zeros(runs, np.int64), np.arange(runs)
     before = 0.0  # what precedes a run's next segment: nothing at first, then a restart
     while under_way.size:
         gap = rng.exponential(mtbf, under_way.size)
-        needed = before + (left - 1) * segment + last
+        needed = before + (segments_to_go - 1) * segment + last
         ends = gap >= needed
         times[under_way] += np.where(ends, needed, gap)
         failures[under_way] += ~ends
         safe = np.floor(np.maximum(gap - before - late, 0) / segment).astype(np.int64)
-        left = (left - np.minimum(safe, left - 1))[~ends]
+        segments_to_go = (segments_to_go - np.minimum(safe, segments_to_go - 1))[~ends]
         under_way, before = under_way[~ends], restart
     return Simulated(times, failures, float(work_s))
 

@@ -147,7 +147,7 @@ class Memory:
 
     def _remedy(self, part) -> str:
         """Name the gentlest change that makes this fit, or the strongest if none does."""
-        found = []
+        remedies = []
         for parts, words, change in _REMEDIES:
             if part in parts:
                 try:
@@ -156,9 +156,9 @@ class Memory:
                                    state_bytes=self.state_bytes)  # fmt: skip
                 except PlanError:
                     continue
-                found.append((other.total, words.format(self.plan)))
-        total, words = next((each for each in found if each[0] <= self.available),
-                            min(found, default=(self.total, "")))  # fmt: skip
+                remedies.append((other.total, words.format(self.plan)))
+        total, words = next((each for each in remedies if each[0] <= self.available),
+                            min(remedies, default=(self.total, "")))  # fmt: skip
         if total >= self.total:
             return "spread a replica over more ranks (tensor, pipeline)"
         return f"{_size(total)} with {words}"

@@ -166,7 +166,7 @@ class Cnn:
         _ = self.shapes
 
     def _row(self, row):
-        """Return one row as it stands in the class's docstring, or say what is wrong with it."""
+        """Return one row in the form of the class's docstring, or raise what is wrong with it."""
         takes = {"conv": 4, "pool": 1, "linear": 1}
         kind = row[0] if isinstance(row, list | tuple) and row else row
         if not isinstance(kind, str) or kind not in takes or len(row) != 1 + takes[kind]:
@@ -182,9 +182,9 @@ class Cnn:
     @property
     def shapes(self) -> tuple[tuple[int, int, int], ...]:
         """The image's shape and the one after each row: channels, height, width."""
-        found = [self.image]
+        shapes = [self.image]
         for kind, *numbers in self.rows:
-            channels, high, wide = found[-1]
+            channels, high, wide = shapes[-1]
             if kind == "linear":
                 channels, high, wide = numbers[0], 1, 1
             elif kind == "pool":
@@ -194,19 +194,19 @@ class Cnn:
                 high, wide = ((side + 2 * padding - kernel) // stride + 1 for side in (high, wide))
             if min(high, wide) < 1:
                 raise ValueError(f"{self.name}: nothing is left of an image of "
-                                 f"{found[-1][1]} x {found[-1][2]} after {(kind, *numbers)}; "
+                                 f"{shapes[-1][1]} x {shapes[-1][2]} after {(kind, *numbers)}; "
                                  "take a smaller kernel or fewer rows")  # fmt: skip
-            found.append((channels, high, wide))
-        return tuple(found)
+            shapes.append((channels, high, wide))
+        return tuple(shapes)
 
 
-def _numbers(model, values, what, count=None):
+def _numbers(model, values, field, count=None):
     """Return a tuple of positive integers."""
     text(model.name, "name")
     if not isinstance(values, list | tuple) or count not in (None, len(values)):
         many = "integers" if count is None else f"{count} integers"
-        raise TypeError(f"{model.name}: {what} is {short(values)}; it must be a tuple of {many}")
-    return tuple(whole(v, f"{model.name}: each of {what}", 1, 10**7) for v in values)
+        raise TypeError(f"{model.name}: {field} is {short(values)}; it must be a tuple of {many}")
+    return tuple(whole(v, f"{model.name}: each of {field}", 1, 10**7) for v in values)
 
 
 _GPT = {"dropout": True}

@@ -230,15 +230,15 @@ def _inside(instance, group, links, operation):
     between on a torus, as many groups pass over as there are ways around, so each keeps one link.
     """
     facts, cores = INSTANCES[instance], int(INSTANCES[instance].chip.cores)
-    here = cores if group.stride == 1 and group.inside >= cores else 1  # of a chip's ranks
-    apart, count = max(1, group.stride // cores), group.inside // here
-    share = here / cores if count > 1 else 1.0
+    ranks = cores if group.stride == 1 and group.inside >= cores else 1  # of a chip
+    apart, count = max(1, group.stride // cores), group.inside // ranks
+    share = ranks / cores if count > 1 else 1.0
     hbm, link = links.hbm_bytes_per_s * share, 1.0
     shape, wrap = (1,), (False,)
     if count > 1:
         shape, wrap = _shape(int(facts.chips), apart, count)
         link = _link_bytes_per_s(instance, links) * share / (apart if int(facts.chips) != 16 else 1)
-    for name, crossed, touched in _steps(shape, wrap, here, operation):
+    for name, crossed, touched in _steps(shape, wrap, ranks, operation):
         per_byte = float(np.maximum(crossed / link, touched / hbm).sum()) * 1e9
         yield Line(name, len(crossed) * links.hop_ns, per_byte)
 
@@ -249,16 +249,16 @@ def _steps(shape, wrap, ranks_per_chip, operation):
 
     As shares of the buffer, so that every reading of the wires' facts reuses them.
     """
-    topology, found = product(shape, wrap, ranks_per_chip=ranks_per_chip), []
+    topology, steps = product(shape, wrap, ranks_per_chip=ranks_per_chip), []
     for name in (*DOCUMENTED, "ring"):
         try:
             schedule = plan(topology, operation, name)
         except FabricError:
             continue
         sizes = np.full(schedule.items, 1 / schedule.items)
-        found.append((name, link_loads(schedule, topology, sizes).max(axis=1, initial=0.0),
+        steps.append((name, link_loads(schedule, topology, sizes).max(axis=1, initial=0.0),
                       memory_loads(schedule, sizes).max(axis=1, initial=0.0)))  # fmt: skip
-    return tuple(found)
+    return tuple(steps)
 
 
 def _shape(chips, apart, count):

@@ -129,7 +129,7 @@ class Plan:
 
     @property
     def data(self) -> int:
-        """Replicas."""
+        """The number of replicas."""
         return self.cluster.ranks // (self.tensor * self.pipeline)
 
     @property
@@ -151,15 +151,15 @@ class Plan:
                 )
             return
         instance(model, "model", Transformer, 'get_model("gpt3-175b"), say')
-        for what, count, degree in (
+        for label, count, degree in (
             ("layers", model.layers, self.pipeline * self.interleave),
             ("attention heads", model.heads, self.tensor),
             ("columns of the MLP", model.ffn, self.tensor),
         ):
             if count % degree:
-                kind = "pipeline" if what == "layers" else "tensor"
+                kind = "pipeline" if label == "layers" else "tensor"
                 raise PlanError(
-                    f"{model.name} has {count} {what}, which do not divide by {degree} "
+                    f"{model.name} has {count} {label}, which do not divide by {degree} "
                     f"({kind} parallelism): every rank takes an equal part, so take a divisor"
                 )
         if model.kv_heads % self.tensor and self.tensor % model.kv_heads:

@@ -281,7 +281,7 @@ def smallest(
     model : str or Transformer
     instance : str
     days, tokens : float, optional
-        Fit in time too: so many tokens in so many days.
+        Fit in time too: read `tokens` tokens in `days` days.
     **settings
         As for :func:`fits`.
 
@@ -302,7 +302,7 @@ def smallest(
     """
     search = _search(model, Cluster(instance), **_known(settings))
     if (days is None) != (tokens is None):
-        raise ValueError("days and tokens belong together: so many tokens in so many days")
+        raise ValueError("days and tokens belong together: give both, or neither")
     if tokens is None:
         count, why = _fewest(search)
         return replace(_planned(search.on(count), 1).best, reason=why)
@@ -320,16 +320,16 @@ def _known(settings) -> dict:
 
 
 def _search(model, cluster, *, global_batch=1024, optimizer="adamw", flash_attention=False,
-            rules=None, **given) -> Search:  # fmt: skip
+            rules=None, **settings) -> Search:  # fmt: skip
     """Return a search with the settings that were given, and all values of the others."""
     batch, rules = whole(global_batch, "global_batch", 1, 10**9), rules or Rules()
-    given = {name: value for name, value in given.items() if value is not None}
-    for name in given.keys() & {"tensor", "pipeline", "micro_batch", "interleave"}:
-        given[name] = whole(given[name], name, 1, 10**9)
-    words = {name: given[name] for name in given.keys() & {"zero", "recompute", "precision"}}
+    settings = {name: value for name, value in settings.items() if value is not None}
+    for name in settings.keys() & {"tensor", "pipeline", "micro_batch", "interleave"}:
+        settings[name] = whole(settings[name], name, 1, 10**9)
+    words = {name: settings[name] for name in settings.keys() & {"zero", "recompute", "precision"}}
     Plan(cluster, global_batch=cluster.ranks, optimizer=optimizer, flash_attention=flash_attention,
          **words)  # refuses what is none of the words  # fmt: skip
-    chosen = CHOICES | {name: (value,) for name, value in given.items()}
+    chosen = CHOICES | {name: (value,) for name, value in settings.items()}
     return Search(get_model(model), cluster, batch, optimizer, flash_attention, rules, **chosen)
 
 
@@ -355,17 +355,17 @@ def _first_reason(search, best) -> str:
     """Return what keeps the fastest plan from being faster, and where its time goes."""
     parts = sorted(best.time.parts.items(), key=lambda part: -part[1])[:3]
     goes = ", ".join(f"{ns / best.step_ns:.0%} {name}" for name, ns in parts)
-    found = []
+    heavier = []
     for words, change in _heavier(best.plan):
         try:
             other = search.option(replace(best.plan, **change))
         except PlanError:
             continue
         if not other.memory.fits and other.step_ns < best.step_ns:
-            found.append((other.step_ns, other.memory.over / GiB, words))
+            heavier.append((other.step_ns, other.memory.over / GiB, words))
     wall = "no single change that memory forbids would make it faster"
-    if found:
-        step_ns, over, words = min(found)
+    if heavier:
+        step_ns, over, words = min(heavier)
         faster = best.step_ns / step_ns - 1
         wall = f"{words} it would be {faster:.1%} faster, but {over:.1f} GiB too large"
     across = best.plan.tensor > int(INSTANCES[best.plan.cluster.instance].cores)
@@ -409,14 +409,14 @@ def _reason(option, best) -> str:
 _WORDS = {"zero": "ZeRO", "micro_batch": "micro-batch"}
 
 
-def _counted(counts, nearest, best, shown) -> str:
+def _counted(counts, nearest, best, rows) -> str:
     """Return what became of all plans, and what master weights would make of the first."""
     fit, over = counts["fit"], counts["over"]
     words = [f"{_spaced(fit + over)} plans"]
     if over:
         words.append(f"{_spaced(over)} over memory, the nearest by {nearest.over / GiB:.2f} GiB "
                      f"({_shape(nearest.plan)})")  # fmt: skip
-    words.append(f"{_spaced(fit)} fit, of which {_spaced(fit - shown)} are slower than those shown "
+    words.append(f"{_spaced(fit)} fit, of which {_spaced(fit - rows)} are slower than those shown "
                  "or beaten on both memory and time")  # fmt: skip
     if best.plan.precision == "bf16-sr":
         held = memory(best.memory.model, replace(best.plan, precision="bf16-master"))
@@ -426,18 +426,18 @@ def _counted(counts, nearest, best, shown) -> str:
     return f"{words[0]}: {'; '.join(words[1:])}"
 
 
-def _too_large(search, held, count) -> str:
+def _too_large(search, nearest, count) -> str:
     """Return that nothing fits: which number, by how much, and what would do."""
     try:
         do = f"{_fewest(search.on(1))[0]} instances would do"
     except NothingFits as nowhere:
         do = str(nowhere)
-    part = held.largest
+    part = nearest.largest
     return (
         f"{search.model.name} does not fit {search.cluster.instances} x {search.cluster.instance}: "
-        f"of {_spaced(count)} plans the nearest ({_shape(held.plan)}) holds "
-        f"{held.total / GiB:,.1f} GiB on a NeuronCore of {held.available / GiB:.0f}, "
-        f"{held.over / GiB:,.1f} too many; {getattr(held, part) / GiB:,.1f} are {part}; {do}"
+        f"of {_spaced(count)} plans the nearest ({_shape(nearest.plan)}) holds "
+        f"{nearest.total / GiB:,.1f} GiB on a NeuronCore of {nearest.available / GiB:.0f}, "
+        f"{nearest.over / GiB:,.1f} too many; {getattr(nearest, part) / GiB:,.1f} are {part}; {do}"
     )
 
 

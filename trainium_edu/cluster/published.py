@@ -215,7 +215,7 @@ def compare(rules: Rules | None = None) -> tuple[Comparison, ...]:
         What to predict with; only how scores are computed is each row's own.
     """
     calibrating = {row.name for row in _calibrating()}
-    found = []
+    comparisons = []
     for row in sorted(BENCHMARKS, key=lambda row: row.first):
         model, plan, own = setup(row)
         used = (
@@ -224,8 +224,8 @@ def compare(rules: Rules | None = None) -> tuple[Comparison, ...]:
             else own
         )
         time = step_time(model, plan, rules=used)
-        found.append(Comparison(row, row.name in calibrating, time))
-    return tuple(found)
+        comparisons.append(Comparison(row, row.name in calibrating, time))
+    return tuple(comparisons)
 
 
 @checked

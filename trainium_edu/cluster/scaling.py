@@ -174,14 +174,14 @@ def _counts(instances):
 def _on(plan, cluster, kind):
     """Return the plan on another cluster, or None and why its batch cannot be shared out."""
     together = plan.tensor * plan.pipeline
-    replicas, rest = divmod(cluster.ranks, together)
-    if rest or not replicas:
+    replicas, remainder = divmod(cluster.ranks, together)
+    if remainder or not replicas:
         replace(plan, cluster=cluster)  # says so
     if kind == "weak":
         batch = plan.global_batch // plan.data * replicas
         return replace(plan, cluster=cluster, global_batch=batch), ""
-    each, rest = divmod(plan.global_batch, replicas)
-    if rest or not each:
+    each, remainder = divmod(plan.global_batch, replicas)
+    if remainder or not each:
         batch = f"a global batch of {plan.global_batch} samples"
         return None, f"{batch} does not divide among {replicas} replicas"
     try:
@@ -254,13 +254,13 @@ def wall(
     >>> print(wall("gpt3-175b", plan).instances)
     8192.0
     """
-    own = plan.cluster.instances
-    whole(most, "most", own, 10**6)
+    start = plan.cluster.instances
+    whole(most, "most", start, 10**6)
     counts = [n for n in _multiples(plan, most)
               if _on(plan, replace(plan.cluster, instances=n), kind)[0] is not None]  # fmt: skip
 
     def at(count):
-        return scale(model, plan, (own, count), kind, sigma=sigma, rules=rules)
+        return scale(model, plan, (start, count), kind, sigma=sigma, rules=rules)
 
     low = bisect_left(counts, True, key=lambda count: at(count)[1].efficiency < 0.5)
     half = counts[low] if low < len(counts) else None
@@ -268,7 +268,7 @@ def wall(
     part, lost = _lost(first, last) if len(counts) > 1 else ("", "the first to look at")
     strong = kind == "strong"
     replicas = plan.global_batch if strong else inf
-    ends = replicas * plan.tensor * plan.pipeline / (plan.cluster.ranks / own)
+    ends = replicas * plan.tensor * plan.pipeline / (plan.cluster.ranks / start)
     split = f"nothing more can be split beyond {replicas:,} replicas, {ends:,g} instances; "
     where = "under a half" if half else f"still {last.efficiency:.1%}"
     reason = f"efficiency is {where} at {last.instances:,} instances, {lost}"

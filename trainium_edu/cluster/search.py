@@ -115,8 +115,8 @@ class Search:
             data, rest = divmod(self.cluster.ranks, tensor * pipeline)
             if rest or batch % data:
                 continue
-            mine = batch // data
-            sizes = tuple(n for n in self.micro_batch or divisors(mine) if mine % n == 0)
+            samples = batch // data
+            sizes = tuple(n for n in self.micro_batch or divisors(samples) if samples % n == 0)
             zeros = (
                 self.zero if data > 1 else self.zero[-1:]
             )  # one replica has nobody to share with
@@ -124,7 +124,7 @@ class Search:
                 if parts > 1:
                     if pipeline == 1 or layers // pipeline % parts:
                         continue
-                    sizes = tuple(n for n in sizes if mine // n % pipeline == 0)
+                    sizes = tuple(n for n in sizes if samples // n % pipeline == 0)
                 if sizes:
                     for more in product(zeros, self.recompute, self.precision):
                         yield Settings(tensor, pipeline, data, parts, *more), sizes
@@ -153,20 +153,20 @@ class Search:
         """
         fitting, nearest, counts = [], None, Counter()
         largest: dict[Settings, int] = {}  # micro-batch that fits
-        for one, sizes in self.groups():
-            most = min((largest.get(less, sizes[-1]) for less in _lighter(one)), default=sizes[-1])
+        for settings, sizes in self.groups():
+            most = min((largest.get(s, sizes[-1]) for s in _lighter(settings)), default=sizes[-1])
             low, high = 0, bisect_right(sizes, most)  # so many fit at least, at most
             middle = high
             while low < high:
-                held = self.held(one, sizes[middle - 1])
+                held = self.held(settings, sizes[middle - 1])
                 if held.fits:
                     low = middle
                 else:
                     high = middle - 1
                     nearest = held if nearest is None else min(held, nearest, key=_total)
                 middle = (low + high + 1) // 2
-            largest[one] = sizes[low - 1] if low else 0
-            fitting += [(one, size) for size in sizes[:low]]
+            largest[settings] = sizes[low - 1] if low else 0
+            fitting += [(settings, size) for size in sizes[:low]]
             counts.update(fit=low, over=len(sizes) - low)
         return fitting, nearest, counts
 
@@ -217,16 +217,16 @@ class Settings(NamedTuple):
     precision: Any
 
 
-def _lighter(one) -> Iterator[Settings]:
+def _lighter(settings) -> Iterator[Settings]:
     """Yield settings that need less than these, and differ in one."""
-    if one.zero < 3:
-        yield one._replace(zero=one.zero + 1)
-    if one.interleave > 1:
-        yield one._replace(interleave=1)
-    if one.recompute != "full":
-        yield one._replace(recompute="full")
-    if one.recompute == "none":
-        yield one._replace(recompute="selective")
+    if settings.zero < 3:
+        yield settings._replace(zero=settings.zero + 1)
+    if settings.interleave > 1:
+        yield settings._replace(interleave=1)
+    if settings.recompute != "full":
+        yield settings._replace(recompute="full")
+    if settings.recompute == "none":
+        yield settings._replace(recompute="selective")
 
 
 @lru_cache(maxsize=4096)

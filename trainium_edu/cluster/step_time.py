@@ -51,8 +51,8 @@ _tensor, _vector = NEURONCORE_V2.tensor_engine, NEURONCORE_V2.vector_engine
 _ROWS, _MOVING = int(_tensor.rows), int(_tensor.moving_free_max)
 _FEWEST = int(_tensor.min_initiation_cycles)
 
-#: Passes over activations per block: (operation, numbers passed over, forward, of which in what a
-#: full recomputation leaves out, backward, when).  A pass is one cycle per number and lane; what
+#: Passes over activations per block: (operation, numbers passed over, forward, those that a full
+#: recomputation leaves out, backward, when).  A pass is one cycle per number and lane; what
 #: reads two arrays takes two; the Scalar Engine takes exponentials out of PSUM and adds up rows in
 #: one (`nki-trn1-arch`, Pipelined Reduction).  What nobody reads again is not recomputed: the
 #: last linear layer, and what follows it.
@@ -301,7 +301,7 @@ def _block(model, plan, attention):
     Cycles are the Tensor Engine's; passes are numbers through the other engines; operands are
     the numbers that linear layers read and write in memory.
     """
-    cycles, passes, operands = np.zeros((3, 4))  # each: forward, of which last, backward, scores
+    cycles, passes, operands = np.zeros((3, 4))  # each: forward, its last part, backward, scores
     for name, m, k, n, count in products(model, plan):
         scores, last = name in ("scores", "context"), name == "mlp out"
         weight = count * (_shown(model, plan) if scores else 1.0)
@@ -360,7 +360,7 @@ def _parts(model, plan, rules, slowest):
     """Return the nanoseconds of every part, in the order of PARTS."""
     p, k, visible = plan.pipeline, plan.micro_batches, 1 - rules.hidden
     layers, (each, state) = model.layers / p, _bytes(plan)
-    held, where = parameters(model) / (plan.tensor * p), placement(plan, rules.links)
+    weights, where = parameters(model) / (plan.tensor * p), placement(plan, rules.links)
     # a micro-batch on a stage, and the head's more on the last one
     amounts = np.array([_block(model, plan, rules.attention), _head(model, plan)])
     amounts[0] *= layers
@@ -370,7 +370,7 @@ def _parts(model, plan, rules, slowest):
     tensor = amounts[:, 0] * slow / float(_tensor.clock_hz) * 1e9
     kept = (rules.activation_bytes or each) / rules.dma_bytes_per_s
     other = (rules.passes * max(1 / rate, kept) * amounts[:, 1] + kept * amounts[:, 2]) * 1e9
-    moved = visible * WEIGHT_PASSES[plan.recompute] * held * by_dma * 1e9
+    moved = visible * WEIGHT_PASSES[plan.recompute] * weights * by_dma * 1e9
     if rules.efficiency is not None:
         step = work(model, recompute=plan.recompute, flash_attention=plan.flash_attention)
         own = step.flops * plan.micro_batch / (plan.tensor * p)
@@ -390,7 +390,7 @@ def _parts(model, plan, rules, slowest):
     return tuple(map(float, (
         k * tensor.sum(), k * other.sum(), k * moved, tensor_ns, send_ns,
         (p - 1) / plan.interleave * body, data_ns,
-        _optimiser(plan, rules, held, max(each, state), rate), rules.host_ns,
+        _optimiser(plan, rules, weights, max(each, state), rate), rules.host_ns,
     )))  # fmt: skip
 
 
@@ -404,7 +404,7 @@ def _optimiser(plan, rules, held, nbytes, rate):
 @lru_cache(maxsize=4096)
 def _band(model, plan, rules, slowest):
     """Return how far facts and choices move a step, down and up, as logarithms in quadrature."""
-    here, links = sum(_parts(model, plan, rules, slowest)), rules.links
+    base, links = sum(_parts(model, plan, rules, slowest)), rules.links
     changes = [{"links": replace(links, **change)} for change in (
         *({"hop_ns": ns} for ns in FABRIC.hop_latency_ns.value),
         {"direction": "one_way"}, {"direction": "both_ways"},
@@ -416,6 +416,6 @@ def _band(model, plan, rules, slowest):
     down = up = float(CALIBRATED.residual_factor) ** 2
     for change in changes:
         there = sum(_parts(model, plan, replace(rules, **change), slowest))
-        moved = math.log(there / here)
+        moved = math.log(there / base)
         down, up = down + min(moved, 0) ** 2, up + max(moved, 0) ** 2
     return math.sqrt(down), math.sqrt(up)

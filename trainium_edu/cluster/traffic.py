@@ -68,24 +68,24 @@ def traffic(model: str | Transformer, plan: Plan) -> dict:
     plan.check(model)
     width = 4 if plan.precision == "fp32" else 2
     size = float(plan.micro_batch * model.sequence * model.hidden * width)
-    held = parameters(model) / (plan.tensor * plan.pipeline) * width
-    found: dict[str, tuple[Sent, ...]] = {"tensor": (), "data": (), "pipeline": ()}
+    nbytes = parameters(model) / (plan.tensor * plan.pipeline) * width
+    sent: dict[str, tuple[Sent, ...]] = {"tensor": (), "data": (), "pipeline": ()}
     if plan.tensor > 1:
         often = plan.micro_batches * model.layers / plan.pipeline
         sums = 5 if plan.recompute == "full" else 4  # a block's last sum is not made again
-        found["tensor"] = (Sent("all_reduce", often * sums, size),)
+        sent["tensor"] = (Sent("all_reduce", often * sums, size),)
         if plan.sequence_parallel:  # inputs of weight gradients are gathered again
-            found["tensor"] = (Sent("all_gather", often * (sums + 2), size),
-                               Sent("reduce_scatter", often * sums, size))  # fmt: skip
+            sent["tensor"] = (Sent("all_gather", often * (sums + 2), size),
+                              Sent("reduce_scatter", often * sums, size))  # fmt: skip
     if plan.data > 1:
-        buckets = float(max(1, math.ceil(held / int(FABRIC.bucket_bytes))))
+        buckets = float(max(1, math.ceil(nbytes / int(FABRIC.bucket_bytes))))
         rounds = {"all_reduce": 1} if plan.zero == 0 else {"reduce_scatter": 1, "all_gather": 1}
         if plan.zero > 1:  # nobody keeps the sum of all gradients between micro-batches
             rounds["reduce_scatter"] = plan.micro_batches
-        found["data"] = tuple(Sent(n, k * buckets, held / buckets) for n, k in rounds.items())
+        sent["data"] = tuple(Sent(n, k * buckets, nbytes / buckets) for n, k in rounds.items())
         if plan.zero == 3:  # weights, for forward and for backward
-            found["data"] += (Sent("all_gather", 2.0 * plan.micro_batches, held),)
+            sent["data"] += (Sent("all_gather", 2.0 * plan.micro_batches, nbytes),)
     if plan.pipeline > 1:
         part = size / plan.tensor if plan.sequence_parallel else size
-        found["pipeline"] = (Sent("send", 2.0 * plan.interleave * plan.micro_batches, part),)
-    return found
+        sent["pipeline"] = (Sent("send", 2.0 * plan.interleave * plan.micro_batches, part),)
+    return sent

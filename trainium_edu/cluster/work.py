@@ -21,7 +21,7 @@ from trainium_edu.specs.signatures import checked
 
 __all__ = ["Part", "Work", "model_flops", "work"]
 
-_NORM_OPERATIONS = {"layer": 8, "rms": 4}  #: per number; ``xla`` counts 8 for layer_norm
+_NORM_OPERATIONS = {"layer": 8, "rms": 4}  #: operations per number; ``xla`` counts 8 for layer_norm
 _SOFTMAX_OPERATIONS = 5  #: maximum, difference, exponential, sum, quotient
 _DROPOUT_OPERATIONS = 3  #: a random bit and two products
 _SUMMED = ("parameters", "forward_flops", "backward_flops", "recomputed_flops", "other_flops",
@@ -43,8 +43,8 @@ class Part:
     moved : int
         Numbers that forward's products read and write at least: each factor and result once.
     elements, masks : int
-        What backward needs of forward: numbers that this part reads.  Masks of dropout count apart,
-        for they take a byte each in whatever format the rest is.
+        What backward needs of forward: numbers that this part reads.  Masks of dropout count apart:
+        they take a byte each, whatever the format of the rest.
     is_split : bool
         Whether tensor parallelism splits `elements` and `masks`; sequence parallelism splits all.
     in_blocks : bool
@@ -222,23 +222,23 @@ def _block(model, batch, flash) -> list[Part]:
     linear = partial(_linear, bias=model.biases)
     gains, of_norm = _norm(model, tokens)
     every = tokens * model.heads * s  # attention's weights, of all heads
-    seen = tokens * model.heads * (s + 1) // 2 if flash and model.causal else every
-    product = 2 * seen * model.head_width  # queries times keys, weights times values
-    kept = 0 if flash else every  # in HBM
+    scored = tokens * model.heads * (s + 1) // 2 if flash and model.causal else every
+    product = 2 * scored * model.head_width  # queries times keys, weights times values
+    stored = 0 if flash else every  # in HBM
     hidden = model.causal and not flash  # a mask over scores that were computed
     scores = Part(
         "scores", 0, product, 2 * product, flash * product, is_split=True,
         other_flops=tokens * q + hidden * every,  # queries are scaled
-        moved=tokens * (q + kv) + kept, elements=tokens * (q + kv),
+        moved=tokens * (q + kv) + stored, elements=tokens * (q + kv),
     )  # fmt: skip
     softmax = Part(
-        "softmax", other_flops=(_SOFTMAX_OPERATIONS + _DROPOUT_OPERATIONS * drop) * seen,
-        elements=kept or tokens * model.heads,  # flash: one sum per row
-        masks=drop * kept, is_split=True,
+        "softmax", other_flops=(_SOFTMAX_OPERATIONS + _DROPOUT_OPERATIONS * drop) * scored,
+        elements=stored or tokens * model.heads,  # flash: one sum per row
+        masks=drop * stored, is_split=True,
     )  # fmt: skip
     context = Part(
         "context", 0, product, 2 * product, is_split=True,
-        moved=kept + tokens * (kv + q), elements=tokens * kv + drop * kept,
+        moved=stored + tokens * (kv + q), elements=tokens * kv + drop * stored,
     )  # fmt: skip
     return [
         Part("norms", 2 * gains, other_flops=2 * of_norm, elements=2 * tokens * h),

@@ -15,8 +15,8 @@ count_touches = njit(cache=True)(touches.count_touches)
 
 
 @njit(cache=True)
-def _ring_block(buffers, starts, left, right, total):
-    """Sum columns ``left`` to ``right`` of all rows in ring order, and write the sums to all rows.
+def _ring_block(buffers, starts, low, high, total):
+    """Sum columns ``low`` to ``high`` of all rows in ring order, and write the sums to all rows.
 
     Chunk k is columns ``starts[k]`` to ``starts[k+1]``; its sum starts at row k+1, takes rows in
     ascending order, passes the end, and finishes at row k.  So rows are walked twice: first each
@@ -24,29 +24,29 @@ def _ring_block(buffers, starts, left, right, total):
     """
     ranks = buffers.shape[0]
     for row in range(1, ranks):
-        fresh = max(left, min(right, starts[row - 1]))
-        end = max(left, min(right, starts[row]))
-        running, own = total[left:fresh], buffers[row, left:fresh]
+        fresh = max(low, min(high, starts[row - 1]))
+        end = max(low, min(high, starts[row]))
+        running, part = total[low:fresh], buffers[row, low:fresh]
         for i in range(running.size):
-            running[i] += own[i]
-        running, own = total[fresh:end], buffers[row, fresh:end]
+            running[i] += part[i]
+        running, part = total[fresh:end], buffers[row, fresh:end]
         for i in range(running.size):
-            running[i] = own[i]
-    fresh = max(left, min(right, starts[ranks - 1]))
-    running, own = total[fresh:right], buffers[0, fresh:right]
+            running[i] = part[i]
+    fresh = max(low, min(high, starts[ranks - 1]))
+    running, part = total[fresh:high], buffers[0, fresh:high]
     for i in range(running.size):
-        running[i] = own[i]
+        running[i] = part[i]
     for row in range(ranks):
-        begin = max(left, min(right, starts[row]))
-        end = fresh if row == 0 else right
-        running, own = total[begin:end], buffers[row, begin:end]
+        begin = max(low, min(high, starts[row]))
+        end = fresh if row == 0 else high
+        running, part = total[begin:end], buffers[row, begin:end]
         for i in range(running.size):
-            running[i] += own[i]
-    running = total[left:right]
+            running[i] += part[i]
+    running = total[low:high]
     for row in range(ranks):
-        own = buffers[row, left:right]
+        part = buffers[row, low:high]
         for i in range(running.size):
-            own[i] = running[i]
+            part[i] = running[i]
 
 
 @njit(cache=True)

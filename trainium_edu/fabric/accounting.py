@@ -197,11 +197,11 @@ def memory_loads(schedule: Schedule, sizes=None):
     Notes
     -----
     A copy is one read and one write.  A partial that is sent on is read together with what arrived
-    for it since it was last sent (added in passing), and written at the receiver: two reads and one
-    write, one read the first time.  Arrivals of one step lie side by side; a later one is added to
-    them by the DMA that writes it.  A fused addition reads the neighbour's memory in passing, a
-    fused copy shares the read of the move beside it.  What must be right in the end is settled:
-    read with all that arrived, and written.
+    for it since it was last sent (added in passing), and written at the receiver.  That is two
+    reads and one write, and one read the first time.  Arrivals of one step lie side by side; a
+    later one is added to them by the DMA that writes it.  A fused addition reads the neighbour's
+    memory in passing, a fused copy shares the read of the move beside it.  What must be right in
+    the end is settled: read with all that arrived, and written.
     """
     weight = _item_weights(a_schedule(schedule), sizes)
     chips = schedule.ranks // schedule.ranks_per_chip

@@ -138,8 +138,8 @@ def _links_of_one(cluster):
     return out // x
 
 
-def _intra(cluster, inside, local, what, how, nbytes, costs):
-    schedule = plan(inside, what, how)
+def _intra(cluster, inside, local, operation, how, nbytes, costs):
+    schedule = plan(inside, operation, how)
     sizes = np.full(schedule.items, nbytes / schedule.items)
     loads = link_loads(schedule, inside, sizes, ties=costs.ties)
     speed = cluster.bandwidth_bytes_per_s[local]
@@ -150,7 +150,7 @@ def _intra(cluster, inside, local, what, how, nbytes, costs):
     total = float((latency + _together(link_ns, hbm_ns, costs.hbm)).sum())
     carried = np.zeros(cluster.links)
     carried[local] = loads.sum(axis=0)
-    stage = Stage(f"{what} inside ({how})", schedule.steps, float(latency.sum()), total)
+    stage = Stage(f"{operation} inside ({how})", schedule.steps, float(latency.sum()), total)
     return stage, carried
 
 
@@ -212,11 +212,11 @@ def flat_ring_time(cluster: Topology, nbytes: int, *, costs: Costs | None = None
     Notes
     -----
     Each EFA device hangs on a different chip, so each directed cycle leaves an instance through
-    another one and carries 1/D of the buffer: with D devices of b bytes/s, N ranks and a the time
-    from memory to memory over the network, ``2 (N - 1) (a + B / (D N b))`` as long as neither
-    cables nor memory are slower.  All ranks step together, as in :func:`account`: every step lasts
-    as long as the one over the network.  What switching between so many cycles costs, which the
-    document calls high, is not modelled.
+    another one and carries 1/D of the buffer.  There are D devices of b bytes/s and N ranks, and
+    a is the time from memory to memory over the network.  All ranks step together, as in
+    :func:`account`, and every step lasts as long as the one over the network.  So the time is
+    ``2 (N - 1) (a + B / (D N b))`` as long as neither cables nor memory are slower.  The cost of
+    switching between so many cycles, which the document calls high, is not modelled.
 
     References
     ----------

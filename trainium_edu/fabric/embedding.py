@@ -136,11 +136,11 @@ def _search(topology):
         [c for c in dict.fromkeys(topology.neighbours(v)) if c < n and topology.link(c, v) >= 0]
         for v in range(n)
     ]
-    path, seen, tries, budget = [0], {0}, [], _MOST_SEARCH_STEPS
+    path, visited, tries, budget = [0], {0}, [], _MOST_SEARCH_STEPS
 
     def onward(v):
-        free = [c for c in ways[v] if c not in seen]
-        return sorted(free, key=lambda c: sum(d not in seen for d in ways[c]), reverse=True)
+        free = [c for c in ways[v] if c not in visited]
+        return sorted(free, key=lambda c: sum(d not in visited for d in ways[c]), reverse=True)
 
     tries.append(onward(0))
     while tries and budget:
@@ -149,9 +149,9 @@ def _search(topology):
             return tuple(path)
         if tries[-1] and len(path) < n:
             path.append(tries[-1].pop())
-            seen.add(path[-1])
+            visited.add(path[-1])
             tries.append(onward(path[-1]))
         else:
             tries.pop()
-            seen.discard(path.pop())
+            visited.discard(path.pop())
     return None

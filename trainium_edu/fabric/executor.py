@@ -96,7 +96,7 @@ def execute(
     _load(schedule, memory, buffers, sizes)
     add = _adder(dtype, rounding, seed, schedule.places, width)
     upset = _choose_upset(schedule, sizes, dtype, upset_seed)
-    kept = [memory.copy()] if keep_states else []
+    states = [memory.copy()] if keep_states else []
     for rows, rounds in groups(schedule):
         carried = memory[schedule.src[rows], schedule.item[rows]]
         if upset is not None and upset[0] in rows:
@@ -114,11 +114,11 @@ def execute(
                 total = add(memory[where], arrived, step, turn, schedule.into[at])
                 memory[where] = np.where(adds[:, None], total, arrived)
         if keep_states:
-            while len(kept) <= step + 1:
-                kept.append(kept[-1])
-            kept[step + 1] = memory.copy()
+            while len(states) <= step + 1:
+                states.append(states[-1])
+            states[step + 1] = memory.copy()
     outputs = _unload(schedule, memory, sizes, shape)
-    return (outputs, States(np.stack(kept), sizes)) if keep_states else outputs
+    return (outputs, States(np.stack(states), sizes)) if keep_states else outputs
 
 
 def _arrays(inputs):

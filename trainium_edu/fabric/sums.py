@@ -1,9 +1,9 @@
 """The sum that a schedule's moves make, without making the moves.
 
-``execute`` moves chunks from memory to memory, as the machine does.  What comes out is a tree of
-additions per chunk, and the table of moves says which: followed once with names in place of
-numbers, it gives the list of additions, and a compiled loop carries that out.  Bit for bit the
-same, hop by hop roundings included; the tests hold the two equal.
+``execute`` moves chunks from memory to memory, as the machine does.  The result is a tree of
+additions per chunk.  The table of moves, followed once with names in place of numbers, gives the
+list of these additions; a compiled loop carries it out.  The sums are equal bit for bit, with the
+roundings of every hop; the tests hold the two equal.
 """
 
 from functools import lru_cache
@@ -143,12 +143,12 @@ def additions(schedule: Schedule) -> ordered.Additions:
     if schedule.collective not in (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER):
         raise FabricError(f"{schedule.collective} adds nothing; sum_rows sums")
     ranks, items = schedule.ranks, schedule.items
-    own = ranks * items
-    names = np.arange(own).reshape(ranks, items)
-    left: list[np.ndarray] = []
-    right: list[np.ndarray] = []
+    leaves = ranks * items
+    names = np.arange(leaves).reshape(ranks, items)
+    augends: list[np.ndarray] = []
+    addends: list[np.ndarray] = []
     stream: list[np.ndarray] = []
-    count, turns = own, [own]
+    count, turns = leaves, [leaves]
     for rows, rounds in groups(schedule):
         carried = names[schedule.src[rows], schedule.item[rows]]
         for turn, chosen in enumerate(rounds):
@@ -158,13 +158,13 @@ def additions(schedule: Schedule) -> ordered.Additions:
             if len(adds):
                 mine, arrived = names[where][adds], new[adds]
                 key = np.minimum(mine, arrived) * count + np.maximum(mine, arrived)
-                _, one, same = np.unique(key, return_index=True, return_inverse=True)
+                _, firsts, same = np.unique(key, return_index=True, return_inverse=True)
                 new = new.copy()
                 new[adds] = count + same
-                left.append(mine[one])
-                right.append(arrived[one])
-                stream.append(np.full(len(one), int(schedule.step[at[0]]) * 4096 + turn))
-                count += len(one)
+                augends.append(mine[firsts])
+                addends.append(arrived[firsts])
+                stream.append(np.full(len(firsts), int(schedule.step[at[0]]) * 4096 + turn))
+                count += len(firsts)
                 turns.append(count)
             names[where] = new
     roots = names[0 if schedule.collective is Collective.ALL_REDUCE else schedule.owner,
@@ -175,48 +175,48 @@ def additions(schedule: Schedule) -> ordered.Additions:
             "be equal; execute(schedule, buffers) returns each"
         )
     a, b, streams = (
-        np.concatenate([*parts, np.empty(0, np.int64)]) for parts in (left, right, stream)
+        np.concatenate([*parts, np.empty(0, np.int64)]) for parts in (augends, addends, stream)
     )
-    return _Tree(own, a, b, turns).in_order(roots, items, ranks, streams)
+    return _Tree(leaves, a, b, turns).in_order(roots, items, ranks, streams)
 
 
 class _Tree:
     """Sums of two, numbered from `own` on, in the order in which they are made."""
 
-    def __init__(self, own, left, right, turns):
-        self.own, self.left, self.right = own, left, right
+    def __init__(self, leaves, augends, addends, turns):
+        self.own, self.left, self.right = leaves, augends, addends
         self.turns = list(pairwise(turns))  #: names made side by side
-        self.size = np.zeros(own + len(left), np.int64)  #: additions that a sum takes
-        self.need = np.zeros(own + len(left), np.int64)  #: slots that it takes
+        self.size = np.zeros(leaves + len(augends), np.int64)  #: additions that a sum takes
+        self.need = np.zeros(leaves + len(augends), np.int64)  #: slots that it takes
         for begin, end in self.turns:
-            a, b = left[begin - own : end - own], right[begin - own : end - own]
+            a, b = augends[begin - leaves : end - leaves], addends[begin - leaves : end - leaves]
             self.size[begin:end] = self.size[a] + self.size[b] + 1
             more, less = (f(self.need[a], self.need[b]) for f in (np.maximum, np.minimum))
             self.need[begin:end] = np.maximum(more, np.maximum(less + 1, 1))
 
     def in_order(self, roots, items, ranks, stream) -> ordered.Additions:
         """Lay the additions of each root in a row, operands first: what needs more slots leads."""
-        own, sizes = self.own, self.size[roots]
+        leaves, sizes = self.own, self.size[roots]
         first = np.concatenate(([0], np.cumsum(sizes)))
         begins, slots = np.full(len(self.size), -1), np.zeros(len(self.size), np.int64)
         begins[roots] = first[:-1]
         for begin, end in reversed(self.turns):
             some = begin + np.flatnonzero(begins[begin:end] >= 0)
-            a, b = self.left[some - own], self.right[some - own]
+            a, b = self.left[some - leaves], self.right[some - leaves]
             swap = self.need[b] > self.need[a]
             heavy, light = np.where(swap, b, a), np.where(swap, a, b)
             begins[heavy], slots[heavy] = begins[some], slots[some]
             begins[light], slots[light] = begins[some] + self.size[heavy], slots[some] + 1
-        used = own + np.flatnonzero(begins[own:] >= 0)
+        used = leaves + np.flatnonzero(begins[leaves:] >= 0)
         place = begins[used] + self.size[used] - 1
         order = np.empty(len(used), np.int64)
         order[place] = used
 
         def operand(name):
-            return np.where(name < own, name // items, ranks + slots[name]).astype(np.int32)
+            return np.where(name < leaves, name // items, ranks + slots[name]).astype(np.int32)
 
-        a, b = self.left[order - own], self.right[order - own]
+        a, b = self.left[order - leaves], self.right[order - leaves]
         return ordered.Additions(
             ranks, first, operand(a), operand(b), slots[order].astype(np.int32),
-            stream[order - own].astype(np.uint64),
+            stream[order - leaves].astype(np.uint64),
         )  # fmt: skip

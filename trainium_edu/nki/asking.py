@@ -168,7 +168,7 @@ def _is_last(writer):
 
 
 def refuse_comparison(tensor, other):
-    """Refuse ``tensor == other``; what has no elements is simply not equal.
+    """Refuse ``tensor == other``; a value without elements is simply not equal.
 
     Raises
     ------

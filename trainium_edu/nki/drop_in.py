@@ -42,14 +42,14 @@ def activate(*, replace: bool = False) -> bool:
     bool
         Whether ``import nki`` now finds this package.
     """
-    found = False
+    is_ours = False
     for root, modules in (("neuronxcc", _older), ("nki", _current)):
-        found = _is_active(root) or replace or not _another_is_there(root)
-        if found and not _is_active(root):
+        is_ours = _is_active(root) or replace or not _another_is_there(root)
+        if is_ours and not _is_active(root):
             names = modules()
             _forget(root)
             sys.modules.update(names)
-    return found
+    return is_ours
 
 
 def _current() -> dict[str, Any]:

@@ -87,7 +87,7 @@ class NkiInstruction(NKIObject):
         return f"what {self._instruction.name} returned ({HANDLE})"
 
     def depends_on(self, *producers: "NkiInstruction") -> "NkiInstruction":
-        """Let this instruction wait for `producers` besides the data that it reads.
+        """Make this instruction wait for `producers`, and for the data that it reads.
 
         Raises
         ------

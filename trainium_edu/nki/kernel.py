@@ -272,14 +272,14 @@ def _kept(kernel, results, passes=None, **options) -> list:
             for outputs, cores in results]  # fmt: skip
 
 
-def _ours(kernel, given, args, kwargs) -> list:
+def _ours(kernel, options, args, kwargs) -> list:
     """Return the options of ``run``; hand the kernel those that its own parameters name."""
     defaults = run.__kwdefaults__ or {}
-    for name in given.keys() & set(_parameters(kernel)[len(args) :]):
-        if given[name] is not defaults[name]:
-            kwargs[name] = given[name]
-        given[name] = defaults[name]
-    return list(given.values())
+    for name in options.keys() & set(_parameters(kernel)[len(args) :]):
+        if options[name] is not defaults[name]:
+            kwargs[name] = options[name]
+        options[name] = defaults[name]
+    return list(options.values())
 
 
 def _parameters(kernel) -> list:

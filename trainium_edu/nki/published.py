@@ -8,7 +8,7 @@ ones issued, others are as written, and the older compiler's passes run.
 Every row is predicted with its source left out: without the parameters that it helped to choose,
 and in a band from the other sources' rows.  (What a source showed about the compiler stays: the
 passes are the same for all.)  As in the publications a device time has a kernel's start and stop in
-it, and Mamba's busy share of Vector is that of the *core execution period*, from its first
+it.  Mamba's busy share of Vector is that of the *core execution period*, from its first
 instruction on data to its last.
 """
 
@@ -120,7 +120,7 @@ class Prediction:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """What the table prints of it."""
+        """The row's cells in the table."""
         row = self.row
         busy = "" if row.vector_busy is None else f"{row.vector_busy:.0%} / {self.vector_busy:.0%}"
         return (
@@ -196,11 +196,11 @@ def compare(row: MeasuredTime) -> Prediction:
 
 def summary(found: Iterable[Prediction]) -> str:
     """Return how near the rows of each source are, and all, as sentences."""
-    found = list(found)
-    sources = dict.fromkeys(p.row.source for p in found)
+    predictions = list(found)
+    sources = dict.fromkeys(p.row.source for p in predictions)
     lines = []
     for source in (*sources, *[""] * (len(sources) > 1)):
-        rows = [p for p in found if source in ("", p.row.source)]
+        rows = [p for p in predictions if source in ("", p.row.source)]
         off = [abs(p.off) for p in rows]
         lines.append(
             f"{f'{source} left out' if source else 'all'}: {len(rows)} rows, median error "
@@ -240,13 +240,13 @@ def _short_rows():
     return [row for row in ROWS if min(row.us) < _LONG_US]
 
 
-def _as_text(found, markdown, as_residuals=False):
+def _as_text(predictions, markdown, as_residuals=False):
     if as_residuals:
-        return residuals(found)
-    lines = [_HEAD, *(p.cells for p in found)]
+        return residuals(predictions)
+    lines = [_HEAD, *(p.cells for p in predictions)]
     if markdown:
         rows = ["| " + " | ".join(cells) + " |" for cells in lines]
-        said = [f"- {line}" for line in summary(found).splitlines()]
+        said = [f"- {line}" for line in summary(predictions).splitlines()]
         return "\n".join([rows[0], "|" + "---|" * len(_HEAD), *rows[1:], "", *said])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     sides = "<<<>>>>><<"
@@ -256,7 +256,7 @@ def _as_text(found, markdown, as_residuals=False):
         ).rstrip()
         for cells in lines
     ]
-    return "\n".join([*text, summary(found)])
+    return "\n".join([*text, summary(predictions)])
 
 
 def main(arguments=None) -> int:
@@ -266,20 +266,20 @@ def main(arguments=None) -> int:
     parser.add_argument("--all", action="store_true", help="also kernels of 10 ms and more")
     parser.add_argument("--markdown", action="store_true", help="as a Markdown table")
     parser.add_argument("--residuals", action="store_true", help="as specs.times keeps them")
-    asked = parser.parse_args(arguments)
-    rows = ROWS if asked.all else _short_rows()
-    found = []
+    options = parser.parse_args(arguments)
+    rows = ROWS if options.all else _short_rows()
+    predictions = []
     try:
         for number, row in enumerate(rows, 1):
             print(f"\r{number} of {len(rows)}: {row!s:<45}", end="", file=sys.stderr, flush=True)
-            found.append(compare(row))
+            predictions.append(compare(row))
     except KeyboardInterrupt:
-        print(f"\rstopped after {len(found)} of {len(rows)} rows{'':<40}", file=sys.stderr)
-        if found:
-            print(_as_text(found, asked.markdown, asked.residuals))
+        print(f"\rstopped after {len(predictions)} of {len(rows)} rows{'':<40}", file=sys.stderr)
+        if predictions:
+            print(_as_text(predictions, options.markdown, options.residuals))
         return 130
     print(f"\r{'':<60}\r", end="", file=sys.stderr)
-    print(_as_text(found, asked.markdown, asked.residuals))
+    print(_as_text(predictions, options.markdown, options.residuals))
     left = len(ROWS) - len(rows)
     if left:
         print(f"{left} longer ones left out; --all takes a few minutes", file=sys.stderr)

@@ -33,14 +33,14 @@ class Running:
     """One program of a launch."""
 
     core: Any  #: its NeuronCore
-    program_id: tuple[int, ...] = ()  #: where it stands in the grid; () without one
+    program_id: tuple[int, ...] = ()  #: where it is in the grid; () without one
     grid: tuple[int, ...] = ()
     rank: int = 0  #: which participant of a collective it is
     ranks: int = 1
     precise: bool = True  #: False keeps low precision as float32 (``NKI_PRECISE_FP=0``)
     limit: int = MOST_INSTRUCTIONS  #: and turns of dynamic loops, until it is stopped
     launch: Any = None  #: the Launch that its programs meet in
-    turns: int = 0  #: of dynamic loops
+    turns: int = 0  #: count of turns of dynamic loops
     loops: tuple = ()  #: a mark of each dynamic loop now open
     turn: tuple = ()  #: (loop, turn) of each loop now open whose turns may run in any order
     ordered: int = 0  #: blocks of no_reorder now open
@@ -89,15 +89,15 @@ class Running:
 
     def _brings_to_sbuf(self, operands) -> bool:
         """Copy operands that ``nl.broadcast_to`` left in PSUM to SBUF; return if there were any."""
-        found = False
+        is_any = False
         for role, view in operands.items():
             if role == "dst" or not isinstance(view, View):
                 continue
             if view.buffer.info.index in self.repeated:
                 operands[role] = self.core.sbuf(view.shape, view.dtype)
                 self.core.issue("tensor_copy", dst=operands[role], src=view)
-                found = True
-        return found
+                is_any = True
+        return is_any
 
     def stop(self, what: str):
         """Raise for a kernel that reached its limit of instructions, turns or allocations."""
@@ -138,7 +138,7 @@ class Running:
     def meet(self, key, value, members=None) -> dict:
         """Wait until every member called ``meet`` with `key`; return {index: value} of all of them.
 
-        Programs run one at a time and hand over only here, so results do not depend on the
+        Programs run one at a time and switch only here, so results do not depend on the
         machine.  A meeting that can never come about ends the launch.
         """
         if self.launch is None:
@@ -183,7 +183,7 @@ def is_running() -> bool:
 def known_issue(name: str, *, once=False, depth=2) -> None:
     """Note that the next instruction belongs to a call that AWS lists as failing on hardware.
 
-    What this package calls itself is no kernel's call.  `name` is one of ``NKI_KNOWN_ISSUES`` in
+    Calls that this package makes itself do not count.  `name` is one of ``NKI_KNOWN_ISSUES`` in
     specs: "divide", or with the function that it was met in, "broadcasting of add"; `once`: the
     call is one at each turn of a loop; `depth`: how many calls the kernel's line is away.
     """

@@ -271,20 +271,20 @@ def round_float64(words, to_nearest, random_bits, lift, n_random_bits, layout, i
         layout[0], layout[1], layout[2], layout[3], layout[4])  # fmt: skip
     infinity_code, nan_code, payload, mask, all_bits = (
         layout[5], layout[6], layout[7], layout[8], layout[9])  # fmt: skip
-    one, infinity = np.int64(1), np.int64(0x7FF0000000000000)
+    unit, infinity = np.int64(1), np.int64(0x7FF0000000000000)
     for i in range(words.size):
         word = words[i]
         magnitude = word & np.int64(0x7FFFFFFFFFFFFFFF)
         field = magnitude >> 52
-        seen = max(field, one)
+        seen = max(field, unit)
         below = max(min_field, seen) - seen
         significand = magnitude
         if below > 0:
-            significand = (magnitude & np.int64(0xFFFFFFFFFFFFF)) | (min(field, one) << 52)
+            significand = (magnitude & np.int64(0xFFFFFFFFFFFFF)) | (min(field, unit) << 52)
         drop = mantissa_drop + below
         if to_nearest:
             drop = min(drop, np.int64(54))  # 53 bits and their half are gone by then
-            half = (one << drop) >> 1
+            half = (unit << drop) >> 1
             odd = (significand >> drop) & 1
             rounded = (significand + half - 1 + odd) >> drop
         else:

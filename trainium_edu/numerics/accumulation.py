@@ -103,12 +103,12 @@ def running_sum(
         raise ValueError("terms are empty; a sum needs at least one")
     if step + len(terms) > 2**64:
         raise ValueError(f"step {step} and {len(terms)} terms pass 2**64, where counting ends")
-    kept = np.arange(every, len(terms) + 1, every)
-    if kept.size == 0 or kept[-1] != len(terms):
-        kept = np.append(kept, len(terms))
-    if kept.size * replicas * 4 > _MAX_KEPT_BYTES:
+    counts = np.arange(every, len(terms) + 1, every)
+    if counts.size == 0 or counts[-1] != len(terms):
+        counts = np.append(counts, len(terms))
+    if counts.size * replicas * 4 > _MAX_KEPT_BYTES:
         raise MemoryError(
-            f"{kept.size} values of {replicas} replicas take {kept.size * replicas >> 28} GiB; "
+            f"{counts.size} values of {replicas} replicas take {counts.size * replicas >> 28} GiB; "
             "keep fewer with every="
         )
     with np.errstate(over="ignore"):
@@ -116,10 +116,10 @@ def running_sum(
     if not fmt.has_nan and np.isnan(terms).any():
         raise ValueError(f"terms hold NaN, and {fmt.name} has no code for it")
     state = np.full(replicas, _check_start(start, fmt), np.float32)
-    values = np.empty((kept.size, replicas), np.float32)
+    values = np.empty((counts.size, replicas), np.float32)
     _run(terms, state, values, fmt, rounding, seed, step, n_random_bits, every)
     values[-1] = state
-    return Trajectory(kept, values)
+    return Trajectory(counts, values)
 
 
 def _run(terms, state, values, fmt: Format, rounding, seed, step, n_random_bits, every):
@@ -204,7 +204,7 @@ def predicted_sum_sd(terms, fmt, *, start=0.0) -> np.ndarray:
     Notes
     -----
     For equal positive terms far below the spacing the variances ``t d`` add up to
-    ``epsilon S^2 / 3`` at each power of two ``S``: the relative error settles at
+    ``epsilon S^2 / 3`` at each power of two ``S``.  The relative error settles at
     ``sqrt(epsilon / 3)``, 5.1 % for BF16, however long the sum.
 
     Examples

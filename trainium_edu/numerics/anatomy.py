@@ -110,25 +110,25 @@ def landmarks(fmt) -> dict[str, int]:
     119
     """
     fmt = get_format(fmt)
-    one = fmt.bias << fmt.mantissa_bits if fmt.exponent_bits else 1
-    found = {"zero": 0, "smallest": 1}
+    code_of_one = fmt.bias << fmt.mantissa_bits if fmt.exponent_bits else 1
+    codes = {"zero": 0, "smallest": 1}
     if fmt.exponent_bits:
-        found["largest subnormal"] = (1 << fmt.mantissa_bits) - 1
-        found["smallest normal"] = 1 << fmt.mantissa_bits
+        codes["largest subnormal"] = (1 << fmt.mantissa_bits) - 1
+        codes["smallest normal"] = 1 << fmt.mantissa_bits
         if 0 < fmt.bias < 1 << fmt.exponent_bits:
-            found["one"] = one
+            codes["one"] = code_of_one
     else:
-        found["one"] = one
-    found["largest"] = fmt.max_code
+        codes["one"] = code_of_one
+    codes["largest"] = fmt.max_code
     if fmt.sign_bits:
-        found["most negative"] = fmt.sign_mask | (0 if fmt.twos_complement else fmt.max_code)
+        codes["most negative"] = fmt.sign_mask | (0 if fmt.twos_complement else fmt.max_code)
     if fmt.sign_bits and not fmt.twos_complement:
-        found["minus zero"] = fmt.sign_mask
+        codes["minus zero"] = fmt.sign_mask
     if fmt.has_infinities:
-        found["infinity"] = fmt.infinity_code
+        codes["infinity"] = fmt.infinity_code
     if fmt.has_nan:
-        found["NaN"] = fmt.nan_code
-    return {name: code for name, code in found.items() if code <= fmt.max_code | fmt.sign_mask
+        codes["NaN"] = fmt.nan_code
+    return {name: code for name, code in codes.items() if code <= fmt.max_code | fmt.sign_mask
             or name in ("infinity", "NaN")}  # fmt: skip
 
 

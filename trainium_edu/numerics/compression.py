@@ -53,7 +53,7 @@ class Sizes:
 
 @checked
 def entropy(symbols: np.ndarray) -> float:
-    """Return Shannon's entropy of how often each symbol stands in an array.
+    """Return Shannon's entropy of the counts of symbols in an array.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def compress(codes: np.ndarray) -> bytes:
     >>> len(compress(np.full(1000, 0x3F80, np.uint16)))  # 6 + 3 + 1000
     1009
     """
-    symbols, rest = _split(codes)
+    symbols, mantissas = _split(codes)
     lengths = code_lengths(symbols)
     words, longest = _words(lengths), max(lengths.values())
     size, word = np.zeros(_ZERO + 1, np.int64), np.zeros(_ZERO + 1, np.int64)
@@ -171,7 +171,7 @@ def compress(codes: np.ndarray) -> bytes:
     head = _HEAD.pack(symbols.size, len(lengths))
     table = b"".join(_ROW.pack(*row) for row in lengths.items())
     sent = np.packbits(bits[place >= 0].astype(np.uint8)).tobytes()
-    return head + table + sent + rest.astype(np.uint8).tobytes()
+    return head + table + sent + mantissas.astype(np.uint8).tobytes()
 
 
 @checked

@@ -236,22 +236,22 @@ def get_format(fmt) -> Format:
     if isinstance(fmt, Format):
         return fmt
     if isinstance(fmt, str):
-        found = FORMATS.get(fmt.lower()) or _BY_STORAGE.get(fmt.lower())
-        if found is None:
+        known_format = FORMATS.get(fmt.lower()) or _BY_STORAGE.get(fmt.lower())
+        if known_format is None:
             bits = re.search(r"e(\d+)m(\d+)", fmt.lower())
             own = ", ".join(bits.groups()) if bits else "exponent_bits, mantissa_bits"
             raise ValueError(
                 f"no number format is called {short(fmt)}; there are {', '.join(FORMATS)}, and "
                 f"numerics.configure({own}) makes one of your own"
             )
-        return found
+        return known_format
     if isinstance(fmt, (type, np.dtype)):
         try:
-            found = _BY_STORAGE.get(np.dtype(fmt).name)
+            known_format = _BY_STORAGE.get(np.dtype(fmt).name)
         except TypeError:
-            found = None
-        if found is not None:
-            return found
+            known_format = None
+        if known_format is not None:
+            return known_format
     raise TypeError(
         f"a number format is a Format or its name such as 'bf16', and this is {short(fmt)}"
     )

@@ -171,16 +171,16 @@ def stretches(fmt, low: float, high: float, *, narrowest: float = 0.0) -> list[S
     low, high = float(low), float(high)
     if not (isfinite(low) and isfinite(high) and low < high):
         raise ValueError(f"a window from {low} to {high} holds nothing; give low < high, finite")
-    found: list[Stretch | None] = []
+    runs: list[Stretch | None] = []
     if fmt.is_integer:
-        found = [_evenly(fmt.min, fmt.max, 1.0, low, high)]
+        runs = [_evenly(fmt.min, fmt.max, 1.0, low, high)]
     else:
         if low < 0 and fmt.sign_bits:
             mirrored = _positive(fmt, max(-high, 0.0), -low, narrowest)
-            found = [_mirror(run) for run in reversed(mirrored) if run.last > 0]
+            runs = [_mirror(run) for run in reversed(mirrored) if run.last > 0]
         if high >= 0:
-            found += _positive(fmt, max(low, 0.0), high, narrowest)
-    return [run for run in found if run is not None]
+            runs += _positive(fmt, max(low, 0.0), high, narrowest)
+    return [run for run in runs if run is not None]
 
 
 def _positive(fmt, low, high, narrowest) -> list[Stretch]:
@@ -188,7 +188,7 @@ def _positive(fmt, low, high, narrowest) -> list[Stretch]:
     high = min(high, fmt.max)
     if high < low:
         return []
-    found: list[Stretch] = []
+    runs: list[Stretch] = []
     exponent = max(frexp(high)[1] - 1, fmt.min_exponent) if high else fmt.min_exponent
     if not fmt.exponent_bits:
         only = _evenly(0.0, fmt.max, fmt.smallest_subnormal, low, high)
@@ -200,15 +200,15 @@ def _positive(fmt, low, high, narrowest) -> list[Stretch]:
         end = 2.0 ** (exponent + 1)
         if end < narrowest and not lowest:
             if low < end:
-                found.append(Stretch(max(low, 0.0), min(high, end), None, None))
+                runs.append(Stretch(max(low, 0.0), min(high, end), None, None))
             break
         run = _evenly(start, end - spacing, spacing, low, high)
         if run is not None:
-            found.append(run)
+            runs.append(run)
         if lowest or start <= low:
             break
         exponent -= 1
-    return found[::-1]
+    return runs[::-1]
 
 
 def _mirror(run) -> Stretch:

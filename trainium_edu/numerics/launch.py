@@ -44,7 +44,7 @@ def launch_parallel(parallel_loop, serial_loop, *args):
     """
     if _one_at_a_time.locked():
         return launch(serial_loop, *args)
-    with _one_at_a_time:  # whoever comes between the two lines waits, 0.2 s at most
+    with _one_at_a_time:  # a thread between the two lines waits, 0.2 s at most
         return launch(parallel_loop, *args)
 
 

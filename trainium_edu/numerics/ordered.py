@@ -1,7 +1,7 @@
 """Sums of rows in any stated order, rounded after every addition: what many ranks make together.
 
 A sum over ranks is a tree of additions, and another tree gives other last bits.  The tree is data
-here, so that whoever knows an order (a schedule of moves, say) hands it in.
+here, so that a caller with an order (a schedule of moves, say) passes it.
 """
 
 from dataclasses import dataclass
@@ -92,9 +92,9 @@ def add_in_order(
         return rows[0].copy()
     mode = 0 if fmt is FP32 else (1 if fmt is BF16 else 3) + (rounding == "stochastic")
     layout = loop_layout(fmt, "nearest", "infinity")
-    rest = (mode, np.uint64(seed), layout, np.uint32(1 << fmt.mantissa_bits),
-            np.float32(fmt.smallest_subnormal), out)  # fmt: skip
-    given = rows, order.first, order.left, order.right, order.slot, order.stream, order.slots
+    settings = (mode, np.uint64(seed), layout, np.uint32(1 << fmt.mantissa_bits),
+                np.float32(fmt.smallest_subnormal), out)  # fmt: skip
+    inputs = rows, order.first, order.left, order.right, order.slot, order.stream, order.slots
     work = blocks[:, 2] - blocks[:, 1] + _START
     done = np.cumsum(work * adds[blocks[:, 0]])
     begin = before = 0
@@ -102,9 +102,9 @@ def add_in_order(
         end = max(begin + 1, int(np.searchsorted(done, before + MOST_PER_CALL, "right")))
         some = blocks[begin:end]
         if done[end - 1] - before < _FEW:
-            launch(_loops.sum_blocks, *given, some, *rest)
+            launch(_loops.sum_blocks, *inputs, some, *settings)
         else:
-            launch_parallel(_loops.sum_blocks_parallel, _loops.sum_blocks, *given, some, *rest)
+            launch_parallel(_loops.sum_blocks_parallel, _loops.sum_blocks, *inputs, some, *settings)
         begin, before = end, int(done[end - 1])
     return out
 

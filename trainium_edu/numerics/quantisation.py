@@ -74,11 +74,11 @@ def quantise(x, fmt, *, power: int = 0, overflow: str = "saturate", rounding="ne
         what = "empty" if x.size == 0 else f"not finite in {(~np.isfinite(x)).sum()} places"
         raise ValueError(f"x is {what}; an error can be measured on finite numbers only")
     scaled = np.ldexp(x, power)
-    kept = from_bits(cast_to_bits(scaled, fmt, rounding, overflow=overflow, **options), fmt)
-    size, kept_size = np.abs(scaled), np.abs(kept)
+    rounded = from_bits(cast_to_bits(scaled, fmt, rounding, overflow=overflow, **options), fmt)
+    size, kept_size = np.abs(scaled), np.abs(rounded)
     beyond = (scaled > fmt.max) | (scaled < fmt.min)
     tiny = fmt.smallest_normal if isfinite(fmt.smallest_normal) else np.inf
-    values = np.ldexp(kept, -power)
+    values = np.ldexp(rounded, -power)
     error = values - x
     signal, noise = float((x * x).sum()), float((error * error).sum())
     with np.errstate(invalid="ignore"):
@@ -96,10 +96,10 @@ def quantise(x, fmt, *, power: int = 0, overflow: str = "saturate", rounding="ne
         values=values,
         snr_db=snr_db,
         max_relative_error=float(relative.max()) if relative.size else 0.0,
-        vanished=int(((size > 0) & (kept == 0)).sum()),
-        saturated=int((beyond & (kept != scaled) & (kept != 0)).sum()),
+        vanished=int(((size > 0) & (rounded == 0)).sum()),
+        saturated=int((beyond & (rounded != scaled) & (rounded != 0)).sum()),
         subnormal=int(subnormal.sum()),
-        exact=int((kept == scaled).sum()),
+        exact=int((rounded == scaled).sum()),
         count=x.size,
     )
 

@@ -148,19 +148,19 @@ def _check_room(n) -> int:
     return int(n)
 
 
-def _words(words, what: str, last: int):
+def _words(words, label: str, last: int):
     """Return words as uint32[..., last], or raise what is wrong with them."""
     try:
-        given = np.asarray(words)
+        array = np.asarray(words)
     except (ValueError, TypeError, OverflowError):
-        given = np.empty(0, object)
-    if given.dtype.kind not in "iu" or isinstance(words, np.ma.MaskedArray):
-        raise TypeError(f"{what} is {short(words)}; it must hold words from 0 to 2**32 - 1")
-    if given.ndim == 0 or given.shape[-1] != last:
-        raise ValueError(f"{what} has shape {given.shape}; its last axis holds {last} words")
-    if given.size and (given.min() < 0 or given.max() >= 2**32):
-        raise ValueError(f"{what} is {short(words)}; it must hold words from 0 to 2**32 - 1")
-    return given.astype(np.uint32)
+        array = np.empty(0, object)
+    if array.dtype.kind not in "iu" or isinstance(words, np.ma.MaskedArray):
+        raise TypeError(f"{label} is {short(words)}; it must hold words from 0 to 2**32 - 1")
+    if array.ndim == 0 or array.shape[-1] != last:
+        raise ValueError(f"{label} has shape {array.shape}; its last axis holds {last} words")
+    if array.size and (array.min() < 0 or array.max() >= 2**32):
+        raise ValueError(f"{label} is {short(words)}; it must hold words from 0 to 2**32 - 1")
+    return array.astype(np.uint32)
 
 
 def check_n_random_bits(n_random_bits) -> int:

@@ -205,15 +205,15 @@ def _rounded_rows(x, tosses, seed, step, rows, out):
     out = np.empty(x.shape, np.float32) if out is None else out
     codes = out.reshape(rows, -1).view(np.uint32)
     copies = codes.ctypes.data != words.ctypes.data
-    rest = _TILES_AT_A_TIME, tosses, np.uint64(seed), np.uint64(step), copies
-    rest += (codes if copies else words,)
+    setup = _TILES_AT_A_TIME, tosses, np.uint64(seed), np.uint64(step), copies
+    setup += (codes if copies else words,)
     tiles, some = -(-words.shape[1] // _loops.DRAW), max(1, MOST_PER_CALL // (_loops.DRAW * rows))
     for first in range(0, tiles, some):
         last = min(first + some, tiles)
         if words.size < _FEW:
-            launch(_loops.bf16_rows, words, first, last, *rest)
+            launch(_loops.bf16_rows, words, first, last, *setup)
         else:
-            launch_parallel(_loops.bf16_rows_parallel, _loops.bf16_rows, words, first, last, *rest)
+            launch_parallel(_loops.bf16_rows_parallel, _loops.bf16_rows, words, first, last, *setup)
     return out
 
 
@@ -226,11 +226,11 @@ def _codes(x, fmt, rounding, seed, step, random_bits, n_random_bits, offset, ove
     x = as_numbers(x)
     if offset + x.size > 2**64:
         raise ValueError(f"offset {offset} and {x.size} elements pass 2**64, where counting ends")
-    given = None
+    all_bits = None
     if random_bits is not None:
         if rounding != "stochastic":
             raise ValueError(f"random_bits serve stochastic rounding only, not {rounding}")
-        given = _check_random_bits(random_bits, x.shape, n_random_bits)
+        all_bits = _check_random_bits(random_bits, x.shape, n_random_bits)
     _check_memory(x, fmt)
     if fmt.is_integer and x.dtype.kind in "iu":
         return np.clip(x, int(fmt.min), int(fmt.max)).astype(fmt.dtype, order="C").view(
@@ -256,7 +256,7 @@ def _codes(x, fmt, rounding, seed, step, random_bits, n_random_bits, offset, ove
     rule = _Rule(fmt, rounding, overflow, seed, step, n_random_bits, place)
     for start in range(0, words.size, _CHUNK):
         part = slice(start, start + _CHUNK)
-        random_bits = None if given is None else _writable(given[part])
+        random_bits = None if all_bits is None else _writable(all_bits[part])
         _round(_writable(words[part]), out[part], rule, offset + start, random_bits)
     return out, x.shape
 

@@ -1,7 +1,7 @@
 """Rounding one number, step by step: the readable twin of the loops in ``_loops.py``.
 
 All arithmetic is on integers.  An FP64 word without its sign, ``exponent field | mantissa``,
-grows by one from each number to the next, across binades too, so that "round up" is "add one after
+grows by one from each number to the next, across binades too.  So "round up" is "add one after
 the low bits have gone" and a carry into the exponent needs no thought.  (FP64 holds every number
 of every format; most loops do the same to FP32 words: 23 for 52, 127 for 1023.)
 """

@@ -2,7 +2,7 @@
 
 ``walks`` rounds one number again and again and adds up the errors: each rounding adds the same
 to their mean square.  ``doublings`` lets a sum grow and looks each time that it has doubled: the
-gap doubles with it.  Theory's lines stand beside the runs.
+gap doubles with it.  Theory's lines are drawn beside the runs.
 """
 
 from dataclasses import dataclass

@@ -58,14 +58,14 @@ def _reduce_scatter(moves, a, b, duty, local, chips, per_chip):
             helper = a * per_chip + (duty + j) % per_chip
             moves.add(0, helper, worker, chunk, Op.ADD, phase=0, fused=True)
         moves.add(0, worker, chunk, chunk, Op.ADD)
-    own = (np.arange(chips)[:, None] * per_chip + local).ravel()
+    owner = (np.arange(chips)[:, None] * per_chip + local).ravel()
     for j in range(1, per_chip):
-        helper = own - own % per_chip + (own + j) % per_chip
-        moves.add(0, helper, own, own, Op.ADD, phase=0, fused=True)
+        helper = owner - owner % per_chip + (owner + j) % per_chip
+        moves.add(0, helper, owner, owner, Op.ADD, phase=0, fused=True)
     if per_chip > 1:
-        moves.add(0, own, own, own, Op.SETTLE, phase=0)
+        moves.add(0, owner, owner, owner, Op.SETTLE, phase=0)
         if chips > 1:
-            moves.add(1, own, own, own, Op.SETTLE)
+            moves.add(1, owner, owner, owner, Op.SETTLE)
 
 
 def _all_gather(moves, first, a, b, duty, local, chips, per_chip):

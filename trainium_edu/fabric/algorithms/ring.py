@@ -109,7 +109,7 @@ def ring(topology: Topology, collective: Collective, *, cycles=None, order=None)
     Notes
     -----
     Along a cycle ``o[0], o[1], ...`` the sum of the chunk that ``o[c]`` will own starts at
-    ``o[c+1]``, goes round, and takes each rank's part in passing: the order of additions is
+    ``o[c+1]``, goes round, and takes each rank's part in passing.  The order of additions is
     ``x[o[c+1]] + x[o[c+2]] + ... + x[o[c]]``, from left to right.
 
     References

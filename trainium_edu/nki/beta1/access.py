@@ -160,7 +160,7 @@ def _plan(forms, sizes, strides, on_chip):
     except ValueError:
         given = " and ".join(str(list(form[0])) for form in forms if form)
         return f"indices of shapes {given} do not go together; sizes are equal or 1"
-    found, reaches = [0] * len(shape), []
+    stride_of, reaches = [0] * len(shape), []
     for dimension, form in enumerate(forms):
         if not form:
             reaches.append((sizes[dimension], 0, 0, ()))
@@ -172,7 +172,7 @@ def _plan(forms, sizes, strides, on_chip):
         for axis, (size, step) in enumerate(zip(own, steps, strict=True)):
             if size == 1 or not step:
                 continue
-            found[axis + lead] += step * strides[dimension]
+            stride_of[axis + lead] += step * strides[dimension]
             low, high = low + min(step * (size - 1), 0), high + max(step * (size - 1), 0)
             spread.append((axis + lead, step))
         reaches.append((sizes[dimension], low, high, tuple(spread)))
@@ -190,18 +190,18 @@ def _plan(forms, sizes, strides, on_chip):
             )
     for dimension in range(len(forms), len(sizes)):
         shape = (*shape, sizes[dimension])
-        found.append(strides[dimension])
+        stride_of.append(strides[dimension])
         reaches.append((sizes[dimension], 0, sizes[dimension] - 1, ((len(shape) - 1, 1),)))
-    if on_chip and not found[0]:
+    if on_chip and not stride_of[0]:
         if shape and shape[0] != 1:
             return (
                 "axis 0 of the access is the partitions', and the partition index does not change "
                 "along it: nl.broadcast_to repeats partitions"
             )
-        found[0] = strides[0]
+        stride_of[0] = strides[0]
     if not shape or (on_chip and len(shape) < 2):
-        shape, found = (*shape, 1), [*found, strides[-1]]
-    return tuple(shape), tuple(found), tuple(reaches)
+        shape, stride_of = (*shape, 1), [*stride_of, strides[-1]]
+    return tuple(shape), tuple(stride_of), tuple(reaches)
 
 
 def check_reach(tile, shape, first=None):

@@ -104,13 +104,13 @@ class Expression:
                        0 if type(part) is slice and part == _ALL else part
                        for part in parts])  # fmt: skip
         try:
-            found = self._turned.get(kinds)
+            index = self._turned.get(kinds)
         except TypeError:  # a slice with bounds
             return self._part(parts)
-        if found is None:
-            found = self._part(parts)
-            self._turned[kinds] = found
-        return found
+        if index is None:
+            index = self._part(parts)
+            self._turned[kinds] = index
+        return index
 
     def _part(self, parts):
         if Ellipsis in parts:
@@ -594,7 +594,7 @@ def box_of(mask, shape, what: str):
     return tuple(zip(low, high, strict=True))
 
 
-def _lead(mask_shape, shape, what):
+def _lead(mask_shape, shape, label):
     """Return which axis of the iteration space a mask's first axis is."""
     for lead in dict.fromkeys((len(shape) - len(mask_shape), 0)):
         if lead >= 0 and len(mask_shape) + lead <= len(shape):
@@ -602,24 +602,24 @@ def _lead(mask_shape, shape, what):
             if all(m in (1, s) for m, s in pairs):
                 return lead
     raise NkiValidationError(
-        f"{what}: the mask has shape {list(mask_shape)}, and what it masks has {list(shape)}; "
+        f"{label}: the mask has shape {list(mask_shape)}, and what it masks has {list(shape)}; "
         "compare the index expressions of the access itself: nl.arange(n)[:, None] < limit"
     )
 
 
-def _bound_by_truth(mask, lead, low, high, what):
+def _bound_by_truth(mask, lead, low, high, label):
     """Cut the box to where a mask of numbers holds; raise if that is not a box."""
     truth = mask.values()
     if not truth.any():
         high[0] = 0
         return
-    found = 1
+    volume = 1
     for axis, size in enumerate(truth.shape):
         line = np.flatnonzero(truth.any(axis=tuple(a for a in range(truth.ndim) if a != axis)))
         first, end = int(line[0]), int(line[-1]) + 1
-        found *= end - first
+        volume *= end - first
         if size > 1:
             low[axis + lead] = max(low[axis + lead], first)
             high[axis + lead] = min(high[axis + lead], end)
-    if found != int(truth.sum()):
-        raise refusal("mask.not_a_box", what=what, places=int(truth.sum()))
+    if volume != int(truth.sum()):
+        raise refusal("mask.not_a_box", what=label, places=int(truth.sum()))

@@ -363,16 +363,16 @@ def _check_returned(mutable, result, changed: set) -> None:
 
 def _made(function, mode, options):
     """Return a kernel of a function, or of a kernel made before."""
-    known = _OPTIONS.get(mode, {})
+    defaults = _OPTIONS.get(mode, {})
     spec = _spec(options.pop("platform_target", None))
     grid = options.pop("grid", ())
-    unknown = set(options) - set(known) - _WITHOUT_EFFECT
+    unknown = set(options) - set(defaults) - _WITHOUT_EFFECT
     if unknown:
         first = min(unknown)
         raise TypeError(
-            f"nki.{mode} has no option {first}{near(first, {*known, *_WITHOUT_EFFECT})}"
+            f"nki.{mode} has no option {first}{near(first, {*defaults, *_WITHOUT_EFFECT})}"
         )
-    options = {**known, **{name: value for name, value in options.items() if name in known}}
+    options = {**defaults, **{name: value for name, value in options.items() if name in defaults}}
     if isinstance(function, Kernel):
         kept = mode if mode != "auto" else function.mode
         changed = function.changed(mode=kept, options=options or function.options,

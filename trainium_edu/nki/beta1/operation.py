@@ -9,17 +9,17 @@ not say it (``isa/``)::
                          mask=mask, space=data.shape, axes={"dst": (None, ...)}, op=op_name(op),
                          data=data, **kwargs)
 
-*Operands.*  ``tile(x, who)`` turns what a kernel passes into a :class:`Tile`: a Tile (whole or
-indexed), an :class:`Operation` that still waits (asking for its ``window`` issues it), a tensor
-with all block dimensions of size 1, a NumPy array constant (through HBM into SBUF).  ``scalar(x)``
-returns numbers as int or float, None, and tiles as Tiles, for operands that may be either.
+*Operands.*  ``tile(x, who)`` turns a kernel's operand into a :class:`Tile`.  It takes a Tile, whole
+or indexed, and an :class:`Operation` that still waits (asking for its ``window`` issues it).  It
+also takes a tensor with all block dimensions of size 1, and a NumPy array constant (through HBM
+into SBUF).  ``scalar(x)`` returns numbers as int or float, None, and tiles as Tiles, for operands
+that may be either.
 ``op_name(np.add)``, ``op_name(nl.max)`` give an operator's name in ``neuroncore``.  A Tile has
 ``shape`` (tuple), ``kind`` (its dtype as NKI's name, a str), ``region`` (``nl.sbuf``, ...),
-``dtype`` (NumPy's, for users) and ``window``, the View
-that ``neuroncore`` takes.
+``dtype`` (NumPy's, for users) and ``window``, the View that ``neuroncore`` takes.
 
 *Masks.*  The iteration space is the shape given to ``operation`` (or ``space=``).  The mask's box
-in it cuts every Tile operand, axis by axis: axis a of an operand is axis a of the space where the
+in it cuts every Tile operand, axis by axis.  Axis a of an operand is axis a of the space where the
 two sizes agree, and stays whole where the operand has size 1 there.  ``axes={"role": (0, None)}``
 says otherwise: for each axis of that operand, the axis of the space (None: never cut); role
 ``"dst"`` is the result.  An index that runs past its tensor is an error only if the mask leaves it
@@ -184,7 +184,7 @@ def operation(
         Of the result.
     dtype : dtype or DType
     buffer : MemoryRegion
-        Where the result lives if nobody says otherwise.
+        Where the result lives unless the kernel says otherwise.
     mask : Mask, bool or None
         Over `space` (default: `shape`).
     axes : dict of str to tuple, optional
@@ -244,7 +244,7 @@ class Operation(Tile):
 
     @property
     def window(self):
-        """Its place, given to it now if nobody has."""
+        """Its place, given now unless it has one."""
         if self._call is not None:
             self.settle()
         return _view.__get__(self)
@@ -255,7 +255,7 @@ class Operation(Tile):
 
     @property
     def storage(self):
-        """Its storage, given to it now if nobody has."""
+        """Its storage, given now unless it has one."""
         if self._call is not None:
             self.settle()
         return _storage.__get__(self)
@@ -266,7 +266,7 @@ class Operation(Tile):
 
     @property
     def region(self) -> MemoryRegion:
-        """Where it is, or will be."""
+        """The memory that it is in, or will be."""
         return self._buffer if self._call is not None else self.storage.region
 
     buffer = region
@@ -282,7 +282,7 @@ class Operation(Tile):
         return super().__repr__()
 
     def settle(self) -> None:
-        """Give the result a tile of its own, and issue the instruction."""
+        """Allocate a tile for the result, and issue the instruction."""
         own = allocate(self._shape, self.kind, self._buffer, name=self._name)
         self._into(own)
 
@@ -292,7 +292,7 @@ class Operation(Tile):
         return self._call is not None and self._call[0] == "nc_matmul"
 
     def into(self, dst) -> bool:
-        """Let the instruction write to `dst`; if it cannot, let a copy bring the result there.
+        """Write the result to `dst`, by the instruction itself or else by a copy.
 
         Returns False for a result that is somewhere already.
         """
@@ -449,7 +449,7 @@ def constant(array) -> Tile:
 
 
 def tile(value, who: str, *, on_chip=True) -> Tile:
-    """Return an operand as a Tile; raise for what is none.
+    """Return an operand as a Tile; raise for any other value.
 
     Parameters
     ----------
@@ -513,7 +513,7 @@ def op_name(op, _who=""):
 def _set_part(self, key, value):
     origin = value.origin if type(value) is Tile else None
     if origin is not None and origin[0] is self and origin[1] is key and type(key) is tuple:
-        return  # t[i] += x: Python hands back what t[i] was, and that is written already
+        return  # t[i] += x: Python assigns t[i] once more, and it is written already
     assign(self if key is Ellipsis else self[key], value)
 
 

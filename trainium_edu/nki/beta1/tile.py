@@ -65,15 +65,15 @@ class Storage:
 
     def view(self, block=()) -> View:
         """Return the tile of one block, allocated when it is first used."""
-        found = self._views.get(block)
-        if found is None:
-            found = self._views[block] = self._allocated(block)
+        view = self._views.get(block)
+        if view is None:
+            view = self._views[block] = self._allocated(block)
             if self.zero is not None and self.region is not _PSUM:
                 running = current()
                 waiting, running.waiting = running.waiting, None  # it may be about to write here
-                running.issue("memset", {"dst": found, "value": self.zero})
+                running.issue("memset", {"dst": view, "value": self.zero})
                 running.waiting = waiting
-        return found
+        return view
 
     def _allocated(self, block):
         running = current()
@@ -151,24 +151,24 @@ class Storage:
 
 def _missing(wanted, done, size):
     """Return the parts of a rectangle (row, end, low, high) that others do not cover."""
-    left = [wanted]
+    missing = [wanted]
     for row, end, low, high in done:
-        rest = []
-        for r, e, a, b in left:
+        cut = []
+        for r, e, a, b in missing:
             if row >= e or end <= r or low >= b or high <= a:
-                rest.append((r, e, a, b))
+                cut.append((r, e, a, b))
                 continue
             if r < row:
-                rest.append((r, row, a, b))
+                cut.append((r, row, a, b))
             if end < e:
-                rest.append((end, e, a, b))
+                cut.append((end, e, a, b))
             top, bottom = max(r, row), min(e, end)
             if a < low:
-                rest.append((top, bottom, a, low))
+                cut.append((top, bottom, a, low))
             if high < b:
-                rest.append((top, bottom, high, b))
-        left = rest
-    return left
+                cut.append((top, bottom, high, b))
+        missing = cut
+    return missing
 
 
 class Held:
@@ -368,23 +368,23 @@ class Blocks(Held):
 
     def __getitem__(self, key):
         parts = parts_of(key)
-        found, used = [], 0
+        blocks, used = [], 0
         for allowed in self.open:
             if type(allowed) is not range:
-                found.append(allowed)
+                blocks.append(allowed)
                 continue
             part = parts[used] if used < len(parts) else ALL
             used += 1
-            found.append(self._chosen(allowed, part, used - 1))
-        rest = parts[used:]
-        if range in map(type, found):
-            if rest and any(part != ALL for part in rest):
+            blocks.append(self._chosen(allowed, part, used - 1))
+        inner = parts[used:]
+        if range in map(type, blocks):
+            if inner and any(part != ALL for part in inner):
                 raise refusal("tile.open_block", tile=self, key=key)
-            return Blocks(self.storage, tuple(found))
-        block = tuple(found)
+            return Blocks(self.storage, tuple(blocks))
+        block = tuple(blocks)
         tile = Tile(self.storage.view(block), self.storage, block, one=len(self.storage.shape) == 1)
-        if rest:
-            tile = tile[rest]
+        if inner:
+            tile = tile[inner]
         tile.origin = self, key
         return tile
 
@@ -437,7 +437,7 @@ class Moved:
 def at_run_time(tile, parts):
     """Return the part of a tensor that numbers on the chip select.
 
-    One tile among the indices: in HBM a column of row numbers, of which each gets its row by
+    One tile among the indices: in HBM a column of row numbers, each of which gets its row by
     indirect DMA; else one number, for one dimension.
     """
     moving = [axis for axis, part in enumerate(parts) if isinstance(part, Tile | Moved)]

@@ -1,7 +1,7 @@
 """Loops that AWS's compiler traced once, and Python here runs turn by turn: where that matters.
 
 The compiler read the body of ``nl.affine_range`` (and ``sequential_range``) once, with the loop
-variable as a symbol.  A Python name that the body binds anew changed once there, and changes in
+variable as a symbol.  A Python name that the body rebinds changed once there, and changes in
 every turn here; a ``return`` in the body ended the tracing after all turns were recorded.  Both are
 found in the source and said as warnings.
 
@@ -134,23 +134,23 @@ def _inside(loop):
 
 
 def _bound(loop, tree) -> dict:
-    """Return {name: line} of what a loop's body binds anew, and is read after that.
+    """Return {name: line} of the names that a loop's body rebinds and that are read after it.
 
     A name counts where its first use behind the loop reads it; one that counts turns (``n += 1``,
     begun at a constant) also where the body reads it.
     """
     numbers = {target.id for node in ast.walk(tree) for target in _numbered(node)}
-    found: dict = {}
+    line_by_name: dict = {}
     for node in _inside(loop):
         if isinstance(node, ast.Assign) and _name(node.value) != "loop_reduce":
             for target in node.targets:
                 if isinstance(target, ast.Name) and _is_read_behind(tree, loop, target.id):
-                    found.setdefault(target.id, node.lineno)
+                    line_by_name.setdefault(target.id, node.lineno)
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             name = node.target.id  # a tile's += writes the tile
             if name in numbers and _readers(tree, name, loop.lineno):
-                found.setdefault(name, node.lineno)
-    return found
+                line_by_name.setdefault(name, node.lineno)
+    return line_by_name
 
 
 def _numbered(node):
@@ -190,7 +190,7 @@ def annotations_of(code, file) -> tuple:
     """
     tree, _ = _parsed(code)
     names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and type(n.ctx) is ast.Store]
-    found = []
+    annotations = []
     for node in ast.walk(tree):
         kind = getattr(node, "annotation", None)
         if not (isinstance(node, ast.AnnAssign) and isinstance(kind, ast.Subscript)):
@@ -198,8 +198,8 @@ def annotations_of(code, file) -> tuple:
         is_tensor = ast.unparse(kind.value).rpartition(".")[2] in ("tensor", "mutable_tensor")
         if is_tensor and isinstance(node.target, ast.Name) and names.count(node.target.id) == 1:
             shape = compile(ast.Expression(kind.slice), file, "eval")
-            found.append((node.target.id, shape))
-    return tuple(found)
+            annotations.append((node.target.id, shape))
+    return tuple(annotations)
 
 
 def check_annotations(code, waiting: list, is_tile) -> None:
@@ -238,15 +238,15 @@ def check_annotations(code, waiting: list, is_tile) -> None:
 def _loops(code) -> tuple:
     """Return (first line, last line, whether traced once, its variables) of each loop of a code."""
     tree, first = _parsed(code)
-    found = []
+    loops = []
     for loop in ast.walk(tree):
         if isinstance(loop, ast.For | ast.While):
             last = (loop.end_lineno or loop.lineno) + first - 1
             target = getattr(loop, "target", ast.Tuple([]))
             names = tuple(n.id for n in ast.walk(target) if isinstance(n, ast.Name))
             is_traced = _name(getattr(loop, "iter", None)) in _LOOPS
-            found.append((loop.lineno + first - 1, last, is_traced, names))
-    return tuple(found)
+            loops.append((loop.lineno + first - 1, last, is_traced, names))
+    return tuple(loops)
 
 
 def warn_below_top_level(frame, source) -> None:
@@ -280,7 +280,7 @@ def turns_of(frame) -> dict:
 
     Callers count too, up to where the kernel was launched.
     """
-    found: list = []
+    turns: list = []
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         if module.startswith("trainium_edu.nki.launching"):
@@ -288,9 +288,9 @@ def turns_of(frame) -> dict:
         if not module.startswith("trainium_edu.nki."):
             here = [((frame.f_code, first, name), frame.f_locals.get(name))
                     for first, *_, names in sorted(_around(frame)) for name in names]  # fmt: skip
-            found = here + found
+            turns = here + turns
         frame = frame.f_back
-    return dict(found)
+    return dict(turns)
 
 
 def begin_loop(frame, addresses: dict) -> None:

@@ -1,7 +1,7 @@
 """``nki.typing`` of the older interface: annotations of kernel parameters, ``tensor[128, 512]``.
 
 With a dtype it is an argument: ``benchmark(kernel)(tensor[[128, 512], nl.float32])`` times a kernel
-on an array that nobody has to make.
+on an array that the caller need not make.
 """
 
 import numpy as np

@@ -46,8 +46,8 @@ def ndarray(shape, dtype, buffer=MemoryRegion.sbuf, name="", address=None) -> Nk
     if name is not None and not isinstance(name, str):
         raise TypeError(f"a tensor's name must be a string, not {name!r}")
     region = _region(buffer, name)
-    wanted = nki_dtype(dtype)
-    stored = stored_as(wanted, precise=running.precise)
+    kind = nki_dtype(dtype)
+    stored = stored_as(kind, precise=running.precise)
     if region is MemoryRegion.private_hbm or region is MemoryRegion.shared_hbm:
         if address is not None:
             raise NkiValidationError(f"{name or 'this tensor'}: HBM tensors take no address")
@@ -57,16 +57,16 @@ def ndarray(shape, dtype, buffer=MemoryRegion.sbuf, name="", address=None) -> Nk
             shape = _two_dimensions(shape)
         start, place = _place(address, region, name)
         core = running.core
-        if stored is wanted:
+        if stored is kind:
             allocate = core.sbuf if region is MemoryRegion.sbuf else core.psum
             view = allocate(shape, stored, address=place, start_partition=start, name=name or None)
         else:  # kept as float32: what has to fit is what the chip would hold
             view = core.allocate(
-                Memory(region.name), shape, stored, name or None, place, start, get_dtype(wanted)
+                Memory(region.name), shape, stored, name or None, place, start, get_dtype(kind)
             )
         if place is None:
             running.count_tile(view.buffer._base)
-    return NkiTensor._wrap(view, wanted, region)
+    return NkiTensor._wrap(view, kind, region)
 
 
 def made(shape, dtype, instruction: str, **operands) -> NkiTensor:
@@ -123,7 +123,7 @@ def full(shape, fill_value, dtype, buffer=MemoryRegion.sbuf, name="") -> NkiTens
     shape, dtype, buffer, name
         As of :func:`ndarray`.
     fill_value : number
-        A whole number where the dtype is an integer.
+        An integer where the dtype is one.
     """
     tensor = ndarray(shape, dtype, buffer, name)
     if tensor._on_chip:

@@ -62,10 +62,10 @@ def _repeat_partition(x, shape, dtype):
     bank = chip.psum.bank_fp32.value
     row = x.reshape((1, count))
     ones = _ones(shape[0], x.dtype)
-    whole = None
+    result = None
     if count > chip.limits.psum_free_max.value or dtype != _FLOAT32:
-        whole = ndarray((shape[0], count), dtype)
-    step = count if whole is None else bank
+        result = ndarray((shape[0], count), dtype)
+    step = count if result is None else bank
     for start in range(0, count, step):
         end = start + step if start + step < count else count
         tile = ndarray((shape[0], end - start), _FLOAT32, MemoryRegion.psum)
@@ -73,11 +73,11 @@ def _repeat_partition(x, shape, dtype):
             last = first + bank if first + bank < end else end
             part = tile[:, first - start : last - start]
             issue("nc_matmul", dst=part, stationary=ones, moving=row[:, first:last])
-        if whole is None:
+        if result is None:
             current().repeated.add(tile._view.buffer.info.index)
             return tile.reshape(shape)
-        issue("tensor_copy", dst=whole[:, start:end], src=tile)
-    return whole.reshape(shape)
+        issue("tensor_copy", dst=result[:, start:end], src=tile)
+    return result.reshape(shape)
 
 
 def _repeat_wide(x, shape, dtype):

@@ -1,7 +1,7 @@
-"""Whole numbers from fractions, remainders, and trigonometry, put together from instructions.
+"""Integers from fractions, remainders, and trigonometry, put together from instructions.
 
 No engine of NeuronCore-v2 has these as operators.  A cast from FP32 to INT32 rounds to the nearest
-whole number; a comparison then corrects it.  Numbers of magnitude 2**23 and more are whole already.
+integer; a comparison then corrects it.  Numbers of magnitude 2**23 and more are whole already.
 """
 
 import math
@@ -19,7 +19,7 @@ __all__ = ["ceil", "cos", "floor", "fmod", "mod", "sin", "tan", "trunc"]
 _FLOAT32, _INT32, _UINT8 = (DTYPE_NAMES[n] for n in ("float32", "int32", "uint8"))
 _WHOLE_FROM = 2.0**23
 _TWO_PI = 2 * math.pi
-#: 2 * pi in three parts whose products with small whole numbers are exact in FP32 (Cody and Waite)
+#: 2 * pi in three parts whose products with small integers are exact in FP32 (Cody and Waite)
 _TWO_PI_PARTS = (6.28125, 0.0019350051879882812, 3.0199157663e-07)
 
 
@@ -32,7 +32,7 @@ def _pair(a, op, b, dtype=_FLOAT32):
 
 
 def _nearest(x):
-    """Return the nearest whole number in FP32 (ties to even), for magnitudes under 2**31."""
+    """Return the nearest integer in FP32 (ties to even), for magnitudes under 2**31."""
     return copied(x, _INT32)
 
 
@@ -50,12 +50,12 @@ def _rounded(name, x, dtype, correct):
 
 
 def floor(x, dtype=None) -> NkiTensor:
-    """Return the largest whole number not above x."""
+    """Return the largest integer not above x."""
     return _rounded("floor", x, dtype, lambda n: _pair(n, "subtract", _pair(n, "greater", x)))
 
 
 def ceil(x, dtype=None) -> NkiTensor:
-    """Return the smallest whole number not below x."""
+    """Return the smallest integer not below x."""
     return _rounded("ceil", x, dtype, lambda n: _pair(n, "add", _pair(n, "less", x)))
 
 
@@ -84,13 +84,13 @@ def fmod(x, y, dtype=None) -> NkiTensor:
     return _remainder("fmod", x, y, dtype, trunc)
 
 
-def _remainder(name, x, y, dtype, whole):
+def _remainder(name, x, y, dtype, to_integer):
     tile = x if isinstance(x, NkiTensor) else y
     ew.RULES.tile(name, tile)
     x, y = ew.RULES.operand(name, x), ew.RULES.operand(name, y)
     dtype = dtype or ew.RULES.common(x, y)
     x, y = (t if isinstance(t, NkiTensor) else _filled(tile, t) for t in (x, y))
-    turns = whole(ew.divide(x, y, _FLOAT32))
+    turns = to_integer(ew.divide(x, y, _FLOAT32))
     remainder = ew.subtract(x, ew.multiply(turns, y, _FLOAT32), _FLOAT32)
     # The reciprocal is rounded, so the quotient may be one off: bring |left| under |y|.
     size = ew.abs(y, _FLOAT32)

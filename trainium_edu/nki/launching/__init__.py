@@ -1,8 +1,8 @@
 """How one call becomes programs, and their results an answer.
 
-``executing`` runs a kernel's programs, ``arguments`` turns arrays into tensors and back, ``launch``
-lets programs wait for each other, ``explaining`` says what an error of Python means for a kernel,
-``recorded`` makes a kernel on a device's tensors a part of its graph.
+``executing`` runs a kernel's programs, ``arguments`` turns arrays into tensors and back, and
+``launch`` lets programs wait for each other.  ``explaining`` says what an error of Python means for
+a kernel; ``recorded`` makes a kernel on a device's tensors a part of its graph.
 What computes is loaded here, with the first call: ``import trainium_edu.nki`` compiles nothing.
 """
 

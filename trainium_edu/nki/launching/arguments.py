@@ -206,17 +206,17 @@ def leaves_in(value, is_leaf) -> list:
     TypeError
         For a value that contains itself.
     """
-    found = []
+    leaves = []
 
     def keep(leaf):
-        found.append(leaf)
+        leaves.append(leaf)
         return leaf
 
     try:
         walk(value, is_leaf, keep)
     except RecursionError:
         raise misuse("arguments.contains_itself") from None
-    return found
+    return leaves
 
 
 def tensors_in(value) -> list[NkiTensor]:
@@ -230,7 +230,7 @@ def checked_output(tensor) -> NkiTensor:
     Raises
     ------
     NkiValidationError
-        If it is none, or on chip.
+        If it is not a tensor, or on chip.
     """
     if isinstance(tensor, NkiInstruction):
         raise refusal("outputs.handle", tensor=describe(tensor))

@@ -68,7 +68,7 @@ def _execute(kernel, entries, spec, values, limit, precise, give) -> list:
         limit = whole(limit, "limit", 1, why=": it counts instructions")
     rounding = settings.rounding()
     precise = settings.precise_fp() if precise is None else precise
-    given = [
+    arguments_by_rank = [
         Arguments(*entry, precise=precise, names=known)
         for entry, known in zip(entries, names, strict=True)
     ]
@@ -92,7 +92,7 @@ def _execute(kernel, entries, spec, values, limit, precise, give) -> list:
         _warn_of_grid(kernel.function, len(places))
 
     def program(running):
-        found_args, found_kwargs = given[running.rank].for_program(running)
+        found_args, found_kwargs = arguments_by_rank[running.rank].for_program(running)
         try:
             result = kernel.function(*found_args, **found_kwargs)
         except (TypeError, AttributeError) as problem:
@@ -105,16 +105,16 @@ def _execute(kernel, entries, spec, values, limit, precise, give) -> list:
 
     with one_blas_thread():  # the programs of a rank share what they return
         results = Launch(runnings).run(program)[:: len(places)]
-    found = []
-    for rank, (result, arguments) in enumerate(zip(results, given, strict=True)):
+    outcomes = []
+    for rank, (result, arguments) in enumerate(zip(results, arguments_by_rank, strict=True)):
         cores = [running.core for running in runnings if running.rank == rank]
         _note_unwritten(kernel, cores, result, arguments.allocations(cores[0]), values)
         make = give or give_back
-        found.append((make(result, arguments) if values or give else None, cores))
+        outcomes.append((make(result, arguments) if values or give else None, cores))
         arguments.update()
         if result is None:
             _warn_of_lost(kernel.function, cores[0].program, arguments.allocations(cores[0]))
-    return found
+    return outcomes
 
 
 def _check_call(kernel, args, kwargs):
@@ -189,7 +189,7 @@ def _warn_of_lost(function, program, arguments: set) -> None:
 
 
 def _warn_of_grid(function, count: int) -> None:
-    """Warn of more programs than any launch takes, also where nobody looks at a run."""
+    """Warn of more programs than any launch takes, also where the run is not looked at."""
     _warn(
         function,
         f"{count} programs are launched, and AWS's compiler takes 1, or 2 where two NeuronCores "

@@ -1,6 +1,6 @@
 """Several programs of one kernel: the cores of a grid, the ranks of a collective.
 
-Each is a coroutine (a greenlet) of the caller's thread.  They hand over in a fixed order and only
+Each is a coroutine (a greenlet) of the caller's thread.  They take turns in a fixed order and only
 where they wait for each other, so every launch gives the same result, needs no locks, and is
 interrupted like any function.
 """
@@ -41,7 +41,7 @@ class Launch:
             return [copy_context().run(self.runnings[0].call, body)]
         from greenlet import getcurrent, greenlet  # one program alone does without
 
-        self._caller = getcurrent()  #: where programs that wait hand over to
+        self._caller = getcurrent()  #: where programs that wait switch to
         results = [None] * len(self.runnings)
         programs = [greenlet(running.call) for running in self.runnings]
         for program in programs:

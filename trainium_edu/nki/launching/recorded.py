@@ -53,14 +53,14 @@ def call_on_device(kernel, args, kwargs):
     TypeError
         For an array on the host beside them.
     """
-    inputs = list({id(one): one for one in leaves_in((args, kwargs), is_on_device)}.values())
+    inputs = list({id(leaf): leaf for leaf in leaves_in((args, kwargs), is_on_device)}.values())
     if not inputs:
         return NotImplemented
-    number = {id(one): _Place(i) for i, one in enumerate(inputs)}
-    template = walk((args, kwargs), is_on_device, lambda one: number[id(one)])
+    number = {id(tensor): _Place(i) for i, tensor in enumerate(inputs)}
+    template = walk((args, kwargs), is_on_device, lambda tensor: number[id(tensor)])
     if leaves_in(template, is_array):
         raise misuse("arguments.host_and_device", kernel=kernel, inputs=inputs)
-    call = _recorded(kernel, template, tuple(one.kernel_type for one in inputs))
+    call = _recorded(kernel, template, tuple(tensor.kernel_type for tensor in inputs))
     results = inputs[0].call_kernel(call, inputs)
     return walk(call.returned, _is_place, lambda place: results[place.number])
 
@@ -152,7 +152,7 @@ class Recorded:
                       passes=self._kernel.passes)  # fmt: skip
 
 
-def _text(value, seen: dict):
+def _text(value, visited: dict):
     """Return what a value says, the same in every process: code, and the values that it names."""
     if isinstance(value, str | bytes | int | float | complex | type(None) | type(...)):
         return value
@@ -160,28 +160,28 @@ def _text(value, seen: dict):
         return value.dtype.name, value.shape, md5(value.tobytes(), usedforsecurity=False).digest()
     if isinstance(value, ModuleType | type):
         return value.__name__
-    if id(value) in seen:
+    if id(value) in visited:
         return "..."
-    seen[id(value)] = value
+    visited[id(value)] = value
     if isinstance(value, CodeType):
-        return value.co_code, value.co_names, _text(value.co_consts, seen)
+        return value.co_code, value.co_names, _text(value.co_consts, visited)
     if isinstance(value, list | tuple | set | frozenset):
-        return [_text(one, seen) for one in value]
+        return [_text(one, visited) for one in value]
     if isinstance(value, dict):
-        return [(_text(key, seen), _text(one, seen)) for key, one in value.items()]
+        return [(_text(key, visited), _text(one, visited)) for key, one in value.items()]
     if isinstance(value, MethodType):
-        return _text([value.__func__, value.__self__], seen)
+        return _text([value.__func__, value.__self__], visited)
     if isinstance(value, partial):
-        return _text([value.func, value.args, value.keywords], seen)
+        return _text([value.func, value.args, value.keywords], visited)
     if hasattr(value, "__wrapped__"):  # a kernel is one
-        return _text(unwrap(value), seen)
+        return _text(unwrap(value), visited)
     if not isinstance(value, FunctionType):
-        return type(value).__qualname__, _text(getattr(value, "__dict__", str(value)), seen)
+        return type(value).__qualname__, _text(getattr(value, "__dict__", str(value)), visited)
     if is_ours(value.__code__.co_filename):
         return value.__module__, value.__qualname__
     named = [value.__globals__.get(name) for name in sorted(_names(value.__code__))]
     cells = [cell.cell_contents for cell in value.__closure__ or ()]
-    return _text([value.__code__, value.__defaults__, value.__kwdefaults__, named, cells], seen)
+    return _text([value.__code__, value.__defaults__, value.__kwdefaults__, named, cells], visited)
 
 
 def _names(code) -> set:

@@ -62,20 +62,20 @@ def nki_dtype(dtype) -> DType:
     NkiValidationError
         For a dtype that a later chip brought.
     """
-    found = _TABLE.get(dtype) if isinstance(dtype, str) else None
-    if found is None:
+    kind = _TABLE.get(dtype) if isinstance(dtype, str) else None
+    if kind is None:
         name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
-        found = _TABLE.get(name.removeprefix("torch."))
-    if found is None:
+        kind = _TABLE.get(name.removeprefix("torch."))
+    if kind is None:
         known = sorted(DTYPE_NAMES.keys() - LATER_DTYPES.keys())
         alike = _SHORT.get(name)
         hint = f"; is nl.{alike} meant?" if alike else near(name, known, "nl.")
         raise TypeError(
             f"{describe(dtype)} is not a dtype of NKI; choose one of nl.{', nl.'.join(known)}{hint}"
         )
-    if found in LATER_DTYPES:
-        raise refusal("tensor.later_dtype", found=found, chip=LATER_DTYPES[found])
-    return found
+    if kind in LATER_DTYPES:
+        raise refusal("tensor.later_dtype", found=kind, chip=LATER_DTYPES[kind])
+    return kind
 
 
 #: The wider later.

@@ -1,4 +1,4 @@
-"""What may stand in ``t[...]`` and ``t.reshape(...)``: slices, sizes, whole numbers."""
+"""Keys of ``t[...]`` and shapes of ``t.reshape(...)``: slices, sizes, integers."""
 
 from math import prod
 from operator import index
@@ -52,7 +52,7 @@ class Shape(tuple):
 
 
 def check_whole(name: str, value) -> None:
-    """Raise TypeError unless a value is a whole number."""
+    """Raise TypeError unless a value is an integer."""
     if not is_whole(value):
         hint = " (a // b gives one)" if isinstance(value, float) else ""
         raise TypeError(f"{name} is {value!r}; it must be a whole number{hint}")
@@ -79,31 +79,31 @@ def sizes(shape, count: int, tensor, what="tensor") -> tuple:
 
 def plain_index(key, tensor) -> list:
     """Return a key as slices and ints: `...`, ``ds`` and registers resolved."""
-    found = []
+    parts = []
     for part in key:
         kind = type(part)
         if kind is int:
-            found.append(part)
+            parts.append(part)
         elif kind is slice:
             if part.step is not None or not (
                 type(part.start) in _BOUNDS and type(part.stop) in _BOUNDS
             ):
                 part = slice(*(_bound(tensor, b) for b in (part.start, part.stop, part.step)))
-            found.append(part)
+            parts.append(part)
         elif kind is DynamicSlice:
             start = _bound(tensor, part.start)
-            found.append(slice(start, start + _bound(tensor, part.size)))
+            parts.append(slice(start, start + _bound(tensor, part.size)))
         elif part is Ellipsis:
             if sum(other is Ellipsis for other in key) > 1:
                 raise IndexError(f"{tensor!r}: an index holds one `...` at most")
-            found += (ALL,) * (tensor.ndim - len(key) + 1)
+            parts += (ALL,) * (tensor.ndim - len(key) + 1)
         elif kind is range and part.step > 0:  # nl.affine_range(n) as an index: all of its values
-            found.append(slice(part.start, part.stop, part.step))
+            parts.append(slice(part.start, part.stop, part.step))
         elif kind is type(tensor):
-            raise refusal("tensor.tensor_as_index", tensor=tensor, count=len(found))
+            raise refusal("tensor.tensor_as_index", tensor=tensor, count=len(parts))
         else:
-            found.append(_bound(tensor, part, may_be_none=False))
-    return found
+            parts.append(_bound(tensor, part, may_be_none=False))
+    return parts
 
 
 _BOUNDS = {int, type(None)}

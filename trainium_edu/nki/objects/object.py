@@ -24,23 +24,23 @@ class NKIObject:
     """
 
     def __init_subclass__(cls, **kwargs):
-        """Let ``@dataclass`` find what NKI finds: fields without annotation, None without value."""
+        """Show ``@dataclass`` NKI's fields: also those without annotation, None without value."""
         super().__init_subclass__(**kwargs)
         body = vars(cls)
-        known = inspect.get_annotations(cls)
-        found = {}
+        annotated = inspect.get_annotations(cls)
+        fields = {}
         for base in reversed(cls.__mro__[1:-2]):  # @dataclass looks into dataclasses only
             if "__dataclass_fields__" not in vars(base):
-                found |= inspect.get_annotations(base)
-        found |= {name: kind for name, kind in known.items() if name not in body}
+                fields |= inspect.get_annotations(base)
+        fields |= {name: kind for name, kind in annotated.items() if name not in body}
         for name, value in body.items():
-            if name in known:
-                found[name] = known[name]
+            if name in annotated:
+                fields[name] = annotated[name]
             elif not name.startswith("_") and not _is_method(value) and _may_be_default(value):
-                found[name] = type(value) if value is not None else object
-        if found.keys() != known.keys():
-            cls.__annotations__ = found
-        for name, kind in known.items():
+                fields[name] = type(value) if value is not None else object
+        if fields.keys() != annotated.keys():
+            cls.__annotations__ = fields
+        for name, kind in annotated.items():
             if name not in body and not _is_of_class(kind):
                 setattr(cls, name, None)
 
@@ -49,16 +49,16 @@ class NKIObject:
         fields = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
                   for name in names]  # fmt: skip
         try:
-            given = inspect.Signature(fields).bind(*args, **kwargs).arguments
+            values = inspect.Signature(fields).bind(*args, **kwargs).arguments
         except TypeError as error:
             raise TypeError(
                 f"{type(self).__name__}: {error}; its fields are {', '.join(names)}"
             ) from None
         for name, default in names.items():
-            if name not in given and isinstance(default, dataclasses.Field):
+            if name not in values and isinstance(default, dataclasses.Field):
                 factory = default.default_factory
                 default = default.default if factory is dataclasses.MISSING else factory()
-            setattr(self, name, given.get(name, default))
+            setattr(self, name, values.get(name, default))
         self.__post_init__()
 
     def __post_init__(self):

@@ -32,14 +32,14 @@ def access_pattern(tensor, pattern, offset, scalar_offset, vector_offset, indire
         _put_partitions_first(tensor, pairs, strides, itemsize)
         if len(shape) < 2:
             shape, strides = (*shape, 1), [*strides, itemsize]
-    found = view._like(shape, strides, first)
+    result = view._like(shape, strides, first)
     if target is not None:
-        found.dtype = get_dtype(target)
+        result.dtype = get_dtype(target)
     if scalar_offset is None and vector_offset is None:
-        _check_start(tensor, found)
+        _check_start(tensor, result)
     else:
-        found = with_offset(tensor, found, scalar_offset, vector_offset, indirect_dim)
-    return found, target or tensor._dtype
+        result = with_offset(tensor, result, scalar_offset, vector_offset, indirect_dim)
+    return result, target or tensor._dtype
 
 
 def _checked(tensor, pattern):

@@ -464,7 +464,7 @@ def _is_number(value):
 
 
 def _placeholder(shape, dtype, region, name):
-    """Return storage without numbers, for a tensor that stands in a signature only."""
+    """Return storage without numbers, for a tensor that is only in a signature."""
     memory = Memory.HBM if region.name.endswith("hbm") else Memory(region.name)
     shape = tensor_shape(tuple(shape), name or "this tensor")
     info = make_allocation(0, name, memory, shape, get_dtype(dtype), (), None, 0)

@@ -79,18 +79,18 @@ def tensor_reduce(op, data, axis, mask, dtype, negate, keepdims, **kwargs):
     rank = len(data.shape)
     over = tuple(a + rank if type(a) is int and a < 0 else a
                  for a in (axis if isinstance(axis, list | tuple) else (axis,)))
-    kept = [None if a in over else a for a in range(rank)]
+    axis_of = [None if a in over else a for a in range(rank)]
     axes, space = {}, data.shape
     if 0 not in over and set(over) < set(range(rank)) and min(over) < rank - len(over):
-        order = (*(a for a in kept if a is not None), *sorted(over))
+        order = (*(a for a in axis_of if a is not None), *sorted(over))
         data = data.like(data.tensor.permute(order)._view)
         axes, over = {"data": order}, tuple(range(rank - len(over), rank))
     if not keepdims:
-        kept = [a for a in kept if a is not None]
-        kept += [None] * (2 - len(kept))
-    shape = tuple(1 if a is None else space[a] for a in kept)
+        axis_of = [a for a in axis_of if a is not None]
+        axis_of += [None] * (2 - len(axis_of))
+    shape = tuple(1 if a is None else space[a] for a in axis_of)
     return operation("tensor_reduce", shape, dtype or data.kind, mask=mask, space=space,
-                     axes={"dst": tuple(kept), **axes}, data=data, op=op_name(op),
+                     axes={"dst": tuple(axis_of), **axes}, data=data, op=op_name(op),
                      axis=over[0] if len(over) == 1 else over, negate=negate,
                      keepdims=keepdims, **kwargs)
 

@@ -12,7 +12,7 @@ __all__ = ["dge_mode", "engine", "nc_version", "oob_mode", "reduce_cmd"]
 
 
 class dge_mode(IntEnum):
-    """Who writes DMA descriptors; NeuronCore-v2 has no hardware engine for them."""
+    """The writer of DMA descriptors; NeuronCore-v2 has no hardware engine for them."""
 
     none = 0
     swdge = 1

@@ -13,7 +13,7 @@ _ALSO = ("buffer", "name")
 
 
 def more(instruction: str, given: dict, known=(), also=_ALSO) -> dict:
-    """Return the keywords beyond the documented ones; raise TypeError for one that nobody knows.
+    """Return the keywords beyond the documented ones; raise TypeError for an unknown one.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ _BLOCK = 32  # what the Vector Engine transposes at once, and the compiler leave
 def _reached(value, who):
     """Return an operand of the Tensor Engine, which reads SBUF.
 
-    A result that nobody gave a place is copied from PSUM: AWS's flash attention multiplies what
+    A result without a place of its own is copied from PSUM: AWS's flash attention multiplies what
     ``nc_transpose`` returned.  A tensor that a kernel put into PSUM is refused, as documented.
     """
     value = tile(value, who)
@@ -48,9 +48,9 @@ def nc_transpose(data, mask, dtype, engine, **kwargs):
     """Return [F, P] from the engine that suits, or is named; a copy casts."""
     data = tile(data, "nc_transpose: data")
     rows, columns = data.shape[0], prod(data.shape[1:])
-    asked = chosen(_ENGINES, engine, "nc_transpose: engine")
+    chosen_engine = chosen(_ENGINES, engine, "nc_transpose: engine")
     small = rows <= _BLOCK and columns <= _BLOCK
-    on_vector = asked is _ENGINES.vector or (asked is _ENGINES.unknown and small)
+    on_vector = chosen_engine is _ENGINES.vector or (chosen_engine is _ENGINES.unknown and small)
     if mask is not None and len(data.shape) > 2:
         raise refusal("isa.mask_of_transpose", data=data)
     kind = data.kind if dtype is None else as_dtype(dtype)
@@ -60,7 +60,7 @@ def nc_transpose(data, mask, dtype, engine, **kwargs):
     turned = operation(
         "nc_transpose", (columns, rows), kind if is_wide else data.kind,
         buffer=kwargs.get("buffer", _SBUF if on_vector else _PSUM), mask=mask,
-        space=(rows, columns), axes={"dst": (1, 0)}, engine=asked, data=data,
+        space=(rows, columns), axes={"dst": (1, 0)}, engine=chosen_engine, data=data,
     )  # fmt: skip
     if kind == turned.kind:
         return turned

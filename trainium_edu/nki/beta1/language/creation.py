@@ -67,20 +67,20 @@ def _made(shape, dtype, buffer, name, value=_EMPTY):
         place = first_turn(sys._getframe(2), addresses, place)
         current().shared["allocated"] = True
     who = name or "this tensor"
-    blocks, rest = _parted(shape, who)
+    blocks, tile_shape = _parted(shape, who)
     if region is not _SBUF and region is not _PSUM:
-        return _in_hbm((*blocks, *rest), dtype, region, name, value)
-    if rest[0] > _MOST_PARTITIONS:
-        raise refusal("creation.partitions", name=who, size=rest[0], most=_MOST_PARTITIONS)
+        return _in_hbm((*blocks, *tile_shape), dtype, region, name, value)
+    if tile_shape[0] > _MOST_PARTITIONS:
+        raise refusal("creation.partitions", name=who, size=tile_shape[0], most=_MOST_PARTITIONS)
     if region is _PSUM:
-        _check_bank(rest, as_dtype(dtype), who)
+        _check_bank(tile_shape, as_dtype(dtype), who)
     if value is _EMPTY:
-        return allocate(rest, dtype, region, blocks=blocks, name=name, place=place)
+        return allocate(tile_shape, dtype, region, blocks=blocks, name=name, place=place)
     if place is not None:
         raise refusal("creation.value_at_address", name=who)
     if blocks or region is _PSUM:  # a block is filled when it is first used
-        return allocate(rest, dtype, region, blocks=blocks, name=name, zero=value)
-    filled = allocate(rest, dtype, region, name=name)
+        return allocate(tile_shape, dtype, region, blocks=blocks, name=name, zero=value)
+    filled = allocate(tile_shape, dtype, region, name=name)
     fill(filled, value)
     return filled
 
@@ -104,16 +104,16 @@ def _in_hbm(shape, dtype, region, name, value):
         return of_tensor(creation.ndarray(shape, kind, region, name))
     shared = running.shared["shared HBM"]  # every instance of a grid has the same
     turn = shared["turn"] = shared["turn"] + 1
-    known = shared.get(turn)
-    if known is None:
-        known = shared[turn] = of_tensor(creation.ndarray(shape, kind, region, name))
-        known.storage.turn = ()
-    elif (tuple(known.shape), known.kind) != (shape, kind):
+    tensor = shared.get(turn)
+    if tensor is None:
+        tensor = shared[turn] = of_tensor(creation.ndarray(shape, kind, region, name))
+        tensor.storage.turn = ()
+    elif (tuple(tensor.shape), tensor.kind) != (shape, kind):
         raise NkiValidationError(
             f"instance {running.program_id} of the grid allocates {kind}{list(shape)} in "
-            f"nl.shared_hbm where the first allocated {known!r}; all share one tensor"
+            f"nl.shared_hbm where the first allocated {tensor!r}; all share one tensor"
         )
-    return known
+    return tensor
 
 
 def ndarray(shape, dtype, *, buffer=None, name="", **kwargs):

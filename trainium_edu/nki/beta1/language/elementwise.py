@@ -81,14 +81,14 @@ def composed(name, x, shape, mask, call):
     box = box_of(mask, tuple(x.shape), f"nl.{name}")
     if box is None:
         return of_tensor(call(x.tensor))
-    whole = None
+    result = None
     if box is not EMPTY:
         part = of_tensor(call(x.like(cut(x, box, None, tuple(x.shape))).tensor))
-        whole = allocate(shape, part.kind)
+        result = allocate(shape, part.kind)
         kept = tuple(slice(*pair) if size != 1 else slice(None)
                      for pair, size in zip(box, shape, strict=False))  # fmt: skip
-        perform("tensor_copy", dst=whole[kept], src=part)
-    return whole if whole is not None else allocate(shape, x.kind)
+        perform("tensor_copy", dst=result[kept], src=part)
+    return result if result is not None else allocate(shape, x.kind)
 
 
 class Waiting(Rules):

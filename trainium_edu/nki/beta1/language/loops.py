@@ -33,8 +33,8 @@ def _range(name, args, more=()):
 def affine_range(*args, **kwargs):
     """Return a loop whose turns may run in any order, but for sums (AWS's compiler traces it once).
 
-    Here the turns are recorded one after the other; two that write to one place are refused.  What
-    published kernels hand over (``directives``, ``precise_schedule``) changes nothing here.
+    Here the turns are recorded one after the other; two that write to one place are refused.  The
+    keywords of published kernels (``directives``, ``precise_schedule``) change nothing here.
     """
     return AnyOrder(_range("affine_range", args, kwargs))
 

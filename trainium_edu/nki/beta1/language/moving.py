@@ -173,11 +173,11 @@ def matmul(x, y, *, transpose_x=False, mask=None, **kwargs):
 
     Notes
     -----
-    The array takes FP32 with FP32 only (AWS's reference of ``nc_matmul``, from SDK 2.27 on), and
-    AWS's attention tutorial multiplies FP32 scores by BF16 values with this function: the narrower
-    one is copied to FP32 first, as "NKI Type Promotion" of SDK 2.26 has it for arithmetic.  That
-    its compiler did the same for a product is assumed.  ``nisa.nc_matmul`` inserts nothing, and
-    refuses such a pair.
+    The array takes FP32 with FP32 only (AWS's reference of ``nc_matmul``, from SDK 2.27 on).
+    AWS's attention tutorial multiplies FP32 scores by BF16 values with this function, so the
+    narrower one is copied to FP32 first, as "NKI Type Promotion" of SDK 2.26 has it for arithmetic.
+    That its compiler did the same for a product is assumed.  ``nisa.nc_matmul`` inserts nothing,
+    and refuses such a pair.
     """
     refuse("matmul", kwargs)
     x, y = tile(x, "nl.matmul: x"), tile(y, "nl.matmul: y")

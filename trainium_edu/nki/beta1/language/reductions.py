@@ -82,7 +82,7 @@ def where(condition, x, y, *, dtype=None, mask=None, **kwargs):
 
 
 def dropout(x, rate, *, dtype=None, mask=None, **kwargs):
-    """Return x, each element 0 with probability `rate`; what is kept is not scaled."""
+    """Return x, each element 0 with probability `rate`; the others are not scaled."""
     rate = scalar(rate)
     return _composed(
         "dropout", x, mask, dtype, rate=rate.tensor if isinstance(rate, Tile) else rate
