@@ -21,7 +21,7 @@ SBUF_PORT, PSUM_PORT = 1, 2
 
 @njit(cache=True)
 def _sink(heap, until, low, high):
-    """Let the first of ``heap[low:high]`` sink to its place, so that the least `until` is first."""
+    """Sink the first of ``heap[low:high]`` to its place, so that the least `until` is first."""
     at, slot = low, heap[low]
     while True:
         child = 2 * at - low + 1
@@ -39,7 +39,7 @@ def _sink(heap, until, low, high):
 
 @njit(cache=True)
 def rotate(site_start, last, slots, slot_start, until, heap, out):
-    """Give each instance (in order of first access) the slot of its site that died first.
+    """Assign each instance (in order of first access) the slot of its site that died first.
 
     ``until`` (one per slot, -1 at first) becomes the last row of the slot's newest owner; ``heap``
     has the slots in order.
@@ -65,28 +65,28 @@ def first_fit(low, high, boxes, align, bank, capacity, count, order):
     start, end, p0, p1 = boxes[0], boxes[1], boxes[2], boxes[3]
     address, size = boxes[4], boxes[5]
     for i in range(low, high):
-        here = 0
+        lowest = 0
         if size[i] > 0:
             for k in range(count[0]):
                 j = order[k]
                 if start[j] > end[i] or end[j] < start[i] or p0[j] >= p1[i] or p1[j] <= p0[i]:
                     continue
-                if address[j] >= here + size[i]:
+                if address[j] >= lowest + size[i]:
                     break
-                if address[j] + size[j] > here:
-                    here = address[j] + size[j]
-                    here = -(-here // align[i]) * align[i]
+                if address[j] + size[j] > lowest:
+                    lowest = address[j] + size[j]
+                    lowest = -(-lowest // align[i]) * align[i]
                     if bank > 0:
                         if size[i] > bank:
-                            here = -(-here // bank) * bank
-                        elif here // bank != (here + size[i] - 1) // bank:
-                            here = (here // bank + 1) * bank
-        if here + size[i] > capacity:
+                            lowest = -(-lowest // bank) * bank
+                        elif lowest // bank != (lowest + size[i] - 1) // bank:
+                            lowest = (lowest // bank + 1) * bank
+        if lowest + size[i] > capacity:
             address[i] = -1
             continue
-        address[i] = here
+        address[i] = lowest
         at = count[0]
-        while at > 0 and address[order[at - 1]] > here:
+        while at > 0 and address[order[at - 1]] > lowest:
             order[at] = order[at - 1]
             at -= 1
         order[at] = i
@@ -94,7 +94,7 @@ def first_fit(low, high, boxes, align, bank, capacity, count, order):
 
 
 @njit(cache=True)
-def hazards(limit, row_access, row_engine, places, is_write, tracked, newest, seen, edge_start,
+def hazards(limit, row_access, row_engine, places, is_write, tracked, newest, edge_of, edge_start,
             edges, progress):  # fmt: skip
     """Find which earlier rows each row must wait for, by overlap of the bytes they touch.
 
@@ -119,7 +119,7 @@ def hazards(limit, row_access, row_engine, places, is_write, tracked, newest, se
                 before, node = -1, newest[reads, d]
                 while node >= 0:
                     limit -= 1
-                    follow, gone = older[node], False
+                    follow, is_covered = older[node], False
                     if (
                         r0[node] < r1[a] and r0[a] < r1[node]
                         and b0[node] < b1[a] and b0[a] < b1[node]
@@ -129,15 +129,15 @@ def hazards(limit, row_access, row_engine, places, is_write, tracked, newest, se
                         if writes or not reads:
                             kind = WAR if reads else WAW if writes else RAW
                             if pred != row and (is_other or kind == RAW):
-                                k = seen[pred]
+                                k = edge_of[pred]
                                 if k < edge_start[row]:
-                                    seen[pred] = count
+                                    edge_of[pred] = count
                                     if count < edges.size:
                                         edge_pred[count], edge_kind[count] = pred, kind
                                     count += 1
                                 elif k < edges.size and kind < edge_kind[k]:
                                     edge_kind[k] = kind
-                            gone = (
+                            is_covered = (
                                 writes and r0[a] <= r0[node] and r1[node] <= r1[a]
                                 and b0[a] <= b0[node] and b1[node] <= b1[a]
                             )  # fmt: skip
@@ -148,7 +148,7 @@ def hazards(limit, row_access, row_engine, places, is_write, tracked, newest, se
                             owner[node] = row
                             merged = True
                             break
-                    if not gone:
+                    if not is_covered:
                         before = node
                     elif before < 0:
                         newest[reads, d] = follow
@@ -216,7 +216,7 @@ def simulate(limit, tolerance, kinds, rows, first, followers, streams, queues, s
     queue is at its sustained pace (``hold`` per descriptor, at least ``least`` for its share)
     unless it is ahead of that by less than `tolerance`: then it is ``quick``.
 
-    The tables and what stands in them are those of ``scheduler``, `first` and `followers` those of
+    The tables and their contents are those of ``scheduler``, `first` and `followers` those of
     ``hazards``, `heap` transfers that may go.  `progress`: rows done, heap size, next queue, error.
     """
     lead, hold, drain, chain = kinds["lead"], kinds["hold"], kinds["result"], kinds["chain"]
@@ -332,7 +332,7 @@ def simulate(limit, tolerance, kinds, rows, first, followers, streams, queues, s
 @njit(cache=True)
 def reorder(limit, window, rows, first, followers, row_access, tile, tiles, memories, streams,
             waiting, progress):  # fmt: skip
-    """List scheduling: of what is ready within `window` rows, what can start first goes first.
+    """Order rows by list scheduling: of those ready within `window`, the first to start goes first.
 
     Every engine and the queues together take one instruction at a time; ties go by row.  ``left``:
     accesses still to come of each tile, ``alive``: bytes of each memory that are taken, which stay
@@ -342,7 +342,7 @@ def reorder(limit, window, rows, first, followers, row_access, tile, tiles, memo
     """
     engine, lead, hold, result = rows["engine"], rows["lead"], rows["hold"], rows["result"]
     ready, missing, order = rows["ready"], rows["missing"], rows["order"]
-    memory, size, touches, left = tiles["memory"], tiles["bytes"], tiles["touches"], tiles["left"]
+    memory, size, touches, due = tiles["memory"], tiles["bytes"], tiles["touches"], tiles["left"]
     alive, room = memories["alive"], memories["room"]
     free, counts = streams["free"], streams["count"]
     done, oldest, end = progress[0], progress[1], progress[2]
@@ -367,7 +367,7 @@ def reorder(limit, window, rows, first, followers, row_access, tile, tiles, memo
                         more = 0
                         for a in range(row_access[row], row_access[row + 1]):
                             i = tile[a]
-                            if memory[i] == m and left[i] > 0 and left[i] == touches[i]:
+                            if memory[i] == m and due[i] > 0 and due[i] == touches[i]:
                                 more += size[i]
                         fits = fits and (more == 0 or alive[m] + more <= room[m])
                     if not fits:
@@ -378,10 +378,10 @@ def reorder(limit, window, rows, first, followers, row_access, tile, tiles, memo
         waiting[e, where] = waiting[e, counts[e]]
         for a in range(row_access[best], row_access[best + 1]):
             i = tile[a]
-            if left[i] == touches[i]:
+            if due[i] == touches[i]:
                 alive[memory[i]] += size[i]
-            left[i] -= 1
-            if left[i] == 0:
+            due[i] -= 1
+            if due[i] == 0:
                 alive[memory[i]] -= size[i]
         free[e] = soonest + hold[best]
         there = free[e] + result[best]

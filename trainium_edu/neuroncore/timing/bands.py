@@ -10,10 +10,10 @@ A band is as wide, at either end, as the wider of two things.
   thing differ from predictions in which their source had no part (``specs.times.spread``).
 
 **The one rule for two predictions.**  What they assume together cancels, so bands that overlap
-decide nothing.  :func:`compare` moves the same parameters together in both, takes two kernels that
-are bound by the same thing to be off by the same factor, and gives their *ratio* a band of its own:
-if 1 lies outside, one is faster wherever the truth lies between the ends; if 1 lies inside, the
-model cannot tell, and nobody should claim it: a *tie*.
+decide nothing.  :func:`compare` moves the same parameters together in both, and takes two kernels
+that are bound by the same thing to be off by the same factor.  It gives their *ratio* a band of its
+own: if 1 lies outside, one is faster wherever the truth lies between the ends.  If 1 lies inside,
+the model cannot tell which is faster: a *tie*.
 """
 
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ class Band:
 
     @property
     def wider(self) -> str:
-        """Which of the two reasons makes the band as wide as it is ("" if it is a point)."""
+        """The one of the two reasons that makes the band as wide as it is ("" if it is a point)."""
         for group, (low, high) in self.effects.items():
             if group.startswith(_PUBLISHED):
                 by_documents = max(self.nominal_ns - self.low_ns, self.high_ns - self.nominal_ns)
@@ -316,14 +316,14 @@ def compare(before, after) -> Ratio:
     return Ratio(low, nominal, high, effects)
 
 
-def _times(found) -> list:
+def _times(timed) -> list:
     """Return the ``Times`` of a run, a timeline, or each of several."""
-    several = found if isinstance(found, tuple) and found else (found,)
+    several = timed if isinstance(timed, tuple) and timed else (timed,)
     times = [Times(x) if isinstance(x, CoreTimeline) else getattr(x, "times", None)
              for x in several]  # fmt: skip
     if not all(isinstance(t, Times) for t in times):
         raise TypeError(
             f"compare takes what nki.run or measure returned, or a tuple of these, not a "
-            f"{type(found).__name__}"
+            f"{type(timed).__name__}"
         )
     return times

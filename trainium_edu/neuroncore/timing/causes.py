@@ -36,7 +36,7 @@ def without(timeline: CoreTimeline, *causes: str) -> CoreTimeline:
     Returns
     -------
     CoreTimeline
-        Never slower: if the engines, now free to choose anew, choose worse, the old order stays.
+        Never slower: if the engines, now free to choose, choose worse, the old order stays.
     """
     gone = timeline.without | set(check_causes(causes))
     placement = None
@@ -74,17 +74,17 @@ class CausesTable:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Sentences on what costs how much, and on what costs only once something else is gone."""
-        said = []
+        lines = []
         for cause in sorted(self.alone_ns, key=self.saved, reverse=True):
             if self.saved(cause) >= _WORTH_SAYING:
-                said.append(f"{_COST[cause]} {self.saved(cause):.0%}")
+                lines.append(f"{_COST[cause]} {self.saved(cause):.0%}")
         for pair in self.pairs_ns:
             for cause, other in (pair, pair[::-1]):
                 left = self.alone_ns[other]
                 extra = 1 - self.pairs_ns[pair] / left if left else 0.0
                 if extra >= _WORTH_SAYING and extra >= 2 * self.saved(cause):
-                    said.append(f"{_COST[cause]} {extra:.0%}, but only once {_GONE[other]}")
-        return tuple(said)
+                    lines.append(f"{_COST[cause]} {extra:.0%}, but only once {_GONE[other]}")
+        return tuple(lines)
 
     def __str__(self):
         def line(ns, words, saved):

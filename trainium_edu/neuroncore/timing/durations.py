@@ -8,14 +8,14 @@ and those loads are seen: they are the matmul's fixed part.  A result is written
 dependent instruction on the *same* engine waits only for the first elements: ``chain`` after the
 start.
 
-A transfer's share of a queue lasts as long as the longest of these: the least turnaround, its
-packets (runs that are contiguous in HBM, or all runs of one partition, near each other) at the
-packet rate, and its bytes at the queue's rate, to which each row adds a little and each of several
-runs of one partition, a DMA buffer of its own, a little more; from HBM to HBM also its bytes, read
-and written, at the queue's part of HBM's bandwidth.  That is the pace of long streams.  A queue may
-be ahead of it by ``dma_burst_ns``, and is quicker until then: short kernels were seen at 385 to 400
-GB/s, long ones at 250 to 263.  Lists of short buffers were seen at one pace only; none costs more
-than a packet of its own.
+A transfer's share of a queue lasts as long as the longest of several times.  One is the least
+turnaround.  One is its packets (runs that are contiguous in HBM, or all runs of one partition, near
+each other) at the packet rate.  One is its bytes at the queue's rate: each row adds a little, and
+each of several runs of one partition, a DMA buffer of its own, a little more.  From HBM to HBM one
+is its bytes, read and written, at the queue's part of HBM's bandwidth.  That is the pace of
+long streams.  A queue may be ahead of it by ``dma_burst_ns``, and is quicker until then: short
+kernels were seen at 385 to 400 GB/s, long ones at 250 to 263.  Lists of short buffers were seen at
+one pace only; none costs more than a packet of its own.
 
 Every piece is a multiple of 2**-20 ns, so that sums of float64 are exact.
 """
@@ -93,12 +93,12 @@ def parameters(spec: Record) -> dict[str, Parameter]:
     """
     t, d = spec.timing, spec.dma
     share = t.result_share_range.value
-    found = []
+    entries = []
 
     def add(name, nominal, unit, group, facts, low_high=None, *, zero=True, more_is_faster=False):
         low, high = low_high or (nominal, nominal)
         fast, slow = (high, low) if more_is_faster else (low, high)
-        found.append(Parameter(name, float(nominal), unit, float(fast), float(slow), group,
+        entries.append(Parameter(name, float(nominal), unit, float(fast), float(slow), group,
                                facts, zero))  # fmt: skip
 
     for engine in ("tensor", "vector", "scalar", "gpsimd"):
@@ -141,10 +141,10 @@ def parameters(spec: Record) -> dict[str, Parameter]:
         paths = (fact, doubt) if doubt else (fact,)
         price = spec.find(fact)
         low, high = spec.find(doubt).value if doubt else (float(price),) * 2
-        found.append(Parameter(f"operator_{name}", float(price), price.unit, low, high,
+        entries.append(Parameter(f"operator_{name}", float(price), price.unit, low, high,
                                _GROUPS.get(name, "DMA rate"), paths, name.endswith("_ns"),
                                only="custom_op"))  # fmt: skip
-    return {p.name: p for p in found}
+    return {p.name: p for p in entries}
 
 
 def settle(spec: Record, changes=None) -> dict[str, float]:
@@ -156,8 +156,8 @@ def settle(spec: Record, changes=None) -> dict[str, float]:
         For an unknown name, a number that is not finite, negative, or zero where it divides.
     """
     check_chip(spec)
-    known = parameters(spec)
-    values = {name: p.nominal for name, p in known.items()}
+    by_name = parameters(spec)
+    values = {name: p.nominal for name, p in by_name.items()}
     if changes is None:
         return values
     if not isinstance(changes, Mapping):
@@ -165,11 +165,11 @@ def settle(spec: Record, changes=None) -> dict[str, float]:
             f"parameters is {changes!r}; it must be a dict such as {{'dma_start_ns': 2000}}"
         )
     for name, value in changes.items():
-        if name not in known:
-            raise ValueError(f"no parameter {name!r}; choose one of {', '.join(known)}")
+        if name not in by_name:
+            raise ValueError(f"no parameter {name!r}; choose one of {', '.join(by_name)}")
         if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-            raise ValueError(f"{name} is {value!r}; it must be a number of {known[name].unit}")
-        low = 0 if known[name].may_be_zero else math.ulp(0.0)
+            raise ValueError(f"{name} is {value!r}; it must be a number of {by_name[name].unit}")
+        low = 0 if by_name[name].may_be_zero else math.ulp(0.0)
         if not math.isfinite(value) or value < low:
             raise ValueError(
                 f"{name} is {value!r}; it must be a finite number {'>= 0' if low == 0 else '> 0'}"
@@ -272,26 +272,26 @@ def durations(run: Expanded, spec: Record, values: Mapping, without=()) -> Durat
     row_bytes, packets, lanes = np.zeros(n), np.ones(n), np.zeros((n, 2), np.int64)
     far, in_hbm, has_lists = np.zeros((3, n), bool)
     for k, kind in enumerate(run.kinds):
-        name, engine, what = kind[:3]
+        name, engine, sizes = kind[:3]
         if kind.packets is not None:
-            descriptors[k], row_bytes[k] = what[1:3]
+            descriptors[k], row_bytes[k] = sizes[1:3]
             count, far[k], *lanes[k], in_hbm[k], has_lists[k] = kind.packets
-            packets[k] = max(count, min(what[1], lanes[k, 1] or queues)) / max(what[1], 1)
+            packets[k] = max(count, min(sizes[1], lanes[k, 1] or queues)) / max(sizes[1], 1)
             continue
         ns = 1e9 / values[f"{engine.clock}_clock_hz"]
         full = cycles[k] * values["work_factor"]
         work[k] = full * ns
         if name == "custom_op":
             prices = {price: values[f"operator_{price}"] for price in PRICES}
-            work[k] = custom_op_ns(what, prices)
+            work[k] = custom_op_ns(sizes, prices)
         if engine is Engine.SYNC:
             continue
         result[k] = values[f"{engine.clock}_result_cycles"] * ns
         if engine is Engine.TENSOR:
             if name == "nc_matmul":  # as many passes as it multiplies in, at up to 4 x the speed
                 floor = float(spec.tensor_engine.min_initiation_cycles)
-                passes = cycles[k] / max(min(floor, what[1]), what[2])
-                load = what[1] * passes * ns
+                passes = cycles[k] / max(min(floor, sizes[1]), sizes[2])
+                load = sizes[1] * passes * ns
                 if passes > 1 and kind.loads_another:  # each pass loads a part of a new FP32 matrix
                     fixed[k] = load / values["fp32_load_speedup"]
                 else:

@@ -30,7 +30,7 @@ _MEMORY = {memory: i for i, memory in enumerate(MEMORIES)}
 
 
 class Packets(NamedTuple):
-    """How a transfer is cut into packets, and which queues take them."""
+    """The packets that a transfer is cut into, and the queues that take them."""
 
     number: int
     are_far: bool  #: whether they begin far apart in HBM
@@ -41,13 +41,13 @@ class Packets(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What the time of an instruction depends on."""
+    """The properties that the time of an instruction depends on."""
 
     name: str
     engine: Engine
     work: tuple
     written: int  #: elements per partition
-    packets: Packets | None = None  #: of a transfer
+    packets: Packets | None = None  #: a transfer's packets
     loads_another: bool = False  #: whether a matmul's stationary matrix takes the place of another
     left: tuple = ()  #: in a what-if, which parts of lead, fixed part and work are left
 
@@ -133,8 +133,8 @@ def _expand(program):
 def _packets(transfer, allocations) -> Packets:
     """Return the packets of a transfer.
 
-    A packet is one run of contiguous bytes in HBM, in whatever order a tile takes them: a
-    transposed load reads whole rows of HBM, too, and hands every element to another partition, as a
+    A packet is one run of contiguous bytes in HBM, in whatever order a tile takes them.  A
+    transposed load reads whole rows of HBM, too, and sends every element to another partition, as a
     load of neighbours does.  From HBM to HBM one order serves both sides.  Where each partition has
     several runs of its own, near each other, they are one packet: a list of buffers.  A transfer
     with a row for every queue takes them all, a smaller one those of its partitions: each serves
@@ -185,8 +185,8 @@ def _step(shape, strides, run):
 
 
 def _kinds(instructions, allocations):
-    """Give each distinct kind a number: durations are computed once for each."""
-    numbers, number_of, held = {}, [], None  # held: the newest matmul's stationary matrix
+    """Index each distinct kind: durations are computed once for each."""
+    numbers, number_of, stationary = {}, [], None  # `stationary`: the newest matmul's
     for i in instructions:
         written, loads_another = 0, False
         for a in i.accesses:
@@ -196,7 +196,7 @@ def _kinds(instructions, allocations):
         packets = _packets(i, allocations) if i.engine is Engine.DMA else None
         if i.name == "nc_matmul":
             now = next((a[0], a[7]) for a in i.accesses if a[6] == "stationary")
-            loads_another, held = held not in (None, now), now
+            loads_another, stationary = stationary not in (None, now), now
         key = i.name, i.engine, i.work, written, packets, loads_another
         number_of.append(numbers.setdefault(key, len(numbers)))
     kinds, kind_of = [Kind(*key) for key in numbers], np.array(number_of, np.int32)
@@ -253,7 +253,7 @@ def _rows(program):
 
 
 def _instances(program, starts, rows, access_allocation, access_row):
-    """Make the instances: one per allocation and turn of the loop that it stands in."""
+    """Make the instances: one per allocation and turn of the loop around it."""
     loop_of = np.full(len(program.allocations), -1)
     for index, loop in enumerate(program.loops):  # inner loops come later and win
         if starts[index].size and loop.end > loop.start:

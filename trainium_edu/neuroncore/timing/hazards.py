@@ -117,15 +117,15 @@ def _domains(placement):
     domain = np.arange(n)
     row_bytes = np.array([a.row_bytes for a in allocations], np.int64)
     for memory in (Memory.SBUF, Memory.PSUM):
-        mine = np.flatnonzero(
+        instances = np.flatnonzero(
             (run.memory == MEMORIES.index(memory)) & (placement.address >= 0) & stated
         )
-        if not mine.size:
+        if not instances.size:
             continue
-        low = placement.address[mine]
+        low = placement.address[instances]
         order = np.argsort(low, kind="stable")
         low = low[order]
-        reach = np.maximum.accumulate(low + row_bytes[run.allocation[mine[order]]])
+        reach = np.maximum.accumulate(low + row_bytes[run.allocation[instances[order]]])
         fresh = np.concatenate(([True], low[1:] >= reach[:-1]))
-        domain[mine[order]] = mine[order][np.flatnonzero(fresh)[np.cumsum(fresh) - 1]]
+        domain[instances[order]] = instances[order][np.flatnonzero(fresh)[np.cumsum(fresh) - 1]]
     return domain

@@ -27,8 +27,8 @@ _TILES = dict.fromkeys(("activation", "tensor_scalar", "reciprocal", "tensor_red
 def vectorised(program: Program) -> Program:
     """Return a program in which each instruction of an inner loop is issued once for all turns.
 
-    That is where turns differ only in places that lie side by side, and all together are no wider
-    than one PSUM bank.
+    That is where turns differ only in places that lie side by side, and all together fit into
+    one PSUM bank.
 
     Parameters
     ----------

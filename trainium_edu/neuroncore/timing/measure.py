@@ -31,7 +31,7 @@ def measure(program: Program, *, spec: Record | None = None, buffers=None,
         Whether the compiler's passes run first, or which (``timing.optimise``); True for those
         that AWS's times of current kernels show.
     passes : bool or tuple of str, optional
-        The passes of the older compiler, in the place of `optimise`; ``()`` is the program as
+        The passes of the older compiler, instead of `optimise`; ``()`` is the program as
         written.
     parameters : dict, optional
         See :func:`~trainium_edu.neuroncore.timing.scheduler.schedule`.
@@ -63,12 +63,12 @@ def effects(program: Program, passes: bool | Iterable[str] = True, *,
     """
     names = compiler.check_passes(passes)
     done = measure(program, buffers=buffers, passes=names)
-    found = []
+    changes = []
     for name in names:
         others = [other for other in names if other != name]
         without = measure(program, buffers=buffers, passes=others)
         after, before = (compiler.traffic(timed.program) for timed in (done, without))
-        found.append(
+        changes.append(
             compiler.PassEffect(name, after, before, done.makespan_ns, without.makespan_ns)
         )
-    return tuple(found)
+    return tuple(changes)

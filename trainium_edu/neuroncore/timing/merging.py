@@ -132,7 +132,7 @@ def merge(program: Program, counts, room: int, *, by_line: bool) -> Program:
 
 
 class _Merging:
-    """Which tiles repeat others, and which of them are merged so far.
+    """The tiles that repeat others, and those of them that are merged so far.
 
     Attributes
     ----------
@@ -169,11 +169,11 @@ class _Merging:
 
     def settle(self, more):
         """Return (who stands in for each tile, which instructions are dropped)."""
-        lives, wanted = self.lives, sorted([*self.accepted, *more], key=self.rank.__getitem__)
+        lives, merged = self.lives, sorted([*self.accepted, *more], key=self.rank.__getitem__)
         at, tile, writes = lives.at, lives.tile, lives.is_write
         while True:
             stands_in = np.arange(lives.sbuf_bytes.size)
-            for t in wanted:
+            for t in merged:
                 stands_in[t] = stands_in[self.earlier[t]]
             gone = (stands_in != np.arange(stands_in.size))[tile]
             lost = np.bincount(at[writes & gone], minlength=lives.rows)
@@ -183,7 +183,7 @@ class _Merging:
             if not bad.any():
                 return stands_in, dropped
             out = set(tile[bad].tolist())
-            wanted = [t for t in wanted if t not in out]
+            merged = [t for t in merged if t not in out]
 
     def most_alive(self, more) -> int:
         """Return the most bytes alive at once if these tiles were merged, too."""
@@ -229,13 +229,13 @@ def rebuilt(program: Program, instructions, allocations=None) -> Program:
     if allocations is not None:
         result.allocations = allocations
     place: dict[int, int] = {}
-    made = result.instructions = []
+    copies = result.instructions = []
     for index, old in enumerate(instructions):
         after = old.after
         if after:
             after = tuple(sorted({place[i] for i in after if i in place}))
         place[old.index] = index
-        made.append(_copied(old, index, old.accesses, after))
+        copies.append(_copied(old, index, old.accesses, after))
     return result
 
 

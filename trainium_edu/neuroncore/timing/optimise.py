@@ -6,8 +6,8 @@ program and returns another one that computes the same bits.  Kernels of the cur
 Programs with recorded loops (``core.repeat``) stay as they are, except for ``engine_balance``.
 
 ``vectorised_loops``
-    Where turns of an inner loop of the older ``affine_range`` differ only in places side by side,
-    each instruction is issued once for all turns, if together they are no wider than a PSUM bank
+    Turns of an inner loop of the older ``affine_range`` may differ only in places side by side.
+    Then each instruction is issued once for all turns, if together they fit into a PSUM bank
     (the limit is assumed).  Document: such loops are vectorised.  Times: a convolution's loop of 64
     was, its loop of 2 048 was not.
 ``loads``
@@ -29,7 +29,7 @@ Programs with recorded loops (``core.repeat``) stay as they are, except for ``en
     A list scheduler within a window of 32 instructions.  Document: "instruction scheduling" (the
     window is assumed).  Profiles: adamw and matmul, 38 % and 15 % longer without it.
 
-What more is known of each, and what is not, stands in ``.github/docs/truth.md``.
+More on each, and on what is not known, is in ``.github/docs/truth.md``.
 """
 
 import gc
@@ -124,7 +124,7 @@ def check_passes(passes: bool | Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What a program issues: instructions, and bytes that transfers read from HBM and write."""
+    """A program's instructions, and the bytes that transfers read from HBM and write."""
 
     instructions: int
     hbm_read_bytes: int
@@ -145,18 +145,18 @@ def traffic(program: Program) -> Traffic:
 
 @dataclass(frozen=True, slots=True)
 class PassEffect:
-    """What a program would be without one of its passes."""
+    """The change that one of its passes makes to a program."""
 
     name: str
-    after: Traffic  #: with all passes that were asked for
-    before: Traffic  #: with all but this one
+    after: Traffic  #: traffic with all requested passes
+    before: Traffic  #: traffic with all but this one
     ns: float  #: predicted, with all
     without_ns: float  #: predicted, with all but this one
 
     def __str__(self):
         if (self.before, self.without_ns) == (self.after, self.ns):
             return f"{self.name}: changes nothing"
-        said = [
+        changes = [
             f"{before} -> {after} {name}"
             for name, before, after in zip(
                 ("instructions", "bytes read", "bytes written"), astuple(self.before),
@@ -164,8 +164,8 @@ class PassEffect:
             )
             if before != after
         ]  # fmt: skip
-        said.append(f"{self.without_ns / 1e3:.2f} -> {self.ns / 1e3:.2f} us")
-        return f"{self.name}: {', '.join(said)}"
+        changes.append(f"{self.without_ns / 1e3:.2f} -> {self.ns / 1e3:.2f} us")
+        return f"{self.name}: {', '.join(changes)}"
 
 
 def _room(program: Program) -> int:
@@ -239,14 +239,14 @@ def _reloads(program: Program) -> Program:
 def _loaded(program, lives) -> dict:
     """Return {tile: the load that alone writes it}, of data that the program never changes."""
     writes = np.bincount(lives.tile[lives.is_write], minlength=len(program.allocations))
-    is_load, found = _is_load(program), {}
+    is_load, loads = _is_load(program), {}
     for i in program.instructions:
         if is_load(i) and ("indirect", "src") not in i.options:
             source, tile = i.accesses[0][0], i.accesses[1][0]
             is_free = program.allocations[tile].address is None and tile not in program.outputs
             if not writes[source] and writes[tile] == 1 and is_free:
-                found[tile] = i
-    return found
+                loads[tile] = i
+    return loads
 
 
 def _loaded_again(program, lives, loads):
@@ -286,9 +286,9 @@ def _engine_balance(program: Program) -> Program:
     lines: dict[object, list[tuple[Instruction, Instruction]]] = {}  # that may move, by line
     for instruction in program.instructions:
         busy[instruction.engine] += _held_ns(program, instruction)
-        there = _on_scalar(instruction)
-        if there is not None:
-            lines.setdefault((instruction.line, instruction.name), []).append((instruction, there))
+        moved = _on_scalar(instruction)
+        if moved is not None:
+            lines.setdefault((instruction.line, instruction.name), []).append((instruction, moved))
     elsewhere: dict[int, Instruction] = {}
     for pairs in lines.values():
         here_ns, there_ns = (
@@ -297,7 +297,7 @@ def _engine_balance(program: Program) -> Program:
         vector, scalar = busy[Engine.VECTOR] - here_ns, busy[Engine.SCALAR] + there_ns
         if max(vector, scalar) < max(busy[Engine.VECTOR], busy[Engine.SCALAR]):
             busy[Engine.VECTOR], busy[Engine.SCALAR] = vector, scalar
-            elsewhere.update((here.index, there) for here, there in pairs)
+            elsewhere.update((here.index, moved) for here, moved in pairs)
     if elsewhere:
         program = copy_of(program)
         program.instructions = [elsewhere.get(i.index, i) for i in program.instructions]

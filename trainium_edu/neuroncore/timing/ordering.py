@@ -1,9 +1,9 @@
 """In which order a list scheduler issues the instructions of a program.
 
 Every engine takes its instructions in the order of its stream, so one that must wait holds up all
-behind it.  A list scheduler goes through the program with a clock: of the instructions whose
-operands are there it issues the one that can start first, the older one first, and looks only so
-far ahead, and begins only so many tiles out of turn, as there is room for.
+behind it.  A list scheduler goes through the program with a clock.  Of the instructions whose
+operands are there it issues the one that can start first, the older one first.  It looks only as
+far ahead, and begins only as many tiles out of turn, as there is room for.
 """
 
 import numpy as np
@@ -82,13 +82,13 @@ def _ahead(run: Expanded, row_bytes, room: int) -> np.ndarray:
 def _places(program, run):
     """Return which tile each access touches, and where; stated addresses of a memory are one."""
     stated = [a.index for a in program.allocations if a.address is not None]
-    one, shift = np.arange(run.allocation.size), np.zeros((2, run.allocation.size), np.int64)
+    place, shift = np.arange(run.allocation.size), np.zeros((2, run.allocation.size), np.int64)
     for index in stated:
         a = program.allocations[index]
-        one[index] = next(k for k in stated if program.allocations[k].memory is a.memory)
+        place[index] = next(k for k in stated if program.allocations[k].memory is a.memory)
         shift[:, index] = a.start_partition, a.address
     rows, low = shift[:, run.access_instance]
-    return one[run.access_instance], run.rectangle + np.stack((rows, rows, low, low))
+    return place[run.access_instance], run.rectangle + np.stack((rows, rows, low, low))
 
 
 def _dependences(program: Program, run: Expanded) -> np.ndarray:

@@ -51,7 +51,7 @@ def find_overlaps(row_access, engine, domain, rectangle, is_write):
 def _in_pieces(row_access, domain, rectangle, is_write):
     """Cut written domains with many small accesses, along rows or bytes, into domains of their own.
 
-    An access stands in each piece that it touches, so that those that overlap meet in one: what a
+    An access is in each piece that it touches, so that those that overlap meet in one: what a
     tile's many elements wait for is found among their neighbours.
     """
     count = np.bincount(domain)

@@ -1,11 +1,12 @@
 """One memory's tiles on their way to addresses: sites, rotating slots, and what gives way.
 
 A *site* (a line that allocates) whose tiles come and go takes `slots` = the most that it has alive
-at once x `buffers`, and its tiles rotate over them: with one buffer a load waits until the tile
-before it is used up, with two it runs ahead by one.  All sites have the same number of buffers, as
-many as fit.  Sites whose extents do not meet share bytes.  Where not even one buffer each fits, and
-in PSUM where not two do, sites share all bytes: every tile gets some for its own live range, begun
-as many instructions early as fit for all, so that a bank goes to whoever needs it next.
+at the same time x `buffers`, and its tiles rotate over them.  With one buffer a load waits until
+the tile before it is used up, with two it runs ahead by one.  All sites have the same number of
+buffers, the largest that fits.  Sites whose extents do not meet share bytes.  Where not even one
+buffer each fits, and in PSUM where not two do, sites share all bytes.  Every tile then gets some
+for its own live range, begun as many instructions early as fit for all, so that a bank goes to the
+tile that needs it next.
 """
 
 from bisect import bisect
@@ -31,24 +32,24 @@ _MOST_NAMED = 12  # sites in a note
 class Site:
     """One line that allocates tiles, and how many of them have bytes at once."""
 
-    name: str  #: of its first tile
+    name: str  #: name of the first tile
     memory: Memory
     shape: tuple
     dtype: str
-    row_bytes: int  #: of one tile, in each partition
+    row_bytes: int  #: bytes of one tile in each partition
     tiles: int  #: instances in the whole run
     alive: int  #: the most that are needed at once
     buffers: int  #: how many times that, rounded down
     slots: int  #: how many of its tiles have bytes at once
-    wanted: int  #: slots asked for; more than its tiles could use are none
-    addresses: tuple  #: of its slots
+    wanted: int  #: slots requested, at most one for each tile
+    addresses: tuple  #: the slots' addresses
     line: object  #: SourceLine-like (file, line) or None
 
     def __str__(self):
         return (
             f"{self.name}: {self.tiles} x {self.dtype}{list(self.shape)} "
             f"({self.row_bytes} bytes per partition), {self.alive} alive, "
-            f"{self.buffers} buffer{'s' * (self.buffers != 1)}, {self.slots} slots"
+            f"{self.buffers} buffer{'' if self.buffers == 1 else 's'}, {self.slots} slots"
         ) + f" of {self.wanted}" * (self.slots < self.wanted)
 
 
@@ -129,14 +130,14 @@ class Packing:
 
     # -- rotating slots -----------------------------------------------------------------------
 
-    def pack(self, wanted, beside):
-        """Give every site the largest number of buffers that fits for all, or what it asks for.
+    def pack(self, requested, beside):
+        """Assign every site the most buffers that fit for all, or as many as it asks for.
 
         Sites that are named keep theirs for as long as the others have one.  What room is left
         then goes to the smallest sites first, each as much as it asks for.  PSUM is shared tile by
-        tile where nobody is named and sites would have one buffer each.
+        tile where no site is named and all would have one buffer each.
         """
-        default, named = wanted
+        default, named = requested
         if not self.site_info:
             return
         asked = [named.get(x.name, named.get(x.site)) for x in self.site_info]
@@ -187,9 +188,9 @@ class Packing:
             )  # fmt: skip
 
     def _list(self, sites, words):
-        said = [f"{self.site_info[s].name}{words(s)}" for s in sites[:_MOST_NAMED]]
-        more = len(sites) - len(said)
-        return ", ".join(said) + f" and {more} more" * (more > 0)
+        names = [f"{self.site_info[s].name}{words(s)}" for s in sites[:_MOST_NAMED]]
+        more = len(sites) - len(names)
+        return ", ".join(names) + (f" and {more} more" if more > 0 else "")
 
     def _try(self, slots):
         """Take these numbers of slots, if they fit."""
@@ -248,13 +249,13 @@ class Packing:
     # -- instance by instance -----------------------------------------------------------------
 
     def _pack_instances(self, goal, beside, has_slots):
-        """Give every tile bytes for its own live range, begun as early as fits for all.
+        """Assign every tile bytes for its own live range, begun as early as fits for all.
 
         No tile begins more than its buffers' turns early.  Where not even the live ranges fit,
         slots stay where sites have them, or else, if `beside`, bytes behind the memory's end hold
         the rest.
         """
-        what = self.memory.upper()
+        memory = self.memory.upper()
         turns = np.arange(self.site.size) - ((goal - 1) * self.alive)[self.site]
         earliest = self.first[np.maximum(turns, self.site_start[self.site])]
         address = None
@@ -269,7 +270,7 @@ class Packing:
         ahead = bisect(range(int((self.first - earliest).max()) + 1), False, key=fails) - 1
         if address is not None:
             early = f"begun up to {ahead} instructions early" if ahead else "without buffers"
-            note = f"{what} is too full for sites to have slots: every tile was packed by its "
+            note = f"{memory} is too full for sites to have slots: every tile was packed by its "
             self.notes.append(f"{note}own live range, {early}")
         elif has_slots:
             return
@@ -278,7 +279,7 @@ class Packing:
                 raise NkiValidationError(self._too_big())
             address = self._fit(self.first, self.last, self.site, (True,), _ENDLESS)
             self.notes.append(
-                f"{what} is too small: {self.fullest()[0]} bytes of each partition are needed at "
+                f"{memory} is too small: {self.fullest()[0]} bytes of each partition are needed at "
                 f"once, and there are {self.capacity}; the rest is timed as if it lay beside them, "
                 "without what it costs to move it out and in"
             )
@@ -290,7 +291,7 @@ class Packing:
         self.member_slot = np.arange(address.size)
 
     def spread(self):
-        """Give every tile an address of its own behind all others."""
+        """Assign every tile an address of its own behind all others."""
         size = self.site_bytes[self.site]
         begin = max((x.address + x.row_bytes for x in self.stated_info), default=0)
         self._one_each(begin + np.cumsum(size) - size)
@@ -298,18 +299,18 @@ class Packing:
 
     def sites(self):
         """Return the Site records."""
-        found = []
+        records = []
         for s, info in enumerate(self.site_info):
             a, b = self.slot_start[s], self.slot_start[s + 1]
             site, alive = info.site, int(self.alive[s])
             own = int(b - a) if b - a <= self.wanted[s] else alive  # more: tiles in shared bytes
             line = site[:2] if isinstance(site[0], str) else None
-            found.append(
+            records.append(
                 Site(info.name, info.memory, info.shape, info.dtype.name, info.row_bytes,
                      int(self.tiles[s]), alive, max(own // alive, 1), int(b - a),
                      int(self.wanted[s]), tuple(int(x) for x in self.slot_address[a:b]), line)
             )  # fmt: skip
-        return found
+        return records
 
     def _too_big(self):
         total, row, there = self.fullest()
@@ -325,21 +326,21 @@ class Packing:
         ]
         if len(lines) > len(table):
             table.append(f"  and {len(lines) - len(table)} more")
-        what = self.memory.upper()
+        memory = self.memory.upper()
         if total > self.capacity:
             excess = total - self.capacity
             moved = 2 * 128 * excess
             spill_us = moved / float(self.spec.dma.bytes_per_s) * 1e6
             head = (
-                f"{self.program.name} needs {total} bytes of each {what} partition at once, and a "
-                f"partition has {self.capacity}; spilling the {excess} too many to HBM and back "
+                f"{self.program.name} needs {total} bytes of each {memory} partition at once, and "
+                f"a partition has {self.capacity}; spilling the {excess} too many to HBM and back "
                 f"would move {moved} bytes, {spill_us:.1f} us of DMA each time. "
             )
         else:
             head = (
-                f"{self.program.name}: the tiles alive at once are {total} of {what}'s "
+                f"{self.program.name}: the tiles alive at once are {total} of {memory}'s "
                 f"{self.capacity} bytes per partition, and no way to lay them out was found "
-                f"(stated addresses{' and 2 KiB banks' * bool(self.bank)} leave gaps). "
+                f"(stated addresses{' and 2 KiB banks' if self.bank else ''} leave gaps). "
             )
         head += "Use smaller tiles, a narrower dtype, or let tiles die earlier."
         return f"{head}\nAt the fullest moment, {instruction}:\n" + "\n".join(table)

@@ -33,7 +33,7 @@ class Tile:
     row_bytes: int
     start_partition: int
     partitions: int
-    first_row: int  #: of the run, see ``CoreTimeline.start_ns``
+    first_row: int  #: the run's row, see ``CoreTimeline.start_ns``
     last_row: int
     instance: int
     allocation: int
@@ -42,7 +42,7 @@ class Tile:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placement:
-    """Where everything is; made by :func:`place`.
+    """The places of all tiles; made by :func:`place`.
 
     Attributes
     ----------
@@ -98,16 +98,16 @@ class Placement:
         """Return every touched on-chip instance as a :class:`Tile`, in order of first access."""
         run = self.run
         pick = np.flatnonzero((run.last >= 0) & (run.memory != 0))
-        found = []
+        tiles = []
         for i in pick[np.argsort(run.first[pick], kind="stable")]:
             info = self.program.allocations[run.allocation[i]]
             if memory is None or info.memory is memory:
-                found.append(
+                tiles.append(
                     Tile(info.name, info.memory, int(self.address[i]), info.row_bytes,
                          info.start_partition, info.partitions, int(run.first[i]),
                          int(run.last[i]), int(i), info.index, int(self.slot[i]))
                 )  # fmt: skip
-        return found
+        return tiles
 
     def where(self, allocation) -> tuple[Memory, int | None, int, int]:
         """Return (memory, address, slot, bytes per partition) of an allocation's first instance.
@@ -156,8 +156,8 @@ def place(program: Program, spec: Record | None = None, *, buffers=None, endless
     """
     spec = program.spec if spec is None else spec
     check_chip(spec)
-    wanted = _check_buffers(buffers, int(spec.timing.default_buffers))
-    _check_names(program, wanted[1])
+    requested = _check_buffers(buffers, int(spec.timing.default_buffers))
+    _check_names(program, requested[1])
     run = expand(program)
     address = np.full(run.allocation.size, -1, np.int64)
     slot = np.full(run.allocation.size, -1, np.int32)
@@ -168,7 +168,7 @@ def place(program: Program, spec: Record | None = None, *, buffers=None, endless
         if endless:
             job.spread()
         else:
-            job.pack(wanted, beside)
+            job.pack(requested, beside)
         for i in job.stated:
             address[i] = program.allocations[run.allocation[i]].address
         if job.members.size:

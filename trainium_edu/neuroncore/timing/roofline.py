@@ -52,12 +52,12 @@ def _touched(dtype, shape, strides, _):
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """Where a program stands under the two limits of the machine."""
+    """A program's work under the two limits of the machine."""
 
     flops: int
     hbm_bytes: int
     makespan_ns: float
-    peak_flops: float  #: of the Tensor Engine, BF16
+    peak_flops: float  #: the Tensor Engine's, in BF16
     hbm_bytes_per_s: float  #: half of the chip's HBM bandwidth
     dma_bytes_per_s: float  #: what the core's 16 queues sustain
 
@@ -90,7 +90,7 @@ class Roofline:
 
     @property
     def bound(self) -> str:
-        """Which limit is nearer: "compute" or "memory"."""
+        """The nearer limit: "compute" or "memory"."""
         return "compute" if self.compute_ns >= self.memory_ns else "memory"
 
     @property

@@ -46,7 +46,7 @@ _ROW = table("ready " + " ".join(_RESULTS[:3]),
 def schedule(program: Program, placement: Placement, spec: Record | None = None, *,
              parameters=None, order=None, without: str | Iterable[str] = (),
              hazards: Hazards | None = None) -> CoreTimeline:  # fmt: skip
-    """Give every instruction its time.
+    """Time every instruction.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def _kinds(pieces: Durations) -> np.ndarray:
 def reschedule(timeline: CoreTimeline, placement: Placement | None = None, *,
                hazards: Hazards | None = None, parameters=None, order=None,
                without: Iterable[str] | None = None) -> CoreTimeline:  # fmt: skip
-    """Time a program once more; what is not given stays as it was, but for the order.
+    """Time a program once more; arguments left out stay as they were, but for the order.
 
     Parameters
     ----------

@@ -163,46 +163,46 @@ class CoreTimeline:
         rows = self.rows_on(engine)
         if not rows.size:
             return {"nothing to do": self.makespan_ns} if self.makespan_ns else {}
-        found = {}
+        ns_by_reason = {}
         late = self.engine[self.waits[0]] == ENGINES.index(engine)
         for _, ns, wait, by in zip(*(part[late].tolist() for part in self.waits), strict=True):
             reason = self.reason_of(wait, by)
-            found[reason] = found.get(reason, 0.0) + ns
+            ns_by_reason[reason] = ns_by_reason.get(reason, 0.0) + ns
         tail = self.makespan_ns - float(self.end_ns[rows[-1]])
         if tail > 0:
-            found["nothing left to do"] = tail
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+            ns_by_reason["nothing left to do"] = tail
+        return dict(sorted(ns_by_reason.items(), key=lambda item: -item[1]))
 
     @cached_property
     def waits(self) -> tuple[np.ndarray, ...]:
         """All the time that engines stood still: row, ns, wait (a ``Wait``) and for which row.
 
         Before one row an engine waits for data; what is left once that is there, for the place
-        that the row writes; and what is left then, for a port.  Of one row the last wait stands
+        that the row writes; and what is left then, for a port.  Of one row the last wait comes
         first.
         """
         of, by, why = self.placement.run.kind, self.ready_predecessor, self.ready_wait
         lead, chain = self.pieces.lead[of], self.pieces.chain[of]
         data, data_wait, data_by = self._data_there()
         is_place = (why == Wait.PLACE) | (why == Wait.OVERWRITES)
-        there = np.select(
+        operands_ns = np.select(
             [by < 0, why == Wait.PLACE, why == Wait.CHAIN],
             [0.0, self.release_ns[by], self.start_ns[by] + chain[by]], self.done_ns[by],
         )  # fmt: skip
-        found = []
+        parts = []
         for engine in ENGINES[:_DMA]:
             rows = self.rows_on(engine)
             begin, place = self.start_ns[rows], is_place[rows]
             before = np.concatenate(([0.0], self.end_ns[rows[:-1]]))[: rows.size]
-            ready = np.clip(there[rows] + lead[rows], before, begin)
+            ready = np.clip(operands_ns[rows] + lead[rows], before, begin)
             first = np.where(place, np.clip(data[rows] + lead[rows], before, ready), ready)
-            found += [
+            parts += [
                 (rows, begin - ready, self.wait[rows], self.predecessor[rows]),
                 (rows, ready - first, why[rows], by[rows]),
                 (rows, first - before, np.where(place, data_wait[rows], why[rows]),
                  np.where(place, data_by[rows], by[rows])),
             ]  # fmt: skip
-        row, ns, wait, who = (np.concatenate(part) for part in zip(*found, strict=True))
+        row, ns, wait, who = (np.concatenate(part) for part in zip(*parts, strict=True))
         late = np.flatnonzero(ns > 0)
         late = late[np.argsort(row[late], kind="stable")]
         return row[late], ns[late], wait[late], who[late]
@@ -241,7 +241,7 @@ class CoreTimeline:
 
     @cached_property
     def reasons(self) -> list[str]:
-        """What every row waited for last, in a few words."""
+        """The last thing that every row waited for, in a few words."""
         by = self.predecessor
         other = np.where(by < 0, -1, self.engine[by]) if self.rows else by
         codes = self.wait.astype(np.int64) * 8 + other + 1

@@ -6,7 +6,7 @@ __all__ = ["CAUSES", "Wait"]
 
 
 class Wait(IntEnum):
-    """What held an instruction back last, in words; the numbers are those of ``_loops``."""
+    """The last thing that held an instruction back; the numbers are those of ``_loops``."""
 
     words: str
 

@@ -279,42 +279,42 @@ class _Walk:
             self.found.append(Piece(start, end, row, instruction, what, self.then, facts, changed))
             self.then = "it goes on"
 
-    def _facts_of(self, instruction, what, row_kind):
-        key = instruction.name, instruction.engine, what, instruction.work, row_kind
+    def _facts_of(self, instruction, piece, row_kind):
+        key = instruction.name, instruction.engine, piece, instruction.work, row_kind
         if key in self.facts:
             return self.facts[key]
         engine = instruction.engine.clock
         clock = f"{engine}_engine.clock_hz"
-        asked = {f"{engine}_clock_hz"}
-        match what:
+        names = {f"{engine}_clock_hz"}
+        match piece:
             case "work":
                 row = INSTRUCTIONS.get(instruction.name)
                 paths = (*(row.facts_on(instruction.engine) if row else ()), clock)
                 if row and row.facts_by:
                     paths = row.facts_by(self.t.spec, *instruction.work)
-                    asked |= OPERATOR_PARAMETERS
-                asked.add("work_factor")
+                    names |= OPERATOR_PARAMETERS
+                names.add("work_factor")
             case "fixed overhead":
                 paths = ("cycles.fixed_overhead_cycles", clock)
-                asked.add("fixed_cycles")
+                names.add("fixed_cycles")
             case "result latency":
                 paths = (f"timing.{engine}_result_cycles", clock)
-                asked.add(f"{engine}_result_cycles")
+                names.add(f"{engine}_result_cycles")
             case "load stationary":
                 paths = ("tensor_engine.load_stationary_speedup", clock)
                 if self.fixed[row_kind]:
                     paths = ("timing.fp32_load_speedup", clock)
-                asked |= {"load_stationary_speedup", "fp32_load_speedup"}
+                names |= {"load_stationary_speedup", "fp32_load_speedup"}
             case "DMA start":
-                paths, asked = ("dma.start_ns",), {"dma_start_ns"}
+                paths, names = ("dma.start_ns",), {"dma_start_ns"}
             case _:
-                paths = transfer_facts(self.t, row_kind, what)
-                asked = {name for name in self.changed if name.startswith("dma_")}
-                asked.discard("dma_start_ns")
+                paths = transfer_facts(self.t, row_kind, piece)
+                names = {name for name in self.changed if name.startswith("dma_")}
+                names.discard("dma_start_ns")
         facts = tuple((path, self.t.spec.find(path)) for path in dict.fromkeys(paths))
-        found = facts, tuple(sorted(asked & self.changed))
-        found = self.facts[key] = self.facts.setdefault((paths, found[1]), found)  # one tuple
-        return found
+        entry = facts, tuple(sorted(names & self.changed))
+        entry = self.facts[key] = self.facts.setdefault((paths, entry[1]), entry)  # one tuple
+        return entry
 
 
 def transfer_facts(timeline, kind: int, what: str) -> tuple[str, ...]:
