@@ -73,7 +73,7 @@ class Call(ctypes.Structure):
         *_fields(c_int64, "cpu_seconds memory_bytes stack_bytes"),
         ("argument", _Argument * MAX_ARGUMENTS), ("out", TensorSlot), ("watch_element", c_int64),
         *_fields(c_int32, "watch_tensor status signal processor line tcm_failed"),
-        *_fields(c_int64, "last_pc made_pc"), *_fields(c_int32, "samples pad"),
+        *_fields(c_int64, "last_pc made_pc"), *_fields(c_int32, "samples ran_ms"),
         ("frames", c_int64 * MAX_FRAMES * MAX_SAMPLES), ("message", c_char * 1024),
         ("file", c_char * 512),
         *_fields(c_int32, "names_end warnings_end"),

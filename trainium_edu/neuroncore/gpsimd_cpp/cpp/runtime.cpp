@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <unwind.h>
 
@@ -529,7 +530,7 @@ namespace {
 // What is slow is somewhere else every time, so several stacks are looked at.
 void on_time(int number) {
   bool is_first = !is_slow;
-  if (is_first) call_->signal = number;
+  if (is_first) call_->signal = number, call_->ran_ms = (int32_t)(clock() * 1000 / CLOCKS_PER_SEC);
   is_slow = true;
   sample();
   if (call_->samples == MAX_SAMPLES) stop(SIGNALLED, nullptr, 0);
@@ -698,6 +699,7 @@ void answer() {
     }
     if (is_over) call_->signal = SIGALRM;
     if (call_->status == SIGNALLED && call_->signal == SIGALRM) {
+      if (call_->ran_ms) ran = 1e-3 * call_->ran_ms;  // without the samples of its stack
       if (ran > 0.1 * (double)call_->cpu_seconds) call_->signal = SIGXCPU;  // on a busy machine
       say("it waited for %d s without an end (it ran for %.1f s of them); what would wake it from "
           "sleep, pause, a stop or a lock?", (int)limit, ran);

@@ -67,7 +67,7 @@ struct Call {
   int32_t status, signal, processor, line, tcm_failed;
   int64_t last_pc;  // of the latest basic block
   int64_t made_pc;  // that made the memory of the heap that the message is about
-  int32_t samples, pad;
+  int32_t samples, ran_ms;  // the process's own time when its time was up
   int64_t frames[MAX_SAMPLES][MAX_FRAMES];  // 0 ends a stack
   char message[1024], file[512];
   int32_t names_end, warnings_end;
