@@ -33,8 +33,18 @@ def chromium():
     return path
 
 
+OPTIONS = {  # of each program that opens notebooks
+    "jupyterlab": [
+        "--LabApp.expose_app_in_browser=True",
+        "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ],
+    "notebook": ["--JupyterNotebookApp.expose_app_in_browser=True"],
+}
+
+
 @contextmanager
-def running_lab(home):
+def running_lab(home, program="jupyterlab"):
     """A running JupyterLab over a learner's working copy, made by the same call as `make lab`."""
     from trainium_edu.cli import working_copy
 
@@ -61,13 +71,11 @@ def running_lab(home):
         "--ip=127.0.0.1",
         "--IdentityProvider.token=test",
         f"--ServerApp.root_dir={work}",
-        "--LabApp.expose_app_in_browser=True",
-        "--LabApp.news_url=None",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        *OPTIONS[program],
     ]
     with open(home / "server.log", "w") as log:
         server = subprocess.Popen(
-            [sys.executable, "-m", "jupyterlab", *options],
+            [sys.executable, "-m", program, *options],
             env=environment,
             stdout=log,
             stderr=log,
@@ -83,7 +91,7 @@ def running_lab(home):
                     time.sleep(0.25)
             else:
                 log = (home / "server.log").read_text()
-                pytest.fail("JupyterLab did not start: " + log[-2000:])
+                pytest.fail(f"{program} did not start: {log[-2000:]}")
             yield address, work, server.pid
         finally:
             server.terminate()

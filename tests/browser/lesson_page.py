@@ -36,7 +36,7 @@ def slowness_of_a_start():
 class LessonPage:
     """Open one lesson in its own page, run it, look at it."""
 
-    def __init__(self, browser, lab, name, *, width=1400, dark=False):
+    def __init__(self, browser, lab, name, *, width=1400, dark=False, path="doc/tree"):
         self.address, self.work, self._server = lab
         self.name = name
         self.page = browser.new_page(viewport={"width": width, "height": 1000})
@@ -44,7 +44,7 @@ class LessonPage:
         self.console_errors = []
         self.page.on("console", self._note)
         self.page.on("pageerror", lambda e: self.console_errors.append(str(e)))
-        self.page.goto(f"{self.address}/doc/tree/{name}?token=test&reset", timeout=120_000)
+        self.page.goto(f"{self.address}/{path}/{name}?token=test&reset", timeout=120_000)
         self.page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=120_000)
         if dark:
             self.darken()
