@@ -102,7 +102,7 @@ def test_a_flipped_bit_is_noticed_wherever_it_is(tmp_path):
     data = path.read_bytes()
     for place in [*range(0, len(data), 5), *range(80)]:
         path.write_bytes(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
-        with pytest.raises(CheckpointError, match=r"damaged|cut|header of a checkpoint"):
+        with pytest.raises(CheckpointError, match=r"damaged|cut, or not a trainium_edu checkpoint"):
             load_checkpoint(path)
 
 
@@ -111,7 +111,7 @@ def test_every_cut_is_noticed(tmp_path):
     data = path.read_bytes()
     for length in [*range(0, len(data), 11), len(data) - 1]:
         path.write_bytes(data[:length])
-        with pytest.raises(CheckpointError, match=r"cut|header of a checkpoint"):
+        with pytest.raises(CheckpointError, match=r"is cut"):
             load_checkpoint(path)
     path.write_bytes(data + b"more")
     with pytest.raises(CheckpointError, match=r"cut or damaged: its checksum differs"):
@@ -212,16 +212,6 @@ def test_another_format_or_version_says_so(tmp_path, monkeypatch):
     path = save_checkpoint(tmp_path, a_state())
     monkeypatch.undo()
     with pytest.raises(CheckpointError, match=r"version 3 of the format.* reads 2"):
-        load_checkpoint(tmp_path)
-    older = {
-        "format": checkpoint.FORMAT,
-        "version": "1",
-        "sum": "0" * 64,
-        "state": "{}",
-        "sums": "{}",
-    }
-    path.write_bytes(save({"w": np.ones(3)}, older))
-    with pytest.raises(CheckpointError, match=r"version 1 of the format.* reads 2; use the train"):
         load_checkpoint(tmp_path)
     np.savez(tmp_path / "weights.npz", a=np.ones(3))
     with pytest.raises(CheckpointError, match=r"weights.npz cannot be used: .*"):

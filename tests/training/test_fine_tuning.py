@@ -75,7 +75,7 @@ class TestStoredWeights:
         assert gain.mean() > 4 * gain.std(ddof=1) / np.sqrt(len(gain))
 
     def test_its_command_gives_the_same_bits_twice(self):
-        first, again = (pretrained.to_bytes(pretrained.pretrain(2)) for _ in range(2))
+        first, again = (pretrained.as_checkpoint(pretrained.pretrain(2)) for _ in range(2))
         assert first == again
 
     def test_an_encoder_that_begins_with_it_has_a_head_of_its_own(self):

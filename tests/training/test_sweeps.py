@@ -9,7 +9,6 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-import numpy as np
 import psutil
 import pytest
 
@@ -92,12 +91,9 @@ def test_the_same_bits_on_processes_on_threads_and_here():
     assert not any(row.error for row in one_by_one.rows)
 
 
-def test_mean_and_spread_leave_errors_out():
-    rows = [Row({"lr": 0.1}, {"a": 1.0}), Row({"lr": 0.1}, {"a": 3.0}), Row({"lr": 0.2}, error="x")]
-    means = Table(rows).mean_and_spread("a", by="lr")
-    assert means[0.1] == (2.0, np.std([1, 3], ddof=1), 2)
-    assert np.isnan(means[0.2][0])
-    assert means[0.2][2] == 0
+def test_a_column_that_no_row_has_is_refused():
+    rows = [Row({"lr": 0.1}, {"a": 1.0}), Row({"lr": 0.2}, error="x")]
+    assert Table(rows).column("a") == [1.0, None]
     with pytest.raises(ValueError, match="no row has 'b'; rows have lr, a"):
         Table(rows).column("b")
 

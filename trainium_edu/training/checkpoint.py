@@ -1,16 +1,11 @@
 """Checkpoints: all that a run needs to go on as if nothing had happened, in one file each.
 
-A checkpoint is a safetensors file, so other programs read its arrays, BF16 ones at two bytes per
-number.  Its metadata hold the plain data, and a SHA-256 sum of the whole file.  It is written
+A checkpoint is a safetensors file with a sum of all its bytes (``xla.sealed``).  It is written
 beside and renamed: what is there is whole, unless the disk damaged it later.  Then the one before
 it is used, and a warning says so.
-
-The format is described in the README of github.com/huggingface/safetensors.
 """
 
 import errno
-import hashlib
-import json
 import os
 import re
 import warnings
@@ -19,26 +14,17 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
-from safetensors import SafetensorError, deserialize
-from safetensors.numpy import save
 
 from trainium_edu import files
 from trainium_edu.specs.arguments import short, whole
 from trainium_edu.specs.signatures import checked
+from trainium_edu.xla.sealed import BROKEN, Damaged, OtherVersion, sealed, split, unsealed
 
 __all__ = ["Checkpoint", "CheckpointDamaged", "CheckpointError", "Checkpoints", "load_checkpoint",
-           "save_checkpoint"]  # fmt: skip
+           "save_checkpoint", "to_bytes"]  # fmt: skip
 
 FORMAT, VERSION = "trainium_edu checkpoint", 2
-_DTYPES = {
-    "F64": np.float64, "F32": np.float32, "F16": np.float16, "BF16": ml_dtypes.bfloat16,
-    "I64": np.int64, "I32": np.int32, "U64": np.uint64, "U32": np.uint32, "I16": np.int16,
-    "U16": np.uint16, "I8": np.int8, "U8": np.uint8, "BOOL": np.bool_,
-}  # fmt: skip
-_ARRAY = "__array__"  #: in plain data, the key of an array's name
-_NO_SUM = b"0" * 64  # stands in the file while its own sum is computed
 _FILE = re.compile(r"step-(\d{8,})\.safetensors")
 #: What a job must share with the checkpoint that it goes on from.
 _SAME = ("task", "dtype", "optimizer", "momentum", "master_weights", "seed")
@@ -116,22 +102,10 @@ def save_checkpoint(folder: str | Path, state: Mapping, keep: int = 3) -> Path:
     ('step-00000020.safetensors', [1.0, 1.0, 1.0])
     """
     whole(keep, "keep", 1)
-    if odd := [name for name in ("number", "job") if name not in state]:
-        raise CheckpointError(f"the state has no {odd[0]!r}; give what Trainer.state() returns")
-    step, arrays = whole(state["number"], "number", 0), {}
-    plain = _split(state, "", arrays)
-    for name, array in arrays.items():
-        if array.dtype not in _DTYPES.values():
-            raise CheckpointError(f"{name} is {array.dtype}; use one of {', '.join(_DTYPES)}")
-        if not np.issubdtype(array.dtype, np.integer) and not np.isfinite(array).all():
-            raise CheckpointError(
-                f"{name} holds NaN or infinity after {step} steps; this is not written, so the "
-                "newest checkpoint is the last good one"
-            )
-    folder = _made(Path(folder))
-    path = folder / f"step-{step:08d}.safetensors"
+    data, folder = to_bytes(state), _made(Path(folder))
+    path = folder / f"step-{state['number']:08d}.safetensors"
     try:
-        files.write(path, _sealed(plain, arrays))
+        files.write(path, data)
     except OSError as problem:
         raise _not_written(path, problem) from problem
     for old in [one for one in _written(folder) if one.name < path.name][keep - 1 :]:
@@ -142,6 +116,22 @@ def save_checkpoint(folder: str | Path, state: Mapping, keep: int = 3) -> Path:
         if not psutil.pid_exists(int(part.name.split(".")[-3])):
             part.unlink(missing_ok=True)
     return path
+
+
+def to_bytes(state: Mapping) -> bytes:
+    """Return the bytes of a checkpoint's file; arguments and errors as :func:`save_checkpoint`."""
+    if odd := [name for name in ("number", "job") if name not in state]:
+        raise CheckpointError(f"the state has no {odd[0]!r}; give what Trainer.state() returns")
+    step = whole(state["number"], "number", 0)
+    arrays: dict[str, np.ndarray] = {}
+    plain = split(state, "", arrays)
+    for name, array in arrays.items():
+        if not np.issubdtype(array.dtype, np.integer) and not np.isfinite(array).all():
+            raise CheckpointError(
+                f"{name} holds NaN or infinity after {step} steps; this is not written, so the "
+                "newest checkpoint is the last good one"
+            )
+    return sealed(FORMAT, VERSION, plain, arrays)
 
 
 @checked
@@ -170,13 +160,13 @@ def load_checkpoint(folder: str | Path) -> Checkpoint:
     if folder.is_file():
         try:
             return _read(folder)
-        except _Damage as damage:
+        except Damaged as damage:
             raise CheckpointError(f"{folder} cannot be used: {damage}") from None
     damaged = []
     for path in _written(folder):
         try:
             found = _read(path)
-        except _Damage as damage:
+        except Damaged as damage:
             damaged.append(f"{path.name} {damage}")
             continue
         if damaged:
@@ -232,7 +222,7 @@ class Checkpoints:
         if not _written(self.folder):
             return None
         found = load_checkpoint(self.folder)
-        now = _plain(asdict(job))
+        now = split(asdict(job), "job", {})
         differ = [name for name in now if name in found.job and now[name] != found.job[name]]
         for name in [one for one in differ if one in _SAME]:
             raise CheckpointError(
@@ -266,14 +256,6 @@ class Checkpoints:
         return save_checkpoint(self.folder, state(), self.keep)
 
 
-class _Damage(Exception):
-    """Why a file is not what was written."""
-
-
-#: What reading raises of a file that somebody else made, or that lies about itself.
-_NOT_SUCH = (SafetensorError, LookupError, ValueError, TypeError, AttributeError, RecursionError)
-
-
 def _written(folder: Path) -> list[Path]:
     """Return the checkpoints of a folder, the newest first."""
     names = os.listdir(folder) if folder.is_dir() else ()
@@ -302,82 +284,17 @@ def _not_written(path: Path, problem: OSError) -> CheckpointError:
     )
 
 
-def _plain(value):
-    """Return plain data as they come back from JSON."""
-    return json.loads(json.dumps(value, allow_nan=False))
-
-
-def _split(value, way, arrays):
-    """Put arrays aside under the way that leads to them; return the rest, with their names."""
-    if isinstance(value, np.ndarray):
-        if way in arrays:
-            raise CheckpointError(f"two arrays of the state are called {way}; rename one")
-        arrays[way] = value
-        return {_ARRAY: way}
-    inner = f"{way}/" if way else ""
-    if isinstance(value, Mapping):
-        if odd := [key for key in value if not isinstance(key, str) or key == _ARRAY]:
-            raise CheckpointError(f"{inner}{odd[0]!r} names no part of a state; use other text")
-        return {key: _split(one, inner + key, arrays) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_split(one, f"{inner}{i}", arrays) for i, one in enumerate(value)]
-    try:
-        return _plain(value.item() if isinstance(value, np.generic) else value)
-    except (TypeError, ValueError):
-        raise CheckpointError(f"{way} is {value!r}; a state holds arrays, text, finite numbers, "
-                              "True, False and None") from None  # fmt: skip
-
-
-def _joined(plain, arrays):
-    """Put arrays back where they were."""
-    if isinstance(plain, dict):
-        if _ARRAY in plain:
-            return arrays[plain[_ARRAY]]
-        return {key: _joined(one, arrays) for key, one in plain.items()}
-    return [_joined(one, arrays) for one in plain] if isinstance(plain, list) else plain
-
-
-def _sealed(plain, arrays) -> bytes:
-    """Return a file's bytes, with their sum in them."""
-    about = json.dumps({"sum": _NO_SUM.decode(), "version": VERSION, "state": plain})
-    arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    raw = save(arrays, {FORMAT: about})
-    return raw.replace(_NO_SUM, _sum(raw), 1)
-
-
-def _sum(data: bytes) -> bytes:
-    return hashlib.sha256(data).hexdigest().encode()
-
-
 def _read(path: Path) -> Checkpoint:
     """Read one file, and check every byte of it."""
     try:
-        data = path.read_bytes()
-        metadata = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
-        if FORMAT in metadata:
-            about = json.loads(metadata[FORMAT])
-            said = about["sum"].encode()
-            if _sum(data.replace(said, _NO_SUM, 1)) != said:
-                raise _Damage("is cut or damaged: its checksum differs")
-        else:  # version 1 of the format
-            about = {"version": int(metadata["version"])}
-    except OSError as problem:
-        raise _Damage(f"cannot be read ({problem.strerror})") from None
-    except _NOT_SUCH:
-        raise _Damage("is cut, or has no header of a checkpoint") from None
-    if about["version"] != VERSION:
-        raise CheckpointError(
-            f"{path} has version {about['version']} of the format, and this trainium_edu reads "
-            f"{VERSION}; use the trainium_edu that wrote it"
-        )
-    try:
-        arrays = {
-            name: np.frombuffer(one["data"], _DTYPES[one["dtype"]]).reshape(one["shape"])
-            for name, one in deserialize(data)
-        }
-        found = Checkpoint(path, _joined(about["state"], arrays), arrays)
+        state, arrays = unsealed(path.read_bytes(), FORMAT, VERSION)
+        found = Checkpoint(path, state, arrays)
         whole(found.step, "number", 0)
         dict(found.job)
-    except _NOT_SUCH as problem:
-        raise _Damage(f"does not hold what its header says ({short(problem)})") from None
+    except OSError as problem:
+        raise Damaged(f"cannot be read ({problem.strerror})") from None
+    except OtherVersion as problem:
+        raise CheckpointError(f"{path} {problem}; use the trainium_edu that wrote it") from None
+    except BROKEN as problem:
+        raise Damaged(f"does not hold what its header says ({short(problem)})") from None
     return found

@@ -11,7 +11,6 @@ one kind of processor the command gives the same file bit for bit, on another ne
 """
 
 import functools
-import tempfile
 from importlib import resources
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from trainium_edu.numerics import draw_bits
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training import nn, text
-from trainium_edu.training.checkpoint import load_checkpoint, save_checkpoint
+from trainium_edu.training.checkpoint import load_checkpoint, to_bytes
 from trainium_edu.training.tasks import Task
 from trainium_edu.training.trainer import Job, Trainer, fit
 
@@ -124,14 +123,12 @@ def stored_file() -> Path:
     return Path(str(resources.files("trainium_edu.training"))) / "pretrained.safetensors"
 
 
-def to_bytes(trainer: Trainer) -> bytes:
+def as_checkpoint(trainer: Trainer) -> bytes:
     """Return a checkpoint of a trainer's weights alone, in BF16."""
     arrays = {name: w.astype(ml_dtypes.bfloat16) for name, w in trainer.weights().items()}
-    state = {"number": trainer.number, "job": {"task": HIDDEN_WORDS.name, "command": COMMAND},
-             "arrays": arrays}  # fmt: skip
-    with tempfile.TemporaryDirectory() as folder:
-        return save_checkpoint(folder, state).read_bytes()
+    return to_bytes({"number": trainer.number, "arrays": arrays,
+                     "job": {"task": HIDDEN_WORDS.name, "command": COMMAND}})  # fmt: skip
 
 
 if __name__ == "__main__":
-    files.write(stored_file(), to_bytes(pretrain()))
+    files.write(stored_file(), as_checkpoint(pretrain()))

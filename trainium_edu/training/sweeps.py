@@ -13,15 +13,9 @@ import json
 import os
 import threading
 import warnings
-from collections.abc import Callable, Mapping
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    wait,
-)
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import BrokenExecutor, Executor, as_completed
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +31,6 @@ from trainium_edu.xla.parallel_compile import processes
 
 __all__ = ["Row", "Table", "measure", "sweep"]
 
-_LOOK_EVERY_S = 0.5
 _turn = threading.Lock()  #: recording is not made for several threads: one point at a time
 
 
@@ -73,8 +66,8 @@ class Table:
        3   0.5   3.5
        1  0.25  1.25
        3  0.25  3.25
-    >>> Table(rows).mean_and_spread("loss", by="lr")
-    {0.5: (2.5, 1.4142135623730951, 2), 0.25: (2.25, 1.4142135623730951, 2)}
+    >>> Table(rows).column("loss")
+    [1.5, 3.5, 1.25, 3.25]
     """
 
     rows: list[Row]
@@ -105,24 +98,6 @@ class Table:
             known = dict.fromkeys(key for row in self.rows for key in (*row.point, *row.result))
             raise ValueError(f"no row has {name!r}; rows have {', '.join(known)}")
         return [(row.point | row.result).get(name) for row in self.rows]
-
-    @checked
-    def mean_and_spread(self, name: str, *, by: str) -> dict[Any, tuple[float, float, int]]:
-        """Return mean, standard deviation (n - 1) and number of rows for each value of a column.
-
-        Parameters
-        ----------
-        name : str
-            Of a measured column; rows with an error do not count.
-        by : str
-            Of the column that says which rows belong together.
-        """
-        groups: dict[Any, list[float]] = {}
-        for value, key in zip(self.column(name), self.column(by), strict=True):
-            groups.setdefault(key, []).extend([] if value is None else [value])
-        return {key: (float(np.mean(v)) if v else np.nan,
-                      float(np.std(v, ddof=1)) if len(v) > 1 else np.nan, len(v))
-                for key, v in groups.items()}  # fmt: skip
 
 
 def _cell(value) -> str:
@@ -190,74 +165,74 @@ def sweep(job: Job, over: Mapping, *, steps: int, executor: Executor | None = No
     [0, 1]
     """
     whole(steps, "steps", 1, 2**31)
-    points = _points(over)
-    found: dict[int, Row] = {}
-    kept = None if folder is None else Path(folder)
-    if kept is not None:
-        kept.mkdir(parents=True, exist_ok=True)
-    todo: dict[int, Job] = {}
+    points, rows = _points(over), {}
+    kept = {}  # the file of each point that can be
+    todo = {}
     for i, point in enumerate(points):
         try:
             todo[i] = replace(job, **point)
         except (TypeError, ValueError) as problem:
-            found[i] = Row(point, error=str(problem))
-    keys = {i: _key(one, steps, measure) for i, one in todo.items()}
-    if kept is not None:
-        for i in list(todo):
-            if (result := _kept(kept / f"{keys[i]}.json", keys[i])) is not None:
-                found[i] = Row(points[i], result)
+            rows[i] = Row(point, error=str(problem))
+            continue
+        if folder is not None:
+            kept[i] = Path(folder) / f"{_key(todo[i], steps, measure)}.json"
+            if (result := _kept(kept[i])) is not None:
+                rows[i] = Row(point, result)
                 del todo[i]
+    if folder is not None:
+        Path(folder).mkdir(parents=True, exist_ok=True)
     try:
-        with closing(_results(executor, todo, measure, steps, points)) as results:
-            for i, result, error in results:
-                if kept is not None and not error:
-                    files.write(kept / f"{keys[i]}.json", json.dumps([keys[i], result]))
-                found[i] = Row(points[i], result, error)
+        with _running(executor, todo, measure, steps) as running:
+            for future in as_completed(running):
+                i = running[future]
+                result, error = _outcome(future)
+                if kept and not error:
+                    files.write(kept[i], json.dumps([kept[i].stem, result]))
+                rows[i] = Row(points[i], result, error)
                 if on_result is not None:
-                    on_result(found[i])
+                    on_result(rows[i])
     except BaseException as problem:
-        problem.table = _table(found)  # type: ignore[attr-defined]
-        stays = f"stay in {kept}" if kept is not None else "are in its attribute 'table'"
-        problem.add_note(f"{len(found)} of {len(points)} points are done and {stays}")
+        table = problem.table = _table(rows)  # type: ignore[attr-defined]
+        stays = f"stay in {folder}" if kept else "are in its attribute 'table'"
+        if isinstance(problem, BrokenExecutor):
+            waiting = "; ".join(_told(points[i]) for i in todo if i not in rows)
+            problem.add_note(
+                "a worker was killed (short of memory? a script without `if __name__ == "
+                f"'__main__':`?) while one of these ran or waited: {waiting}; begin again with "
+                "the same folder" + (" and a new executor" if executor else "")
+            )
+        problem.add_note(f"{len(table)} of {len(points)} points are done and {stays}")
         raise
-    return _table(found)
+    return _table(rows)
 
 
-def _results(executor, jobs, work, steps, points):
-    """Yield (point, result, error) of each job, as they come."""
+@contextmanager
+def _running(executor, jobs, work, steps) -> Iterator[dict]:
+    """Return a context with the point of each future; at its end, stop what still runs."""
     pool = executor or processes(max(1, min(_cpus(), len(jobs))))
-    running: dict = {}
+    running = {}
     try:
         for i, job in jobs.items():
             running[pool.submit(_at_point, work, job, steps)] = i
-        while running:
-            done, _ = wait(running, timeout=_LOOK_EVERY_S, return_when=FIRST_COMPLETED)
-            for future in sorted(
-                done, key=lambda one: one.cancelled() or one.exception() is not None
-            ):
-                try:
-                    result, error = future.result()
-                except (BrokenExecutor, CancelledError):
-                    raise
-                except Exception as problem:  # of the executor: Dask has tried it again
-                    result, error = {}, f"{type(problem).__name__}: {problem}"
-                yield running.pop(future), result, error
-    except (BrokenExecutor, CancelledError) as problem:
-        told = "; ".join(_told(points[i]) for i in running.values())
-        problem.add_note(
-            "a worker was killed (short of memory? a script without `if __name__ == '__main__':`?) "
-            f"while one of these ran or waited: {told}; begin again with the same folder"
-            + (" and a new executor" if executor else "")
-        )
-        raise
-    finally:  # stop what still runs
+        yield running
+    finally:
         for future in running:
             future.cancel()
         if executor is None:
-            workers = list((pool._processes or {}).values())
-            for worker in workers if running else ():
+            is_busy = not all(future.done() for future in running)
+            for worker in list((pool._processes or {}).values()) if is_busy else ():
                 worker.terminate()
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _outcome(future) -> tuple[dict, str]:
+    """Return what a point gave, and what went wrong on the way; raise if its pool is broken."""
+    try:
+        return future.result()
+    except BrokenExecutor:
+        raise
+    except Exception as problem:  # of the executor: Dask has tried it again
+        return {}, f"{type(problem).__name__}: {problem}"
 
 
 def _at_point(work, job, steps) -> tuple[dict, str]:
@@ -289,18 +264,18 @@ def _key(job: Job, steps: int, work: Callable) -> str:
     return hashlib.sha256(said.encode()).hexdigest()[:24]
 
 
-def _kept(path: Path, key: str) -> dict | None:
+def _kept(path: Path) -> dict | None:
     """Return the result that a file keeps; None without one."""
+    if not path.exists():
+        return None
     try:
-        said, result = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
+        key, result = json.loads(path.read_text(encoding="utf-8"))
+        if key == path.stem and isinstance(result, dict):
+            return result
     except (OSError, ValueError, TypeError):
-        said, result = "", None
-    if said != key or not isinstance(result, dict):
-        warnings.warn(f"{path} is damaged; its point runs again", stacklevel=3)
-        return None
-    return result
+        pass
+    warnings.warn(f"{path} is damaged; its point runs again", stacklevel=3)
+    return None
 
 
 def _told(point: Mapping) -> str:

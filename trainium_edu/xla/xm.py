@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import safetensors.numpy
 
 from trainium_edu import files, settings
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
@@ -18,6 +17,7 @@ from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.device import Device, World, current_world, world
 from trainium_edu.xla.operations import apply
 from trainium_edu.xla.operations.control import item
+from trainium_edu.xla.sealed import sealed, split
 from trainium_edu.xla.tensor import Tensor
 
 __all__ = [
@@ -275,25 +275,24 @@ def save(data, file_or_path: str | Path, master_only: bool = True,
 
     Parameters
     ----------
-    data : Tensor, array, or dict of them, nested at will
-        Names are joined by dots; BF16 is written as FP32.
+    data : Tensor, array, or dict
+        A dict holds tensors, arrays and plain data, nested at will; names are joined by ``/``.
     file_or_path : str or Path
     master_only : bool
         Only the first rank (of the instance; with `global_master`, of all) writes.
     """
-    arrays = dict(_flat(data))
+    arrays: dict[str, np.ndarray] = {}
+    named = data if isinstance(data, Mapping) else {"data": data}
+    plain = split(_on_host(named), "", arrays)
     if not master_only or is_master_ordinal(local=not global_master):
-        files.write(file_or_path, safetensors.numpy.save(arrays))
+        files.write(file_or_path, sealed("trainium_edu state", 1, plain, arrays))
     rendezvous("torch_xla.core.xla_model.save")
 
 
-def _flat(data, name=""):
-    """Yield (name, array) of nested dicts."""
+def _on_host(data):
+    """Return nested dicts with each tensor as an array of its dtype."""
     if isinstance(data, Mapping):
-        for key, value in data.items():
-            yield from _flat(value, f"{name}.{key}" if name else str(key))
-    else:
-        array = np.asarray(data, order="C")
-        if array.dtype.kind in "OUSMmc":
-            raise TypeError(f"save takes tensors, arrays and dicts of them; {name} is {data!r}")
-        yield name or "data", array
+        return {name: _on_host(value) for name, value in data.items()}
+    if isinstance(data, Tensor):
+        return data.numpy().astype(get_dtype(data.dtype).storage, copy=False)
+    return data

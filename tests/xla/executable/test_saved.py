@@ -1,9 +1,12 @@
 """Executables as bytes.  Judge: the executable that was saved."""
 
+import numpy as np
 import pytest
+from safetensors.numpy import load, save
 
 from tests.xla.executable.graphs import training_step
-from trainium_edu.xla.executable import Choice, Executable, describe
+from trainium_edu.xla.executable import Choice, Executable, describe, saved
+from trainium_edu.xla.sealed import sealed
 
 
 @pytest.fixture(scope="module")
@@ -56,12 +59,22 @@ def test_to_ask_a_loaded_one_for_its_makespan_lowers_nothing(data, monkeypatch):
     assert Executable.from_bytes(data).makespan_ns > 0
 
 
+def test_another_version_and_another_kind_of_file_are_refused():
+    """Judge: safetensors itself, which reads either."""
+    for data in (sealed(saved.KIND, 2, None, {}), save({"w": np.ones(3)})):
+        load(data)
+        with pytest.raises(
+            ValueError, match=r"version 2 of the format|not a trainium_edu executable"
+        ):
+            Executable.from_bytes(data)
+
+
 @pytest.mark.parametrize(
     "damage",
     [
         lambda data: b"", lambda data: b"PK\x03\x04", lambda data: data[:-1],
         lambda data: data[: len(data) // 2], lambda data: data + b"x",
-        lambda data: data.replace(b"executable 2", b"executable 9"),
+        lambda data: data.replace(b"executable", b"checkpoint", 1),
         lambda data: data[:60] + bytes([data[60] ^ 1]) + data[61:],
     ],
 )  # fmt: skip

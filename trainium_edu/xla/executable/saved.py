@@ -11,18 +11,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from trainium_edu.specs import INF2, TRN1
 from trainium_edu.specs.record import Record
 from trainium_edu.xla.executable.sections import Section, sections_of
 from trainium_edu.xla.executable.times import Times, with_advice, with_band
 from trainium_edu.xla.graph import Graph, Node
 from trainium_edu.xla.operations.custom import calls
+from trainium_edu.xla.sealed import BROKEN, Damaged, OtherVersion, sealed, unsealed
 
-__all__ = ["CHIPS", "FORMAT", "Kept", "pack", "unpack"]
+__all__ = ["CHIPS", "Kept", "pack", "unpack"]
 
-FORMAT = 2
+KIND, VERSION = "trainium_edu executable", 3
 CHIPS = {chip.name: chip for chip in (TRN1, INF2)}
-_HEAD = f"trainium_edu executable {FORMAT}\n".encode()
 _MAX_BYTES = 2**29  #: of JSON that it unpacks to
 
 
@@ -105,7 +107,8 @@ def pack(executable) -> bytes:
             for body in bodies
         ],
     }  # fmt: skip
-    return _HEAD + zlib.compress(json.dumps(plain, separators=(",", ":")).encode(), 6)
+    text = zlib.compress(json.dumps(plain, separators=(",", ":")).encode(), 6)
+    return sealed(KIND, VERSION, None, {"executable": np.frombuffer(text, np.uint8)})
 
 
 def unpack(data: bytes) -> Kept:
@@ -116,24 +119,18 @@ def unpack(data: bytes) -> Kept:
     ValueError
         If it is damaged, or of another format.
     """
-    if not data.startswith(_HEAD):
-        raise ValueError(
-            f"this is no saved executable of format {FORMAT}: its first line is another; compile "
-            "again"
-        )
     try:
-        reader = zlib.decompressobj()  # which checks a sum of all bytes
-        plain = json.loads(reader.decompress(data[len(_HEAD) :], _MAX_BYTES))
-        if not reader.eof or reader.unused_data:
-            raise ValueError("it has another length")
+        _, arrays = unsealed(data, KIND, VERSION)
+        text = zlib.decompressobj().decompress(arrays["executable"].tobytes(), _MAX_BYTES)
+        plain = json.loads(text)
         for key in ("donated", "passes", "serves", "members"):
             plain[key] = _tuples(plain[key])
         for key in ("body_of", "collective"):
             plain[key] = tuple(plain[key])
         plain["times"] = tuple(one and Times.from_plain(one) for one in plain["times"])
         return Kept(**plain)
-    except (zlib.error, ValueError, TypeError, KeyError, AttributeError) as problem:
-        raise ValueError(f"this is no saved executable: {problem}; compile again") from None
+    except (Damaged, OtherVersion, zlib.error, *BROKEN) as problem:
+        raise ValueError(f"the saved executable {problem}; compile again") from None
 
 
 def _tuples(rows: Iterable[Iterable]) -> tuple[tuple, ...]:
