@@ -1,6 +1,6 @@
 """Checkpoints: all that a run needs to go on as if nothing had happened, in one file each.
 
-A checkpoint is a safetensors file with a sum of all its bytes (``xla.sealed``).  It is written
+A checkpoint is a safetensors file with a sum of all its bytes (``sealed``).  It is written
 beside and renamed: what is there is whole, unless the disk damaged it later.  Then the one before
 it is used, and a warning says so.
 """
@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from trainium_edu import files
+from trainium_edu.sealed import BROKEN, Damaged, OtherVersion, sealed, split, unsealed
 from trainium_edu.specs.arguments import short, whole
 from trainium_edu.specs.signatures import checked
-from trainium_edu.xla.sealed import BROKEN, Damaged, OtherVersion, sealed, split, unsealed
 
 __all__ = ["Checkpoint", "CheckpointDamaged", "CheckpointError", "Checkpoints", "load_checkpoint",
            "save_checkpoint", "to_bytes"]  # fmt: skip

@@ -328,11 +328,15 @@ class Trainer:
         if samples is not None and not ((samples < len(self.labels)).all() and samples.max() >= 0):
             raise ValueError(f"samples are numbers below {len(self.labels)}, and at least one is "
                              "not -1")  # fmt: skip
-        before = self._where()
+        place, held = self._place(), [(t, t.state) for t in self._kept()]
         try:
             return self._step(samples)
         except BaseException:
-            self._back_to(before)
+            self._go_to(place)
+            self.device.forget()
+            for tensor, state in held:
+                tensor.state = state
+            self.optimizer.zero_grad()
             raise
 
     def _step(self, samples) -> Step:
@@ -404,32 +408,25 @@ class Trainer:
         """Return weights and states."""
         return [*self.model.parameters(), *self.optimizer.tensors()]
 
-    def _where(self):
-        """Return what a step changes."""
-        return (
-            [(t, t.state) for t in self._kept()], self.number, self.epoch, self.begin,
-            [one.step for one in self._dropouts()], self.optimizer.steps, self.optimizer.lr,
-            self.device.step, self.device.executions,
-        )  # fmt: skip
+    def _place(self) -> dict[str, Any]:
+        """Return how far the run is: what a step counts, as plain data."""
+        return {
+            "number": self.number, "epoch": self.epoch, "begin": self.begin,
+            "optimizer_steps": self.optimizer.steps, "executions": self.device.executions,
+            "dropouts": [one.step for one in self._dropouts()],
+        }  # fmt: skip
+
+    def _go_to(self, place: Mapping) -> None:
+        """Count on from a place."""
+        self.number, self.epoch, self.begin = (place[k] for k in ("number", "epoch", "begin"))
+        self.optimizer.steps = place["optimizer_steps"]
+        self.device.step, self.device.executions = self.number, place["executions"]
+        for dropout, drawn in zip(self._dropouts(), place["dropouts"], strict=True):
+            dropout.step = drawn
 
     def _dropouts(self) -> list[nn.Dropout]:
         """Return what counts its calls to draw other bits in each."""
         return [one for one in self.model.modules() if isinstance(one, nn.Dropout)]
-
-    def _draw_from(self, steps):
-        """Let dropouts go on after so many calls each."""
-        for one, step in zip(self._dropouts(), steps, strict=True):
-            one.step = step
-
-    def _back_to(self, where):
-        """Undo a step, or half of one."""
-        held, self.number, self.epoch, self.begin, drawn, *rest = where
-        self._draw_from(drawn)
-        self.optimizer.steps, self.optimizer.lr, self.device.step, self.device.executions = rest
-        self.device.forget()
-        for tensor, state in held:
-            tensor.state = state
-        self.optimizer.zero_grad()
 
     # -- looking --------------------------------------------------------------------------------
 
@@ -542,12 +539,7 @@ class Trainer:
             array of the dtype that it is kept in, in the shape of one rank, so that any number of
             ranks can take it.
         """
-        return {
-            "job": asdict(self.job), "number": self.number, "epoch": self.epoch,
-            "begin": self.begin, "optimizer_steps": self.optimizer.steps,
-            "executions": self.device.executions, "dropouts": [d.step for d in self._dropouts()],
-            "arrays": self._arrays(),
-        }  # fmt: skip
+        return {"job": asdict(self.job), **self._place(), "arrays": self._arrays()}
 
     def _arrays(self) -> dict[str, np.ndarray]:
         arrays = {f"model/{name}": optim.of_rank_0(w, as_stored=True)
@@ -571,8 +563,7 @@ class Trainer:
         ValueError
             For arrays that are missing, unknown or of another shape; nothing is loaded then.
         """
-        parts = ("arrays", "number", "epoch", "begin", "optimizer_steps", "executions", "dropouts")
-        if lacking := [name for name in parts if name not in state]:
+        if lacking := [name for name in ("arrays", *self._place()) if name not in state]:
             raise ValueError(f"the state has no {lacking[0]!r}; load what Trainer.state() returned")
         arrays, held = state["arrays"], self._arrays()
         if odd := sorted(held.keys() ^ arrays.keys()):
@@ -592,10 +583,7 @@ class Trainer:
         self.optimizer.load_state_arrays(states)
         self.device.mark_step()
         self.device.forget()
-        self.number, self.epoch, self.begin = (state[k] for k in ("number", "epoch", "begin"))
-        self._draw_from(state["dropouts"])
-        self.optimizer.steps = state["optimizer_steps"]
-        self.device.step, self.device.executions = self.number, state["executions"]
+        self._go_to(state)
 
 
 _order = lru_cache(maxsize=4)(shuffled)  #: of samples, in which :func:`deal` deals

@@ -11,13 +11,13 @@ import numpy as np
 
 from trainium_edu import files, settings
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
+from trainium_edu.sealed import sealed, split
 from trainium_edu.specs import INSTANCES
 from trainium_edu.specs.arguments import choice, short
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.device import Device, World, current_world, world
 from trainium_edu.xla.operations import apply
 from trainium_edu.xla.operations.control import item
-from trainium_edu.xla.sealed import sealed, split
 from trainium_edu.xla.tensor import Tensor
 
 __all__ = [

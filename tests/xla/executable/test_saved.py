@@ -5,8 +5,8 @@ import pytest
 from safetensors.numpy import load, save
 
 from tests.xla.executable.graphs import training_step
+from trainium_edu.sealed import sealed
 from trainium_edu.xla.executable import Choice, Executable, describe, saved
-from trainium_edu.xla.sealed import sealed
 
 
 @pytest.fixture(scope="module")

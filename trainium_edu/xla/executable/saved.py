@@ -13,13 +13,13 @@ from functools import cached_property
 
 import numpy as np
 
+from trainium_edu.sealed import BROKEN, Damaged, OtherVersion, sealed, unsealed
 from trainium_edu.specs import INF2, TRN1
 from trainium_edu.specs.record import Record
 from trainium_edu.xla.executable.sections import Section, sections_of
 from trainium_edu.xla.executable.times import Times, with_advice, with_band
 from trainium_edu.xla.graph import Graph, Node
 from trainium_edu.xla.operations.custom import calls
-from trainium_edu.xla.sealed import BROKEN, Damaged, OtherVersion, sealed, unsealed
 
 __all__ = ["CHIPS", "Kept", "pack", "unpack"]
 
