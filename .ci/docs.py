@@ -8,6 +8,7 @@ of the lessons, which do not run.  Any warning fails the build.
 """
 
 import ast
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -188,18 +189,18 @@ def home_of(thing, name: str, module: str) -> str | None:
         own = vars(sys.modules.get(home, object)).get(name)
         there = inspect.unwrap(own) is inspect.unwrap(thing)
         return home if there and home.startswith(PACKAGE) else module
-    return next((m for m in (module, *_loaded_below(module)) if _assigns(m, name)), module)
+    return next((m for m in (module, *_loaded_below(module)) if name in _assigned(m)), module)
 
 
 def _loaded_below(module):
     return sorted(m for m in sys.modules if m.startswith(f"{module}."))
 
 
-def _assigns(module, name):
-    path = inspect.getsourcefile(sys.modules[module])
-    tree = ast.parse(Path(path).read_text(encoding="utf-8"))
-    stored = (n for line in tree.body for n in ast.walk(line) if isinstance(n, ast.Name))
-    return any(n.id == name and isinstance(n.ctx, ast.Store) for n in stored)
+@functools.cache
+def _assigned(module):
+    tree = ast.parse(Path(inspect.getsourcefile(sys.modules[module])).read_text(encoding="utf-8"))
+    names = (n for n in ast.walk(tree) if isinstance(n, ast.Name))
+    return {n.id for n in names if isinstance(n.ctx, ast.Store)}
 
 
 def heading(words: str, line: str) -> str:
