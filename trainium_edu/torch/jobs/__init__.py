@@ -3,7 +3,7 @@
 ``Estimator`` (also ``PyTorch``) takes what ``sagemaker.pytorch.PyTorch`` takes; the import line is
 all that changes.  ``fit`` copies the sources to a folder of the job, sets the variables that the
 service's training toolkit documents (``SM_CHANNEL_TRAIN``, ``SM_MODEL_DIR``, ...), turns
-hyperparameters into arguments, starts ``torchrun`` on all NeuronCores, follows the log, packs the
+hyperparameters into arguments, starts ``torchrun`` on all NeuronCores, shows the log, packs the
 model and says what the *emulated* seconds cost.  ``deploy`` serves the model here, on the CPU.
 
 What the service does besides: it checks a role's rights (IAM), waits for instances, pulls a
@@ -11,11 +11,13 @@ container image with PyTorch and Neuron, copies the data from S3 to a volume, in
 ``requirements.txt``, compiles graphs (minutes, which are billed and not modelled), sends the log to
 CloudWatch and the model to S3.  Its folders are ``/opt/ml/...``: a script that names them by hand
 finds nothing here.  On many instances each has its own ``SM_CURRENT_HOST``; here all are "algo-1".
+A job here has ended when ``fit`` returns, and an endpoint takes JSON only.
 """
 
-from trainium_edu.torch.jobs.estimator import Estimator, PyTorch
-from trainium_edu.torch.jobs.model import JSONDeserializer, JSONSerializer, PyTorchModel
-from trainium_edu.torch.jobs.training_job import TrainingJob, UnexpectedStatusException
+from trainium_edu import names
 
-__all__ = ["Estimator", "JSONDeserializer", "JSONSerializer", "PyTorch", "PyTorchModel",
-           "TrainingJob", "UnexpectedStatusException"]  # fmt: skip
+_HOMES = {
+    "estimator": "Estimator PyTorch TrainingJob UnexpectedStatusException",
+    "serving": "JSONDeserializer JSONSerializer ModelError Predictor PyTorchModel",
+}
+__all__, __getattr__, __dir__ = names.late(__name__, _HOMES)

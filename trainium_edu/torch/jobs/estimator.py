@@ -1,19 +1,26 @@
-"""The estimator: what a training job needs, checked, under the names of the managed service."""
+"""The estimator: a training job under the names of the managed service, and what it cost."""
 
 import json
-import re
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from trainium_edu.specs import INSTANCES
-from trainium_edu.specs.arguments import choice, short, text, whole
-from trainium_edu.torch.jobs.fields import named, path_of, script_of
-from trainium_edu.torch.jobs.model import PyTorchModel
-from trainium_edu.torch.jobs.training_job import TrainingJob
+from trainium_edu import files, settings
+from trainium_edu.specs import INSTANCES, PRICES
+from trainium_edu.specs.arguments import choice, short, whole
+from trainium_edu.torch.jobs.toolkit import arguments_of, path_of, variables_of
 
-__all__ = ["Estimator", "PyTorch"]
+__all__ = ["Estimator", "PyTorch", "TrainingJob", "UnexpectedStatusException"]
 
 _TRAINS_ON = ("ml.trn1.2xlarge", "ml.trn1.32xlarge", "ml.trn1n.32xlarge")
+_LAUNCHER = [sys.executable, "-m", "trainium_edu"]
+_PACKAGE = Path(__file__).resolve().parents[2]
 
 #: Further fields of the service's estimator: taken, and without effect here.
 _ACCEPTED = {
@@ -26,6 +33,47 @@ _ACCEPTED = {
     "sagemaker_session", "security_group_ids", "subnets", "tags", "use_spot_instances",
     "volume_kms_key", "volume_size",
 }  # fmt: skip
+#: The files of ``input/config``, by the variables with their content.
+_FILES = {"hyperparameters.json": "SM_HPS", "inputdataconfig.json": "SM_INPUT_DATA_CONFIG",
+          "resourceconfig.json": "SM_RESOURCE_CONFIG"}  # fmt: skip
+
+
+class UnexpectedStatusException(ValueError):
+    """A training job has failed."""
+
+
+@dataclass
+class TrainingJob:
+    """One training job.
+
+    Attributes
+    ----------
+    name : str
+    folder : Path
+        Holds ``log.txt``, ``report/``, ``model/`` and ``output/model.tar.gz``.
+    status : {"InProgress", "Completed", "Failed", "Stopped"}
+    emulated_s, wall_s : float or None
+        Of the run, as its report says; None if it left none.
+    problem : str
+        Why it failed.
+    """
+
+    name: str
+    folder: Path
+    status: str = "InProgress"
+    emulated_s: float | None = None
+    wall_s: float | None = None
+    problem: str = ""
+
+    def read_report(self) -> None:
+        """Read the times of a run that has ended, and how it failed."""
+        path = self.folder / "report/report.json"
+        if path.is_file():
+            report = json.loads(path.read_text(encoding="utf-8"))
+            self.emulated_s, self.wall_s = report["emulated_ns"] / 1e9, report["wall_s"]
+            self.problem = report["problem"]
+        lines = (self.folder / "log.txt").read_text(encoding="utf-8").split("\n")
+        self.problem = self.problem or next(filter(None, reversed(lines)), "it printed nothing")
 
 
 class Estimator:
@@ -36,7 +84,7 @@ class Estimator:
     entry_point : str
         The script, in `source_dir` if there is one.
     source_dir : str or Path, optional
-        Folder with all that the script needs.
+        Folder with all that the script needs; default: it needs nothing.
     instance_type : {"ml.trn1.32xlarge", "ml.trn1.2xlarge", "ml.trn1n.32xlarge"}
     instance_count : int
     hyperparameters : dict, optional
@@ -67,7 +115,6 @@ class Estimator:
     >>> files.write(folder / "train.py", "print('trained')")
     >>> estimator = Estimator(entry_point="train.py", source_dir=folder, role="any",
     ...                       hyperparameters={"lr": 0.1, "epochs": 2})
-    >>> from trainium_edu.torch.jobs.toolkit import arguments_of
     >>> arguments_of(estimator.hyperparameters())
     ['--epochs', '2', '--lr', '0.1']
     """
@@ -76,52 +123,38 @@ class Estimator:
                  instance_count=1, hyperparameters=None, distribution=None, output_path="jobs",
                  base_job_name="pytorch-training", environment=None, options=(),
                  **more):  # fmt: skip
-        for name in more:
-            if name not in _ACCEPTED:
-                raise TypeError(f"Estimator takes no {name!r}; it has the fields of the managed "
-                                "service's PyTorch estimator, version 2")  # fmt: skip
-        self.entry_point, self.source_dir = script_of(entry_point, source_dir)
+        if unknown := sorted(set(more) - _ACCEPTED):
+            raise TypeError(f"Estimator takes no {unknown[0]!r}; it has the fields of the managed "
+                            "service's PyTorch estimator, version 2")  # fmt: skip
+        self.source_dir = source_dir and path_of(source_dir, "source_dir")
+        self.entry_point = path_of(entry_point, "entry_point", self.source_dir or "")
         self.instance_type = choice(instance_type, "instance_type", _TRAINS_ON)
         self.instance_count = whole(instance_count, "instance_count", 1)
-        self.distribution = named(distribution, "distribution")
-        self.ranks = self._ranks()
-        self.output_path = path_of(output_path, "output_path")
-        self.base_job_name = text(base_job_name, "base_job_name", "pytorch-training")
-        if not re.fullmatch(r"[A-Za-z0-9](-*[A-Za-z0-9]){0,38}", self.base_job_name):
-            raise ValueError(f"base_job_name is {short(base_job_name)}; it must be at most 39 "
-                             "letters, digits and hyphens")  # fmt: skip
-        self.environment, self.options = dict(environment or {}), tuple(options)
-        self._hyperparameters = dict(named(hyperparameters, "hyperparameters"))
-        for name, value in self._hyperparameters.items():
-            try:
-                json.dumps(value)
-            except (TypeError, ValueError):
-                raise TypeError(f"hyperparameter {name} is {short(value)}; the service sends it as "
-                                "JSON: give a number, string, list or dict") from None  # fmt: skip
-        self.jobs: list[TrainingJob] = []
-
-    def _ranks(self) -> int:
-        """Return how many ranks each instance has."""
-        given = self.distribution
-        if other := sorted(set(given) - {"torch_distributed"}):
-            raise ValueError(f"distribution names {other[0]!r}; on Trn1 the service has "
-                             '{"torch_distributed": {"enabled": True}}')  # fmt: skip
-        enabled = named(given.get("torch_distributed"), "torch_distributed").get("enabled", False)
-        if not isinstance(enabled, bool):
-            raise TypeError(f"enabled is {short(enabled)}; it must be True or False")
-        if not enabled and self.instance_count > 1:
+        self.ranks = self._ranks_of(distribution)
+        if self.instance_count > 1 and not self.ranks:
             raise ValueError(f"instance_count is {self.instance_count} without distribution; give "
                              '{"torch_distributed": {"enabled": True}}')  # fmt: skip
-        return int(INSTANCES[self.instance_type.removeprefix("ml.")].cores) if enabled else 1
+        self.output_path = path_of(output_path, "output_path", must_exist=False)
+        self.base_job_name = base_job_name
+        self.environment, self.options = dict(environment or {}), tuple(options)
+        self._hyperparameters = _named(hyperparameters, "hyperparameters")
+        self.latest_training_job: TrainingJob | None = None
+
+    def _ranks_of(self, distribution) -> int:
+        """Return how many ranks ``torchrun`` starts on each instance; 0 if it is not used."""
+        enabled = {"torch_distributed": {"enabled": True}}
+        if distribution and distribution != enabled:
+            raise ValueError(f"distribution is {short(distribution)}; on Trn1 the service has "
+                             f"{json.dumps(enabled)}")  # fmt: skip
+        cores = INSTANCES[self.instance_type.removeprefix("ml.")].cores
+        return int(cores) if distribution else 0
 
     def hyperparameters(self) -> dict:
         """Return what the script is given as arguments."""
         return dict(self._hyperparameters)
 
-    def fit(
-        self, inputs=None, wait=True, logs="All", job_name=None, experiment_config=None
-    ) -> None:
-        """Run the training job.
+    def fit(self, inputs=None, wait=True, logs="All", job_name=None) -> None:
+        """Run the training job; Ctrl-C stops it.
 
         Parameters
         ----------
@@ -129,67 +162,126 @@ class Estimator:
             Channels, which the script finds as ``SM_CHANNEL_TRAIN`` and so on: folders, files,
             ``file://`` addresses.  One path alone is the channel "training".
         wait : bool
-            Whether to return only when the job has ended.
+            Taken: a job here has ended when this returns.
         logs : object
-            False or None: the log is not shown, only kept.
+            False or None: the log is not shown, only stored.
         job_name : str, optional
-        experiment_config : optional
-            Taken, and not looked at.
 
         Raises
         ------
         UnexpectedStatusException
-            If the script fails, with its last error.
+            If the script fails, with its error.
         """
-        if inputs is None or isinstance(inputs, str | Path):
-            inputs = {} if inputs is None else {"training": inputs}
-        channels = {text(name, "a channel", "train"): path_of(given, f"channel {name}", exists=True)
-                    for name, given in named(inputs, "inputs").items()}  # fmt: skip
-        now = datetime.now().strftime("%Y-%m-%d-%H-%M-%S-%f")[:-3]
-        self.jobs.append(TrainingJob(self, job_name or f"{self.base_job_name}-{now}", channels))
-        if wait:
-            self.jobs[-1].wait(logs=bool(logs))
+        inputs = {"training": inputs} if isinstance(inputs, str | Path) else inputs
+        channels = {name: path_of(place, f"channel {name}")
+                    for name, place in _named(inputs, "inputs").items()}  # fmt: skip
+        name = job_name or f"{self.base_job_name}-{datetime.now():%Y-%m-%d-%H-%M-%S-%f}"
+        job = TrainingJob(name, self.output_path / name)
+        command = self._prepare(job, channels)
+        self.latest_training_job = job
+        with (job.folder / "log.txt").open("a", 1, "utf-8") as log, command as process:
+            try:
+                for line in process.stdout or ():
+                    log.write(line)
+                    if logs:
+                        print(line, end="", flush=True)
+            except BaseException:
+                job.status = "Stopped"
+                process.send_signal(signal.SIGINT if os.name == "posix" else signal.SIGTERM)
+                process.wait()
+                raise
+        job.read_report()
+        for part, archive in (("model", "model"), ("output/data", "output")):
+            shutil.make_archive(str(job.folder / "output" / archive), "gztar", job.folder / part)
+        job.status = "Failed" if process.returncode else "Completed"
+        if process.returncode:
+            raise UnexpectedStatusException(
+                f"training job {name} failed: {job.problem} (exit code {process.returncode}); its "
+                f"log is {job.folder / 'log.txt'}"
+            )
+        print(self._bill(job) if logs else "", end="")
 
-    @property
-    def latest_training_job(self) -> "TrainingJob | None":
-        """The newest job; None before the first."""
-        return self.jobs[-1] if self.jobs else None
+    def _prepare(self, job: TrainingJob, channels: dict[str, Path]) -> subprocess.Popen:
+        """Make the job's folders, and start its process."""
+        folder = job.folder
+        if folder.exists():
+            raise ValueError(f"job_name is {job.name}; {self.output_path} has a job of that name")
+        for part in ("model", "output/data", "input/config", "input/data", "code"):
+            (folder / part).mkdir(parents=True)
+        if self.source_dir:
+            shutil.copytree(self.source_dir, folder / "code", ignore=self._left_out,
+                            dirs_exist_ok=True)  # fmt: skip
+        else:
+            shutil.copy2(self.entry_point, folder / "code")
+        for name, path in channels.items():
+            if path.is_file():
+                channels[name] = folder / "input/data" / name
+                channels[name].mkdir()
+                shutil.copy2(path, channels[name])
+        variables = variables_of(self, folder, job.name, channels)
+        for file, variable in _FILES.items():
+            files.write(folder / "input/config" / file, variables[variable])
+        instance = self.instance_type.removeprefix("ml.")
+        many = ["--nnodes", str(self.instance_count), "--nproc_per_node", str(self.ranks)]
+        command = [*_LAUNCHER, *(["torchrun", *many] if self.ranks else ["run"]),
+                   "--instance", instance, "--report", str(folder / "report"), *self.options,
+                   self.entry_point.name, *arguments_of(self._hyperparameters)]  # fmt: skip
+        return subprocess.Popen(
+            command, cwd=folder / "code", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, encoding="utf-8", errors="replace",
+            env=settings.of_child(variables | self.environment, _PACKAGE.parent),
+        )  # fmt: skip
 
-    def _latest(self) -> "TrainingJob":
-        if not self.jobs:
-            raise ValueError("there is no training job yet; call fit() first")
-        return self.jobs[-1]
+    def _left_out(self, folder, names) -> list[str]:
+        """Return which of a folder's files are not copied: jobs, and what tools keep."""
+        return [name for name in names if name in (".git", "__pycache__", ".ipynb_checkpoints")
+                or Path(folder, name) == self.output_path]  # fmt: skip
 
-    @property
-    def training_job_name(self) -> str:
-        """Name of the newest job."""
-        return self._latest().name
+    def _bill(self, job: TrainingJob) -> str:
+        """Return the lines that end a job's log: status, seconds, price."""
+        first = f"{datetime.now():%Y-%m-%d %H:%M:%S} {job.status} - training job {job.name}\n"
+        if job.emulated_s is None:
+            return f"{first}Billable seconds: unknown; the run left no times\n"
+        kind, count = self.instance_type, self.instance_count
+        seconds = count * max(1, math.ceil(job.emulated_s))  # begun ones count
+        prices = PRICES[kind.removeprefix("ml.")]
+        rate = getattr(prices, "sagemaker_usd_per_hour", None)
+        of_whom = "" if rate else "the managed service's is not known here; EC2 on demand would be "
+        rate = rate or prices.on_demand_usd_per_hour
+        price = seconds * float(rate) / 3600
+        return (f"{first}Billable seconds: {seconds} (emulated: {job.emulated_s:.6g} s on {count} x"
+                f" {kind}; {job.wall_s:.0f} s here)\nPrice: {of_whom}{price:.4f} USD at "
+                f"{float(rate)} USD/hour ({rate.source}, {rate.as_of}); what is not modelled comes "
+                "on top\n")  # fmt: skip
 
     @property
     def model_data(self) -> str:
         """``model.tar.gz`` of the newest job."""
-        job = self._latest()
-        if job.status != "Completed":
-            raise ValueError(f"training job {job.name} is {job.status}; it has no model")
-        return job.model_data
-
-    def logs(self) -> None:
-        """Print the newest job's log, to its end."""
-        print(self._latest().text(), end="")
-
-    def create_model(self, entry_point=None, source_dir=None, **more) -> "PyTorchModel":
-        """Return the newest job's model."""
-        folder = source_dir or (None if entry_point and Path(entry_point).is_file() else
-                                self._latest().folder / "code")  # fmt: skip
-        return PyTorchModel(self.model_data, entry_point=entry_point or self.entry_point.name,
-                            source_dir=folder, **more)  # fmt: skip
+        job = self.latest_training_job
+        if job is None or job.status != "Completed":
+            raise ValueError("there is no training job with a model yet; call fit() first")
+        return str(job.folder / "output/model.tar.gz")
 
     def deploy(self, initial_instance_count=1, instance_type="ml.c5.xlarge", serializer=None,
                deserializer=None, *, entry_point=None, source_dir=None, **more):  # fmt: skip
         """Serve the newest job's model; see :meth:`PyTorchModel.deploy`."""
-        return self.create_model(entry_point, source_dir).deploy(
-            initial_instance_count, instance_type, serializer, deserializer, **more
-        )
+        from trainium_edu.torch.jobs.serving import PyTorchModel  # loads PyTorch; jobs need not
+
+        model = PyTorchModel(self.model_data, entry_point or self.entry_point.name,
+                             source_dir or self.source_dir)  # fmt: skip
+        return model.deploy(initial_instance_count, instance_type, serializer, deserializer)
+
+
+def _named(mapping, argument_name: str) -> dict:
+    """Return a copy of a dict whose keys are names and whose values JSON can hold."""
+    if mapping is not None and not isinstance(mapping, dict):
+        raise TypeError(f"{argument_name} is {short(mapping)}; it must be a dict")
+    try:
+        json.dumps(mapping, default=str if argument_name == "inputs" else None)
+    except (TypeError, ValueError) as problem:
+        raise TypeError(f"{argument_name} is {short(mapping)}; the service sends it as JSON: "
+                        f"{problem}") from None  # fmt: skip
+    return dict(mapping or {})
 
 
 PyTorch = Estimator

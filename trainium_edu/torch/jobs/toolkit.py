@@ -5,14 +5,33 @@ Sources: `sagemaker-variables`, `sagemaker-training-toolkit`.
 
 import json
 from pathlib import Path
+from urllib.parse import unquote, urlparse
 
 from trainium_edu.specs import INSTANCES
+from trainium_edu.specs.arguments import short
 
-__all__ = ["arguments_of", "variables_of"]
+__all__ = ["arguments_of", "path_of", "variables_of"]
+
+
+def path_of(place, argument_name: str, folder: str | Path = "", *,
+            must_exist: bool = True) -> Path:  # fmt: skip
+    """Return a path of this computer, from a path or a ``file://`` address."""
+    if not isinstance(place, str | Path) or not str(place):
+        raise TypeError(f"{argument_name} is {short(place)}; it must be a path")
+    address = urlparse(str(place))
+    if address.scheme == "file":
+        place = unquote(address.netloc + address.path)
+    elif "://" in str(place):
+        raise ValueError(f"{argument_name} is {short(place)}; there is no {address.scheme} here: "
+                         "give a path of this computer")  # fmt: skip
+    path = Path(folder, Path(place).expanduser()).absolute()
+    if must_exist and not path.exists():
+        raise ValueError(f"{argument_name} is {short(str(place))}; it must be a path that exists")
+    return path
 
 
 def arguments_of(hyperparameters: dict) -> list[str]:
-    """Return hyperparameters as the training toolkit hands them to a script.
+    """Return hyperparameters as the training toolkit passes them to a script.
 
     Parameters
     ----------
@@ -32,17 +51,17 @@ def arguments_of(hyperparameters: dict) -> list[str]:
     >>> arguments_of({"n": 3, "data": {"b": 1, "a": 2}, "flag": True, "none": None})
     ['--data', 'a=2,b=1', '--flag', 'True', '-n', '3', '--none', '']
     """
-    found = []
-    for name in sorted(hyperparameters):
-        value = hyperparameters[name]
+    arguments = []
+    for name, value in sorted(hyperparameters.items()):
         if isinstance(value, dict):
-            value = ",".join(f"{key}={each}" for key, each in sorted(value.items()))
-        found += [f"--{name}" if len(name) > 1 else f"-{name}", "" if value is None else str(value)]
-    return found
+            value = ",".join(f"{key}={part}" for key, part in sorted(value.items()))
+        hyphens = "--" if len(name) > 1 else "-"
+        arguments += [f"{hyphens}{name}", "" if value is None else str(value)]
+    return arguments
 
 
-def variables_of(estimator, folder: Path, name: str, channels: dict) -> dict[str, str]:
-    """Return the environment variables that the training toolkit sets for a script.
+def variables_of(estimator, folder: Path, name: str, channels: dict[str, Path]) -> dict[str, str]:
+    """Return the environment variables that the training toolkit documents.
 
     Parameters
     ----------
@@ -62,45 +81,26 @@ def variables_of(estimator, folder: Path, name: str, channels: dict) -> dict[str
     ----------
     `sagemaker-variables` in :data:`trainium_edu.specs.SOURCES`.
     """
-    kind = INSTANCES[estimator.instance_type.removeprefix("ml.")]
+    instance = INSTANCES[estimator.instance_type.removeprefix("ml.")]
     hosts = [f"algo-{i + 1}" for i in range(estimator.instance_count)]
-    given, script = estimator.hyperparameters(), estimator.entry_point
     paths = {"input_dir": "input", "input_config_dir": "input/config", "output_dir": "output",
-             "output_data_dir": "output/data", "output_intermediate_dir": "output/intermediate",
-             "model_dir": "model", "module_dir": "code"}  # fmt: skip
-    group = {"instance_group_name": "homogeneousCluster", "hosts": hosts,
-             "instance_type": estimator.instance_type}  # fmt: skip
-    file = {"TrainingInputMode": "File", "S3DistributionType": "FullyReplicated",
-            "RecordWrapperType": "None"}  # fmt: skip
-    found = {
-        "hosts": hosts, "current_host": hosts[0], "network_interface_name": "eth0",
-        "current_instance_type": estimator.instance_type,
-        "current_instance_group": group["instance_group_name"], "instance_groups": [group],
-        "instance_groups_dict": {group["instance_group_name"]: group}, "is_hetero": False,
-        "distribution_instance_groups": [group["instance_group_name"]],
-        "current_instance_group_hosts": hosts,
-        "resource_config": {"current_host": hosts[0], "hosts": hosts, "instance_groups": [group],
-                            "current_instance_type": estimator.instance_type,
-                            "network_interface_name": "eth0"},
-        "hps": given, "user_entry_point": script.name, "module_name": script.stem,
-        "user_args": arguments_of(given), "framework_params": {},
-        "framework_module": "sagemaker_pytorch_container.training:main", "log_level": 20,
-        "input_data_config": dict.fromkeys(channels, file), "channels": sorted(channels),
-        "num_cpus": int(kind.vcpus), "num_gpus": 0, "num_neurons": int(kind.cores),
-        **{key: str(folder / path) for key, path in paths.items()},
+             "output_data_dir": "output/data", "model_dir": "model",
+             "module_dir": "code"}  # fmt: skip
+    place = {"current_host": hosts[0], "hosts": hosts, "network_interface_name": "eth0"}
+    values = place | {key: str(folder / path) for key, path in paths.items()} | {
+        "resource_config": place, "log_level": 20, "module_name": estimator.entry_point.stem,
+        "input_data_config": {key: {"TrainingInputMode": "File"} for key in channels},
+        "framework_module": "sagemaker_pytorch_container.training:main",
+        "num_cpus": int(instance.vcpus), "num_gpus": 0, "num_neurons": int(instance.cores),
     }  # fmt: skip
-    left_out = ("hps", "user_args", "channels", "framework_params", "is_hetero")
-    inside = {key: found[key] for key in found if key not in left_out}
-    found["training_env"] = inside | {
-        "job_name": name, "hyperparameters": given,
+    parameters = estimator.hyperparameters()
+    values["training_env"] = values | {
+        "job_name": name, "hyperparameters": parameters,
         "channel_input_dirs": {key: str(path) for key, path in channels.items()},
     }  # fmt: skip
-    found |= {f"channel_{key}": str(path) for key, path in channels.items()}
-    found |= {f"hp_{key}": value for key, value in given.items()}
-    return {f"SM_{key.upper()}": _written(value) for key, value in found.items()}
-
-
-def _written(value) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    values |= {"hps": parameters, "user_args": arguments_of(parameters),
+               "channels": sorted(channels)}  # fmt: skip
+    values |= {f"channel_{key}": str(path) for key, path in channels.items()}
+    values |= {f"hp_{key}": value for key, value in parameters.items()}
+    return {f"SM_{key.upper()}": value if isinstance(value, str) else json.dumps(value)
+            for key, value in values.items()}  # fmt: skip
