@@ -80,7 +80,8 @@ def _listed(values, name):
     """Return ``values`` as an array of numbers, flat or not; raise if they are something else."""
     array = np.empty(0, object)
     masked = isinstance(values, np.ma.MaskedArray)
-    if are_several(values) and not masked and not any(isinstance(v, bool) for v in values):
+    entries = () if isinstance(values, np.ndarray) else values  # an array's dtype says it
+    if are_several(values) and not masked and not any(isinstance(v, bool) for v in entries):
         with contextlib.suppress(ValueError, OverflowError):  # rows of different lengths
             array = np.asarray(values)
     if array.dtype.kind not in "iuf":
