@@ -155,11 +155,8 @@ def test_models_share_one_scratchpad_and_keep_their_constants():
     memory = live.runs()[0].now.groups[0].memory
     assert memory == {"constants": 9, "model_code": 0, "model_shared_scratchpad": 100,
                       "runtime_memory": 0, "tensors": 8}  # fmt: skip
-    run.memory(0, tensors=77)
-    run.publish()
-    assert live.runs()[0].now.groups[0].memory["tensors"] == 77
     with pytest.raises(ValueError, match="weights: no such class of memory; there are constants"):
-        run.memory(0, weights=3)
+        run.load(3, "test", weights=3)
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs POSIX modes")

@@ -237,22 +237,6 @@ class Live:
         """Say how late it is on the emulated host, counted from the run's beginning."""
         self._host_ns = ns
 
-    def memory(self, core: int, count: int = 1, **classes: int) -> None:
-        """Say how much memory NeuronCores use now.
-
-        Parameters
-        ----------
-        core : int
-            The first of them.
-        count : int
-            How many do the same.
-        **classes : int
-            Bytes of each, by the names in :data:`MEMORY`; others stay as they were.
-        """
-        group = self._groups.get((core, count)) or self._group(core, count)
-        group.memory.update(_memory(classes))
-        self._wake()
-
     def load(self, key: int, name: str, core: int = 0, count: int = 1, *, flops: float = 0.0,
              **classes: int) -> None:  # fmt: skip
         """Say that a model was loaded, and what its executions need.

@@ -78,7 +78,7 @@ def sealed(kind: str, version: int, plain: Any, arrays: Mapping[str, np.ndarray]
     --------
     >>> arrays = {}
     >>> data = sealed("a note", 1, split({"n": 2, "w": np.ones(3)}, "", arrays), arrays)
-    >>> unsealed(data, "a note", 1)[0]
+    >>> unsealed(data, "a note", 1)
     {'n': 2, 'w': array([1., 1., 1.])}
     """
     about = json.dumps({"sum": _NO_SUM.decode(), "version": version, "state": plain})
@@ -86,8 +86,8 @@ def sealed(kind: str, version: int, plain: Any, arrays: Mapping[str, np.ndarray]
     return raw.replace(_NO_SUM, _sum(raw), 1)
 
 
-def unsealed(data: bytes, kind: str, version: int) -> tuple[Any, dict[str, np.ndarray]]:
-    """Check every byte of a file; return what was split, joined again, and its arrays by path.
+def unsealed(data: bytes, kind: str, version: int) -> Any:
+    """Check every byte of a file, and return what was split, joined again.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def unsealed(data: bytes, kind: str, version: int) -> tuple[Any, dict[str, np.nd
             name: np.frombuffer(one["data"], _DTYPES[one["dtype"]]).reshape(one["shape"])
             for name, one in deserialize(data)
         }
-        return _joined(about["state"], arrays), arrays
+        return _joined(about["state"], arrays)
     except BROKEN as problem:
         raise Damaged(f"does not hold what its header says ({problem})") from None
 

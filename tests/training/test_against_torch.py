@@ -55,10 +55,8 @@ LAYERS = {
         lambda: nn.Conv2d(3, 5, 3, stride=2, padding=1),
         lambda: there.Conv2d(3, 5, 3, stride=2, padding=1), None, (2, 3, 8, 8)),
     "MaxPool2d": (lambda: nn.MaxPool2d(2), lambda: there.MaxPool2d(2), None, (2, 3, 6, 8)),
-    "AvgPool2d": (lambda: nn.AvgPool2d(2), lambda: there.AvgPool2d(2), None, (2, 3, 6, 8)),
     "ReLU": (nn.ReLU, there.ReLU, None, (7, 5)),
     "GELU": (nn.GELU, there.GELU, None, (7, 5)),
-    "Tanh": (nn.Tanh, there.Tanh, None, (7, 5)),
     "Flatten": (nn.Flatten, there.Flatten, None, (2, 3, 4)),
     "Dropout in eval": (
         lambda: nn.Dropout(0.3).eval(), lambda: there.Dropout(0.3).eval(), None, (7, 5)),
@@ -154,19 +152,16 @@ def test_bags_are_pytorchs_and_a_recommender_is_built_of_them():
         assert distance(p.grad.numpy(), dict(theirs.named_parameters())[name].grad.numpy()) < 1e-5
 
 
-@pytest.mark.parametrize("loss", ["cross_entropy", "mse_loss"])
-def test_a_loss_and_its_gradient_are_pytorchs(loss):
+def test_the_loss_and_its_gradient_are_pytorchs():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((8, 5)).astype(np.float32)
-    target = (rng.integers(0, 5, 8).astype(np.int32) if loss == "cross_entropy"
-              else rng.standard_normal((8, 5)).astype(np.float32))  # fmt: skip
+    target = rng.integers(0, 5, 8).astype(np.int32)
     x_there = torch.from_numpy(x).requires_grad_()
-    goal = torch.from_numpy(target.astype(np.int64) if target.ndim == 1 else target)
-    wanted = getattr(there.functional, loss)(x_there, goal)
+    wanted = there.functional.cross_entropy(x_there, torch.from_numpy(target.astype(np.int64)))
     wanted.backward()
     device = Device()
     x_here = as_tensor(x, device).requires_grad_()
-    found = getattr(nn, loss)(x_here, as_tensor(target, device))
+    found = nn.cross_entropy(x_here, as_tensor(target, device))
     found.backward()
     device.mark_step()
     assert found.item() == pytest.approx(wanted.item(), rel=1e-6)
@@ -179,7 +174,7 @@ def test_a_loss_and_its_gradient_are_pytorchs(loss):
 def torch_cnn():
     return there.Sequential(
         there.Conv2d(1, 8, 3, padding=1), there.ReLU(), there.MaxPool2d(2),
-        there.Conv2d(8, 16, 3, padding=1), there.ReLU(), there.AvgPool2d(2), there.Flatten(),
+        there.Conv2d(8, 16, 3, padding=1), there.ReLU(), there.MaxPool2d(2), there.Flatten(),
         there.Linear(64, 10),
     )  # fmt: skip
 
@@ -187,7 +182,7 @@ def torch_cnn():
 def cnn():
     return nn.Sequential(
         nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(8, 16, 3, padding=1), nn.ReLU(), nn.AvgPool2d(2), nn.Flatten(),
+        nn.Conv2d(8, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
         nn.Linear(64, 10),
     )  # fmt: skip
 

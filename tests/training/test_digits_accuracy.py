@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from trainium_edu.training import run_digits_accuracy, stored_digits_accuracy
-from trainium_edu.training.digits_accuracy import ARMS_OF_JOB, LEARNING_RATES
+from tests.golden.make_digits_accuracy import ARMS_OF_JOB, LEARNING_RATES, accuracies
+from trainium_edu.training import stored_digits_accuracy
 from trainium_edu.training.stored import path_of
 
 LARGE, SMALL = LEARNING_RATES
@@ -17,7 +17,7 @@ ROWS = {(row.learning_rate, row.arm): row for row in stored_digits_accuracy()}
 def test_the_first_field_is_the_command_that_made_the_file():
     stored = json.loads(path_of("digits_accuracy").read_text(encoding="utf-8"))
     assert next(iter(stored)) == "command"
-    assert stored["command"] == "python -m trainium_edu.training.digits_accuracy"
+    assert stored["command"] == "python -m tests.golden.make_digits_accuracy"
     assert set(ROWS) == {(rate, arm) for rate in LEARNING_RATES for arm in ARMS_OF_JOB}
     assert all(len(row.accuracies) == 10 for row in ROWS.values())
 
@@ -48,5 +48,5 @@ def test_at_the_small_rate_nearest_is_behind_by_more_than_its_spread():
 ], ids=str)  # fmt: skip
 def test_the_first_seed_comes_back_within_a_few_images(rate, arm):
     """BLAS differs by processor; 2 % are seven of the 360 test images."""
-    again = run_digits_accuracy(rate, arm, seeds=[0])
+    again = accuracies(rate, arm, seeds=[0])
     assert np.abs(again.accuracies[0] - ROWS[rate, arm].accuracies[0]) < 2

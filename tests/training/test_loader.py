@@ -11,7 +11,6 @@ import pytest
 from trainium_edu.training.data import shuffled
 from trainium_edu.training.loader import DataLoader, DistributedSampler, check_shares, deal
 from trainium_edu.training.parallel.lockstep import launch
-from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla import xm
 from trainium_edu.xla.loader import MpDeviceLoader
 
@@ -97,7 +96,7 @@ class TestDistributedSampler:
         assert sorted(itertools.chain(*shares)) == list(range(n))
         assert len(max(shares, key=len)) - len(min(shares, key=len)) <= 1
 
-    @pytest.mark.parametrize("how", [{}, {"drop_last": True}, {"pad": "repeat"}, {"pad": "mask"}])
+    @pytest.mark.parametrize("how", [{}, {"drop_last": True}, {"pad": "repeat"}])
     def test_says_its_length(self, n, ranks, how):
         samplers = self.samplers(n, ranks, **how)
         assert [len(s) for s in samplers] == [len(list(s)) for s in samplers]
@@ -108,11 +107,6 @@ class TestDistributedSampler:
         for rank, sampler in enumerate(self.samplers(n, ranks)):
             sampler.set_epoch(6)
             assert list(sampler) == real(order[:, :, rank].reshape(-1)).tolist()
-
-    def test_masks_what_is_missing_and_nothing_else(self, n, ranks):
-        shares = list(itertools.chain(*self.samplers(n, ranks, pad="mask")))
-        assert sorted(i for i in shares if i >= 0) == list(range(n))
-        assert shares.count(-1) == -n % ranks
 
     @pytest.mark.judge
     @pytest.mark.parametrize("drop_last", [False, True])
@@ -172,16 +166,6 @@ class TestDataLoader:
         loader.set_epoch(0)
         assert [b.tolist() for (b,) in loader] == first
 
-    @pytest.mark.parametrize("workers", [0, 2])
-    @pytest.mark.parametrize("begin", [0, 2, 8])
-    def test_resuming_at_a_batch_gives_the_rest(self, workers, begin):
-        loader = DataLoader((np.arange(50),), 7, shuffle=True, num_workers=workers)
-        whole_epoch = [b.tolist() for (b,) in loader]
-        loader.set_epoch(0, begin=begin)
-        assert [b.tolist() for (b,) in loader] == whole_epoch[begin:]
-        loader.set_epoch(0)
-        assert [b.tolist() for (b,) in loader] == whole_epoch
-
     def test_fetches_no_more_than_it_was_told_to_ahead(self):
         data = Slow()
         batches = iter(DataLoader(data, 1, num_workers=2, prefetch_factor=2))
@@ -206,14 +190,6 @@ class TestDataLoader:
                 raise KeyboardInterrupt
         assert not loader_threads()
 
-    def test_a_masked_sample_has_label_minus_one_and_the_shape_of_the_others(self):
-        data = np.ones((3, 4), np.float32), np.array([7, 8, 9])
-        sampler = DistributedSampler(data, 2, 1, shuffle=False, pad="mask")
-        for dataset in (data, list(zip(*data, strict=True))):
-            ((x, y),) = DataLoader(dataset, 2, sampler=sampler)
-            assert (x.shape, y.tolist()) == ((2, 4), [8, -1])
-        assert data[1].tolist() == [7, 8, 9]
-
     @pytest.mark.judge
     @pytest.mark.parametrize("drop_last", [False, True])
     def test_cuts_batches_as_pytorch_does(self, drop_last):
@@ -227,22 +203,22 @@ class TestDataLoader:
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_ranks_in_lockstep_take_disjoint_batches_from_loaders_of_their_own(workers):
-    data = np.arange(11, dtype=np.float32), np.arange(11)
+    data = np.arange(12, dtype=np.float32), np.arange(12)
 
     def script(index):
-        sampler = DistributedSampler(data, pad="mask", seed=1)
+        sampler = DistributedSampler(data, seed=1)
         loader = DataLoader(data, 2, sampler=sampler, num_workers=workers)
         seen, total = [], 0.0
         for x, y in MpDeviceLoader(loader, xm.xla_device()):
-            part = xm.all_reduce(xm.REDUCE_SUM, (x * xnp.astype(y >= 0, "float32")).sum())
+            part = xm.all_reduce(xm.REDUCE_SUM, x.sum())
             xm.mark_step()
             seen += y.numpy().tolist()
             total += part.item()
         return seen, total
 
     found = launch(script, 4)
-    assert sorted(i for seen, _ in found for i in seen) == [-1, *range(11)]
-    assert [total for _, total in found] == [55.0] * 4
+    assert sorted(i for seen, _ in found for i in seen) == list(range(12))
+    assert [total for _, total in found] == [66.0] * 4
 
 
 @pytest.mark.parametrize(
@@ -257,7 +233,6 @@ def test_ranks_in_lockstep_take_disjoint_batches_from_loaders_of_their_own(worke
         (lambda: DataLoader((np.arange(0),), 1), "n "),
         (lambda: DataLoader((np.arange(3),), 1, shuffle=True, sampler=[0]), "order of its own"),
         (lambda: DataLoader((np.arange(3),), 1, num_workers=-1), "num_workers"),
-        (lambda: DataLoader((np.arange(3),), 1).set_epoch(0, begin=4), "begin"),
     ],
 )
 def test_what_cannot_be_loaded_is_refused_in_one_sentence(make, message):

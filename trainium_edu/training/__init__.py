@@ -32,12 +32,11 @@ difference between two BLAS kernels into another accuracy; the price is a third 
 from trainium_edu import names
 
 _HOMES = {
-    "accuracy_sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
+    "accuracy_sweep": "SETTINGS accuracy_table run_sweep stored_digits_accuracy stored_sweep",
     "arms": "ARMS OPTIMIZERS Arm Footprint footprint footprint_table get_arm",
     "checkpoint": "Checkpoint CheckpointDamaged CheckpointError "
     "Checkpoints load_checkpoint save_checkpoint",
     "data": "BATCH CLASSES PIXELS Digits batches digits",
-    "digits_accuracy": "run_digits_accuracy stored_digits_accuracy",
     "failures": "RankFailed fail",
     "faster": "share_needed step_share",
     "fine_tuning": "FineTuned few_authors fine_tune from_pretrained stored_fine_tuning",

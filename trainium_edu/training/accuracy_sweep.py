@@ -13,7 +13,8 @@ from trainium_edu.training import stored
 from trainium_edu.training.arms import ARMS, footprint
 from trainium_edu.training.reference import train
 
-__all__ = ["SETTINGS", "Row", "accuracy_table", "run_sweep", "stored_sweep"]
+__all__ = ["SETTINGS", "Row", "accuracy_table", "run_sweep", "stored_digits_accuracy",
+           "stored_sweep"]  # fmt: skip
 
 #: (learning rate, epochs): a small rate needs more of them.
 SETTINGS = ((0.1, 60), (0.01, 300), (0.003, 500))
@@ -70,6 +71,19 @@ def stored_sweep() -> tuple[Row, ...]:
     12
     """
     return stored.read("accuracy_sweep", Row)
+
+
+def stored_digits_accuracy() -> tuple[Row, ...]:
+    """Return the rows of a convolutional network on 32 ranks; accuracies of seeds 0, 1, 2 ...
+
+    ``tests/golden/make_digits_accuracy.py`` makes them.
+
+    Examples
+    --------
+    >>> print(stored_digits_accuracy()[0].arm)
+    fp32
+    """
+    return stored.read("digits_accuracy", Row)
 
 
 @checked

@@ -49,13 +49,10 @@ class Checkpoint:
     path : Path
     state : dict
         As it was given to :func:`save_checkpoint`; tuples are lists.
-    arrays : dict of str to array
-        The arrays in `state`, by the way that leads to them: ``"arrays/model/0.bias"``.
     """
 
     path: Path
     state: dict = field(repr=False)
-    arrays: dict[str, np.ndarray] = field(repr=False)
 
     @property
     def step(self) -> int:
@@ -287,8 +284,7 @@ def _not_written(path: Path, problem: OSError) -> CheckpointError:
 def _read(path: Path) -> Checkpoint:
     """Read one file, and check every byte of it."""
     try:
-        state, arrays = unsealed(path.read_bytes(), FORMAT, VERSION)
-        found = Checkpoint(path, state, arrays)
+        found = Checkpoint(path, unsealed(path.read_bytes(), FORMAT, VERSION))
         whole(found.step, "number", 0)
         dict(found.job)
     except OSError as problem:

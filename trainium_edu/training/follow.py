@@ -213,26 +213,19 @@ def hops_of(reached: Links, shards: np.ndarray, place: int, size: int, dtype: st
             for k in chosen[schedule.item[rows[chosen]] == item]:
                 row = rows[k]
                 src, dst = int(schedule.src[row]), int(schedule.dst[row])
-                adds, came = schedule.op[row] == Op.ADD, carried[k]
-                if adds:
-                    came_in = held[dst] + came
-                    if dtype != "float32":
-                        bits = numerics.draw_bits(
-                            1, seed=seed, step=int(schedule.step[row]) * 4096 + turn,
-                            offset=item * width + inside,
-                        ) if reached.rounding == "stochastic" else None  # fmt: skip
-                        came_in = numerics.round_to(
-                            np.asarray([came_in], np.float32),
-                            dtype,
-                            reached.rounding,
-                            random_bits=bits,
-                        )[0]
-                    held[dst] = came_in
-                else:
-                    held[dst] = came
-                found.append(Hop(int(schedule.step[row]), src, dst,
-                                 _way(topology, src, dst), float(came), float(held[dst]),
-                                 bool(adds)))  # fmt: skip
+                step = int(schedule.step[row])
+                is_sum = schedule.op[row] == Op.ADD
+                new = held[dst] + carried[k] if is_sum else carried[k]
+                if is_sum and dtype != "float32":
+                    bits = None
+                    if reached.rounding == "stochastic":
+                        bits = numerics.draw_bits(1, seed=seed, step=step * 4096 + turn,
+                                                  offset=item * width + inside)  # fmt: skip
+                    (new,) = numerics.round_to(np.asarray([new], np.float32), dtype,
+                                               reached.rounding, random_bits=bits)  # fmt: skip
+                held[dst] = new
+                way = _way(topology, src, dst)
+                found.append(Hop(step, src, dst, way, float(carried[k]), float(new), bool(is_sum)))
     return tuple(found)
 
 

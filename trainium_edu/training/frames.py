@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainium_edu.training import reference
-from trainium_edu.training.data import batches, digits
+from trainium_edu.training.data import digits
 
 __all__ = ["FRAMES_PER_PASS", "TrainingFrames", "train_in_frames"]
 
@@ -63,22 +63,15 @@ def train_in_frames(
     """
     plan = reference._plan(arm, learning_rate, passes, [seed], None, 0)
     data, narrow = digits(), plan.arm.compute == "bf16"
-    stored = reference.initial_weights(plan.seeds, narrow=plan.arm.weights == "bf16")
 
-    def read():
-        return reference.predict(stored, data.test_images, bf16=narrow)[0].astype(np.uint8)
+    def read(weights):
+        return reference.predict(weights, data.test_images, bf16=narrow)[0].astype(np.uint8)
 
-    loss, guesses = [np.nan], [read()]
-    for number in range(plan.epochs):
-        order = batches(len(data.train_labels), seed=seed, epoch=number)[None]
-        bits = reference._random_bits(plan, number, order.shape[1])
-        for part in np.array_split(np.arange(order.shape[1]), FRAMES_PER_PASS):
-            some = slice(part[0], part[-1] + 1)
-            steps = np.ascontiguousarray(order[:, some]), np.ascontiguousarray(bits[:, some])
-            chosen = reference._fast_epoch(plan, data, *steps, stored)
-            with np.errstate(invalid="ignore", divide="ignore"):  # a run may diverge
-                loss.append(-np.log(chosen.astype(np.float64)).mean())
-            guesses.append(read())
+    start = reference.initial_weights(plan.seeds, narrow=plan.arm.weights == "bf16")
+    loss, guesses = [np.nan], [read(start)]
+    for part in reference._run(plan, fast=True, parts=FRAMES_PER_PASS):
+        loss.append(part.loss[0])
+        guesses.append(read(part.weights))
     return TrainingFrames(
         plan.learning_rate, plan.epochs, np.array(loss), np.stack(guesses), data.test_labels
     )

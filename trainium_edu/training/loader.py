@@ -83,10 +83,9 @@ class DistributedSampler:
         The same on all ranks.
     drop_last : bool
         Leave out the last samples that do not make one more for each rank.
-    pad : {None, "repeat", "mask"}
-        What else makes ranks equal: the first samples once more, as in PyTorch, or -1, which
-        :class:`DataLoader` turns into a sample with label -1, which losses do not count.  Ranks in
-        lockstep must feed equal shapes: let them drop, repeat or mask.
+    pad : {None, "repeat"}
+        What else makes ranks equal: the first samples once more, as in PyTorch.  Ranks in lockstep
+        must feed equal shapes: let them drop or repeat.
 
     Raises
     ------
@@ -112,7 +111,7 @@ class DistributedSampler:
         check_shares(self._count, self.num_replicas)
         whole(self.rank, "rank", 0, self.num_replicas - 1)
         if pad is not None:
-            choice(pad, "pad", ("repeat", "mask"))
+            choice(pad, "pad", ("repeat",))
         self.shuffle, self.seed, self.drop_last, self.pad = shuffle, seed, drop_last, pad
         self.epoch = 0
 
@@ -133,8 +132,7 @@ class DistributedSampler:
         if self.drop_last:
             order = order[: count - count % ranks]
         elif self.pad:
-            more = order if self.pad == "repeat" else np.full(ranks, -1)
-            order = np.concatenate([order, more[: -count % ranks]])
+            order = np.concatenate([order, order[: -count % ranks]])
         return iter(order[self.rank :: ranks].tolist())
 
 
@@ -175,9 +173,6 @@ class DataLoader:
     >>> loader = DataLoader((np.arange(5) * 10, np.arange(5)), batch_size=2)
     >>> [y.tolist() for _, y in loader]
     [[0, 1], [2, 3], [4]]
-    >>> loader.set_epoch(0, begin=2)
-    >>> [x.tolist() for x, _ in loader]
-    [[40]]
     """
 
     @checked
@@ -196,11 +191,9 @@ class DataLoader:
         self.dataset, self.drop_last = dataset, drop_last
         self._own = sampler is None
         self.sampler = DistributedSampler(dataset, 1, 0, shuffle, seed) if self._own else sampler
-        self._begin = 0
 
-    def set_epoch(self, epoch: int, begin: int = 0) -> None:
-        """Say which epoch comes next, and at which of its batches to begin, as after a resume."""
-        self._begin = whole(begin, "begin", 0, len(self))
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch comes next."""
         self.sampler.set_epoch(epoch)
 
     def __len__(self):
@@ -209,8 +202,7 @@ class DataLoader:
 
     def __iter__(self) -> Iterator:
         numbers, size = np.fromiter(self.sampler, np.int64), self.batch_size
-        parts = [numbers[i * size : (i + 1) * size] for i in range(self._begin, len(self))]
-        self._begin = 0
+        parts = [numbers[i * size : (i + 1) * size] for i in range(len(self))]
         if self._own:
             self.sampler.set_epoch(self.sampler.epoch + 1)
         fetch = _fetch_arrays if isinstance(self.dataset, tuple) else _fetch_samples
@@ -235,21 +227,15 @@ def _length(dataset) -> int:
 
 
 def _fetch_arrays(arrays, numbers):
-    """Return a batch; of sample -1 the label is -1."""
-    batch = [np.asarray(array)[numbers] for array in arrays]
-    if (numbers < 0).any():
-        batch[-1][numbers < 0] = -1
-    return tuple(batch)
+    return tuple(np.asarray(array)[numbers] for array in arrays)
 
 
 def _fetch_samples(dataset, numbers):
-    """Return a batch of what ``__getitem__`` gives; sample -1 is sample 0 with label -1."""
-    samples = [dataset[max(number, 0)] for number in numbers.tolist()]
+    """Return a batch of what ``__getitem__`` gives."""
+    samples = [dataset[number] for number in numbers.tolist()]
     if not isinstance(samples[0], tuple):
         return np.stack(samples)
-    arrays = tuple(np.stack(column) for column in zip(*samples, strict=True))
-    arrays[-1][numbers < 0] = -1
-    return arrays
+    return tuple(np.stack(column) for column in zip(*samples, strict=True))
 
 
 def _in_threads(work: Callable, items, workers, ahead) -> Iterator:

@@ -31,10 +31,10 @@ from trainium_edu.xla.operations import apply
 from trainium_edu.xla.tensor import Tensor, as_tensor
 
 __all__ = [
-    "GELU", "MLP", "AvgPool2d", "Conv2d", "Decoder", "Dropout", "Embedding",
+    "GELU", "MLP", "Conv2d", "Decoder", "Dropout", "Embedding",
     "EmbeddingBag", "Encoder", "Flatten", "LayerNorm", "Linear", "MaxPool2d", "Module",
-    "MultiHeadAttention", "ReLU", "Recommender", "Sequential", "Tanh", "TransformerBlock", "ViT",
-    "WordGuesser", "cross_entropy", "manual_seed", "mse_loss", "shapes_only",
+    "MultiHeadAttention", "ReLU", "Recommender", "Sequential", "TransformerBlock", "ViT",
+    "WordGuesser", "cross_entropy", "manual_seed", "shapes_only",
 ]  # fmt: skip
 
 _draws = True  #: whether initial weights have values
@@ -360,13 +360,6 @@ class GELU(Module):
         return _record("gelu", x)
 
 
-class Tanh(Module):
-    """The hyperbolic tangent."""
-
-    def forward(self, x: Tensor):
-        return xnp.tanh(x)
-
-
 class Flatten(Module):
     """All axes but the first as one."""
 
@@ -374,31 +367,20 @@ class Flatten(Module):
         return x.reshape((x.shape[0], -1))
 
 
-class _Pool2d(Module):
-    """One number for each window of images [N, C, H, W]; windows lie side by side."""
+class MaxPool2d(Module):
+    """The largest number of each window of images [N, C, H, W]; windows lie side by side.
+
+    Equal numbers share the gradient.
+    """
 
     def __init__(self, kernel_size: int):
         self.kernel_size = whole(kernel_size, "kernel_size", 1)
 
-    def _windows(self, x):
+    def forward(self, x: Tensor):
         (n, c, h, w), k = x.shape, self.kernel_size
         if h % k or w % k:
             raise GraphError(f"pooling windows of {k} do not fill an image of {h} x {w}")
-        return x.reshape((n, c, h // k, k, w // k, k))
-
-
-class MaxPool2d(_Pool2d):
-    """The largest number of each window; equal ones share the gradient."""
-
-    def forward(self, x: Tensor):
-        return self._windows(x).max(axis=(3, 5))
-
-
-class AvgPool2d(_Pool2d):
-    """The mean of each window."""
-
-    def forward(self, x: Tensor):
-        return self._windows(x).mean(axis=(3, 5))
+        return x.reshape((n, c, h // k, k, w // k, k)).max(axis=(3, 5))
 
 
 class Dropout(Module):
@@ -584,12 +566,6 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     """
     rows = xnp.reshape(xnp.astype(logits, "float32"), (-1, logits.shape[-1]))
     return xnp.mean(_record("cross_entropy", rows, xnp.reshape(labels, -1)))
-
-
-@checked_after
-def mse_loss(output: Tensor, target: Tensor) -> Tensor:
-    """Return the mean of squared differences, in FP32."""
-    return xnp.mean(xnp.square(xnp.astype(output, "float32") - target))
 
 
 for _layer in [value for value in vars().values() if isinstance(value, type)]:

@@ -1,4 +1,4 @@
-"""Optimisers over lazy tensors: SGD and Adam, with weights and states in FP32 or BF16.
+"""Optimisers over lazy tensors: SGD and Adam, with weights in FP32 or BF16 and states in FP32.
 
 One step records the update of every parameter into the graph; the arithmetic is FP32, and what is
 kept is rounded once, to its own dtype.  Numbers such as the learning rate are inputs of the graph:
@@ -12,18 +12,17 @@ and 1.  This file does as PyTorch/XLA, and hands in 0 and 1 too.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
-from trainium_edu.specs.arguments import choice, flag, number
+from trainium_edu.specs.arguments import flag, number
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.nn import on_replicas
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.graph import scope
 from trainium_edu.xla.operations.shapes import zeros
-from trainium_edu.xla.tensor import Tensor, as_tensor, unary
+from trainium_edu.xla.tensor import Tensor, as_tensor
 
 __all__ = ["SGD", "Adam", "AdamW", "Optimizer", "clip_grad_norm_", "warmup_cosine",
            "warmup_linear"]  # fmt: skip
@@ -38,12 +37,8 @@ class Optimizer:
         On a device already: ``model.to(device)`` comes first.
     lr : float
     weight_decay : float
-    state_dtype : {"float32", "bfloat16"}
-        What states are kept in.
     master_weights : bool
         Keep FP32 weights beside those of the model, and update these.
-    rounding : {"nearest", "stochastic"}, optional
-        Of new weights and states that are narrower than FP32; default as the device rounds.
 
     Attributes
     ----------
@@ -59,14 +54,11 @@ class Optimizer:
 
     @checked
     def __init__(self, parameters: Iterable, lr: float, *, weight_decay: float = 0.0,
-                 state_dtype: str = "float32", master_weights: bool = False,
-                 rounding: Literal["nearest", "stochastic"] | None = None):  # fmt: skip
+                 master_weights: bool = False):  # fmt: skip
         self.parameters = on_device(parameters)
         self.lr, self.weight_decay = number(lr, "lr", 0), number(weight_decay, "weight_decay", 0)
         self.steps = 0
-        self.state_dtype = choice(state_dtype, "state_dtype", ("float32", "bfloat16"))
         self.master_weights = flag(master_weights, "master_weights")
-        self.rounding = rounding
         self.states: list[dict[str, Tensor]] = [{} for _ in self.parameters]
 
     def init_states(self) -> None:
@@ -74,7 +66,7 @@ class Optimizer:
         for weight, state in zip(self.parameters, self.states, strict=True):
             for name in self.names:
                 empty = np.zeros(weight.shape, np.float32)
-                state[name] = on_replicas(empty, weight.device, self.state_dtype)
+                state[name] = on_replicas(empty, weight.device)
             if self.master_weights:
                 wide = weight.type.like(dtype="float32")
                 state["master"] = Tensor(weight.device, wide, data=weight.numpy())
@@ -102,7 +94,7 @@ class Optimizer:
 
     def _make(self, weight, state):
         """Record a parameter's states."""
-        kind = weight.type.like(dtype=self.state_dtype)
+        kind = weight.type.like(dtype="float32")
         for name in self.names:
             state[name] = Tensor(weight.device, kind, zeros(kind))
         if self.master_weights:
@@ -134,18 +126,13 @@ class Optimizer:
     def _record_update(self, weight, state, numbers):
         """Record the update of one parameter."""
         kept = state.get("master", weight)
-        before = {name: _wide(state[name]) for name in self.names}
+        before = {name: state[name] for name in self.names}
         new, after = self._update(_wide(kept), _wide(weight.grad), before, numbers)
         for name, value in after.items():
-            state[name].set_(self._narrow(value, state[name].dtype))
-        kept.set_(self._narrow(new, kept.dtype))
+            state[name].set_(value)
+        kept.set_(xnp.astype(new, kept.dtype))
         if kept is not weight:
-            weight.set_(self._narrow(new, weight.dtype))
-
-    def _narrow(self, x, dtype) -> Tensor:
-        if x.dtype == dtype or self.rounding is None:
-            return xnp.astype(x, dtype)
-        return unary("cast", x, dtype=dtype, rounding=self.rounding)
+            weight.set_(xnp.astype(new, weight.dtype))
 
     def _numbers(self) -> dict[str, float]:
         """Return what the update reads, as of this step."""

@@ -267,11 +267,6 @@ class History:
         """Test accuracy after the last epoch, float64[replicas]."""
         return self.accuracy[-1]
 
-    @property
-    def diverged(self) -> bool:
-        """Whether some replica's loss is NaN."""
-        return not np.isfinite(self.loss).all()
-
     def __repr__(self):
         return (
             f"History({self.arm.label}; learning rate {self.learning_rate:g}, "
@@ -376,8 +371,8 @@ def _plan(arm, learning_rate=0.01, epochs=60, seeds=range(10), rounding=None,
                  check_count(rounding_seed, "rounding_seed"))  # fmt: skip
 
 
-def _run(plan, fast):
-    """Yield one Epoch after the other."""
+def _run(plan, fast, parts=1) -> Iterator[Epoch]:
+    """Yield one Epoch after the other, or the state after each of its parts."""
     data = digits()
     narrow = plan.arm.compute == "bf16"
     stored = initial_weights(plan.seeds, narrow=plan.arm.weights == "bf16")
@@ -387,11 +382,14 @@ def _run(plan, fast):
             batches(len(data.train_labels), seed=seed, epoch=epoch) for seed in plan.seeds
         ])  # fmt: skip
         bits = _random_bits(plan, epoch, order.shape[1])
-        chosen = one_epoch(plan, data, order, bits, stored)
-        with np.errstate(invalid="ignore"):
-            loss = -np.log(chosen.astype(np.float64)).mean(axis=(1, 2))
-        named = predict(stored, data.test_images, bf16=narrow)
-        yield Epoch(epoch + 1, loss, (named == data.test_labels).mean(axis=1), stored)
+        for some in np.array_split(np.arange(order.shape[1]), parts):
+            steps = slice(some[0], some[-1] + 1)
+            part = np.ascontiguousarray(order[:, steps]), np.ascontiguousarray(bits[:, steps])
+            chosen = one_epoch(plan, data, *part, stored)
+            with np.errstate(invalid="ignore", divide="ignore"):  # a run may diverge
+                loss = -np.log(chosen.astype(np.float64)).mean(axis=(1, 2))
+            named = predict(stored, data.test_images, bf16=narrow)
+            yield Epoch(epoch + 1, loss, (named == data.test_labels).mean(axis=1), stored)
 
 
 def _random_bits(plan, epoch, steps):

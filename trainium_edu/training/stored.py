@@ -34,7 +34,7 @@ class Scored:
 
 
 def path_of(table: str) -> Path:
-    """Return the file of the table that ``python -m trainium_edu.training.<table>`` makes."""
+    """Return the file of a table."""
     return Path(str(resources.files("trainium_edu.training"))) / f"{table}.json"
 
 
@@ -46,11 +46,12 @@ def read(table: str, kind: type) -> tuple:
                          for name, value in row.items()}) for row in rows)  # fmt: skip
 
 
-def write(table: str, rows: Iterable[Any], **head) -> None:
+def write(table: str, rows: Iterable[Any], command: str = "", **head) -> None:
     """Store rows, each shown when it is measured, behind the command that measures them."""
     lines = []
     for row in rows:
         print(row, file=sys.stderr)
         lines.append("  " + json.dumps(asdict(row)))
-    start = json.dumps({"command": f"python -m trainium_edu.training.{table}", **head})[:-1]
+    command = command or f"python -m trainium_edu.training.{table}"
+    start = json.dumps({"command": command, **head})[:-1]
     files.write(path_of(table), start + ', "rows": [\n' + ",\n".join(lines) + "\n]}\n")

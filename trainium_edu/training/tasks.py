@@ -72,18 +72,6 @@ def _convolutional():
     )  # fmt: skip
 
 
-def _decoder():
-    return nn.Decoder(len(text.alphabet(text.read("alice"))), text.LENGTH)
-
-
-def _encoder():
-    return nn.Encoder(len(text.vocabulary()), text.WORDS + 1, len(text.BOOKS))
-
-
-def _recommender():
-    return nn.Recommender(ITEMS)
-
-
 def _baskets():
     shop = baskets()
     return shop.inputs, shop.labels, shop.test_inputs, shop.test_labels
@@ -102,8 +90,11 @@ TASKS = {
              _adamw(0.01, 8, 150, weight_decay=0.1)),
         Task("digits-vit", lambda: nn.ViT(patch=4), partial(_digits, 1, 8, 8), "",
              _adamw(0.003, 8, 200, weight_decay=0.1)),
-        Task("letters", _decoder, text.letters, _BITS, _adamw(0.01, 4, 200)),
-        Task("authors", _encoder, text.authors, _NO_NAMES, _adamw(0.002, 4, 200)),
-        Task("baskets", _recommender, _baskets, _COINS, _adamw(0.03, 32, 320)),
+        Task("letters", lambda: nn.Decoder(len(text.alphabet(text.read("alice"))), text.LENGTH),
+             text.letters, _BITS, _adamw(0.01, 4, 200)),
+        Task("authors",
+             lambda: nn.Encoder(len(text.vocabulary()), text.WORDS + 1, len(text.BOOKS)),
+             text.authors, _NO_NAMES, _adamw(0.002, 4, 200)),
+        Task("baskets", lambda: nn.Recommender(ITEMS), _baskets, _COINS, _adamw(0.03, 32, 320)),
     )
 }  # fmt: skip

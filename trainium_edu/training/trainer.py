@@ -54,7 +54,7 @@ _CHOICES = {
 _AT_LEAST = {"ranks": 1, "batch": 1, "accumulate": 1, "warmup": 0, "schedule_steps": 1, "seed": 0,
              "bucket_bytes": 0}  # fmt: skip
 _FLAGS = ("master_weights", "overlap", "zero", "drop_last")
-_REMEMBER_EVERY, _MOST_REMEMBERED = 10, 64
+_MOST_REMEMBERED = 64
 _MOST_TESTED = 512  #: samples that are evaluated at a time
 
 
@@ -614,14 +614,16 @@ class Run:
     steps: list[Step] = field(default_factory=list)
     accuracy: list[tuple[int, float]] = field(default_factory=list)
     remembered: dict[int, dict] = field(default_factory=dict)
+    remembers_every: int = 10  #: steps
 
     def remember(self) -> None:
         """Keep the trainer's state now and then, so that any step can be taken again soon."""
-        if len(self.remembered) >= _MOST_REMEMBERED:
-            self.remembered = dict(list(self.remembered.items())[::2])
-        last = max(self.remembered, default=-1)
-        if last < 0 or self.trainer.number - last >= _apart(self.remembered):
+        if self.trainer.number % self.remembers_every == 0:
             self.remembered[self.trainer.number] = self.trainer.state()
+        if len(self.remembered) > _MOST_REMEMBERED:
+            self.remembers_every *= 2
+            kept = range(0, self.trainer.number + 1, self.remembers_every)
+            self.remembered = {n: state for n, state in self.remembered.items() if n in kept}
 
     @property
     def loss(self) -> np.ndarray:
@@ -640,12 +642,6 @@ class Run:
         if self.accuracy:
             told += f", accuracy {100 * self.accuracy[-1][1]:.1f} %"
         return f"Run({told})"
-
-
-def _apart(remembered) -> int:
-    """Return how many steps lie between two remembered ones."""
-    numbers = sorted(remembered)[:2]
-    return numbers[1] - numbers[0] if len(numbers) == 2 else _REMEMBER_EVERY
 
 
 @checked

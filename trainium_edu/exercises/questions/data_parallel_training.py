@@ -3,8 +3,7 @@
 import numpy as np
 
 from trainium_edu.exercises.predict import Answer, question
-from trainium_edu.training.accuracy_sweep import accuracy_table
-from trainium_edu.training.digits_accuracy import stored_digits_accuracy
+from trainium_edu.training.accuracy_sweep import accuracy_table, stored_digits_accuracy
 from trainium_edu.training.digits_on_ranks import one_sum
 from trainium_edu.training.tasks import TASKS
 from trainium_edu.viz.data_parallel import plot_scaling, plot_step, step_bars

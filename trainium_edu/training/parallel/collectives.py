@@ -15,7 +15,7 @@ from trainium_edu.fabric.collectives import MOST_RANKS
 from trainium_edu.fabric.topology import FabricError, Topology
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.timing.bands import Band
-from trainium_edu.specs import FABRIC
+from trainium_edu.specs import FABRIC, INSTANCES
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.compiler import Compiler
@@ -24,11 +24,14 @@ from trainium_edu.xla.graph import Node, Type
 
 __all__ = ["Links", "compiler_for", "links"]
 
+#: Instance → what builds its links, and the fact that says how fast one of them is.
 _ON_INSTANCE = {
-    "trn1.2xlarge": (fabric.trn1_2xlarge, 2), "trn1.32xlarge": (fabric.trn1_32xlarge, 32),
-    "trn1n.32xlarge": (fabric.trn1n_32xlarge, 32), "inf2.xlarge": (fabric.single_chip, 2),
-    "inf2.8xlarge": (fabric.single_chip, 2), "inf2.24xlarge": (fabric.inf2_24xlarge, 12),
-    "inf2.48xlarge": (fabric.inf2_48xlarge, 24),
+    "trn1.2xlarge": (fabric.trn1_2xlarge, ""), "inf2.xlarge": (fabric.single_chip, ""),
+    "inf2.8xlarge": (fabric.single_chip, ""),
+    "trn1.32xlarge": (fabric.trn1_32xlarge, "link_bytes_per_s_trn1"),
+    "trn1n.32xlarge": (fabric.trn1n_32xlarge, "link_bytes_per_s_trn1n"),
+    "inf2.24xlarge": (fabric.inf2_24xlarge, "link_bytes_per_s"),
+    "inf2.48xlarge": (fabric.inf2_48xlarge, "link_bytes_per_s"),
 }  # fmt: skip
 _APART = 0x9E3779B97F4A7C15  #: seeds of two sums lie as far apart
 
@@ -309,13 +312,13 @@ def links(ranks: int, instance: str = "trn1.32xlarge", **options) -> Links | Non
         raise FabricError(f"{instance!r} is no instance with links; use {', '.join(_ON_INSTANCE)}")
     if ranks == 1:
         return None
-    build, cores = _ON_INSTANCE[instance]
-    return Links(_topology(ranks, instance, build, cores), **options)
+    return Links(_topology(ranks, instance), **options)
 
 
 @lru_cache(maxsize=64)
-def _topology(ranks, instance, build, cores) -> Topology:
+def _topology(ranks, instance) -> Topology:
     """Return the links of an instance, of a part of it, or of several."""
+    (build, fact), cores = _ON_INSTANCE[instance], int(INSTANCES[instance].cores)
     if ranks == cores:
         return replace(build(), name=instance)
     if ranks > cores:
@@ -323,7 +326,7 @@ def _topology(ranks, instance, build, cores) -> Topology:
             return fabric.ultracluster(ranks // 2, instance=instance)
         many = "EFA joins whole trn1.32xlarge and trn1n.32xlarge; use a multiple of 32 ranks there"
         raise FabricError(f"{ranks} ranks do not fit {instance}, which has {cores}: {many}")
-    speed = float(getattr(FABRIC, _LINK_OF[instance]))
+    speed = float(getattr(FABRIC, fact))
     if cores == 32:
         part = fabric.group(ranks, link_bytes_per_s=speed)
     elif ranks % 2:
@@ -334,13 +337,6 @@ def _topology(ranks, instance, build, cores) -> Topology:
         part = fabric.product((ranks // 2,), (False,), name="", link_bytes_per_s=speed,
                               ranks_per_chip=2, latency_ns=fabric.HOP_LATENCY_NS)  # fmt: skip
     return replace(part, name=f"{ranks} ranks of {instance}")
-
-
-#: The fact that says how fast one link of an instance is.
-_LINK_OF = {
-    "trn1.32xlarge": "link_bytes_per_s_trn1", "trn1n.32xlarge": "link_bytes_per_s_trn1n",
-    "inf2.24xlarge": "link_bytes_per_s", "inf2.48xlarge": "link_bytes_per_s",
-}  # fmt: skip
 
 
 @checked

@@ -209,7 +209,7 @@ class Hub:
 
     def run(self, function: Callable[[int], Any], variables: Mapping[str, str]) -> Ranks:
         """Call a function with each rank's number, and return what each returned."""
-        self._home, numbers = Process(), np.random.get_state(legacy=False)  # noqa: NPY002
+        self._home = Process()
         try:
             for number in range(self.count):
                 self.ranks.append(self._made(number, function, variables))
@@ -222,8 +222,6 @@ class Hub:
             self._end()
             self._home.show()
             self._home.take_back(rank.process for rank in self.ranks)
-            if numbers["bit_generator"] == "MT19937":  # which may hold a spare normal
-                np.random.set_state(numbers)  # noqa: NPY002
         newest = self.executable or self.device.executable
         return Ranks([r.result for r in self.ranks], self.device, newest, self.links)
 
@@ -430,21 +428,14 @@ def stacked(arrays: Sequence[np.ndarray]) -> np.ndarray:
     >>> np.shares_memory(stacked(list(whole)), whole)
     True
     """
-    first = arrays[0]
+    first, whole = arrays[0], arrays[0].base
     if all(one is first for one in arrays):
         return first
-    base = first.base
-    if base is not None and len(arrays) > 1 and arrays[1].base is base:
-        begin, second = (one.__array_interface__["data"][0] for one in arrays[:2])
-        step = second - begin
-        if step > 0 and all(
-            one.base is base and one.strides == first.strides and one.dtype == first.dtype
-            and one.__array_interface__["data"][0] == begin + i * step
-            for i, one in enumerate(arrays)
-        ):  # fmt: skip
-            return np.lib.stride_tricks.as_strided(
-                first, (len(arrays), *first.shape), (step, *first.strides), writeable=False
-            )
+    if isinstance(whole, np.ndarray) and whole.size == len(arrays) * first.size:
+        rows = whole.reshape(len(arrays), *first.shape)
+        places = zip(arrays, rows, strict=True)
+        if all(one.__array_interface__ == row.__array_interface__ for one, row in places):
+            return rows
     if first.size == 1 and all(one == first for one in arrays):
         return first
     return np.stack(arrays)

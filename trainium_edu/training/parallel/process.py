@@ -31,7 +31,7 @@ class Process:
     def keep(self) -> None:
         """Take over the state as it is."""
         self._values: list[Any] = [place[key] for place, key in _PLACES]
-        self._random, self._bits = random.getstate(), np.random.get_bit_generator()  # type: ignore[attr-defined]
+        self._random, self._numpy = random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002
 
     @property
     def environment(self) -> dict:
@@ -52,7 +52,7 @@ class Process:
         for (place, key), value in zip(_PLACES, self._values, strict=True):
             place[key] = value
         random.setstate(self._random)
-        np.random.set_bit_generator(self._bits)  # type: ignore[attr-defined]
+        np.random.set_state(self._numpy)  # noqa: NPY002
 
     @classmethod
     def started(cls, number: int, variables: Mapping[str, str]) -> "Process":
@@ -66,5 +66,5 @@ class Process:
                 for name, value in variables.items()}  # fmt: skip
         found._values = [{**environment, **more}, list(arguments), list(filters), *rest]
         found._random = random.Random(number).getstate()
-        found._bits = np.random.MT19937(number)
+        found._numpy = np.random.RandomState(number).get_state(legacy=False)
         return found

@@ -76,23 +76,16 @@ class Share:
         ).rstrip()
 
 
-@dataclass(frozen=True, slots=True)
-class Shares:
-    """The table."""
+class Shares(tuple):
+    """The table: a :class:`Share` for each row."""
 
-    rows: tuple[Share, ...]
-
-    def __iter__(self) -> Iterator[Share]:
-        return iter(self.rows)
-
-    def __len__(self):
-        return len(self.rows)
+    __slots__ = ()
 
     def __str__(self):
         head = (f"{'model':<11}{'instances':>23}{'ranks':>6}{'gradients':>12}{'sum, ms':>12}"
                 f"{'compute, ms':>12}{'share':>9}{'said':>7}")  # fmt: skip
-        inputs = dict.fromkeys(f"{row.model}: {row.inputs}" for row in self.rows)
-        return "\n".join([head, *map(str, self.rows), *inputs])
+        inputs = dict.fromkeys(f"{row.model}: {row.inputs}" for row in self)
+        return "\n".join([head, *map(str, self), *inputs])
 
 
 @checked

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from trainium_edu.sealed import BROKEN, Damaged, OtherVersion, sealed, unsealed
+from trainium_edu.sealed import BROKEN, Damaged, OtherVersion, sealed, split, unsealed
 from trainium_edu.specs import INF2, TRN1
 from trainium_edu.specs.record import Record
 from trainium_edu.xla.executable.sections import Section, sections_of
@@ -108,7 +108,8 @@ def pack(executable) -> bytes:
         ],
     }  # fmt: skip
     text = zlib.compress(json.dumps(plain, separators=(",", ":")).encode(), 6)
-    return sealed(KIND, VERSION, None, {"executable": np.frombuffer(text, np.uint8)})
+    arrays: dict[str, np.ndarray] = {}
+    return sealed(KIND, VERSION, split(np.frombuffer(text, np.uint8), "zlib", arrays), arrays)
 
 
 def unpack(data: bytes) -> Kept:
@@ -120,8 +121,8 @@ def unpack(data: bytes) -> Kept:
         If it is damaged, or of another format.
     """
     try:
-        _, arrays = unsealed(data, KIND, VERSION)
-        text = zlib.decompressobj().decompress(arrays["executable"].tobytes(), _MAX_BYTES)
+        packed = unsealed(data, KIND, VERSION).tobytes()
+        text = zlib.decompressobj().decompress(packed, _MAX_BYTES)
         plain = json.loads(text)
         for key in ("donated", "passes", "serves", "members"):
             plain[key] = _tuples(plain[key])
