@@ -47,7 +47,7 @@ MEMORY = ("constants", "model_code", "model_shared_scratchpad", "runtime_memory"
 
 _EVERY_S = 0.2  #: between two writings
 _PERIOD_S = 1.0  #: a period to report on is at least this long, by the clock on the wall
-_LATENCIES = 128  #: newest executions whose times are told
+_LATENCIES = 128  #: newest executions whose times are published
 _MOST_BYTES = 2**20  #: of a file
 _MOST_TEXT = 4096
 _MOST = {int: 2**63, float: math.inf}  #: a number is below it
@@ -60,7 +60,7 @@ class LiveError(OSError):
 
 @dataclass(slots=True)
 class Group:
-    """What NeuronCores that do the same have done; one is a group too."""
+    """The work of NeuronCores that do the same; one core is a group too."""
 
     first: int
     count: int
@@ -74,8 +74,8 @@ class Totals:
     """All that was counted from a run's beginning up to one moment."""
 
     elapsed_ns: float = 0.0
-    timed: int = 0  #: how often a time was told, for one core or for several that do the same
-    untimed: int = 0  #: executions of which nobody knew the time
+    timed: int = 0  #: times that were counted, each for one core or for several that do the same
+    untimed: int = 0  #: executions whose time is unknown
     groups: list[Group] = field(default_factory=list)
     executions: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STATUSES, 0))
     errors: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ERRORS, 0))
@@ -119,7 +119,7 @@ class Seen:
 
 
 class Live:
-    """What one run publishes; :func:`begin` makes it.
+    """The published counts of one run; :func:`begin` makes it.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class Live:
         import psutil  # here, so that who publishes nothing need not load it
 
         self._pid, self.problem = os.getpid(), ""
-        self._start = {
+        self._head = {
             "pid": self._pid, "process_start_s": psutil.Process().create_time(),
             "instance": instance, "command": command[:_MOST_TEXT], "run_start_s": time(),
             "is_tool": is_tool, "cores": sorted(set(cores)),
@@ -164,7 +164,7 @@ class Live:
         atexit.register(self.close)
 
     def __repr__(self):
-        return f"Live({self._start['command']!r}, {self._start['instance']!r})"
+        return f"Live({self._head['command']!r}, {self._head['instance']!r})"
 
     # -- what the run counts ----------------------------------------------------------------------
 
@@ -177,7 +177,7 @@ class Live:
         core : int
             The first of them.
         ns : float or None
-            What it took on the emulated device; None if nobody knows.
+            What it took on the emulated device; None if unknown.
         count : int
             How many NeuronCores did the same.
         model : optional
@@ -234,12 +234,12 @@ class Live:
         self._wake()
 
     def host_now_ns(self, ns: float) -> None:
-        """Say how late it is on the emulated host, counted from the run's beginning."""
+        """Set the emulated host's clock, counted from the run's beginning."""
         self._host_ns = ns
 
     def load(self, key: int, name: str, core: int = 0, count: int = 1, *, flops: float = 0.0,
              **classes: int) -> None:  # fmt: skip
-        """Say that a model was loaded, and what its executions need.
+        """Count a model as loaded, with what its executions need.
 
         Its shared scratchpad and its tensors become the cores' own: the largest scratchpad serves
         all models, and the newest model's tensors are those that are there.
@@ -271,8 +271,8 @@ class Live:
 
     def _group(self, core, count) -> Group:
         group = self._groups[core, count] = Group(core, count)
-        held = self._start["cores"]
-        self._start["cores"] = sorted({*held, *range(core, core + count)})
+        held = self._head["cores"]
+        self._head["cores"] = sorted({*held, *range(core, core + count)})
         return group
 
     # -- what is written --------------------------------------------------------------------------
@@ -306,7 +306,7 @@ class Live:
                 self._marks = [self._marks[1], (now, totals)]
             then, before = self._marks[0]
             said = {
-                **self._start, "now": totals, "before": before, "period_s": now - then,
+                **self._head, "now": totals, "before": before, "period_s": now - then,
                 "latencies_ns": list(self._latencies), "models": list(self._models.values()),
             }  # fmt: skip
             try:

@@ -25,8 +25,8 @@ _DTYPES = {
     "U16": np.uint16, "I8": np.int8, "U8": np.uint8, "BOOL": np.bool_,
 }  # fmt: skip
 _ARRAY = "__array__"  #: in plain data, the key of an array's name
-_NO_SUM = b"0" * 64  # stands in the file while its own sum is computed
-#: What reading raises of a file that somebody else made, or that lies about itself.
+_NO_SUM = b"0" * 64  # in place of the sum while it is computed
+#: Errors that reading a foreign file raises, or one whose header is wrong.
 BROKEN = (SafetensorError, LookupError, ValueError, TypeError, AttributeError, RecursionError)
 
 

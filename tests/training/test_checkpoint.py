@@ -18,6 +18,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save
 
 from trainium_edu.training import checkpoint, nn
+from trainium_edu.training.broken_runs import RankFailed, fail
 from trainium_edu.training.checkpoint import (
     CheckpointDamaged,
     CheckpointError,
@@ -26,7 +27,6 @@ from trainium_edu.training.checkpoint import (
     save_checkpoint,
 )
 from trainium_edu.training.data import digits
-from trainium_edu.training.failures import RankFailed, fail
 from trainium_edu.training.tasks import Task
 from trainium_edu.training.trainer import Diverged, Job, Trainer, fit
 

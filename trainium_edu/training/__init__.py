@@ -34,10 +34,10 @@ from trainium_edu import names
 _HOMES = {
     "accuracy_sweep": "SETTINGS accuracy_table run_sweep stored_digits_accuracy stored_sweep",
     "arms": "ARMS OPTIMIZERS Arm Footprint footprint footprint_table get_arm",
+    "broken_runs": "RankFailed fail",
     "checkpoint": "Checkpoint CheckpointDamaged CheckpointError "
     "Checkpoints load_checkpoint save_checkpoint",
     "data": "BATCH CLASSES PIXELS Digits batches digits",
-    "failures": "RankFailed fail",
     "faster": "share_needed step_share",
     "fine_tuning": "FineTuned few_authors fine_tune from_pretrained stored_fine_tuning",
     "follow": "Explained Futures explain flip",

@@ -1,15 +1,61 @@
-"""What lesson 09b tries: the same bits with ZeRO-1, a rank that fails, a step that gives NaN."""
+"""Runs of lesson 09b: equal bits with ZeRO-1, a rank that fails, a step that gives NaN."""
 
 import tempfile
+from dataclasses import replace
 
 import numpy as np
 
+from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.checkpoint import Checkpoints
-from trainium_edu.training.failures import RankFailed, fail
 from trainium_edu.training.trainer import Diverged, Job, Run, Trainer, fit
 
-__all__ = ["broken_and_resumed", "not_a_number", "same_bits", "weights_equal"]
+__all__ = ["RankFailed", "broken_and_resumed", "fail", "not_a_number", "same_bits",
+           "weights_equal"]  # fmt: skip
+
+
+class RankFailed(RuntimeError):
+    """A rank is gone, and the others would wait for it."""
+
+
+@checked
+def fail(trainer: Trainer, rank: int, *, at_step: int) -> None:
+    """Make a rank fail in the middle of a step: it is gone when the others sum with it.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        Cannot take that step; a new one can, from a checkpoint.
+    rank : int
+    at_step : int
+        Counts from 0.
+
+    Examples
+    --------
+    >>> trainer = Trainer(Job(ranks=2, batch=8))
+    >>> fail(trainer, 1, at_step=3)
+    """
+    if trainer.links is None:
+        raise ValueError("a job of one rank sums with nobody; use two or more ranks")
+    whole(rank, "rank", 0, trainer.job.ranks - 1)
+    links = _Failing(trainer, rank, whole(at_step, "at_step", trainer.number))
+    trainer.device.setting = replace(trainer.device.setting, collectives=links)
+
+
+class _Failing:
+    """Links over which one rank answers no more from a step on."""
+
+    def __init__(self, trainer, rank, at_step):
+        self._trainer, self._rank, self._at_step = trainer, rank, at_step
+
+    def __getattr__(self, name):
+        if self._trainer.number >= self._at_step:
+            raise RankFailed(
+                f"rank {self._rank} of {self._trainer.job.ranks} failed in step "
+                f"{self._trainer.number}, before {name}; the others would wait for it for ever: "
+                "start again from the newest checkpoint, on as many ranks or on fewer"
+            )
+        return getattr(self._trainer.links, name)
 
 
 @checked
@@ -50,7 +96,7 @@ def weights_equal(one: Trainer, other: Trainer) -> bool:
 @checked
 def broken_and_resumed(job: Job, steps: int, *, rank: int, fails_at: int,
                        every: int) -> tuple[str, Run]:  # fmt: skip
-    """Let a rank fail on the way, then go on from the newest checkpoint.
+    """Train until a rank fails, then continue from the newest checkpoint.
 
     Parameters
     ----------
@@ -77,14 +123,14 @@ def broken_and_resumed(job: Job, steps: int, *, rank: int, fails_at: int,
     """
     said = ""
     with tempfile.TemporaryDirectory() as folder:
-        kept = Checkpoints(folder, every=every)
+        checkpoints = Checkpoints(folder, every=every)
         trainer = Trainer(job)
         fail(trainer, rank, at_step=fails_at)
         try:
-            fit(trainer, steps, checkpoints=kept)
+            fit(trainer, steps, checkpoints=checkpoints)
         except RankFailed as failed:
             said = str(failed)
-        return said, fit(job, steps, checkpoints=kept)
+        return said, fit(job, steps, checkpoints=checkpoints)
 
 
 @checked

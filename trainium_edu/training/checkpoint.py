@@ -42,7 +42,7 @@ class CheckpointDamaged(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What one file holds.
+    """The contents of one file.
 
     Attributes
     ----------
@@ -162,14 +162,14 @@ def load_checkpoint(folder: str | Path) -> Checkpoint:
     damaged = []
     for path in _written(folder):
         try:
-            found = _read(path)
+            checkpoint = _read(path)
         except Damaged as damage:
             damaged.append(f"{path.name} {damage}")
             continue
         if damaged:
-            told = f"{'; '.join(damaged)}; {found.path.name}, the one before, is used instead"
+            told = f"{'; '.join(damaged)}; {checkpoint.path.name}, the one before, is used instead"
             warnings.warn(told, CheckpointDamaged, stacklevel=2)
-        return found
+        return checkpoint
     if damaged:
         raise CheckpointError(
             f"no checkpoint in {folder} is whole: {'; '.join(damaged)}; to begin anew, move them "
@@ -218,22 +218,22 @@ class Checkpoints:
             raise TypeError(f"job is {short(job)}; it must be a Job")
         if not _written(self.folder):
             return None
-        found = load_checkpoint(self.folder)
+        newest = load_checkpoint(self.folder)
         now = split(asdict(job), "job", {})
-        differ = [name for name in now if name in found.job and now[name] != found.job[name]]
+        differ = [name for name in now if name in newest.job and now[name] != newest.job[name]]
         for name in [one for one in differ if one in _SAME]:
             raise CheckpointError(
-                f"{found.path} is of another job: its {name} is {found.job[name]!r}, and here it "
+                f"{newest.path} is of another job: its {name} is {newest.job[name]!r}, and here it "
                 f"is {now[name]!r}; name another folder, or go on with what it has"
             )
         if differ := [name for name in differ if name not in _TIMES_ONLY]:
-            told = ", ".join(f"{name} {found.job[name]!r} -> {now[name]!r}" for name in differ)
+            told = ", ".join(f"{name} {newest.job[name]!r} -> {now[name]!r}" for name in differ)
             warnings.warn(
-                f"the run goes on from step {found.step} with equal weights and states, and "
+                f"the run goes on from step {newest.step} with equal weights and states, and "
                 f"otherwise than it began ({told}): from here on its batches or sums differ",
                 stacklevel=3,
             )
-        return found
+        return newest
 
     @checked
     def after(self, steps: int, state: Callable[[], Mapping], *, last: bool = False) -> Path | None:
@@ -284,13 +284,13 @@ def _not_written(path: Path, problem: OSError) -> CheckpointError:
 def _read(path: Path) -> Checkpoint:
     """Read one file, and check every byte of it."""
     try:
-        found = Checkpoint(path, unsealed(path.read_bytes(), FORMAT, VERSION))
-        whole(found.step, "number", 0)
-        dict(found.job)
+        checkpoint = Checkpoint(path, unsealed(path.read_bytes(), FORMAT, VERSION))
+        whole(checkpoint.step, "number", 0)
+        dict(checkpoint.job)
     except OSError as problem:
         raise Damaged(f"cannot be read ({problem.strerror})") from None
     except OtherVersion as problem:
         raise CheckpointError(f"{path} {problem}; use the trainium_edu that wrote it") from None
     except BROKEN as problem:
         raise Damaged(f"does not hold what its header says ({short(problem)})") from None
-    return found
+    return checkpoint

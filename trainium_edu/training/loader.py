@@ -116,7 +116,7 @@ class DistributedSampler:
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch comes next; without it every epoch has the same order."""
+        """Choose the order of the next epoch; without a call, every epoch has the same order."""
         self.epoch = whole(epoch, "epoch", 0, 2**32)
 
     def __len__(self):
@@ -193,7 +193,7 @@ class DataLoader:
         self.sampler = DistributedSampler(dataset, 1, 0, shuffle, seed) if self._own else sampler
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch comes next."""
+        """Choose the order of the next epoch."""
         self.sampler.set_epoch(epoch)
 
     def __len__(self):

@@ -2,12 +2,12 @@
 
 One step records the update of every parameter into the graph; the arithmetic is FP32, and what is
 kept is rounded once, to its own dtype.  Numbers such as the learning rate are inputs of the graph:
-changing them never compiles anew.  States are made in the first step, as PyTorch does, so the first
+changing them compiles nothing.  States are made in the first step, as PyTorch does, so the first
 graph differs from all others; after ``init_states()`` there is one graph only.
 
 On the chip, the compile-time facts differ here: AWS's guides name "optimizer and its
-hyper-parameters" among what compiles anew; PyTorch/XLA hands Python's numbers in as data, except 0
-and 1.  This file does as PyTorch/XLA, and hands in 0 and 1 too.
+hyper-parameters" among what compiles again; PyTorch/XLA passes Python's numbers as data, except 0
+and 1.  This file does the same, and passes 0 and 1 too.
 """
 
 import math
@@ -29,7 +29,7 @@ __all__ = ["SGD", "Adam", "AdamW", "Optimizer", "clip_grad_norm_", "warmup_cosin
 
 
 class Optimizer:
-    """What all optimisers share: parameters, their states, and the step.
+    """The base of all optimisers: parameters, their states, and the step.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Optimizer:
         By parameter; empty until the first step or :meth:`init_states`.
     """
 
-    names: tuple[str, ...] = ()  #: of the states
+    names: tuple[str, ...] = ()  #: names of the states
 
     @checked
     def __init__(self, parameters: Iterable, lr: float, *, weight_decay: float = 0.0,

@@ -166,7 +166,7 @@ def sweep(job: Job, over: Mapping, *, steps: int, executor: Executor | None = No
     """
     whole(steps, "steps", 1, 2**31)
     points, rows = _points(over), {}
-    kept = {}  # the file of each point that can be
+    file_of = {}  # where each point is kept
     todo = {}
     for i, point in enumerate(points):
         try:
@@ -175,8 +175,8 @@ def sweep(job: Job, over: Mapping, *, steps: int, executor: Executor | None = No
             rows[i] = Row(point, error=str(problem))
             continue
         if folder is not None:
-            kept[i] = Path(folder) / f"{_key(todo[i], steps, measure)}.json"
-            if (result := _kept(kept[i])) is not None:
+            file_of[i] = Path(folder) / f"{_key(todo[i], steps, measure)}.json"
+            if (result := _kept(file_of[i])) is not None:
                 rows[i] = Row(point, result)
                 del todo[i]
     if folder is not None:
@@ -186,14 +186,14 @@ def sweep(job: Job, over: Mapping, *, steps: int, executor: Executor | None = No
             for future in as_completed(running):
                 i = running[future]
                 result, error = _outcome(future)
-                if kept and not error:
-                    files.write(kept[i], json.dumps([kept[i].stem, result]))
+                if file_of and not error:
+                    files.write(file_of[i], json.dumps([file_of[i].stem, result]))
                 rows[i] = Row(points[i], result, error)
                 if on_result is not None:
                     on_result(rows[i])
     except BaseException as problem:
         table = problem.table = _table(rows)  # type: ignore[attr-defined]
-        stays = f"stay in {folder}" if kept else "are in its attribute 'table'"
+        stays = f"stay in {folder}" if file_of else "are in its attribute 'table'"
         if isinstance(problem, BrokenExecutor):
             waiting = "; ".join(_told(points[i]) for i in todo if i not in rows)
             problem.add_note(

@@ -24,8 +24,6 @@ import numpy as np
 from trainium_edu.numerics import draw_bits
 from trainium_edu.specs.arguments import number, text, whole
 from trainium_edu.specs.signatures import checked
-from trainium_edu.training import nn
-from trainium_edu.xla.device import Device
 from trainium_edu.xla.tensor import as_tensor
 
 __all__ = ["BOOKS", "CLS", "Book", "authors", "letters", "read", "vocabulary", "write"]
@@ -198,9 +196,7 @@ def write(trainer, start: str = "Alice ", n: int = 200, *, temperature: float = 
         raise ValueError("start is empty; give at least one letter")
     whole(n, "n", 0, 100_000)
     number(temperature, "temperature", 0)
-    with nn.shapes_only():
-        model = task.model().to(Device(), trainer.job.dtype).eval()
-    model.load_state_dict(trainer.weights())
+    model = trainer.judge()
     device, said = model.parameters()[0].device, [known.index(letter) for letter in start]
     draws = draw_bits(n * len(known), seed=seed, step=0, n_random_bits=24).reshape(n, -1)
     noise = -np.log(-np.log((draws + 0.5) / 2**24))  # largest of score + noise: a draw (Gumbel)

@@ -191,9 +191,9 @@ class Diverged(ArithmeticError):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one step gave."""
+    """The results of one step."""
 
-    number: int  #: from 0
+    number: int  #: number of the step, from 0
     loss: float  #: mean over the samples of all ranks
     loss_of_rank: np.ndarray = field(repr=False)  #: float32[ranks], whose mean is the loss
     samples: int
@@ -465,10 +465,7 @@ class Trainer:
         return float((self.predictions() == wanted)[counts].mean())
 
     def predictions(self) -> np.ndarray:
-        """Return what rank 0 says of the test samples: int64, in the shape of their labels.
-
-        It runs on a device of its own, which rounds to nearest: looking changes no toss.
-        """
+        """Return what rank 0 says of the test samples: int64, in the shape of their labels."""
         return np.concatenate([logits.argmax(axis=-1) for logits in self._judged()])
 
     def probabilities(self) -> np.ndarray:
@@ -477,25 +474,33 @@ class Trainer:
         raised = np.exp(logits - logits.max(axis=-1, keepdims=True))
         return raised / raised.sum(axis=-1, keepdims=True)
 
-    def _judged(self) -> Iterator[np.ndarray]:
-        """Yield the logits of the test samples, some samples at a time."""
+    def judge(self) -> nn.Module:
+        """Return rank 0's model, ready to be asked, on a device of its own that rounds to nearest.
+
+        So looking changes no toss.
+        """
         if self._judge is None:
             with nn.shapes_only():
                 self._judge = self.task.model().to(Device(), self.job.dtype).eval()
         self._judge.load_state_dict(self.weights())
-        device = self._judge.parameters()[0].device
+        return self._judge
+
+    def _judged(self) -> Iterator[np.ndarray]:
+        """Yield the logits of the test samples, some samples at a time."""
+        model = self.judge()
+        device = model.parameters()[0].device
         inputs, labels = self.test
         size = min(_MOST_TESTED, len(labels))
         kind = self.job.dtype if inputs.dtype.kind == "f" else None
         for begin in range(0, len(labels), size):
             place = np.arange(begin, begin + size) % len(labels)
-            logits = self._judge(as_tensor(inputs[place], device, kind))
+            logits = model(as_tensor(inputs[place], device, kind))
             device.mark_step()
             yield logits.numpy()[: len(labels) - begin]
 
     @property
     def report(self) -> StepReport:
-        """Where the time of a full step goes on the chip; of the newest program."""
+        """The time of a full step of the newest program on the chip, by what takes it."""
         if self.device.executable is None:
             raise RuntimeError("a program has times once it is compiled; take a step first")
         return step_report(self.device.executable, self.links, self.job.global_batch,
@@ -550,7 +555,7 @@ class Trainer:
 
     @checked
     def load_state(self, state: Mapping) -> None:
-        """Go on from a state; equal in all, a run then continues bit for bit.
+        """Continue from a state; bit for bit, if job and data are equal.
 
         Parameters
         ----------
@@ -594,7 +599,7 @@ _order = lru_cache(maxsize=4)(shuffled)  #: of samples, in which :func:`deal` de
 
 @dataclass(repr=False)
 class Run:
-    """What training went through.
+    """The history of a training.
 
     Attributes
     ----------
@@ -632,7 +637,7 @@ class Run:
 
     @property
     def report(self) -> StepReport:
-        """Where the time of a step goes on the chip."""
+        """The time of a step on the chip, by what takes it."""
         return self.trainer.report
 
     def __repr__(self):

@@ -1,6 +1,6 @@
 """How ranks reach each other: sums over a topology's links, in a stated order, and their time.
 
-The one line where ``xla`` and ``fabric`` meet: an executor hands in one row per rank, and gets the
+The one line where ``xla`` and ``fabric`` meet: an executor passes one row per rank, and gets the
 sums that the schedule's moves make, addition by addition.  All ranks end with the same bits (the
 last hop copies), so one row stands for all of them.
 """
@@ -195,13 +195,13 @@ class Links:
 
     @property
     def inside(self) -> str:
-        """What each of several instances does."""
+        """The algorithm inside each of several instances."""
         return "ring" if self.algorithm == "hierarchical" else self.algorithm
 
 
 @dataclass(frozen=True, slots=True)
 class _Bill:
-    """What one collective takes."""
+    """The time of one collective."""
 
     hops_ns: float  #: latency of hops, which the documents give a range
     rest_ns: float
