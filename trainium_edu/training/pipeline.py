@@ -64,8 +64,9 @@ class Pipeline:
 @checked
 def input_pipeline(step_ns: float, *, ranks: int = 32, batch: int = 32, workers: int = 2,
                    prefetch: int = 2, instance: str = "trn1.32xlarge", vcpus: int | None = None,
-                   bytes_per_sample: float | None = None, decode_ns: float | None = None,
-                   storage_bytes_per_s: float | None = None,
+                   bytes_per_sample: float = float(BYTES_PER_SAMPLE),
+                   decode_ns: float = float(DECODE_NS),
+                   storage_bytes_per_s: float = float(STORAGE_BYTES_PER_S),
                    steps: int = 64) -> Pipeline:  # fmt: skip
     """Follow batches from storage to the chips, and say how long steps wait for them.
 
@@ -85,8 +86,8 @@ def input_pipeline(step_ns: float, *, ranks: int = 32, batch: int = 32, workers:
         Whose vCPUs are there; see ``specs.INSTANCES``.
     vcpus : int, optional
         In place of the instance's.
-    bytes_per_sample, decode_ns, storage_bytes_per_s : float, optional
-        Default: assumed; see ``BYTES_PER_SAMPLE``, ``DECODE_NS`` and ``STORAGE_BYTES_PER_S``.
+    bytes_per_sample, decode_ns, storage_bytes_per_s : float
+        The defaults are assumed: ``BYTES_PER_SAMPLE``, ``DECODE_NS``, ``STORAGE_BYTES_PER_S``.
     steps : int
         To follow.
 
@@ -121,14 +122,10 @@ def input_pipeline(step_ns: float, *, ranks: int = 32, batch: int = 32, workers:
         raise ValueError(f"{ranks} ranks are more than the {int(cores)} NeuronCores of {instance}; "
                          "a host feeds its own only: give the ranks of one host")  # fmt: skip
     vcpus = int(kinds[instance].vcpus) if vcpus is None else whole(vcpus, "vcpus", 1, _MOST)
-    size = float(BYTES_PER_SAMPLE if bytes_per_sample is None else bytes_per_sample)
-    decode = float(DECODE_NS if decode_ns is None else decode_ns)
-    storage = float(STORAGE_BYTES_PER_S if storage_bytes_per_s is None else storage_bytes_per_s)
     number(step_ns, "step_ns", above=0)
-    number(size, "bytes_per_sample", 0)
-    number(decode, "decode_ns", 0)
-    number(storage, "storage_bytes_per_s", above=0)
-    read_ns, decode_ns = batch * size / storage * 1e9, batch * decode
+    number(storage_bytes_per_s, "storage_bytes_per_s", above=0)
+    read_ns = batch * number(bytes_per_sample, "bytes_per_sample", 0) / storage_bytes_per_s * 1e9
+    decode_ns = batch * number(decode_ns, "decode_ns", 0)
     starts, waits, spans, chip_free = [], [], [], 0.0
     queue = BatchQueue(ranks, workers, workers * prefetch, vcpus, read_ns, decode_ns, steps, spans)
     for k in range(steps):
