@@ -481,13 +481,13 @@ GOOD: dict[str, list[str]] = {
         _ARRAY + "run.state(3)",
     ],
     "fabric": [
-        "import trainium_edu.fabric as f\nf.trn1_2xlarge(), f.trn1n_32xlarge()",
+        "import trainium_edu.fabric as f\nf.trn1n_32xlarge(), f.trn2_48xlarge()",
         "from trainium_edu.fabric import grid, fully_connected\n"
         "t = grid(3, 3)\nfully_connected(4)",
         "from trainium_edu.fabric import *\nt = torus(4, 4)\n"
         "busiest_link_chunks(plan(t, 'all_reduce', 'ring'), t)\n"
         "hbm_touches(plan(t, 'all_reduce', 'ring'))",
-        "import trainium_edu.fabric as f\nf.inf2_24xlarge(), f.inf2_48xlarge(), f.single_chip()",
+        "import trainium_edu.fabric as f\nf.inf2_48xlarge(), f.ultraserver()",
     ],
     "nki": [
         _RUN + "run.with_buffers(2)",

@@ -81,7 +81,11 @@ def test_spot_is_the_price_on_demand_less_your_discount_and_assumed():
     [
         (lambda: price("p3dn.24xlarge", "reserved"), "no reserved price of p3dn.24xlarge"),
         (lambda: price("inf2.xlarge", "sagemaker"), "there is one on-demand and one reserved"),
-        (lambda: price("trn2.48xlarge"), "no instance 'trn2.48xlarge'"),
+        (
+            lambda: price("trn2.48xlarge"),
+            "no on-demand price of trn2.48xlarge is published here; give",
+        ),
+        (lambda: price("trn2.3xlarge"), "there is one capacity-block, or give usd_per_hour"),
         (lambda: price("trn1.32xlarge", "spot"), "give spot_discount"),
         (lambda: price("trn1.32xlarge", spot_discount=0.5), 'say kind="spot"'),
         (lambda: price("trn1.32xlarge", usd_per_hour=-1), "usd_per_hour is -1"),
@@ -169,12 +173,13 @@ def test_the_managed_service_table_is_a_bill():
     assert round(found.usd, 3) == 41.435
 
 
-def test_costs_of_a_step_a_sample_and_a_token():
-    found = bill(2.0, 1800, FOUR, samples_per_step=512, tokens_per_step=512 * 2048)
-    assert found.usd_per_step == pytest.approx(86 / 1800)
-    assert found.usd_per_sample == pytest.approx(86 / 1800 / 512)
-    assert found.usd_per_token == pytest.approx(86 / 1800 / 512 / 2048)
-    assert np.isnan(bill(1, 1, FOUR).usd_per_token)
+def test_cost_of_a_step_divides_the_bill():
+    assert bill(2.0, 1800, FOUR).usd_per_step == pytest.approx(86 / 1800)
+
+
+def test_a_capacity_block_of_trn2_is_priced():
+    """Judge: a course's instructions of 31 October 2025: US$ 2.25 an hour."""
+    assert bill(3600, 1, Cluster("trn2.3xlarge"), kind="capacity-block").usd == 2.25
 
 
 def test_waste_prices_the_parts_of_a_step():

@@ -143,8 +143,9 @@ CASES = [
     (fabric.hypercube, {"dimension": 3, **GOOD}, {"dimension": "bits", **OPTIONS}),
     (fabric.fully_connected, {"chips": 4, **GOOD}, {"chips": "chips", **OPTIONS}),
     *((f, DEVICE, MADE) for f in (
-        fabric.trn1_32xlarge, fabric.trn1n_32xlarge, fabric.trn1_2xlarge, fabric.single_chip,
-        fabric.inf2_24xlarge, fabric.inf2_48xlarge, fabric.trn2_like)),
+        fabric.trn1_32xlarge, fabric.trn1n_32xlarge, fabric.ultraserver,
+        fabric.inf2_48xlarge, fabric.trn2_48xlarge)),
+    (fabric.machine, {"instance": "trn2.48xlarge", **DEVICE}, {"instance": "text", **MADE}),
     (fabric.group, {"ranks": 8, **DEVICE}, {"ranks": "text", **MADE}),
     (fabric.ultracluster,
      {"chips": 32, "instance": "trn1.32xlarge", "network_latency_ns": None, **DEVICE},

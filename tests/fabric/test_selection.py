@@ -24,7 +24,7 @@ def order_of_winners(topology, axis_order, costs=None):
 def test_published_order_comes_out_where_it_is_published(hop_ns, hbm, direction):
     """AWS's ranking stands in a text with four ranks on a chip; nothing is fitted."""
     costs = Costs(hbm=hbm, on_chip_latency_ns=hop_ns)
-    four = fabric.trn2_like(latency_ns=hop_ns, direction=direction)
+    four = fabric.trn2_48xlarge(latency_ns=hop_ns, direction=direction)
     assert fabric.select(four, costs=costs).order == PUBLISHED
     two = fabric.trn1_32xlarge(latency_ns=hop_ns, direction=direction)
     assert fabric.select(two, costs=costs).order == ("mesh", "kangaring")  # two axes of four busy
@@ -35,7 +35,7 @@ def test_published_order_comes_out_where_it_is_published(hop_ns, hbm, direction)
 
 def test_the_axis_order_decides_by_the_channels_that_it_keeps_busy():
     """Facts 2.2 and 2.3: 16 of 64 channels and 1.875 B/b on one axis, against mesh's 1.0."""
-    for build, busy in ((fabric.trn1_32xlarge, (32, 64, 16)), (fabric.trn2_like, (64, 64, 16))):
+    for build, busy in ((fabric.trn1_32xlarge, (32, 64, 16)), (fabric.trn2_48xlarge, (64, 64, 16))):
         t = build()
         plans = [fabric.plan(t, "all_gather", "rdh", axis_order=order) for order in ORDERS]
         assert tuple((fabric.link_loads(p, t)[0] > 0).sum() for p in plans) == busy
@@ -60,7 +60,7 @@ def test_crossovers_lie_in_the_ranges_of_the_facts():
     found = []
     counts = {  # steps, busiest-link chunks, chunk touches of an all-reduce on 16 x 4 ranks
         name: (s.steps, fabric.busiest_link_chunks(s, t), fabric.hbm_touches(s))
-        for t in [fabric.trn2_like()]
+        for t in [fabric.trn2_48xlarge()]
         for name, s in [(n, fabric.plan(t, "all_reduce", n)) for n in PUBLISHED]
     }
     assert counts == {"mesh": (4, 64, 892), "rdh": (10, 30, 984), "kangaring": (62, 31, 892)}
@@ -80,14 +80,14 @@ def test_crossovers_lie_in_the_ranges_of_the_facts():
 def test_step_by_step_crossovers_bracket_the_published_boundaries_within_a_factor_of_five(hop_ns):
     for hbm in ("overlapped", "added"):
         costs = Costs(hbm=hbm, on_chip_latency_ns=hop_ns)
-        chosen = fabric.select(fabric.trn2_like(latency_ns=hop_ns), costs=costs)
+        chosen = fabric.select(fabric.trn2_48xlarge(latency_ns=hop_ns), costs=costs)
         (small, _, _), (large, _, _) = chosen.crossovers
         assert 1 / 5 < small / float(FABRIC.mesh_below_bytes) < 5
         assert 1 / 5 < large / float(FABRIC.kangaring_above_bytes) < 5
 
 
 @pytest.mark.parametrize("algorithm", PUBLISHED)
-@pytest.mark.parametrize("topology", [fabric.trn1_32xlarge(), fabric.trn2_like()],
+@pytest.mark.parametrize("topology", [fabric.trn1_32xlarge(), fabric.trn2_48xlarge()],
                          ids=lambda t: t.name)  # fmt: skip
 def test_a_line_is_the_account_at_every_size(algorithm, topology):
     schedule = fabric.plan(topology, "all_reduce", algorithm)

@@ -19,8 +19,8 @@ from trainium_edu.numerics import _loops, cast
 
 HELD = {"fp32": np.float32, "bf16": ml_dtypes.bfloat16, "fp16": np.float16,
         "fp8_e5m2": ml_dtypes.float8_e5m2}  # fmt: skip
-TOPOLOGIES = [fabric.trn1_2xlarge(), fabric.group(8), fabric.ring(5), fabric.trn1_32xlarge(),
-              fabric.ultracluster(32)]  # fmt: skip
+TOPOLOGIES = [fabric.machine("trn1.2xlarge"), fabric.group(8), fabric.ring(5),
+              fabric.trn1_32xlarge(), fabric.ultracluster(32)]  # fmt: skip
 
 
 def plans(collective):

@@ -4,7 +4,7 @@ import pytest
 
 from trainium_edu import specs
 from trainium_edu.specs.benchmarks import RELEASES
-from trainium_edu.specs.instances import A100, TRN2_FABRIC, V100
+from trainium_edu.specs.instances import A100, V100
 from trainium_edu.specs.prices import STORAGE_PRICES
 
 
@@ -12,7 +12,6 @@ def all_facts():
     """Return {dotted name: fact} for everything that ``specs`` holds, inputs of facts included."""
     records = {
         "TRN1": specs.TRN1, "INF2": specs.INF2, "A100": A100, "V100": V100, "TRN2": specs.TRN2,
-        "TRN2 fabric": TRN2_FABRIC,
         "ULTRACLUSTER": specs.ULTRACLUSTER, "FABRIC": specs.FABRIC, "CLAIMS": specs.CLAIMS,
         "SOFTWARE": specs.SOFTWARE, "NKI_KNOWN_ISSUES": specs.NKI_KNOWN_ISSUES,
         "TOOLS": specs.TOOLS, "STORAGE": specs.STORAGE, "FAILURES": specs.FAILURES,

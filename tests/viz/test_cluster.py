@@ -92,6 +92,6 @@ def test_the_picture_stays_on_its_page(width, instances):
 
 
 def test_a_single_chip_and_a_ring_are_instances_too():
-    for topology in (fabric.trn1_2xlarge(), fabric.inf2_48xlarge()):
+    for topology in (fabric.machine("trn1.2xlarge"), fabric.inf2_48xlarge()):
         scene = draw_group(topology, 2, np.arange(topology.ranks * 2), 0)
         assert len(cores(scene, COLOURS["orange"])) == 2 * topology.ranks - 1

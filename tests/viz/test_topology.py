@@ -14,7 +14,7 @@ from trainium_edu.viz.topology import (
 
 MACHINES = [
     fabric.trn1_32xlarge(), fabric.inf2_48xlarge(), fabric.ring(4), fabric.torus(3, 5),
-    fabric.hypercube(3), fabric.grid(2, 4), fabric.single_chip(), fabric.ultracluster(32),
+    fabric.hypercube(3), fabric.grid(2, 4), fabric.machine("inf2.xlarge"), fabric.ultracluster(32),
 ]  # fmt: skip
 
 

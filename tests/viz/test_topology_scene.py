@@ -8,7 +8,7 @@ from trainium_edu.viz.topology import wires_of
 from trainium_edu.viz.topology_scene import turn_layouts
 
 TRN1 = fabric.trn1_32xlarge()
-MACHINES = [TRN1, fabric.inf2_48xlarge(), fabric.inf2_24xlarge()]
+MACHINES = [TRN1, fabric.inf2_48xlarge(), fabric.machine("inf2.24xlarge")]
 CASES = [(m, name) for m in MACHINES for name in turn_layouts(m)]
 
 

@@ -12,7 +12,7 @@ from trainium_edu.widgets.collectives import (
 
 
 @pytest.mark.parametrize(("machine", "make"), [
-    ("trn1.32xlarge", fabric.trn1_32xlarge), ("Trn2-like", fabric.trn2_like),
+    ("trn1.32xlarge", fabric.trn1_32xlarge), ("trn2.48xlarge", fabric.trn2_48xlarge),
     ("inf2.48xlarge", fabric.inf2_48xlarge),
 ])  # fmt: skip
 @pytest.mark.parametrize("hop_us", [0.5, 2.0])
@@ -50,7 +50,7 @@ def test_bus_bandwidth_stays_below_the_wires():
 
 
 def test_pictures_tell_the_crossovers():
-    found = fabric.select(fabric.trn2_like())
+    found = fabric.select(fabric.trn2_48xlarge())
     told = selection_picture(found, title="x").alt
     assert "mesh → rdh" in told
     assert "rdh → kangaring" in told

@@ -22,7 +22,7 @@ __all__ = [
     "against_p4d", "bill", "price", "price_performance", "waste",
 ]  # fmt: skip
 
-Pricing = Literal["on-demand", "reserved", "sagemaker", "spot"]
+Pricing = Literal["on-demand", "reserved", "sagemaker", "capacity-block", "spot"]
 _HOURS_PER_MONTH, _GB = 730, 1e9
 _P4D = "p4d.24xlarge"
 _YOURS = SOURCES["emulator"].says
@@ -178,7 +178,7 @@ def price(
     ----------
     instance : str
         A key of ``specs.INSTANCES``.
-    kind : {"on-demand", "reserved", "sagemaker", "spot"}
+    kind : {"on-demand", "reserved", "sagemaker", "capacity-block", "spot"}
     usd_per_hour : float, Fact or (low, used, high), optional
         Your own price in place of a published one.
     spot_discount : float, optional
@@ -212,8 +212,9 @@ def price(
         return _spot(instance, spot_discount)
     published = _published(instance)
     if kind not in published:
-        raise ValueError(f"no {kind} price of {instance} is published here; there is one "
-                         f"{' and one '.join(published)}, or give usd_per_hour")  # fmt: skip
+        others = published and f"there is one {' and one '.join(published)}, or "
+        raise ValueError(f"no {kind} price of {instance} is published here; {others or ''}give "
+                         "usd_per_hour")  # fmt: skip
     facts = published[kind]
     values = [float(fact) for fact in facts]
     return Price(instance, kind, Input("price", min(values), values[0], max(values), "USD/hour",
@@ -284,8 +285,6 @@ class Bill:
     inputs : tuple of Input
     tornado : tuple of Swing
         The input that moves the bill most comes first.
-    samples, tokens : float
-        Of the whole run; 0 where not given.
     """
 
     cluster: Cluster
@@ -295,8 +294,6 @@ class Bill:
     rows: tuple[Row, ...]
     inputs: tuple[Input, ...]
     tornado: tuple[Swing, ...]
-    samples: float = 0.0
-    tokens: float = 0.0
 
     @property
     def usd(self) -> float:
@@ -322,16 +319,6 @@ class Bill:
     def usd_per_step(self) -> float:
         """Cost of a step."""
         return self.usd / self.steps
-
-    @property
-    def usd_per_sample(self) -> float:
-        """Cost of a sample; NaN where the samples of a step were not given."""
-        return self.usd / self.samples if self.samples else float("nan")
-
-    @property
-    def usd_per_token(self) -> float:
-        """Cost of a token; NaN where the tokens of a step were not given."""
-        return self.usd / self.tokens if self.tokens else float("nan")
 
     @property
     def shares(self) -> dict[Kind, float]:
@@ -374,8 +361,6 @@ def bill(
     checkpoints_kept: int = 1,
     storage: Literal["s3", "fsx"] = "s3",
     usd_per_gb_month: Any = None,
-    samples_per_step: int = 0,
-    tokens_per_step: int = 0,
 ) -> Bill:
     """Return what a run costs, by rows, with its range and what that rests on.
 
@@ -397,8 +382,6 @@ def bill(
     storage : {"s3", "fsx"}
     usd_per_gb_month : float, Fact or (low, used, high), optional
         Your own price of storage.
-    samples_per_step, tokens_per_step : int, optional
-        For the cost of one.
 
     Returns
     -------
@@ -467,8 +450,6 @@ def bill(
         rows=tuple(row for row in rows if row.high),
         inputs=tuple(inputs.values()),
         tornado=tuple(sorted(swings, key=lambda swing: -swing.width)),
-        samples=float(whole(samples_per_step, "samples_per_step", 0)) * steps,
-        tokens=float(whole(tokens_per_step, "tokens_per_step", 0)) * steps,
     )
 
 
@@ -678,7 +659,7 @@ def against_p4d(
     step_s : float
         What the step takes on `cluster`.
     cluster : Cluster
-    kind : {"on-demand", "reserved", "sagemaker", "spot"}
+    kind : {"on-demand", "reserved", "sagemaker", "capacity-block", "spot"}
         For both.
     efficiency : float or (low, used, high), optional
         Share of A100's peak: 0.43 to 0.52 in Megatron-LM's table, unless you know better.

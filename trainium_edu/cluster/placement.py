@@ -55,20 +55,21 @@ class Links:
         Whether each direction of a NeuronLink has the published rate, or the two share it.
     hop_ns, network_ns : float
         From memory to memory of a neighbour, and of another instance.
-    hbm_bytes_per_s : float
-        Of a chip.
+    hbm_bytes_per_s : float, optional
+        Of a chip; the instance's own unless said otherwise.
     """
 
     direction: Literal["one_way", "both_ways"] = "both_ways"
     hop_ns: float = sum(FABRIC.hop_latency_ns.value) / 2
     network_ns: float = float(FABRIC.inter_step_latency_ns)
-    hbm_bytes_per_s: float = float(INSTANCES["trn1.32xlarge"].chip.hbm_bytes_per_s)
+    hbm_bytes_per_s: float | None = None
 
     def __post_init__(self):
         choice(self.direction, "direction", ("one_way", "both_ways"))
         number(self.hop_ns, "hop_ns", 0, 1e18)
         number(self.network_ns, "network_ns", 0, 1e18)
-        number(self.hbm_bytes_per_s, "hbm_bytes_per_s", 1, 1e18)
+        if self.hbm_bytes_per_s is not None:
+            number(self.hbm_bytes_per_s, "hbm_bytes_per_s", 1, 1e18)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +156,8 @@ class Placement:
             per_rank = _network_bytes_per_s(self.plan.cluster.instance) / self._per_instance
             return self.links.network_ns + nbytes / per_rank * 1e9
         if group.stride < int(instance.chip.cores):
-            return self.links.hop_ns + 2 * nbytes * int(instance.chip.cores) / (
-                self.links.hbm_bytes_per_s) * 1e9  # fmt: skip
+            rate = self.links.hbm_bytes_per_s or float(instance.chip.hbm_bytes_per_s)
+            return self.links.hop_ns + 2 * nbytes * int(instance.chip.cores) / rate * 1e9
         per_rank = _link_bytes_per_s(self.plan.cluster.instance, self.links) / int(
             instance.chip.cores)  # fmt: skip
         return self.links.hop_ns + nbytes / per_rank * 1e9
@@ -233,7 +234,7 @@ def _inside(instance, group, links, operation):
     ranks = cores if group.stride == 1 and group.inside >= cores else 1  # of a chip
     apart, count = max(1, group.stride // cores), group.inside // ranks
     share = ranks / cores if count > 1 else 1.0
-    hbm, link = links.hbm_bytes_per_s * share, 1.0
+    hbm, link = (links.hbm_bytes_per_s or float(facts.chip.hbm_bytes_per_s)) * share, 1.0
     shape, wrap = (1,), (False,)
     if count > 1:
         shape, wrap = _shape(int(facts.chips), apart, count)

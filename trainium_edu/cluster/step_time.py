@@ -39,7 +39,7 @@ from trainium_edu.cluster.placement import Links, placement
 from trainium_edu.cluster.plan import Plan
 from trainium_edu.cluster.traffic import traffic
 from trainium_edu.cluster.work import model_flops, parameters, work
-from trainium_edu.specs import CALIBRATED, FABRIC, INSTANCES, NEURONCORE_V2, TRN1
+from trainium_edu.specs import CALIBRATED, FABRIC, INSTANCES, NEURONCORE_V2
 from trainium_edu.specs.arguments import choice, flag, instance, number
 from trainium_edu.specs.signatures import checked
 
@@ -47,7 +47,7 @@ __all__ = ["ELEMENTWISE", "PARTS", "WEIGHT_PASSES", "Rules", "StepTime", "produc
 
 PARTS = ("Tensor Engine", "other engines", "weights to and from HBM", "tensor-parallel sums",
          "pipeline sends", "pipeline bubble", "gradient sums", "optimiser", "host")  # fmt: skip
-_tensor, _vector = NEURONCORE_V2.tensor_engine, NEURONCORE_V2.vector_engine
+_tensor = NEURONCORE_V2.tensor_engine  # as wide and long on every chip here
 _ROWS, _MOVING = int(_tensor.rows), int(_tensor.moving_free_max)
 _FEWEST = int(_tensor.min_initiation_cycles)
 
@@ -107,8 +107,8 @@ class Rules:
         Of a number between operations, where a framework's autocast mixes formats.
     hidden : float
         Share of transfers (weights, sums, sends) that hides behind the engines' work.
-    dma_bytes_per_s : float
-        Of one NeuronCore.
+    dma_bytes_per_s : float, optional
+        Of one NeuronCore; the chip's own unless said otherwise.
     links : Links
     """
 
@@ -120,7 +120,7 @@ class Rules:
     auto_cast: bool = True
     activation_bytes: float | None = None
     hidden: float = 0.0
-    dma_bytes_per_s: float = float(NEURONCORE_V2.dma.bytes_per_s)
+    dma_bytes_per_s: float | None = None
     links: Links = field(default_factory=Links)
 
     def __post_init__(self):
@@ -135,7 +135,8 @@ class Rules:
         if self.activation_bytes is not None:
             number(self.activation_bytes, "activation_bytes", 1, 8)
         number(self.hidden, "hidden", 0, 1)
-        number(self.dma_bytes_per_s, "dma_bytes_per_s", 1, 1e18)
+        if self.dma_bytes_per_s is not None:
+            number(self.dma_bytes_per_s, "dma_bytes_per_s", 1, 1e18)
         instance(self.links, "links", Links, "Links(), say")
 
 
@@ -208,6 +209,10 @@ class StepTime:
         band = " to ".join(f"{ns / one:,.{digits - 1}f}" for ns in (self.low_ns, self.high_ns))
         lines.append(f"  {'a step':26}{self.step_ns / one:12,.{digits}f} {unit}  ({band}), MFU "
                      f"{self.mfu:.1%}, {self.samples_per_s:.5g} samples/s")  # fmt: skip
+        if INSTANCES[self.plan.cluster.instance].chip.generation.value > 2:
+            lines.append(
+                "from the chip's peak rates and Trn1's calibration; no step was published"
+            )
         return "\n".join([*lines, self.why])
 
 
@@ -364,17 +369,19 @@ def _parts(model, plan, rules, slowest):
     # a micro-batch on a stage, and the head's more on the last one
     amounts = np.array([_block(model, plan, rules.attention), _head(model, plan)])
     amounts[0] *= layers
-    slow = int(_tensor.fp32_factor.value) if plan.precision == "fp32" and not rules.auto_cast else 1
-    rate = float(_vector.clock_hz) * int(_vector.lanes)
-    by_dma = each / rules.dma_bytes_per_s
-    tensor = amounts[:, 0] * slow / float(_tensor.clock_hz) * 1e9
-    kept = (rules.activation_bytes or each) / rules.dma_bytes_per_s
+    chip = INSTANCES[plan.cluster.instance].chip
+    array, vector = chip.tensor_engine, chip.vector_engine
+    slow = int(array.fp32_factor) if plan.precision == "fp32" and not rules.auto_cast else 1
+    rate = float(vector.clock_hz) * int(vector.lanes)
+    dma = rules.dma_bytes_per_s or float(chip.dma.bytes_per_s)
+    tensor = amounts[:, 0] * slow / float(array.clock_hz) * 1e9
+    kept = (rules.activation_bytes or each) / dma
     other = (rules.passes * max(1 / rate, kept) * amounts[:, 1] + kept * amounts[:, 2]) * 1e9
-    moved = visible * WEIGHT_PASSES[plan.recompute] * weights * by_dma * 1e9
+    moved = visible * WEIGHT_PASSES[plan.recompute] * weights * each / dma * 1e9
     if rules.efficiency is not None:
         step = work(model, recompute=plan.recompute, flash_attention=plan.flash_attention)
         own = step.flops * plan.micro_batch / (plan.tensor * p)
-        peak = float(_tensor.peak_flops) / slow
+        peak = float(array.peak_flops) / slow
         tensor, other, moved = np.array([own / peak / rules.efficiency * 1e9, 0]), np.zeros(2), 0.0
     alone = plan.cluster.instances == 1 or rules.efficiency is not None
     waits = slowest * (1.0 if alone else rules.straggling)
@@ -390,28 +397,29 @@ def _parts(model, plan, rules, slowest):
     return tuple(map(float, (
         k * tensor.sum(), k * other.sum(), k * moved, tensor_ns, send_ns,
         (p - 1) / plan.interleave * body, data_ns,
-        _optimiser(plan, rules, weights, max(each, state), rate), rules.host_ns,
+        _optimiser(plan, rules, weights, max(each, state) / dma, rate), rules.host_ns,
     )))  # fmt: skip
 
 
-def _optimiser(plan, rules, held, nbytes, rate):
+def _optimiser(plan, rules, held, touch_s, rate):
     """Return the optimiser's time over the parameters that a rank updates."""
     mine = held / plan.data if plan.zero else held
     touches, passes = _OPTIMISERS[plan.optimizer]
-    return mine * (touches * nbytes / rules.dma_bytes_per_s + rules.passes * passes / rate) * 1e9
+    return mine * (touches * touch_s + rules.passes * passes / rate) * 1e9
 
 
 @lru_cache(maxsize=4096)
 def _band(model, plan, rules, slowest):
     """Return how far facts and choices move a step, down and up, as logarithms in quadrature."""
     base, links = sum(_parts(model, plan, rules, slowest)), rules.links
+    chip = INSTANCES[plan.cluster.instance].chip
+    in_gib = getattr(chip, "hbm_bytes_per_s_in_gib", chip.hbm_bytes_per_s)
     changes = [{"links": replace(links, **change)} for change in (
         *({"hop_ns": ns} for ns in FABRIC.hop_latency_ns.value),
         {"direction": "one_way"}, {"direction": "both_ways"},
-        {"hbm_bytes_per_s": float(TRN1.hbm_bytes_per_s_in_gib)},
+        {"hbm_bytes_per_s": float(in_gib)},
     )]  # fmt: skip
-    dma = NEURONCORE_V2.dma
-    fastest = int(dma.engines) * float(dma.theoretical_bytes_per_s_per_engine)
+    fastest = int(chip.dma.engines) * float(chip.dma.theoretical_bytes_per_s_per_engine)
     changes += [{"dma_bytes_per_s": fastest}, {"hidden": 1.0}, {"straggling": 1.0}]
     down = up = float(CALIBRATED.residual_factor) ** 2
     for change in changes:

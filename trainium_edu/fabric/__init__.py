@@ -1,9 +1,9 @@
 """Between cores: how shards become a sum, over which links, in how long.
 
-Modelled: topologies of chips and directed links (Trn1's torus and hypercube, Inf2's rings, the
-UltraCluster, any ring, torus, mesh, hypercube); collectives as schedules of moves (ring, kangaring,
-mesh, rdh, ring by dimension, halving/doubling, hierarchical), checked, executed on real data in a
-stated order, and timed step by step; dead links; pooled memory; the
+Modelled: topologies of chips and directed links (Trn1's torus and hypercube, Inf2's rings, Trn2's
+torus and UltraServer, the UltraCluster, any ring, torus, mesh, hypercube); collectives as schedules
+of moves (ring, kangaring, mesh, rdh, ring by dimension, halving/doubling, hierarchical), checked,
+executed on real data in a stated order, and timed step by step; dead links; pooled memory; the
 ``nccom-test`` look-alike.
 Left out: congestion control and packets, CC-Cores, what the real scheduler fuses; times are models,
 and ``published.compare()`` shows how far they are from every published table.
@@ -28,8 +28,8 @@ from trainium_edu import names
 
 _HOMES = {
     "topology": "Direction FabricError Topology fully_connected grid hypercube product ring torus",
-    "machines": "HOP_LATENCY_NS group inf2_24xlarge inf2_48xlarge one_instance single_chip "
-    "trn1_2xlarge trn1_32xlarge trn1n_32xlarge trn2_like ultracluster",
+    "machines": "HOP_LATENCY_NS group inf2_48xlarge machine one_instance trn1_32xlarge "
+    "trn1n_32xlarge trn2_48xlarge ultracluster ultraserver",
     "embedding": "cube_addresses gray hamiltonian_cycles",
     "routing": "Ties route routes",
     "schedule": "Collective Moves Op Schedule ScheduleError check item_sizes",

@@ -1,47 +1,35 @@
-"""The machines that AWS documents, made of sourced facts: Trn1, Trn1n, Inf2, UltraClusters."""
+"""The machines that AWS documents, made of sourced facts: Trn1, Trn1n, Inf2, Trn2, clusters."""
 
+import re
 from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
 from trainium_edu.fabric.arguments import choice, real_number
-from trainium_edu.fabric.topology import (
-    FabricError,
-    Topology,
-    known,
-    product,
-    ring,
-    torus,
-    whole_number,
-)
-from trainium_edu.specs import FABRIC, INSTANCES, TRN1, TRN2
-from trainium_edu.specs.instances import TRN2_FABRIC
+from trainium_edu.fabric.topology import FabricError, Topology, known, product, whole_number
+from trainium_edu.specs import FABRIC, INSTANCES
 
 __all__ = [
-    "HOP_LATENCY_NS", "group", "inf2_24xlarge", "inf2_48xlarge", "one_instance", "single_chip",
-    "trn1_2xlarge", "trn1_32xlarge", "trn1n_32xlarge", "trn2_like", "ultracluster",
+    "HOP_LATENCY_NS", "group", "inf2_48xlarge", "machine", "one_instance", "trn1_32xlarge",
+    "trn1n_32xlarge", "trn2_48xlarge", "ultracluster", "ultraserver",
 ]  # fmt: skip
 
 #: The middle of the documented 1 to 2 µs per hop.
 HOP_LATENCY_NS = sum(FABRIC.hop_latency_ns.value) / 2
-_RANKS = FABRIC.ranks_per_chip.value
+_WITH_CORES = {name: facts for name, facts in INSTANCES.items() if hasattr(facts, "cores")}
+_WITH_EFA = [name for name, facts in _WITH_CORES.items() if hasattr(facts, "efa_devices")]
 
 
-def _options(options, link_bytes_per_s=FABRIC.link_bytes_per_s, chip=TRN1, ranks=_RANKS) -> dict:
-    """Return the options of a machine: those of its links and chips, and what replaces them."""
-    return {
-        "link_bytes_per_s": float(link_bytes_per_s), "ranks_per_chip": int(ranks),
-        "latency_ns": HOP_LATENCY_NS, "hbm_bytes_per_s": float(chip.hbm_bytes_per_s),
-        "hbm_bytes": int(chip.hbm_bytes), **options,
-    }  # fmt: skip
-
-
-def trn1_32xlarge(**options) -> Topology:
-    """Build trn1.32xlarge: 16 Trainium chips in a 4 x 4 torus, two ranks on each.
+def machine(instance: str, shape: tuple | None = None, **options) -> Topology:
+    """Build an instance of Trn1, Trn2 or Inf2 by its API name.
 
     Parameters
     ----------
+    instance : str
+        A key of ``specs.INSTANCES`` with NeuronCores.
+    shape : tuple of int, optional
+        Of a part of it, or of several together; extents that are its own close to rings.
     **options
         As in :func:`~trainium_edu.fabric.product`: ``direction``, ``ranks_per_chip``,
         ``link_bytes_per_s``, ``latency_ns``.
@@ -49,65 +37,96 @@ def trn1_32xlarge(**options) -> Topology:
     Returns
     -------
     Topology
+        With a rank for each NeuronCore, or on Trn2 for two, as AWS configures it (LNC 2);
+        ``ranks_per_chip=8`` is LNC 1.
 
     References
     ----------
-    `aws-trn1-page`, `aws-trn1-page-middle`, `aws-runtime-tips` in
+    `aws-trn1-page`, `aws-trn1-page-middle`, `aws-trn2-page`, `aws-runtime-tips` in
     :data:`trainium_edu.specs.SOURCES`.
+
+    Examples
+    --------
+    >>> machine("trn1.32xlarge"), machine("trn2.3xlarge").ranks
+    (Topology('trn1.32xlarge', 16 chips, 32 ranks, 64 directed links), 4)
+    """
+    facts = _WITH_CORES[choice(instance, _WITH_CORES, "instance with NeuronCores")]
+    printed = str(getattr(facts, "topology", facts.chips).value)
+    layout = tuple(map(int, re.findall(r"\d+", printed)))
+    shape = layout if shape is None else shape
+    return product(shape, [1 < extent in layout for extent in shape], **{
+        "name": instance,
+        "link_bytes_per_s": float(getattr(facts, "link_bytes_per_s", FABRIC.link_bytes_per_s)),
+        "ranks_per_chip": int(getattr(facts, "ranks_per_chip", FABRIC.ranks_per_chip)),
+        "latency_ns": HOP_LATENCY_NS, "hbm_bytes_per_s": float(facts.chip.hbm_bytes_per_s),
+        "hbm_bytes": int(facts.chip.hbm_bytes), **options,
+    })  # fmt: skip
+
+
+def trn1_32xlarge(**options) -> Topology:
+    """Build trn1.32xlarge: 16 Trainium chips in a 4 x 4 torus, two ranks on each.
 
     Examples
     --------
     >>> trn1_32xlarge()
     Topology('trn1.32xlarge', 16 chips, 32 ranks, 64 directed links)
     """
-    return torus(4, 4, name="trn1.32xlarge", **_options(options, FABRIC.link_bytes_per_s_trn1))
+    return machine("trn1.32xlarge", **options)
 
 
 def trn1n_32xlarge(**options) -> Topology:
     """Build trn1n.32xlarge: the same torus with twice the link bandwidth."""
-    return torus(4, 4, name="trn1n.32xlarge", **_options(options, FABRIC.link_bytes_per_s_trn1n))
-
-
-def trn1_2xlarge(**options) -> Topology:
-    """Build trn1.2xlarge: one chip, two ranks, no links."""
-    return product((1,), (False,), name="trn1.2xlarge", **_options(options))
-
-
-def single_chip(**options) -> Topology:
-    """Build one chip by itself."""
-    return product((1,), (False,), name="one chip", **_options(options))
+    return machine("trn1n.32xlarge", **options)
 
 
 def inf2_48xlarge(**options) -> Topology:
     """Build inf2.48xlarge: a ring of 12 Inferentia2 chips, two ranks on each, no EFA."""
-    return ring(12, name="inf2.48xlarge", **_options(options))
+    return machine("inf2.48xlarge", **options)
 
 
-def inf2_24xlarge(**options) -> Topology:
-    """Build inf2.24xlarge: a ring of 6 Inferentia2 chips, two ranks on each, no EFA."""
-    return ring(6, name="inf2.24xlarge", **_options(options))
+def trn2_48xlarge(**options) -> Topology:
+    """Build trn2.48xlarge: 16 Trainium2 chips in a 4 x 4 torus, four ranks on each.
 
+    128 GB/s per link and direction: 1 024 GB/s per chip over four cables, if that counts both
+    directions, which no document says.
 
-def trn2_like(**options) -> Topology:
-    """Build what the documents' text on algorithms is written for: 16 chips, 4 ranks on each.
-
-    128 GB/s per link and direction (1024 GB/s per chip over four cables and both directions) and
-    2.9 TB/s of HBM; for comparison only.
+    Examples
+    --------
+    >>> trn2_48xlarge()
+    Topology('trn2.48xlarge', 16 chips, 64 ranks, 64 directed links)
     """
-    link = TRN2_FABRIC.neuronlink_bytes_per_s_per_chip.value / 8
-    options = _options(options, link, TRN2, TRN2_FABRIC.ranks_per_chip)
-    return torus(4, 4, name="Trn2-like", **options)
+    return machine("trn2.48xlarge", **options)
 
 
-def group(ranks: int, **options) -> Topology:
-    """Build the part of Trn1 that a group of ranks occupies, as ``nccom-test -r`` places it.
+def ultraserver(**options) -> Topology:
+    """Build a Trn2 UltraServer: four trn2u.48xlarge, equal chips of which are joined in rings.
+
+    Together a torus of three dimensions; the rings have half the bandwidth of the other links.
+
+    Examples
+    --------
+    >>> ultraserver()
+    Topology('Trn2 UltraServer', 64 chips, 256 ranks, 384 directed links)
+    """
+    facts = INSTANCES["trn2.48xlarge"]
+    count, each = int(facts.ultraserver_instances), int(facts.chips)
+    joined = machine(facts.name, (count, 4, 4), **{"name": "Trn2 UltraServer"} | options)
+    slower = float(facts.ultraserver_link_bytes_per_s) / float(facts.link_bytes_per_s)
+    share = np.where(joined.src // each != joined.dst // each, slower, 1.0)
+    return replace(joined, bandwidth_bytes_per_s=joined.bandwidth_bytes_per_s * share)
+
+
+def group(ranks: int, instance: str = "trn1.32xlarge", **options) -> Topology:
+    """Build the part of an instance that a group of ranks occupies, as ``nccom-test -r`` places it.
 
     Parameters
     ----------
     ranks : int
-        2, 4, 8, 16 or 32 in one instance, or a multiple of 32 over several.
+        On a torus of 32 ranks 2, 4, 8, 16 or 32, or a multiple of 32 over several instances.
+    instance : str
+        A key of ``specs.INSTANCES`` with NeuronCores.
     **options
-        As in :func:`trn1_32xlarge`.
+        As in :func:`machine`.
 
     Returns
     -------
@@ -124,24 +143,26 @@ def group(ranks: int, **options) -> Topology:
     Topology('8 ranks of trn1.32xlarge', 4 chips, 8 ranks, 8 directed links)
     """
     whole_number(ranks, "the number of ranks", most=200_000)
-    if ranks > 32 and ranks % 32 == 0:
-        return ultracluster(ranks // 2, **options)
-    shapes = {
-        2: ((1,), (False,)),
-        4: ((2,), (False,)),
-        8: ((4,), (True,)),
-        16: ((2, 4), (False, True)),
-        32: ((4, 4), (True, True)),
-    }
-    if ranks not in shapes:
+    whole = machine(instance, **options)
+    if ranks == whole.ranks:
+        return whole
+    if ranks > whole.ranks and ranks % whole.ranks == 0 and instance in _WITH_EFA:
+        return ultracluster(ranks // whole.ranks_per_chip, instance=instance, **options)
+    on_chip = min(ranks, whole.ranks_per_chip)
+    shape: tuple | None = (ranks // on_chip,)
+    hint = f"Use an even number, at most {whole.ranks}"
+    if len(whole.shape) > 1:
+        parts = {1: (1,), 2: (2,), 4: (4,), 8: (2, 4)}
+        shape = parts.get(ranks // on_chip)
+        sizes = ", ".join(str(chips * whole.ranks_per_chip) for chips in parts)
+        hint = f"Use {sizes} or {whole.ranks} ranks, or use a multiple of {whole.ranks} on several"
+    if shape is None or ranks % on_chip or not 1 < ranks < whole.ranks:
         raise FabricError(
-            f"a group of {ranks} ranks has no place on trn1.32xlarge: groups start at a multiple"
-            " of their size. Use 2, 4, 8, 16 or 32 ranks, or a multiple of 32 on several instances"
+            f"{ranks} ranks do not fit {instance}, which has {whole.ranks}, {on_chip} to a chip:"
+            f" groups start at a multiple of their size. {hint}"
         )
-    if ranks == 32:
-        return trn1_32xlarge(**options)
-    options = _options(options, FABRIC.link_bytes_per_s_trn1)
-    return product(*shapes[ranks], name=f"{ranks} ranks of trn1.32xlarge", **options)
+    options = {"name": f"{ranks} ranks of {instance}"} | options | {"ranks_per_chip": on_chip}
+    return machine(instance, shape, **options)
 
 
 def ultracluster(
@@ -157,7 +178,7 @@ def ultracluster(
     ----------
     chips : int
         A multiple of 16.
-    instance : {"trn1.32xlarge", "trn1n.32xlarge"}
+    instance : {"trn1.32xlarge", "trn1n.32xlarge", "trn2.48xlarge"}
     network_latency_ns : float, optional
         From memory to memory of another instance; the documented 15 µs unless said otherwise.
     **options
@@ -167,16 +188,15 @@ def ultracluster(
     -------
     Topology
         One switch stands for the whole network; each EFA device is a link up and a link down.
-        The devices hang on different chips: on every second one of trn1, on every one of trn1n.
+        The devices hang on different chips: on every second one of trn1, on each of others.
 
     Examples
     --------
     >>> ultracluster(64)
     Topology('4 x trn1.32xlarge', 64 chips, 128 ranks, 320 directed links)
     """
-    builders = {"trn1.32xlarge": trn1_32xlarge, "trn1n.32xlarge": trn1n_32xlarge}
-    instance = choice(instance, builders, "instance with EFA")
-    node = builders[instance](**options)
+    instance = choice(instance, _WITH_EFA, "instance with EFA")
+    node = machine(instance, **options)
     whole_number(chips, "the number of chips")
     if chips % node.chips:
         raise FabricError(

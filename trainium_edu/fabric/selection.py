@@ -102,8 +102,8 @@ def select(
 
     Examples
     --------
-    >>> from trainium_edu.fabric import trn2_like
-    >>> select(trn2_like()).order
+    >>> from trainium_edu.fabric import trn2_48xlarge
+    >>> select(trn2_48xlarge()).order
     ('mesh', 'rdh', 'kangaring')
 
     Notes
@@ -158,8 +158,8 @@ def choose(
 
     Examples
     --------
-    >>> from trainium_edu.fabric import trn2_like
-    >>> [choose(trn2_like(), "all_reduce", n) for n in (2**10, 2**24, 2**30)]
+    >>> from trainium_edu.fabric import trn2_48xlarge
+    >>> [choose(trn2_48xlarge(), "all_reduce", n) for n in (2**10, 2**24, 2**30)]
     ['mesh', 'rdh', 'kangaring']
     """
     collective = a_collective(collective)

@@ -9,8 +9,8 @@ documents, ``conflicts()`` the quantities on which they disagree, ``GLOSSARY`` t
 What documents state, and what follows from it, is text that people read too: ``facts.md``,
 ``sources.md``, ``conflicts.md``, ``models.md``, ``benchmarks.md``, ``nccom.md``, ``ladder.md``.
 
-Left out: chips other than these, instances of Trn2 (a line is beside the fabric for comparison),
-anything that AWS does not publish.  ``arguments.py`` and ``signatures.py`` check the arguments of
+Left out: chips other than these, anything that AWS does not publish, the price of trn2.48xlarge
+(it is in no document that we read).  ``arguments.py`` and ``signatures.py`` check the arguments of
 public functions of all floors.  Sources: ``sources.md``; read ``fact.py`` first, then ``facts.md``
 and ``sources.stated``.  Every lesson uses this floor; ``00_start_here`` shows it from cluster to
 multiply-accumulate.

@@ -22,12 +22,10 @@ CHIPS = {"trainium": TRN1, "inferentia2": INF2, "a100": A100, "v100": V100}
 
 _CHIP_OF = {
     "trn1.2xlarge": TRN1, "trn1.32xlarge": TRN1, "trn1n.32xlarge": TRN1, "inf2.xlarge": INF2,
-    "inf2.8xlarge": INF2, "inf2.24xlarge": INF2, "inf2.48xlarge": INF2, "p4d.24xlarge": A100,
-    "p3dn.24xlarge": V100,
+    "inf2.8xlarge": INF2, "inf2.24xlarge": INF2, "inf2.48xlarge": INF2, "trn2.3xlarge": TRN2,
+    "trn2.48xlarge": TRN2, "p4d.24xlarge": A100, "p3dn.24xlarge": V100,
 }  # fmt: skip
 #: Every instance by its API name.
 INSTANCES = {name: stated(name, chip=chip) for name, chip in _CHIP_OF.items()}
 
 ULTRACLUSTER = stated("EC2 UltraCluster", trn1=INSTANCES["trn1.32xlarge"], chip=TRN1)
-#: The next generation, for comparison only; its facts are not modelled.
-TRN2_FABRIC = stated("Trn2, for comparison")

@@ -27,10 +27,6 @@ _ADDRESSES = {
 #: Kinds of vCPU time by the guide's names, and psutil's names for them.
 _VCPU = {"user": "user", "nice": "nice", "system": "system", "idle": "idle", "io_wait": "iowait",
          "irq": "irq", "soft_irq": "softirq"}  # fmt: skip
-_TOPOLOGIES = {
-    "trn1.32xlarge": fabric.trn1_32xlarge, "trn1n.32xlarge": fabric.trn1n_32xlarge,
-    "inf2.24xlarge": fabric.inf2_24xlarge, "inf2.48xlarge": fabric.inf2_48xlarge,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,7 @@ class Machine:
     @cached_property
     def topology(self) -> fabric.Topology:
         """The chips and the links between them."""
-        return _TOPOLOGIES.get(self.instance, fabric.single_chip)()
+        return fabric.machine(self.instance)
 
     @checked
     def address(self, device: int) -> str:

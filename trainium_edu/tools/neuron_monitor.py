@@ -27,7 +27,7 @@ import numpy as np
 import psutil
 
 from trainium_edu import live
-from trainium_edu.specs import TOOLS
+from trainium_edu.specs import INSTANCES, TOOLS
 from trainium_edu.specs.signatures import checked
 from trainium_edu.tools.machine import (
     Machine,
@@ -394,7 +394,8 @@ def _hardware_info(of: Machine) -> dict:
     return {
         "neuron_device_type": "inferentia2" if is_inf2 else "trainium",
         "neuron_device_version": "v3" if is_inf2 else TOOLS.device_version.value,
-        "neuroncore_version": TOOLS.neuroncore_version.value, "neuron_device_count": of.devices,
+        "neuroncore_version": f"v{int(INSTANCES[of.instance].chip.generation)}",
+        "neuron_device_count": of.devices,
         "neuron_device_memory_size": of.memory_bytes,
         "neuroncore_per_device_count": of.cores_per_device, "logical_neuroncore_config": 1,
         "error": "",

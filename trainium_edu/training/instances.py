@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trainium_edu.neuroncore.timing.bands import Band
-from trainium_edu.specs import INF2, INSTANCES, PRICES, TRN1
+from trainium_edu.specs import INSTANCES, PRICES
 from trainium_edu.specs.arguments import choice, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.parallel.collectives import links
@@ -19,8 +19,12 @@ from trainium_edu.xla.graph import Graph
 
 __all__ = ["SIZES", "OnInstance", "compare_instances", "comparison_lines"]
 
-#: the sizes with NeuronCores, as the comparison of 2023 had them
-SIZES = tuple(name for name, kind in INSTANCES.items() if hasattr(kind, "cores"))
+#: the sizes with NeuronCores whose price on demand is known
+SIZES = tuple(
+    name
+    for name, kind in INSTANCES.items()
+    if hasattr(kind, "cores") and hasattr(PRICES[name], "on_demand_usd_per_hour")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,7 @@ def compare_instances(graph: Graph, batch: int, instances: Sequence[str] = SIZES
     compiled: dict[str, Executable] = {}
     found = []
     for name in instances:
-        chip = INF2 if name.startswith("inf2") else TRN1
+        chip = INSTANCES[name].chip
         ranks = int(INSTANCES[name].cores.value)
         reached = links(ranks, name)
         if chip.name not in compiled:

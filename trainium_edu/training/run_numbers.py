@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from trainium_edu.neuroncore.recording.core import HBM_BYTES
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.timing.bands import Band
 from trainium_edu.specs import PRICES
@@ -249,7 +248,8 @@ def _graph(executable: Executable) -> dict[str, Any]:
         "by_line": _top({k: ns / whole for k, ns in why.ns_by(_line).items()}),
         "engines": engine_shares(executable, whole, weightiest(executable)[0]),
         "mfu": ideal / whole, "flops": flops, "peak": peak,
-        "hbm_bytes": executable.hbm_bytes, "hbm_limit_bytes": HBM_BYTES,
+        "hbm_bytes": executable.hbm_bytes,
+        "hbm_limit_bytes": int(executable.spec.hbm_bytes_per_core),
         "moved_bytes": moved, "hbm_share": moved / rate / whole * 1e9,
         "slowest": _slowest(executable, whole), "profile": _profile(done, placed, whole),
     }  # fmt: skip

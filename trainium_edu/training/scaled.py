@@ -127,7 +127,8 @@ def _batch(job, ranks, kind) -> int:
 
 def _shape(job: Job, ranks: int, batch: int) -> Job:
     """Return the job of two ranks (or one) whose program is the same; ZeRO's parts need all."""
-    instance = "inf2.xlarge" if job.instance.startswith("inf2") else "trn1.2xlarge"
+    smallest = {"inf2": "inf2.xlarge", "trn2": "trn2.3xlarge"}
+    instance = smallest.get(job.instance[:4], "trn1.2xlarge")
     if job.zero and ranks > 2:
         return replace(job, ranks=ranks, batch=batch, seed=0)
     return replace(job, ranks=min(ranks, 2), batch=batch, instance=instance, algorithm="ring",

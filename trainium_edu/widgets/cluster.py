@@ -180,8 +180,6 @@ def _bold(sentence) -> str:
     return f"**{head}{mark}**{tail}."
 
 
-_ONE = {"trn1.32xlarge": fabric.trn1_32xlarge, "trn1n.32xlarge": fabric.trn1n_32xlarge,
-        "inf2.48xlarge": fabric.inf2_48xlarge, "inf2.24xlarge": fabric.inf2_24xlarge}  # fmt: skip
 _CALLED = {"all_reduce": "all-reduces", "all_gather": "gathers", "reduce_scatter": "scatters",
            "send": "sends"}  # fmt: skip
 _TALKS = {"tensor": "tensor: shares of each matrix", "data": "data: replicas sum gradients",
@@ -216,7 +214,7 @@ def plan_on_cluster(model: str = "gpt3-175b", plan: Plan | None = None):
     shape, plan = get_model(model), plan or PLAN
     where, time, sent = placement(plan), step_time(shape, plan), traffic(shape, plan)
     groups, places = {kind: where.groups(kind) for kind in KINDS}, where.ranks
-    machine = _ONE.get(plan.cluster.instance, fabric.single_chip)()
+    machine = fabric.machine(plan.cluster.instance)
     rows = {kind: _sent_row(kind, where, sent[kind], time.step_ns) for kind in KINDS}
 
     def page(values):

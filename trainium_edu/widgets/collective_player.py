@@ -91,6 +91,7 @@ MACHINES = {
     "16 chips, one rank each": lambda: fabric.torus(4, 4),
     "Inf2.48 (12 chips, 24 ranks)": fabric.inf2_48xlarge,
     "2 × Trn1 (64 ranks)": lambda: fabric.ultracluster(32),
+    "Trn2 (16 chips, 64 ranks)": fabric.trn2_48xlarge,
 }
 _SIZES = {"64 KiB": 2**16, "1 MiB": 2**20, "16 MiB": 2**24, "256 MiB": 2**28}
 

@@ -29,7 +29,8 @@ _MEMORY = (("beside the links", "overlapped"), ("after the links", "added"), ("f
 _AXES = (("one each", "rotated"), ("one each, cut chunks", "spread"), ("all the same", "same"))
 _MACHINES = {
     "trn1.32xlarge": fabric.trn1_32xlarge,
-    "Trn2-like": fabric.trn2_like,
+    "trn2.48xlarge": fabric.trn2_48xlarge,
+    "Trn2 UltraServer": fabric.ultraserver,
     "inf2.48xlarge": fabric.inf2_48xlarge,
 }
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 
 import anywidget
 import numpy as np
@@ -24,7 +24,9 @@ __all__ = ["MACHINES", "TopologyExplorer", "cycles_picture", "topology_explorer"
 MACHINES = {
     "trn1.32xlarge: 16 chips": fabric.trn1_32xlarge,
     "inf2.48xlarge: 12 chips": fabric.inf2_48xlarge,
-    "inf2.24xlarge: 6 chips": fabric.inf2_24xlarge,
+    "inf2.24xlarge: 6 chips": partial(fabric.machine, "inf2.24xlarge"),
+    "trn2.48xlarge: 16 chips": fabric.trn2_48xlarge,
+    "Trn2 UltraServer: 64 chips": fabric.ultraserver,
 }
 
 

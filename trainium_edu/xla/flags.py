@@ -34,7 +34,7 @@ CACHE_FLAGS: dict[str, tuple[str, ...]] = {
 COMPILER_FLAGS: dict[str, tuple[str, ...]] = {
     "--auto-cast": ("none", "matmult", "all"),
     "--auto-cast-type": ("bf16", "fp16", "tf32", "fp8_e4m3"),
-    "--optlevel": ("1", "2", "3"), "--target": ("trn1", "trn1n", "inf2"),
+    "--optlevel": ("1", "2", "3"), "--target": ("trn1", "trn1n", "inf2", "trn2"),
     "--model-type": ("generic", "transformer", "unet-inference", "cnn-training"),
     "--distribution-strategy": ("generic", "llm-training", "NEMO"), "--framework": ("XLA",),
     "--verbose": ("info", "warning", "error", "critical", "debug"),

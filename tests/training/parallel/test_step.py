@@ -12,7 +12,7 @@ import pytest
 from trainium_edu import fabric
 from trainium_edu.fabric import FabricError
 from trainium_edu.fabric.published import model_time_ns
-from trainium_edu.specs import INF2, TRN1
+from trainium_edu.specs import INF2, TRN1, TRN2
 from trainium_edu.training import Job, Trainer, step_report
 from trainium_edu.training.parallel.collectives import compiler_for, links
 from trainium_edu.training.parallel.step import peak_flops
@@ -259,10 +259,12 @@ def test_ranks_that_have_no_place_get_a_sentence(ranks, instance, says):
     assert "\n" not in str(caught.value)
 
 
-def test_programs_for_inf2_are_lowered_for_its_chip():
+@pytest.mark.parametrize(("instance", "chip"), [("inf2.24xlarge", INF2), ("trn2.3xlarge", TRN2)])
+def test_programs_are_lowered_for_the_chip_of_their_instance(instance, chip):
     node = all_reduce()
     graph = Graph("g", node.inputs, (apply("exp", node),))
-    found = compiler_for("inf2.24xlarge", links(12, "inf2.24xlarge")).get(graph, 0)
-    assert found.spec is INF2
-    assert found.sections[-1].body.run.program.spec is INF2
+    found = compiler_for(instance, links(8, instance)).get(graph, 0)
+    assert found.spec is chip
+    assert found.sections[-1].body.run.program.spec is chip
+    assert Executable.from_bytes(found.to_bytes()).spec is chip
     assert compiler_for("trn1n.32xlarge", None, overlap=False).overlaps is False

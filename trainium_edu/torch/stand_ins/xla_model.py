@@ -6,7 +6,6 @@ from contextlib import contextmanager
 
 import torch
 
-from trainium_edu.neuroncore.recording.core import HBM_BYTES
 from trainium_edu.specs import INSTANCES
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.clock import seconds
@@ -108,8 +107,9 @@ def get_memory_info(device=None) -> dict[str, int]:
     needs = next((dict(one.needs) for one in ran if isinstance(one, Executable)), {})
     needs.pop("flops", None)  # all others are bytes
     used = needs.get("tensors", 0) + needs.get("constants", 0)
-    return {"bytes_used": used, "bytes_limit": HBM_BYTES, "peak_bytes_used": sum(needs.values()),
-            "kb_free": (HBM_BYTES - used) // 1024, "kb_total": HBM_BYTES // 1024}  # fmt: skip
+    limit = int(INSTANCES[cores.current().instance].chip.hbm_bytes_per_core)
+    return {"bytes_used": used, "bytes_limit": limit, "peak_bytes_used": sum(needs.values()),
+            "kb_free": (limit - used) // 1024, "kb_total": limit // 1024}  # fmt: skip
 
 
 # -- the world ----------------------------------------------------------------------------------

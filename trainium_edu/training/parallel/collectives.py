@@ -24,15 +24,7 @@ from trainium_edu.xla.graph import Node, Type
 
 __all__ = ["Links", "compiler_for", "links"]
 
-#: Instance → what builds its links, and the fact that says how fast one of them is.
-_ON_INSTANCE = {
-    "trn1.2xlarge": (fabric.trn1_2xlarge, ""), "inf2.xlarge": (fabric.single_chip, ""),
-    "inf2.8xlarge": (fabric.single_chip, ""),
-    "trn1.32xlarge": (fabric.trn1_32xlarge, "link_bytes_per_s_trn1"),
-    "trn1n.32xlarge": (fabric.trn1n_32xlarge, "link_bytes_per_s_trn1n"),
-    "inf2.24xlarge": (fabric.inf2_24xlarge, "link_bytes_per_s"),
-    "inf2.48xlarge": (fabric.inf2_48xlarge, "link_bytes_per_s"),
-}  # fmt: skip
+_SIZES = tuple(name for name, facts in INSTANCES.items() if hasattr(facts, "cores"))
 _APART = 0x9E3779B97F4A7C15  #: seeds of two sums lie as far apart
 
 
@@ -308,35 +300,16 @@ def links(ranks: int, instance: str = "trn1.32xlarge", **options) -> Links | Non
     Topology('8 ranks of trn1.32xlarge', 4 chips, 8 ranks, 8 directed links)
     """
     whole(ranks, "ranks", 1)
-    if instance not in _ON_INSTANCE:
-        raise FabricError(f"{instance!r} is no instance with links; use {', '.join(_ON_INSTANCE)}")
-    if ranks == 1:
-        return None
-    return Links(_topology(ranks, instance), **options)
+    if instance not in _SIZES:
+        raise FabricError(f"{instance!r} is no instance with links; use {', '.join(_SIZES)}")
+    return Links(_topology(ranks, instance), **options) if ranks > 1 else None
 
 
 @lru_cache(maxsize=64)
 def _topology(ranks, instance) -> Topology:
-    """Return the links of an instance, of a part of it, or of several."""
-    (build, fact), cores = _ON_INSTANCE[instance], int(INSTANCES[instance].cores)
-    if ranks == cores:
-        return replace(build(), name=instance)
-    if ranks > cores:
-        if cores == 32 and ranks % cores == 0:
-            return fabric.ultracluster(ranks // 2, instance=instance)
-        many = "EFA joins whole trn1.32xlarge and trn1n.32xlarge; use a multiple of 32 ranks there"
-        raise FabricError(f"{ranks} ranks do not fit {instance}, which has {cores}: {many}")
-    speed = float(getattr(FABRIC, fact))
-    if cores == 32:
-        part = fabric.group(ranks, link_bytes_per_s=speed)
-    elif ranks % 2:
-        raise FabricError(
-            f"{ranks} ranks have no place on {instance}: its chips have 2 each; use an even number"
-        )
-    else:  # some chips of a ring are a line
-        part = fabric.product((ranks // 2,), (False,), name="", link_bytes_per_s=speed,
-                              ranks_per_chip=2, latency_ns=fabric.HOP_LATENCY_NS)  # fmt: skip
-    return replace(part, name=f"{ranks} ranks of {instance}")
+    """Return the links of an instance, of a part of it, or of several; each core is a rank."""
+    of_chip = int(INSTANCES[instance].chip.cores)
+    return fabric.group(ranks, instance, ranks_per_chip=of_chip)
 
 
 @checked
@@ -348,5 +321,5 @@ def compiler_for(instance: str, times: Links | None, overlap: bool = True) -> Co
     >>> compiler_for("inf2.48xlarge", None).flags.target
     'inf2'
     """
-    target = "inf2" if instance.startswith("inf2") else None
+    target = instance[:4] if not instance.startswith("trn1") else None
     return Compiler(parse(f"--target={target}" if target else ""), times=times, overlaps=overlap)

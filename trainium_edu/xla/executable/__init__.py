@@ -19,7 +19,7 @@ from typing import Protocol, runtime_checkable
 
 from trainium_edu.neuroncore.run import Run
 from trainium_edu.neuroncore.timing.bands import Band
-from trainium_edu.specs import INF2, TRN1
+from trainium_edu.specs import INF2, TRN1, TRN2
 from trainium_edu.specs.record import Record
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.executable import memory, saved
@@ -72,7 +72,7 @@ class Executable:
         As recorded.
     flags : flags.Flags or Choice, optional
     spec : specs.Record, optional
-        ``TRN1`` or ``INF2``; default the flags' target.
+        ``TRN1``, ``INF2`` or ``TRN2``; default the flags' target.
     donated : dict of int to int, optional
         Output → the parameter whose bytes it takes in HBM; default what the graph says.
     times : CollectiveTimes, optional
@@ -112,14 +112,14 @@ class Executable:
                  overlaps: bool = True):  # fmt: skip
         donated = dict(graph.donated) if donated is None else donated
         if spec is None:
-            spec = INF2 if getattr(flags, "target", None) == "inf2" else TRN1
+            spec = {"inf2": INF2, "trn2": TRN2}.get(getattr(flags, "target", None), TRN1)
         self._begin(graph.name, flags, spec, donated, times, is_fused, overlaps)
         self.graph = graph
         check_libraries(graph)
         self.hbm_bytes, alive = memory.high_water(
             self.final, self.donated, casts_on_load(self.final), in_order(self.final)[0]
         )
-        memory.check(self.name, self.hbm_bytes, alive)
+        memory.check(self.name, self.hbm_bytes, alive, int(spec.hbm_bytes_per_core))
 
     def _begin(self, name, flags, spec, donated, times, is_fused, overlaps):
         self.name, self.spec, self.times, self.is_fused = name, spec, times, is_fused
