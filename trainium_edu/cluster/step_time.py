@@ -210,9 +210,7 @@ class StepTime:
         lines.append(f"  {'a step':26}{self.step_ns / one:12,.{digits}f} {unit}  ({band}), MFU "
                      f"{self.mfu:.1%}, {self.samples_per_s:.5g} samples/s")  # fmt: skip
         if INSTANCES[self.plan.cluster.instance].chip.generation.value > 2:
-            lines.append(
-                "from the chip's peak rates and Trn1's calibration; no step was published"
-            )
+            lines.append("from the chip's peak rates and Trn1's calibration; no step was published")
         return "\n".join([*lines, self.why])
 
 

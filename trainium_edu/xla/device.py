@@ -349,8 +349,7 @@ class Device:
         core, count = (0, replicas) if replicas else (here.ordinal % here.per_instance, 1)
         if run is None:
             sizes = _INSTANCES.get(self.compiler.flags.target, ("trn1.2xlarge", "trn1.32xlarge"))
-            instance = sizes[core + count > 2]
-            run = live.begin(instance=instance, cores=range(core, core + count))
+            run = live.begin(instance=sizes[core + count > 2], cores=range(core, core + count))
         run.ran(self.compiler.history[-1].graph, executable.name, lambda: executable.needs, core,
                 executable.known_ns, count=count)  # fmt: skip
 
