@@ -15,7 +15,8 @@ from trainium_edu.cluster import MODELS, Cnn, Mlp, Transformer, get_model, mfu, 
 from trainium_edu.specs import PUBLISHED_MODELS, SOURCES
 from trainium_edu.training import nn
 from trainium_edu.training.tasks import TASKS
-from trainium_edu.xla.device import Device, cut
+from trainium_edu.xla.compiler import cut
+from trainium_edu.xla.device import Device
 from trainium_edu.xla.operations.table import OPERATIONS
 from trainium_edu.xla.tensor import as_tensor
 

@@ -12,7 +12,7 @@ import pytest
 from tests.xla.random_graphs import random_graph
 from trainium_edu import xla
 from trainium_edu.training import nn, optim
-from trainium_edu.xla.device import cut
+from trainium_edu.xla.compiler import cut
 from trainium_edu.xla.graph import Graph, GraphError, Type, as_type, scope, walk
 from trainium_edu.xla.operations import apply, constant, parameter
 
@@ -71,7 +71,7 @@ def test_the_text_has_the_form_of_hlo():
 
 def test_the_fingerprint_is_the_same_in_another_process_and_forgets_lines():
     code = """
-from trainium_edu.xla.device import cut
+from trainium_edu.xla.compiler import cut
 from trainium_edu.xla.graph import Graph, as_type
 from trainium_edu.xla.operations import apply, parameter
 apply("exp", parameter(0, as_type((9,), "float32")))

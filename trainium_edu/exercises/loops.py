@@ -14,8 +14,8 @@ from functools import wraps
 import numpy as np
 
 from trainium_edu.exercises.exercise import short
-from trainium_edu.xla.compiler import Compiler, Event
-from trainium_edu.xla.device import Device, cut
+from trainium_edu.xla.compiler import Compiler, Event, cut
+from trainium_edu.xla.device import Device
 from trainium_edu.xla.executor import Plan
 from trainium_edu.xla.graph import Graph
 from trainium_edu.xla.operations.table import carrier

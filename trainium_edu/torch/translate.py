@@ -15,7 +15,8 @@ from trainium_edu.torch.operations import INVERSE, ROWS, dtype_of, row_of
 from trainium_edu.torch.tape import Fed, Place, Slot
 from trainium_edu.xla import graph as graphs
 from trainium_edu.xla import numpy as xnp
-from trainium_edu.xla.device import Device, cut
+from trainium_edu.xla.compiler import cut
+from trainium_edu.xla.device import Device
 from trainium_edu.xla.executor import hollow
 from trainium_edu.xla.graph import Graph, Type
 from trainium_edu.xla.tensor import Tensor

@@ -14,7 +14,8 @@ import numpy as np
 
 from trainium_edu.specs.arguments import choice
 from trainium_edu.training import nn
-from trainium_edu.xla.device import Device, cut
+from trainium_edu.xla.compiler import cut
+from trainium_edu.xla.device import Device
 from trainium_edu.xla.executor import Plan
 from trainium_edu.xla.operations import apply
 from trainium_edu.xla.passes.auto_cast import CAST_TYPES, auto_cast

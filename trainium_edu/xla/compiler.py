@@ -1,8 +1,9 @@
-"""From a graph to what runs it: looked up in memory, then on disk, compiled if it is in neither.
+"""From what was recorded to what runs it: looked up in memory, then on disk, else compiled.
 
-The key is the graph's fingerprint (structure, shapes, dtypes) and the flags.  Every question is an
-*event*, which says why a graph was not found: what differs, and at which line, from the most
-similar graph known.
+A step that is recorded again ends at the same roots (see ``graph.intern``), by which its graph is
+found.  An executable is found by the graph's fingerprint (structure, shapes, dtypes) and the flags.
+Every question is an *event*, which says why a graph was not found: what differs, and at which line,
+from the most similar graph known.
 """
 
 import time
@@ -19,13 +20,19 @@ from trainium_edu.xla.cache import CompileCache
 from trainium_edu.xla.executable import CollectiveTimes, Executable
 from trainium_edu.xla.executor import Setting, hollow
 from trainium_edu.xla.flags import Flags, parse
-from trainium_edu.xla.graph import Graph, Node
+from trainium_edu.xla.graph import Graph, Node, walk
 from trainium_edu.xla.metrics import PROCESS, Metrics
 from trainium_edu.xla.operations.custom import calls
+from trainium_edu.xla.operations.table import parameter
+from trainium_edu.xla.passes.rewrite import on_inputs
 
-__all__ = ["Compiler", "Event", "compile_bytes", "difference", "why_new"]
+__all__ = ["Compiler", "Event", "compile_bytes", "cut", "difference", "why_new"]
+
+#: graph, and the number that each of its parameters had in the recording
+Recording = tuple[Graph, list[int]]
 
 _MOST_COMPARED = 16  #: graphs among which the most similar one is sought
+_MOST_RECORDED = 256  #: recordings whose graph is found by their roots
 _ALIKE = 0.5  #: share of equal operations from which two graphs are versions of one
 
 
@@ -92,6 +99,7 @@ class Compiler:
     metrics: Metrics = PROCESS
     counts_operations: bool = True
     history: list[Event] = field(default_factory=list)
+    _recordings: dict[tuple, Recording] = field(default_factory=dict, repr=False)  # by their roots
     _entries: OrderedDict = field(default_factory=OrderedDict, repr=False)  # used last at the end
 
     @property
@@ -100,6 +108,15 @@ class Compiler:
         good = [entry.graph for entry in self._entries.values() if entry.graph is not None]
         newest = {graph.fingerprint: graph for graph in reversed(good)}
         return [*newest.values()][_MOST_COMPARED - 1 :: -1]
+
+    def recorded(self, roots: tuple[Node, ...], replaced: tuple = ()) -> Recording:
+        """Return what :func:`cut` makes of a recording; one of the same roots is cut once."""
+        recording = self._recordings.get((roots, replaced))
+        if recording is None:
+            if len(self._recordings) == _MOST_RECORDED:
+                self._recordings.clear()
+            recording = self._recordings[roots, replaced] = cut(roots, replaced)
+        return recording
 
     @checked
     def get(self, graph: Graph, step: int):
@@ -211,6 +228,37 @@ class Compiler:
         if executable.reported_ns is not None:
             self.metrics.add("ExecuteTime", executable.reported_ns)
         return values
+
+
+def cut(roots: tuple[Node, ...], replaced: tuple[Node | None, ...] = (),
+        name: str = "step") -> Recording:  # fmt: skip
+    """Return the graph of what roots need, its parameters numbered from 0.
+
+    Parameters
+    ----------
+    roots : tuple of Node
+    replaced : tuple of (Node or None)
+        The leaf whose bytes each root takes.
+    name : str
+        Of the graph.
+
+    Returns
+    -------
+    graph : Graph
+    numbers : list of int
+        The number that each parameter had in the recording.
+    """
+    order = walk(roots)
+    leaves = [node for node in order if node.operation == "parameter"]
+    new = {leaf: parameter(i, leaf.type, leaf.of["name"]) for i, leaf in enumerate(leaves)}
+    for node in order:
+        if node not in new:
+            new[node] = on_inputs(node, tuple(new[i] for i in node.inputs))
+    place = {leaf: i for i, leaf in enumerate(leaves)}
+    donated = tuple((i, place[leaf]) for i, leaf in enumerate(replaced) if leaf in place)
+    parameters, outputs = (tuple(new[node] for node in nodes) for nodes in (leaves, roots))
+    graph = Graph(name, parameters, outputs, donated)
+    return graph, [leaf.of["number"] for leaf in leaves]
 
 
 def compile_bytes(graph_json: str, flags_text: str = "") -> bytes:

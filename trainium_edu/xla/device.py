@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from weakref import WeakValueDictionary, ref
 
 import numpy as np
@@ -25,8 +24,9 @@ from trainium_edu.xla.executor import Plan, Setting, as_held
 from trainium_edu.xla.flags import parse
 from trainium_edu.xla.graph import Graph, GraphError, Node, Type, walk
 from trainium_edu.xla.operations import constant, parameter
+from trainium_edu.xla.passes.rewrite import on_inputs
 
-__all__ = ["Device", "World", "apart", "current_world", "cut", "of_process", "world"]
+__all__ = ["Device", "World", "apart", "current_world", "of_process", "world"]
 
 _serial = itertools.count()
 _MOST_KEPT_BYTES = 2**28  #: of inputs that are kept to look for a NaN
@@ -309,7 +309,7 @@ class Device:
 
     def _together(self, roots: tuple[Node, ...], replaced: list) -> list[np.ndarray]:
         """Return the values of nodes: one graph, found by its roots, its fingerprint, or new."""
-        graph, numbers = cut(roots, tuple(replaced))
+        graph, numbers = self.compiler.recorded(roots, tuple(replaced))
         executable = self.compiler.get(graph, self.step)
         return self._execute(executable, [self.pending.feeds[n] for n in numbers])
 
@@ -322,7 +322,7 @@ class Device:
                 continue
             inputs = list(dict.fromkeys(node.inputs))
             leaf = {one: parameter(i, one.type) for i, one in enumerate(inputs)}
-            alone = _rebuilt(node, leaf)
+            alone = on_inputs(node, tuple(leaf[i] for i in node.inputs))
             graph = Graph(node.operation, tuple(leaf.values()), (alone,))
             executable = self.compiler.get(graph, self.step)
             (values[node],) = self._execute(executable, [values[i] for i in inputs])
@@ -429,43 +429,3 @@ def _told(kind: str, node: Node, count: int, size: int) -> str:
     where = f" at {node.line}" if node.line else ""
     layer = f" in {node.scope}" if node.scope else ""
     return f"the first {kind} was made by {node.operation}{where}{layer}, {node.type}, {some}"
-
-
-def _rebuilt(node: Node, new: dict[Node, Node]) -> Node:
-    """Return a node on other inputs."""
-    inputs = tuple(new[i] for i in node.inputs)
-    if inputs == node.inputs:
-        return node
-    return graphs.intern(node.operation, inputs, node.attributes, lambda: node.type, node)
-
-
-@lru_cache(256)  # found by their roots alone
-def cut(roots: tuple[Node, ...], replaced: tuple[Node | None, ...] = (),
-        name: str = "step") -> tuple[Graph, list[int]]:  # fmt: skip
-    """Return the graph of what roots need, its parameters numbered from 0.
-
-    Parameters
-    ----------
-    roots : tuple of Node
-    replaced : tuple of (Node or None)
-        The leaf whose bytes each root takes.
-    name : str
-        Of the graph.
-
-    Returns
-    -------
-    graph : Graph
-    numbers : list of int
-        The number that each parameter had in the recording.
-    """
-    order = walk(roots)
-    leaves = [node for node in order if node.operation == "parameter"]
-    new = {leaf: parameter(i, leaf.type, leaf.of["name"]) for i, leaf in enumerate(leaves)}
-    for node in order:
-        if node not in new:
-            new[node] = _rebuilt(node, new)
-    place = {leaf: i for i, leaf in enumerate(leaves)}
-    donated = tuple((i, place[leaf]) for i, leaf in enumerate(replaced) if leaf in place)
-    parameters, outputs = (tuple(new[node] for node in nodes) for nodes in (leaves, roots))
-    graph = Graph(name, parameters, outputs, donated)
-    return graph, [leaf.of["number"] for leaf in leaves]

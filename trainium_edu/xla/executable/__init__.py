@@ -222,7 +222,13 @@ class Executable:
     def sections(self) -> list[Section]:
         """The final graph in stretches that each are one program."""
         with self._lock:
-            return self._kept.sections() if self._kept else cut(self.final, self.spec)
+            if not self._kept:
+                return cut(self.final, self.spec)
+            sections = self._kept.sections()
+            for section, number in zip(sections, self._kept.body_of, strict=True):
+                if (times := self._kept.times[number]) is not None:
+                    self._known.setdefault(section.body, times)
+            return sections
 
     def timed(self) -> Iterator[tuple[Section, Times]]:
         """Yield the sections with their times; the first question times each distinct one.
@@ -259,18 +265,11 @@ class Executable:
     def times_of(self, body: Body, more: Callable | None = None) -> Times:
         """Return the times of one distinct section; `more` fills in what is not known yet."""
         with self._lock:
-            times = self._known.get(body)
-            if times is None:
-                times = self._known[body] = self._kept_of(body) or times_of(body)
+            times = self._known.get(body) or times_of(body)
             if more is not None:
-                times = self._known[body] = more(times, body)
+                times = more(times, body)
+            self._known[body] = times
             return times
-
-    def _kept_of(self, body) -> Times | None:
-        if not self._kept:
-            return None
-        number = next(i for i, section in enumerate(self.sections) if section.body is body)
-        return self._kept.times[self._kept.body_of[number]]
 
     def _band_of_collective(self, node) -> Band:
         if self.times is None and node.of.get("world") == 1:
