@@ -183,7 +183,7 @@ def _output(executable: Executable, name: str) -> int:
     """Return which output takes the place of a parameter."""
     parameters = executable.final.parameters
     return next(
-        out for out, parameter in executable.donated.items()
+        out for out, parameter in executable.graph.donated
         if parameters[parameter].of["name"] == name
     )  # fmt: skip
 

@@ -212,7 +212,7 @@ class Compiler:
             flags_json=self.flags.json,
         )  # fmt: skip
         if was_there:
-            made.append(Executable.from_bytes(program, flags=self.flags, **how))
+            made.append(Executable.from_bytes(program, graph=graph, flags=self.flags, **how))
         self._time(made[-1])
         return made[-1], was_there
 

@@ -25,8 +25,8 @@ def layers(count=4, rows=256, width=256, dtype="float32") -> Graph:
     return Graph("layers", tuple(parameters), (out,))
 
 
-def training_step(count=2, rows=64, width=128) -> tuple[Graph, dict[int, int]]:
-    """Return loss and weights after a step of SGD, and which output takes which weight's bytes."""
+def training_step(count=2, rows=64, width=128) -> Graph:
+    """Return loss and weights after a step of SGD, which take the weights' bytes."""
     forward = layers(count, rows, width)
     (out,) = forward.outputs
     loss = apply("reduce_sum", apply("multiply", out, out), axes=(-2, -1), keep=True)
@@ -36,5 +36,5 @@ def training_step(count=2, rows=64, width=128) -> tuple[Graph, dict[int, int]]:
         apply("subtract", w, apply("multiply", g, number(0.01)))
         for w, g in zip(weights, found, strict=True)
     ]
-    donated = {1 + i: 1 + i for i in range(len(weights))}
-    return Graph("step", forward.parameters, (loss, *new)), donated
+    donated = tuple((1 + i, 1 + i) for i in range(len(weights)))
+    return Graph("step", forward.parameters, (loss, *new), donated)

@@ -13,9 +13,10 @@ import pytest
 from tests.xla.executable.graphs import layers, number, training_step
 from trainium_edu.neuroncore import NeuronCore, measure, tilings
 from trainium_edu.specs import INF2
-from trainium_edu.xla.executable import Choice, Executable
+from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.executable import sections as cutting
 from trainium_edu.xla.executor import Plan
+from trainium_edu.xla.flags import Flags
 from trainium_edu.xla.graph import Graph, Type
 from trainium_edu.xla.lowering import lower
 from trainium_edu.xla.operations import apply, parameter
@@ -25,8 +26,7 @@ X = parameter(0, Type((256, 512), "float32"), "x")
 
 @pytest.fixture(scope="module")
 def step():
-    graph, donated = training_step()
-    return Executable(graph, donated=donated)
+    return Executable(training_step())
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_the_time_does_not_depend_on_who_asks(step):
 
 
 def test_threads_share_one_answer():
-    graph, _ = training_step(3)
+    graph = training_step(3)
     executable, found = Executable(graph), []
     threads = [threading.Thread(target=lambda: found.append(executable.makespan_ns))
                for _ in range(4)]  # fmt: skip
@@ -247,7 +247,9 @@ def test_fusing_makes_no_graph_slower(step):
 
 def test_bf16_products_are_faster_than_fp32_ones():
     graph = layers(2, 512, 512)
-    plain, cast = (Executable(graph, Choice(mode)).makespan_ns for mode in ("none", "matmult"))
+    plain, cast = (
+        Executable(graph, Flags(auto_cast=mode)).makespan_ns for mode in ("none", "matmult")
+    )
     assert cast < plain
 
 

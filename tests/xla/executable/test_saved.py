@@ -6,13 +6,13 @@ from safetensors.numpy import load, save
 
 from tests.xla.executable.graphs import training_step
 from trainium_edu.sealed import sealed
-from trainium_edu.xla.executable import Choice, Executable, describe, saved
+from trainium_edu.xla.executable import Executable, describe, saved
+from trainium_edu.xla.flags import Flags
 
 
 @pytest.fixture(scope="module")
 def executable():
-    graph, donated = training_step()
-    made = Executable(graph, Choice("matmult"), donated=donated)
+    made = Executable(training_step(), Flags(auto_cast="matmult"))
     _ = made.advice, made.band
     return made
 
@@ -46,7 +46,7 @@ def test_a_loaded_section_opens_the_same_run(executable, data):
 
 
 def test_what_was_not_asked_for_is_worked_out_after_loading(executable):
-    fresh = Executable(executable.graph, executable.flags, donated=executable.donated)
+    fresh = Executable(executable.graph, executable.flags)
     found = Executable.from_bytes(fresh.to_bytes())
     assert found.band == executable.band
     assert [str(one) for one in found.advice] == [str(one) for one in executable.advice]

@@ -13,10 +13,11 @@ import pytest
 from tests.xla.executable.graphs import layers, number
 from trainium_edu.neuroncore.timing.bands import Band
 from trainium_edu.xla.autograd import gradients
-from trainium_edu.xla.executable import Choice, Executable
+from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.executable.sections import COLLECTIVES, in_order
 from trainium_edu.xla.executable.tracks import ENGINES, LINKS, place, reads
 from trainium_edu.xla.executor import Plan, Setting
+from trainium_edu.xla.flags import Flags
 from trainium_edu.xla.graph import Graph, Type
 from trainium_edu.xla.operations import apply, constant, parameter
 from trainium_edu.xla.operations.control import item
@@ -233,7 +234,7 @@ def test_values_do_not_depend_on_the_order_in_time():
     for overlaps in (True, False):
         executable = compiled(5.0, overlaps=overlaps)
         _ = executable.makespan_ns
-        wanted = Plan(run_passes(graph, Choice())[-1].after).run(feeds, setting)
+        wanted = Plan(run_passes(graph, Flags())[-1].after).run(feeds, setting)
         for a, b in zip(executable.plan.run(feeds, setting), wanted, strict=True):
             assert np.array_equal(a, b)
 

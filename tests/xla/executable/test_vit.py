@@ -25,8 +25,8 @@ def product_flops(batch, tokens, width, heads, depth, inner, patch, classes):
 
 @pytest.mark.parametrize(("batch", "sizes"), [(16, vit.BASE), (32, vit.SMALL)])
 def test_flops_of_products_are_the_closed_form(batch, sizes):
-    graph, donated = vit.step(batch, sizes)
-    final = Executable(graph, donated=donated).final
+    graph = vit.step(batch, sizes)
+    final = Executable(graph).final
     found = sum(OPERATIONS[n.operation].flops(n) for n in final.nodes if n.operation == "dot")
     assert found == product_flops(batch, **sizes)
 
@@ -49,8 +49,8 @@ def _matrices(m, k, n):
 
 def test_hbm_bytes_of_a_step_are_the_closed_form():
     """What goes through SBUF whole is read once and written once, whatever the operation."""
-    graph, donated = vit.step(8, vit.SMALL)
-    records = Executable(graph, donated=donated).operations()
+    graph = vit.step(8, vit.SMALL)
+    records = Executable(graph).operations()
     found = sum(r.bytes for r in records if r.node.operation == "dot")
     assert found == product_bytes(8, **vit.SMALL)
     moves = {"reshape", "transpose", "slice", "concatenate", "broadcast", "parameter", "constant"}
@@ -66,14 +66,14 @@ def test_hbm_bytes_of_a_step_are_the_closed_form():
     ("batch", "sizes"), [(8, vit.SMALL), pytest.param(16, vit.BASE, marks=pytest.mark.slow)]
 )
 def test_no_operation_beats_its_roofline(batch, sizes):
-    graph, donated = vit.step(batch, sizes)
-    for record in Executable(graph, donated=donated).operations():
+    graph = vit.step(batch, sizes)
+    for record in Executable(graph).operations():
         assert record.end_ns - record.start_ns >= record.roofline_ns, record.node
 
 
 def test_passes_leave_inner_layers_the_same_operations():
-    graph, donated = vit.step(2, vit.SMALL)
-    final = Executable(graph, donated=donated).final
+    graph = vit.step(2, vit.SMALL)
+    final = Executable(graph).final
 
     def forward(layer):
         return [n.operation for n in final.nodes if n.scope == f"encoder.{layer}"]
@@ -82,8 +82,8 @@ def test_passes_leave_inner_layers_the_same_operations():
 
 
 def test_no_operation_of_a_small_step_beats_its_roofline_and_pieces_add_up():
-    graph, donated = vit.step(4, vit.SMALL | {"depth": 1})
-    executable = Executable(graph, donated=donated)
+    graph = vit.step(4, vit.SMALL | {"depth": 1})
+    executable = Executable(graph)
     timed = [one for one in executable.operations() if one.section is not None]
     assert all(one.end_ns - one.start_ns >= one.roofline_ns for one in timed)
     assert executable.why().total_ns == pytest.approx(executable.makespan_ns)
@@ -95,9 +95,9 @@ from pathlib import Path
 from tests.xla.executable import vit
 from trainium_edu.xla.executable import Executable
 
-graph, donated = vit.step(*json.loads(sys.argv[1]))
+graph = vit.step(*json.loads(sys.argv[1]))
 start = time.process_time()
-executable = Executable(graph, donated=donated)
+executable = Executable(graph)
 executable.makespan_ns
 cold, data = time.process_time() - start, executable.to_bytes()
 loads = []

@@ -90,14 +90,14 @@ class Step:
         return (apply("subtract", weight, by), weight), (m, first), (v, second)
 
 
-def step(batch: int, sizes=None) -> tuple[Graph, dict[int, int]]:
-    """Return a step's graph, and which output takes which parameter's bytes."""
+def step(batch: int, sizes=None) -> Graph:
+    """Return a step's graph, in which new weights take the bytes of the old ones."""
     made = Step(batch, **(sizes or BASE))
     loss = made.loss()
     found = gradients(loss, made.weights, constant(np.ones((1, 1))))
-    outputs, donated = [loss], {}
+    outputs, donated = [loss], []
     for weight, g in zip(list(made.weights), found, strict=True):
         for new, old in made.adam(weight, g):
-            donated[len(outputs)] = made.parameters.index(old)
+            donated.append((len(outputs), made.parameters.index(old)))
             outputs.append(new)
-    return Graph("vit", tuple(made.parameters), tuple(outputs)), donated
+    return Graph("vit", tuple(made.parameters), tuple(outputs), tuple(donated))

@@ -189,7 +189,7 @@ class Hub:
         self.device = Device(setting=self.setting, compiler=compiler, follows_switches=True)
         self.device.setting = replace(self.device.setting, replicas=self.count,
                                       collectives=self.links)  # fmt: skip
-        self._recorded = compiler.recorded
+        self._cut = compiler.recorded
         self._has_ended = False
         self._alone = _ALONE
         self._cuts = 0  #: that updated weights
@@ -288,7 +288,7 @@ class Hub:
             return list(zip(self.ranks, answers, strict=True))
         waiting = [rank for rank in self.ranks if rank.request is not None]
         alone = [rank for rank in waiting if rank.request.kind != "rendezvous"
-                 and not _with_others(self._recorded(*rank.request.what)[0])]  # fmt: skip
+                 and not _with_others(self._cut(*rank.request.what)[0])]  # fmt: skip
         kinds = {rank.request.kind for rank in waiting}
         if not alone or (len(alone) == self.count and kinds == {"cut"}):
             self._stop(waiting)
@@ -312,8 +312,8 @@ class Hub:
             return True
         if first.kind == "rendezvous":
             return False
-        print_ = self._recorded(*first.what)[0].fingerprint  # leaves may have other numbers
-        return all(self._recorded(*one.what)[0].fingerprint == print_ for one in others)
+        print_ = self._cut(*first.what)[0].fingerprint  # leaves may have other numbers
+        return all(self._cut(*one.what)[0].fingerprint == print_ for one in others)
 
     def _together(self) -> list:
         """Return each rank's answer where all want the same."""
@@ -329,9 +329,9 @@ class Hub:
     def _run(self, requests) -> list:
         """Return, for each root, a list of each rank's value."""
         first, device = requests[0], self.device
-        graph, numbers = self._recorded(*first.what)
+        graph, numbers = self._cut(*first.what)
         with_others = _with_others(graph)
-        numbers_of = [self._recorded(*one.what)[1] for one in requests]
+        numbers_of = [self._cut(*one.what)[1] for one in requests]
         feeds = [stacked([one.brings[of[i]] for one, of in zip(requests, numbers_of, strict=True)])
                  for i in range(len(numbers))]  # fmt: skip
         if device.eager:
@@ -351,7 +351,7 @@ class Hub:
 
     def _by_itself(self, request) -> tuple[list, bool]:
         """Return the values that one rank asks for, with no other."""
-        graph, numbers = self._recorded(*request.what)
+        graph, numbers = self._cut(*request.what)
         executable = self.device.compiler.get(graph, self.device.step)
         self._alone += 1
         setting = replace(self.device.setting, replicas=None, collectives=None, step=self._alone)
@@ -374,15 +374,13 @@ class Hub:
             return True
         if one.kind == "rendezvous":
             return one.what != other.what
-        return (
-            self._recorded(*one.what)[0].fingerprint != self._recorded(*other.what)[0].fingerprint
-        )
+        return self._cut(*one.what)[0].fingerprint != self._cut(*other.what)[0].fingerprint
 
     def _told(self, first, odd) -> str:
         """Return in a sentence what keeps two ranks from meeting."""
         if odd.request is None or {odd.request.kind, first.request.kind} != {"cut"}:
             return waits_for_ever(first, odd)
-        before, after = (self._recorded(*rank.request.what)[0] for rank in (first, odd))
+        before, after = (self._cut(*rank.request.what)[0] for rank in (first, odd))
         told = difference(before, after).replace(", and was ", f", and on rank {first.number} ")
         advice = ("if its last batch is smaller, leave it out (drop_last) or deal samples with a "
                   "sampler that fills up" if told.startswith("parameter")

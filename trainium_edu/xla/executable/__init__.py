@@ -4,15 +4,14 @@ Values need no time and time needs no values.  ``plan`` computes; the first ques
 the final graph into *sections*, lowers each distinct one once, and places them on two tracks
 (``tracks``): engines run sections one after the other, CC-cores run collectives beside them.
 Without collectives makespans, bands and the pieces of ``why()`` are sums.  What is kept of a
-section is plain data (``times``), which ``to_bytes`` writes; its program is made again when someone
-opens it.
+section is plain data (``times``), which ``to_bytes`` writes; passes run again, and a section's
+program is made again, when someone asks for them.
 
 Read first: ``sections.py``, then ``tracks.py``, then this file.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 from threading import RLock
 from typing import Protocol, runtime_checkable
@@ -36,13 +35,13 @@ from trainium_edu.xla.executable.times import (
 )
 from trainium_edu.xla.executable.tracks import Placed, place, reads
 from trainium_edu.xla.executor import Plan
+from trainium_edu.xla.flags import Flags
 from trainium_edu.xla.graph import Graph, Node
 from trainium_edu.xla.lowering import casts_on_load
 from trainium_edu.xla.operations.custom import check_libraries
 from trainium_edu.xla.passes import Step, run_passes, stands_for
 
-__all__ = ["Advice", "Choice", "CollectiveTimes", "Executable", "Operation", "Placed",
-           "Section", "Why",
+__all__ = ["Advice", "CollectiveTimes", "Executable", "Operation", "Placed", "Section", "Why",
            "describe"]  # fmt: skip
 
 
@@ -54,15 +53,6 @@ class CollectiveTimes(Protocol):
         """Return the ns that one collective takes, with their range if that is known."""
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The flags that change a graph, where no whole ``flags.Flags`` is at hand."""
-
-    auto_cast: str = "none"
-    auto_cast_type: str = "bf16"
-    target: str | None = None
-
-
 class Executable:
     """A compiled graph.
 
@@ -70,11 +60,9 @@ class Executable:
     ----------
     graph : Graph
         As recorded.
-    flags : flags.Flags or Choice, optional
+    flags : flags.Flags, optional
     spec : specs.Record, optional
         ``TRN1``, ``INF2`` or ``TRN2``; default the flags' target.
-    donated : dict of int to int, optional
-        Output → the parameter whose bytes it takes in HBM; default what the graph says.
     times : CollectiveTimes, optional
     is_fused : bool
         False compiles without fusion, to compare.
@@ -106,26 +94,23 @@ class Executable:
     """
 
     @checked
-    def __init__(self, graph: Graph, flags=None, *, spec: Record | None = None,
-                 donated: Mapping[int, int] | None = None,
+    def __init__(self, graph: Graph, flags: Flags | None = None, *, spec: Record | None = None,
                  times: CollectiveTimes | None = None, is_fused: bool = True,
                  overlaps: bool = True):  # fmt: skip
-        donated = dict(graph.donated) if donated is None else donated
+        flags = Flags() if flags is None else flags
         if spec is None:
-            spec = {"inf2": INF2, "trn2": TRN2}.get(getattr(flags, "target", None), TRN1)
-        self._begin(graph.name, flags, spec, donated, times, is_fused, overlaps)
+            spec = {"inf2": INF2, "trn2": TRN2}.get(flags.target, TRN1)
+        self._begin(graph.name, flags, spec, times, is_fused, overlaps)
         self.graph = graph
         check_libraries(graph)
         self.hbm_bytes, alive = memory.high_water(
-            self.final, self.donated, casts_on_load(self.final), in_order(self.final)[0]
+            self.final, dict(graph.donated), casts_on_load(self.final), in_order(self.final)[0]
         )
         memory.check(self.name, self.hbm_bytes, alive, int(spec.hbm_bytes_per_core))
 
-    def _begin(self, name, flags, spec, donated, times, is_fused, overlaps):
-        self.name, self.spec, self.times, self.is_fused = name, spec, times, is_fused
-        self.overlaps = overlaps
-        self.flags = Choice() if flags is None else flags
-        self.donated = dict(donated or {})
+    def _begin(self, name, flags, spec, times, is_fused, overlaps):
+        self.name, self.flags, self.spec, self.times = name, flags, spec, times
+        self.is_fused, self.overlaps = is_fused, overlaps
         self._lock = RLock()
         self._known: dict[Body, Times] = {}
         self._kept: saved.Kept | None = None
@@ -136,13 +121,16 @@ class Executable:
         return saved.pack(self)
 
     @classmethod
-    def from_bytes(cls, data: bytes, *, flags=None, times: CollectiveTimes | None = None,
+    def from_bytes(cls, data: bytes, *, graph: Graph | None = None, flags: Flags | None = None,
+                   times: CollectiveTimes | None = None,
                    overlaps: bool = True) -> "Executable":  # fmt: skip
         """Read what :meth:`to_bytes` gave.
 
         Parameters
         ----------
         data : bytes
+        graph : Graph, optional
+            The graph as recorded, if it is at hand: then it need not be read.
         flags : flags.Flags, optional
             Those it was compiled with; default the two of them that change a graph.
         times : CollectiveTimes, optional
@@ -154,13 +142,14 @@ class Executable:
             If it is damaged, or of another format.
         """
         kept = saved.unpack(data)
-        found = cls.__new__(cls)
-        flags = Choice(kept.auto_cast, kept.auto_cast_type) if flags is None else flags
-        found._begin(
-            kept.name, flags, kept.spec, dict(kept.donated), times, kept.is_fused, overlaps
-        )
-        found._kept, found.hbm_bytes = kept, kept.hbm_bytes
-        return found
+        executable = cls.__new__(cls)
+        if flags is None:
+            flags = Flags(auto_cast=kept.auto_cast, auto_cast_type=kept.auto_cast_type)
+        executable._begin(kept.name, flags, kept.spec, times, kept.is_fused, overlaps)
+        executable._kept, executable.hbm_bytes = kept, kept.hbm_bytes
+        if graph is not None:
+            executable.graph = graph
+        return executable
 
     @checked
     def with_times(self, times: CollectiveTimes | None) -> "Executable":
@@ -182,7 +171,7 @@ class Executable:
     def graph(self) -> Graph:
         """The graph as recorded."""
         assert self._kept is not None  # else it was given
-        return self._kept.graph
+        return Graph.from_json(self._kept.recorded)
 
     @cached_property
     def steps(self) -> list[Step]:
@@ -190,21 +179,14 @@ class Executable:
         return run_passes(self.graph, self.flags, is_fused=self.is_fused)
 
     @property
-    def passes(self) -> tuple[tuple[str, int, int], ...]:
-        """The passes' names, with the numbers of nodes before and after."""
-        if self._kept:
-            return self._kept.passes
-        return tuple((s.name, len(s.before.nodes), len(s.after.nodes)) for s in self.steps)
-
-    @cached_property
     def final(self) -> Graph:
         """The graph after its passes, which is lowered and run."""
-        return self._kept.final if self._kept else self.steps[-1].after
+        return self.steps[-1].after
 
     @cached_property
     def stands_for(self) -> dict[Node, tuple[Node, ...]]:
         """Each node of the final graph → the recorded nodes whose work it does."""
-        return self._kept.stands_for(self.graph) if self._kept else stands_for(self.steps)
+        return stands_for(self.steps)
 
     @cached_property
     def plan(self) -> Plan:
@@ -224,7 +206,7 @@ class Executable:
         with self._lock:
             if not self._kept:
                 return cut(self.final, self.spec)
-            sections = self._kept.sections()
+            sections = self._kept.sections(self.final)
             for section, number in zip(sections, self._kept.body_of, strict=True):
                 if (times := self._kept.times[number]) is not None:
                     self._known.setdefault(section.body, times)

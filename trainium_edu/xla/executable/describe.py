@@ -53,8 +53,9 @@ def describe(executable) -> dict:
         ],
         "recorded": [_node(node, old) for node in old],
         "passes": [
-            {"name": name, "nodes_before": before, "nodes_after": after}
-            for name, before, after in executable.passes
+            {"name": step.name, "nodes_before": len(step.before.nodes),
+             "nodes_after": len(step.after.nodes)}
+            for step in executable.steps
         ],
         "advice": [
             {

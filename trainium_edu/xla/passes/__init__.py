@@ -14,33 +14,24 @@ Each step knows for which nodes of the graph before it every node stands, and :f
 follows that back to the recorded ones.
 """
 
-from typing import Protocol
-
+from trainium_edu.xla.flags import Flags
 from trainium_edu.xla.graph import Graph, Node
 from trainium_edu.xla.passes.auto_cast import CAST_TYPES, auto_cast
 from trainium_edu.xla.passes.fuse import fuse
 from trainium_edu.xla.passes.rewrite import Step, rewritten
 from trainium_edu.xla.passes.simplify import simplify
 
-__all__ = ["CAST_TYPES", "Choice", "Step", "auto_cast", "fuse", "run_passes", "simplify",
-           "stands_for"]  # fmt: skip
+__all__ = ["CAST_TYPES", "Step", "auto_cast", "fuse", "run_passes", "simplify", "stands_for"]
 
 
-class Choice(Protocol):
-    """What a compile asks of the passes; ``flags`` hands it in."""
-
-    auto_cast: str  #: "none", "matmult" or "all"
-    auto_cast_type: str  #: a key of ``CAST_TYPES``
-
-
-def run_passes(graph: Graph, flags: Choice, *, is_fused: bool = True) -> list[Step]:
+def run_passes(graph: Graph, flags: Flags, *, is_fused: bool = True) -> list[Step]:
     """Run the passes in their order.
 
     Parameters
     ----------
     graph : Graph
-    flags : Choice
-        ``flags.Flags``, or anything with these two.
+    flags : flags.Flags
+        Of which ``--auto-cast`` and ``--auto-cast-type`` change a graph.
     is_fused : bool
         False leaves every operation alone, to compare.
 
@@ -56,13 +47,11 @@ def run_passes(graph: Graph, flags: Choice, *, is_fused: bool = True) -> list[St
 
     Examples
     --------
-    >>> from types import SimpleNamespace
     >>> from trainium_edu.xla.graph import Graph, as_type
     >>> from trainium_edu.xla.operations import apply, parameter
     >>> x = parameter(0, as_type((4, 4), "float32"))
     >>> y = apply("exp", apply("negate", apply("negate", x)))
-    >>> flags = SimpleNamespace(auto_cast="none", auto_cast_type="bf16")
-    >>> for step in run_passes(Graph("tiny", (x,), (y,)), flags):
+    >>> for step in run_passes(Graph("tiny", (x,), (y,)), Flags()):
     ...     print(step.name, len(step.before.nodes), len(step.after.nodes))
     auto-cast 4 4
     simplify 4 2
