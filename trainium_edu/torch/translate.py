@@ -126,8 +126,7 @@ def translate(path: Sequence[Place], live: Sequence[tuple[int, int]], fed: Seque
             roots.append(node)
             replaced.append(leaves[leaf_slot].as_node() if leaf_slot >= 0 else None)
     graph, numbers = cut(tuple(roots), tuple(replaced), name)
-    slot_of = {tensor.as_node(): slot for slot, tensor in leaves.items() if tensor._leaf}
-    number_of = {node.of["number"]: slot for node, slot in slot_of.items()}
+    number_of = {t.as_node().of["number"]: slot for slot, t in leaves.items() if t._leaf}
     sources = [number_of.get(n, device.pending.feeds[n]) for n in numbers]
     outputs = [(slot, slots[node]) for slot, _ in live
                if (node := records[slot].read().as_node()) in slots]  # fmt: skip

@@ -79,8 +79,7 @@ def auto_cast_errors(type: str = "bf16", seed: int = 0) -> dict[str, dict[str, f
 
 def _errors(record, type, seed):
     device = Device()
-    result = record(device, np.random.default_rng(seed)).as_node()
-    graph, numbers = cut((result,))
+    graph, numbers = cut((record(device, np.random.default_rng(seed)).as_node(),))
     feeds = [device.pending.feeds[n] for n in numbers]
     found = {
         mode: Plan(auto_cast(graph, mode, type).after).run(feeds)[0].astype(float) for mode in MODES

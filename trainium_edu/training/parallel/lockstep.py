@@ -312,8 +312,8 @@ class Hub:
             return True
         if first.kind == "rendezvous":
             return False
-        print_ = self._cut(*first.what)[0].fingerprint  # leaves may have other numbers
-        return all(self._cut(*one.what)[0].fingerprint == print_ for one in others)
+        # leaves may have other numbers
+        return len({self._cut(*one.what)[0].fingerprint for one in (first, *others)}) == 1
 
     def _together(self) -> list:
         """Return each rank's answer where all want the same."""
