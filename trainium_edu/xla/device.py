@@ -348,7 +348,7 @@ class Device:
         run, here, replicas = live.current(), current_world(), self.setting.replicas
         core, count = (0, replicas) if replicas else (here.ordinal % here.per_instance, 1)
         if run is None:
-            sizes = _INSTANCES.get(self.compiler.flags.target, ("trn1.2xlarge", "trn1.32xlarge"))
+            sizes = _INSTANCES.get(self.compiler.flags.target or "", ("trn1.2xlarge", "trn1.32xlarge"))
             run = live.begin(instance=sizes[core + count > 2], cores=range(core, core + count))
         run.ran(self.compiler.history[-1].graph, executable.name, lambda: executable.needs, core,
                 executable.known_ns, count=count)  # fmt: skip

@@ -99,7 +99,7 @@ class Executable:
                  overlaps: bool = True):  # fmt: skip
         flags = Flags() if flags is None else flags
         if spec is None:
-            spec = {"inf2": INF2, "trn2": TRN2}.get(flags.target, TRN1)
+            spec = {"inf2": INF2, "trn2": TRN2}.get(flags.target or "", TRN1)
         self._begin(graph.name, flags, spec, times, is_fused, overlaps)
         self.graph = graph
         check_libraries(graph)
