@@ -138,7 +138,6 @@ WRONG = [
     (["view", "--output-format", "parquet", *PAIR], "parquet is not here"),
     (["view", "--ingest-only", *PAIR], "--ingest-only is not here: profiles are files here"),
     (["view", "--output-format", "db", *PAIR], "db is not here: profiles are files here"),
-    (["view", "--port", "70000", *PAIR], "'70000' is not a port"),
     (["view", "--db-bucket", "a/b", *PAIR], "'a/b' cannot be a profile's name"),
     (["view", "-n", "profile.ntff", "-s", "profile.ntff"], "it is a profile (.ntff)"),
     (["view", "--output-format", "json", "--output-file", "no/x", *PAIR], "there is no folder"),

@@ -14,26 +14,7 @@ __all__ = ["explorer", "main"]
 _PROFILER, _EXPLORER = "neuron-profile", "neuron-explorer"
 _FORMATS = ("json", "perfetto", "summary-json", "summary-text")
 _FILES = {"json": "ntff.json", "perfetto": "ntff.pftrace"}
-#: What the real tool has and this one cannot do: flag, and why.
-_NO_VALUES = "a .ntff here has times and no values; a kernel's outputs are what its call returns"
 _NO_HOST = "only kernels are timed here, and no run of AWS's runtime leaves a system profile"
-_NO_DATABASE = "profiles are files here and not kept in a database"
-_NOT_HERE = {
-    "capture": {
-        "--save-output": _NO_VALUES, "--save-output-npy": _NO_VALUES,
-        "--check-output-determinism": "the emulator always gives the same outputs",
-        "--systrace-get-event-types": _NO_HOST, "--systrace-event-filter": _NO_HOST,
-    },
-    "view": {
-        "--ingest-only": f"{_NO_DATABASE}; --output-format perfetto writes the timeline to one",
-        "--data-path": _NO_DATABASE, "--upload": _NO_DATABASE,
-        "--enable-memory-tracker": "the lessons' timeline explorer shows SBUF and PSUM over time",
-        "--ignore-device-profile": _NO_HOST, "--system-trace-primary-group": _NO_HOST,
-        "--system-trace-secondary-group": _NO_HOST, "--system-trace-filter-event-type": _NO_HOST,
-        "--system-trace-filter-neuron-core": _NO_HOST,
-        "--system-trace-filter-instance-id": _NO_HOST,
-    },
-}  # fmt: skip
 _WITHOUT = {"inspect": _NO_HOST, "analyze": "nki.run(...).advice is what there is"}
 
 
@@ -44,6 +25,14 @@ class _Wrong(ValueError):
 class _Parser(argparse.ArgumentParser):
     def error(self, message):
         raise _Wrong(message)
+
+
+class _Without(argparse.Action):
+    """A flag that does nothing here: refused with its reason, or accepted where there is none."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        if self.const:
+            raise _Wrong(f"{option_string} is not here: {self.const}")
 
 
 def main(argv=None, name: str = _PROFILER) -> int:
@@ -70,14 +59,9 @@ def main(argv=None, name: str = _PROFILER) -> int:
         if "--show-profile-schema" in arguments:
             raise _Wrong("--show-profile-schema is not here: view --terminology names every key")
         options = parser.parse_args(arguments)
-        for flag, why in _NOT_HERE.get(options.command, {}).items():
-            if getattr(options, flag[2:].replace("-", "_"), None):
-                raise _Wrong(f"{flag} is not here: {why}")
-        return options.run(options) or 0
+        return options.run(options)
     except SystemExit as stop:  # --help, --version
         return int(stop.code or 0)
-    except _Wrong as wrong:
-        print(f"{name}: {wrong}", file=sys.stderr)
     except OSError as wrong:
         said = f"{wrong.filename}: {wrong.strerror}" if wrong.strerror else wrong
         print(f"{name}: {said}", file=sys.stderr)
@@ -96,6 +80,7 @@ def explorer(argv=None) -> int:
 
 def _parser(name):
     import trainium_edu
+    from trainium_edu.tools.neuron_profile import WORDS_OF
 
     parser = _Parser(prog=name, allow_abbrev=False, description="Profile kernels of the emulated "
                      "chip: times are predicted, not measured.")  # fmt: skip
@@ -109,10 +94,13 @@ def _parser(name):
     view = commands.add_parser("view", allow_abbrev=False, help="show what was captured")
     _add_view(view.add_argument)
     view.set_defaults(run=_view)
-    for command, flags in _NOT_HERE.items():
-        for flag in flags:
-            each = {"capture": capture, "view": view}[command]
-            each.add_argument(flag, nargs="?", const=True, help=argparse.SUPPRESS)
+    each = {"capture": capture, "view": view}
+    for row in WORDS_OF["flags"]:
+        for flag in row["flags"]:
+            each[row["command"]].add_argument(
+                *flag.rstrip("=").split(), action=_Without, const=row.get("reason"),
+                nargs=None if flag.endswith("=") else 0, help=argparse.SUPPRESS,
+            )  # fmt: skip
     return parser
 
 
@@ -123,23 +111,11 @@ def _add_capture(add):
     add("--profile-nth-exec", type=_count, default=1, metavar="N",
         help="profile every Nth; 0 profiles none")  # fmt: skip
     add("-t", "--capture-type", choices=("profile", "systrace"), default="profile")
-    add("--exec-mode", choices=("sync", "async", "async-wait"), default="sync", help="accepted")
-    add("--ignore-exec-errors", action="store_true", help="accepted; timing has none")
     add("--disable-profile", action="store_true", help="check the .neff and write nothing")
-    add("--enable-dge-notifs", action="store_true", help="accepted; every transfer is seen")
-    add("--single-io", action="store_true", help="accepted; tensors take no room here")
-    add("--single-io-threshold", type=_count, default=0, help="accepted likewise")
-    add("-m", "--multi-input", metavar="FILE", help=argparse.SUPPRESS)
-    add("-r", "--collectives-workers-per-node", type=_count, default=1, help=argparse.SUPPRESS)
-    add("--collectives-worker-count", type=_count, default=1, help=argparse.SUPPRESS)
-    add("--collectives-worker-start-id", type=_count, default=0, help=argparse.SUPPRESS)
-    add("-i", "--collectives-profile-id", default="all", help=argparse.SUPPRESS)
     add("inputs", nargs="*", help="NAME FILE pairs; times do not depend on values")
 
 
 def _add_view(add):
-    from trainium_edu.specs import TOOLS
-
     add("-n", "--neff-path", "--neff", metavar="FILE.neff")
     add("-s", "--session-file", metavar="FILE.ntff")
     add("-d", "--session-dir", metavar="DIR", help="every .ntff in it, each with its .neff")
@@ -147,24 +123,12 @@ def _add_view(add):
         help=f"{', '.join(_FORMATS)}; default: %(default)s, for ui.perfetto.dev")  # fmt: skip
     add("--output-file", metavar="FILE", help=f"default: {', '.join(_FILES.values())}")
     add("--db-bucket", "--display-name", help="the profile's name")
-    add("--db-endpoint", help="accepted; there is no database")
-    add("--db-org", help="accepted likewise")
-    add("--port", type=_port, default=int(TOOLS.profile_port), help="accepted; nothing is served")
-    add("--force", action="store_true", help="accepted; nothing is kept")
     add("--terminology", action="store_true", help="what the keys of a summary are")
-    add("--show-perfetto-flows", action="store_true", help="accepted; arrows are always there")
-    add("--ignore-system-profile", action="store_true", help="accepted; there is none")
 
 
 def _count(text):
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a count, such as 2")
-    return int(text)
-
-
-def _port(text):
-    if not text.isdecimal() or not 1 <= int(text) <= 65_535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port from 1 to 65535")
     return int(text)
 
 
@@ -174,12 +138,6 @@ def _port(text):
 def _capture(options) -> int:
     if options.capture_type == "systrace":
         raise _Wrong(f"--capture-type systrace is not here: {_NO_HOST}")
-    alone = (options.multi_input, options.collectives_workers_per_node,
-             options.collectives_worker_count, options.collectives_worker_start_id,
-             options.collectives_profile_id)  # fmt: skip
-    if alone not in [(None, 1, 1, 0, "all"), (None, 1, 1, 0, "0")]:
-        raise _Wrong("one worker is captured here; a kernel of several NeuronCores is in its .neff "
-                     "as a whole, so leave -r, -m, -i and --collectives-... out")  # fmt: skip
     _check_inputs(options.inputs)
     from trainium_edu.neuroncore import run_io
     from trainium_edu.tools import neuron_profile
@@ -230,11 +188,11 @@ def _view(options) -> int:
 
 
 def _check_format(options):
+    from trainium_edu.tools.neuron_profile import WORDS_OF
+
     shown = options.output_format
-    if shown == "parquet":
-        raise _Wrong("--output-format parquet is not here; json has the same instructions")
-    if shown == "db":
-        raise _Wrong(f"--output-format db is not here: {_NO_DATABASE}; try perfetto")
+    if shown in WORDS_OF["formats"]:
+        raise _Wrong(f"--output-format {shown} is not here: {WORDS_OF['formats'][shown]}")
     if shown not in _FORMATS:
         raise _Wrong(f"no output format {shown!r}; there are {', '.join(_FORMATS)}")
     name = options.db_bucket

@@ -23,6 +23,7 @@ and semaphores).  Nothing spills here (``timing.placement``), so the two keys of
 References: `aws-neuron-profile`, `aws-profile-schema`, `aws-neuron-explorer`, `accelopt-nkibench`.
 """
 
+import tomllib
 from math import prod
 from os import PathLike
 from pathlib import Path
@@ -40,61 +41,16 @@ from trainium_edu.nki.remedies import WORDS
 from trainium_edu.specs import INSTANCES, TOOLS
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["TERMS", "as_text", "capture", "events", "read", "read_folder", "summary"]
+__all__ = ["TERMS", "WORDS_OF", "as_text", "capture", "events", "read", "read_folder", "summary"]
 
 _ON_CORE = ENGINES[:-1]  # all but DMA
 _S = 1e-9
+#: What the tool says: words of keys, and flags that it passes over or refuses.
+WORDS_OF = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 #: Every key of a summary, and what it is.
-TERMS = {
-    "activate_instruction_count": "activation instructions of the Scalar Engine",
-    "activate_instruction_time": "seconds of them, overlaps added",
-    "dma_active_cycles": "dma_active_time in cycles of the base clock",
-    "dma_active_time": "seconds in which any DMA queue moves data",
-    "dma_active_time_percent": "dma_active_time / total_time",
-    "dma_packet_time": "seconds of all queues' shares of all transfers, overlaps added",
-    "dma_queue_count": "DMA queues of a NeuronCore",
-    "dma_transfer_average_bytes": "dma_transfer_total_bytes / dma_transfer_count",
-    "dma_transfer_count": "transfers: each load, store or copy is one",
-    "dma_transfer_time": "seconds of all transfers from first to last byte, overlaps added",
-    "dma_transfer_total_bytes": "bytes that transfers moved",
-    "hardware_flops": "2 x multiply-adds of the Tensor Engine, transposes too, FP32 twice",
-    "hbm_read_bytes": "bytes that DMA read from HBM",
-    "hbm_write_bytes": "bytes that DMA wrote to HBM",
-    "hfu_estimated_percent": "hardware_flops / (peak of BF16 x total_time)",
-    "inputs_outputs_weights_size_bytes": "bytes of all tensors in HBM that the kernel touches",
-    "instance_type": "the smallest instance with the chip that the kernel was recorded for",
-    "matmul_instruction_count": "matmuls and transposes of the Tensor Engine, as issued",
-    "mbu_estimated_percent": "bytes to and from HBM / (the core's HBM bandwidth x total_time)",
-    "mfu_estimated_percent": "(hardware_flops - transpose_flops) / (peak of BF16 x total_time)",
-    "mfu_inst_estimated_percent": "the same",
-    "mfu_max_achievable_estimated_percent": "mm_arithmetic_intensity / peak_flops_bandwidth_ratio",
-    "mm_arithmetic_intensity": "(hardware_flops - transpose_flops) / bytes to and from HBM",
-    "model_flops": "2 x multiply-adds of the matmuls as written: no transposes, FP32 once",
-    "nc_idx": "which NeuronCore: the slowest, where a kernel ran on several",
-    "nd_idx": "which device it is on",
-    "neuroncore_cycle_count": "total_time in cycles of the base clock",
-    "peak_flops_bandwidth_ratio": "peak of BF16 / the core's HBM bandwidth, FLOP per byte",
-    "profiler_version": "who wrote this",
-    "psum_read_bytes": "bytes per partition that instructions read from PSUM",
-    "psum_write_bytes": "bytes per partition that instructions wrote to PSUM",
-    "sbuf_read_bytes": "bytes that DMA read from SBUF, and per partition what instructions did",
-    "sbuf_write_bytes": "bytes that DMA wrote to SBUF, and per partition what instructions did",
-    "spill_reload_bytes": "bytes that came back from HBM because SBUF was full",
-    "spill_save_bytes": "bytes that went to HBM because SBUF was full",
-    "total_active_time": "seconds in which any engine or queue works",
-    "total_active_time_percent": "total_active_time / total_exec_time",
-    "total_exec_time": "seconds from the first instruction to the last result",
-    "total_time": "total_exec_time with a kernel's start and stop, seconds; predicted",
-    "transpose_flops": "what of hardware_flops only moved data",
-} | {
+TERMS = WORDS_OF["terms"] | {
     f"{engine.value}_engine_{key}": said.format(engine.title)
-    for engine in _ON_CORE
-    for key, said in {
-        "active_time": "seconds in which the {} works",
-        "active_time_percent": "the same as a fraction of total_time",
-        "instruction_count": "instructions of the {}",
-        "instruction_time": "seconds of them until the result is there, overlaps added",
-    }.items()
+    for engine in _ON_CORE for key, said in WORDS_OF["engine"].items()
 }  # fmt: skip
 
 
