@@ -106,7 +106,7 @@ for place in glob.glob('/proc/[0-9]*/cmdline'):
         line = open(place, 'rb').read()
     except OSError:
         continue
-    if (b'grade_one' in line or b'ipykernel_launcher' in line) and place.split('/')[2] != '1':
+    if (b'grade_one' in line or b'cli.within' in line) and place.split('/')[2] != '1':
         graders.append(int(place.split('/')[2]))
 graders = [number for number in graders if number != os.getpid()]
 """
@@ -330,12 +330,11 @@ def double(x):
 
 
 @needs_walls
-def test_garbage_on_its_own_sockets_ends_with_the_call(tmp_path):
-    """The kernel's heartbeat then answers nothing: no thread of the grader may wait for it."""
+def test_garbage_in_its_own_pipes_is_called_tampering(tmp_path):
     limits = replace(LIMITS, seconds=3, submission_seconds=60)
     row = grade.grade_submission(
         submission(tmp_path / "a.ipynb", double=GARBAGE), modules=[LESSON], limits=limits
     )
     assert (row.points, row.exercises["99/double"]["points"]) == (4, 0)
-    assert "did not end within 3 s" in row.reason
+    assert "tampered with the process that grades it" in row.reason
     assert row.seconds < 30

@@ -8,13 +8,13 @@ import csv
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 from html.parser import HTMLParser
 from pathlib import Path
+from unittest import mock
 
 import nbformat
 import psutil
@@ -22,7 +22,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from trainium_edu import __main__, exercises
-from trainium_edu.cli import feedback, grade, sandbox, submission_kernel
+from trainium_edu.cli import apart, feedback, grade
 from trainium_edu.cli.grade import Row
 from trainium_edu.cli.grade_one import lesson_of, read_submission
 from trainium_edu.cli.limits import Limits, Unreadable
@@ -70,9 +70,6 @@ def submission(path, student="ab123", extra=(), **answers):
 
 def graded(path, **options):
     row = grade.grade_submission(path, modules=[LESSON], limits=LIMITS, **options)
-    leftovers = [p for p in psutil.process_iter(["cmdline"]) if "-f" in (p.info["cmdline"] or ())
-                 and str(path) in " ".join(p.info["cmdline"])]  # fmt: skip
-    assert leftovers == []
     return row
 
 
@@ -116,7 +113,7 @@ def test_a_copied_literal_answer_fails_for_another_student(tmp_path):
     assert "everyone's" in row.exercises["99/row"]["reason"]
 
 
-ENDED_IN_CALL = "it ended its kernel while it was called"
+ENDED_IN_CALL = "a call ended its process"
 CATCHES_ALL = """while True:
     try:
         while True: pass
@@ -132,7 +129,7 @@ STRANGE = {
         CATCHES_ALL + "def double(x): return 2 * x",
         "a cell did not end within 6 s",
     ),
-    "exits in a cell": ("import os\nos._exit(0)\ndouble = 1", "a cell ended its kernel"),
+    "exits in a cell": ("import os\nos._exit(0)\ndouble = 1", "a cell ended its process"),
     "exits in a call": ("import os\ndef double(x):\n    os._exit(0)", ENDED_IN_CALL),
     "kills its kernel": (
         "import os, signal\ndef double(x):\n    os.kill(os.getpid(), signal.SIGKILL)",
@@ -152,7 +149,7 @@ STRANGE = {
     ),
     "cannot be read": ("def double(x) return 2", "its cell cannot be read: SyntaxError"),
     "raises": ("def double(x): return 2 * x\ndel double\n1 / 0", "ZeroDivisionError"),
-    "asks": ("double = input('?')", "its cell raised StdinNotImplementedError"),
+    "asks": ("double = input('?')", "its cell raised EOFError"),
 }
 
 
@@ -168,49 +165,33 @@ def test_a_strange_exercise_is_a_row_with_its_reason_and_the_others_count(tmp_pa
 
 
 @pytest.fixture
-def kernel():
+def process():
     with tempfile.TemporaryDirectory() as folder:  # where another user may go, too
-        it = submission_kernel.SubmissionKernel(
-            seconds=6, print_at_most_bytes=1000, environment=sandbox.environment(Path(folder)),
-            folder=folder,
-        )  # fmt: skip
+        it = apart.Apart("in_kernel", Path(folder), LIMITS)
         yield it
         it.stop()
 
 
-def _take_the_port(monkeypatch, times):
-    """Let so many kernels find their port taken by somebody else; return whose ports were."""
-    create, theirs = submission_kernel.Client.create_kernel_manager, []
-
-    def create_with_taken_port(client):
-        manager = create(client)
-        if len(theirs) < times:
-            theirs.append(socket.create_server(("127.0.0.1", 0)))
-            manager.transport, manager.ip = "tcp", "127.0.0.1"  # as where there are no such sockets
-            manager.cache_ports = False  # keep the port that is set here
-            manager.shell_port = theirs[-1].getsockname()[1]
-        return manager
-
-    monkeypatch.setattr(submission_kernel.Client, "create_kernel_manager", create_with_taken_port)
-    return theirs
+def test_a_process_that_does_not_start_stops_one_exercise_and_the_next_may_start(
+    process, monkeypatch
+):
+    with monkeypatch.context() as no_memory:
+        no_memory.setattr(subprocess, "Popen", mock.Mock(side_effect=OSError(12, "No memory")))
+        with pytest.raises(apart.Stopped, match="its process does not start"):
+            process.begin()
+    process.begin()
+    assert process.run("1 / 0") == "ZeroDivisionError: division by zero"
+    assert process.run("answer = 6 * 7") == ""
+    assert process.look("answer") == 42
 
 
-def test_a_kernel_whose_port_somebody_took_starts_again(kernel, monkeypatch):
-    theirs = _take_the_port(monkeypatch, 1)
-    kernel.begin()
-    assert kernel.run("answer = 6 * 7") == ""
-    assert kernel.look("answer") == 42
-    assert len(theirs) == 1
-
-
-@pytest.mark.slow
-def test_a_kernel_that_never_starts_stops_one_exercise_and_the_next_may_start(kernel, monkeypatch):
-    theirs = _take_the_port(monkeypatch, 3)
-    with pytest.raises(submission_kernel.Stopped, match="its kernel does not start"):
-        kernel.begin()
-    assert len(theirs) == 3
-    kernel.begin()
-    assert kernel.run("1 / 0") == "ZeroDivisionError: division by zero"
+@pytest.mark.parametrize("line", [b"no reply\n", b'["tuple",["value"]]\n', b"[" * 9999])
+def test_what_is_no_reply_ends_the_process_and_the_next_may_start(process, line):
+    writes = ("import gc, io\npipe = next(o for o in gc.get_objects() if isinstance(o, io.FileIO)"
+              f" and o.mode == 'wb' and o.fileno() > 2)\npipe.write({line!r})")  # fmt: skip
+    with pytest.raises(apart.Stopped, match="tampered with the process"):
+        process.run(writes)
+    assert process.run("1 / 0") == "ZeroDivisionError: division by zero"
 
 
 @pytest.mark.slow
@@ -243,9 +224,9 @@ def test_games_with_modules_reach_no_check(tmp_path):
 
 @pytest.mark.slow
 def test_a_forged_reply_is_called_tampering(tmp_path):
-    forge = "get_ipython().trainium_edu_answers.call = lambda *a: 'no base64!'\n"
+    forge = "from trainium_edu.cli import in_kernel\nin_kernel.call = lambda *a: 'no'\n"
     row = graded(submission(tmp_path / "a.ipynb", double=f"{forge}def double(x): return 2 * x"))
-    assert row.exercises["99/double"]["reason"] == "tampered with the kernel that grades it"
+    assert row.exercises["99/double"]["reason"] == "tampered with the process that grades it"
 
 
 def test_what_a_submission_leaves_running_is_ended(tmp_path):

@@ -28,7 +28,7 @@ FILES = {
     "syntax": (above("def (:"), 0, "line 6: SyntaxError: "),
     "raises": (above("1 / 0"), 0, "its file: line 6: ZeroDivisionError: division by zero"),
     "exits": (within("raise SystemExit(0)"), 0, "case small, case large: line 9: SystemExit: 0"),
-    "ends": (above("import os; os._exit(0)"), 0, "its file: it ended its process while it was"),
+    "ends": (above("import os; os._exit(0)"), 0, "its file: importing it ended its process"),
     "loops": (above("while True:\n    try:\n        while True: pass\n    except: pass"), 0,
               "its file: importing it did not end within 3 s"),
     "loops in the call": (within("while lhsT.shape[0] > 128: pass"), 1,
@@ -51,18 +51,21 @@ FILES = {
               "Run.band = property(lambda self: None)"), 6, ""),
     "changes the clock": (above("import time\ntime.perf_counter = lambda: 0.0"), 6, ""),
     "rewrites a class": (
-        above(f"import base64, IPython\nattack = {REWRITES_A_CLASS!r}\n"
-              "IPython.get_ipython().trainium_edu_answers.call = "
-              "lambda *a: base64.b64encode(attack).decode()"), 0,
+        above(f"import __main__\nattack = {REWRITES_A_CLASS.decode('latin1')!r}\n"
+              "__main__.plain_data.dumps = lambda told: attack"), 0,
         "tampered with the process that grades it"),
     "answers the grader": (
-        above("import IPython\n"
-              "IPython.get_ipython().trainium_edu_answers.call = lambda *a: 'no base64!'"), 0,
+        above("from trainium_edu.cli import kernel_call\nkernel_call.ask = lambda *a: 'no'"), 0,
         "case small, case large: tampered with the process that grades it"),
+    "invents passes": (
+        above("from trainium_edu.cli import kernel_call\nask = kernel_call.ask\n"
+              "kernel_call.ask = lambda *a: (*ask(*a)[:2], ('faster',))"), 0,
+        "tampered with the process that grades it"),
     "forges a program": (
         RIGHT + "\nimport sys\nfrom trainium_edu.cli import kernel_call\n"
-        "sys.modules['trainium_edu.cli.kernel_call'].ask.__code__ = (lambda r: ('program', b'x'))"
-        ".__code__\n", 0, "the kernel's program cannot be read as a saved program"),
+        "sys.modules['trainium_edu.cli.kernel_call'].ask.__code__ = "
+        "(lambda r: ('program', b'x', None)).__code__\n", 0,
+        "the kernel's program cannot be read as a saved program"),
     "uses what is forbidden": (above("from nki.language import matmul"), 0,
                                "line 6 uses nl.matmul, which this assignment forbids"),
 }  # fmt: skip

@@ -9,7 +9,6 @@ import decimal
 import fractions
 import itertools
 import pickle
-import types
 
 import numpy as np
 import pytest
@@ -17,26 +16,28 @@ import pytest
 from tests.exercises.test_lessons import EXERCISES, LONG
 from tests.for_each import for_each
 from tests.solutions import reading
-from trainium_edu.cli import in_kernel, submission_kernel
+from trainium_edu.cli import apart, in_kernel, within
+from trainium_edu.cli.limits import Limits
+from trainium_edu.exercises import plain_data
 from trainium_edu.exercises.answers import canonical
 from trainium_edu.exercises.exercise import Status
 from trainium_edu.exercises.lessons import number_of
 
 
-class Kernel(submission_kernel.SubmissionKernel):
-    """The grader's side of a kernel that is no process of its own."""
+class Process(apart.Apart):
+    """The grader's side of a process that is none."""
 
-    def __init__(self, value):
-        self._shell = types.SimpleNamespace(user_ns={"answer": value})
-        self._shell.trainium_edu_answers = in_kernel.Answers(self._shell, 10**6)
+    def __init__(self):
+        self._process, self._limits = "this one", Limits()
 
-    def _ask(self, expression):
-        return eval(expression, {"get_ipython": lambda: self._shell})
+    def _exchange(self, line, doing, seconds):
+        return plain_data.loads(within.reply(in_kernel, line))
 
 
 def transported(value):
     """Return an answer as the grader holds it."""
-    return Kernel(value).look("answer")
+    in_kernel._shell.user_ns["answer"] = value
+    return Process().look("answer")
 
 
 def each(change):
@@ -178,7 +179,7 @@ def test_plain_data(value, plain):
 def test_what_has_no_end_or_is_no_data_is_refused():
     with pytest.raises(ValueError, match="more than 1,000,000 items; does"):
         canonical(itertools.count())
-    for odd in (object(), len, types):
+    for odd in (object(), len, pickle):
         with pytest.raises(TypeError, match="plain data is asked for"):
             canonical(odd)
     array = np.arange(3)

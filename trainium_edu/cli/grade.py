@@ -22,14 +22,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-import psutil
-
 import trainium_edu
 from trainium_edu import exercises, files
 from trainium_edu.cli import sandbox
 from trainium_edu.cli.assignment import Assignment
 from trainium_edu.cli.grade_one import exercises_of
-from trainium_edu.cli.limits import Limits, Unreadable, open_submission
+from trainium_edu.cli.limits import Limits, Unreadable, end_family, open_submission
 
 __all__ = ["Row", "absent", "grade_all", "grade_submission", "keep_row", "read_kept",
            "read_roster", "submissions", "write_csv"]  # fmt: skip
@@ -81,48 +79,37 @@ class _Worker:
             **os.environ,
             "PYTHONPATH": os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH")))),
         }
-        self._process = subprocess.Popen(
+        self.process = subprocess.Popen(
             [sys.executable, "-m", "trainium_edu.cli.grade_one"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             cwd=self._folder.name, env=environment, start_new_session=True,
         )  # fmt: skip
         order = {**options, "path": str(path.absolute()), "limits": dataclasses.asdict(limits)}
-        with contextlib.suppress(OSError), self._process.stdin as pipe:  # type: ignore[union-attr]
+        with contextlib.suppress(OSError), self.process.stdin as pipe:  # type: ignore[union-attr]
             pipe.write(json.dumps(order).encode() + b"\n")
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self):
         """Collect what the process says; its pipe is nobody else's."""
-        with contextlib.suppress(OSError, ValueError), self._process.stdout as pipe:  # type: ignore[union-attr]
+        with contextlib.suppress(OSError, ValueError), self.process.stdout as pipe:  # type: ignore[union-attr]
             for line in pipe:
                 self._lines.append(line)
 
     def finished(self) -> bool:
         """Tell whether it ended, ending it if its time is over."""
-        if self._process.poll() is not None:
+        if self.process.poll() is not None:
             return True
         if time.monotonic() - self._begun > self._limits.submission_seconds:
-            self.end()
+            end_family(self.process)
             self.row.reason = f"took more than {self._limits.submission_seconds:g} s"
             return True
         return False
 
-    def end(self):
-        """Kill the process and all that it started."""
-        with contextlib.suppress(psutil.Error):
-            family = psutil.Process(self._process.pid).children(recursive=True)
-            for process in family:
-                with contextlib.suppress(psutil.Error):
-                    process.kill()
-        with contextlib.suppress(OSError):
-            self._process.kill()
-        self._process.wait()
-
     def collect(self) -> Row:
         """Fill the row from what the process wrote."""
         self._reader.join(timeout=5)  # the process has ended, and with it the pipe
-        fill(self.row, list(self._lines), self._process.returncode, self._parts)
+        fill(self.row, list(self._lines), self.process.returncode, self._parts)
         self.row.seconds = round(time.monotonic() - self._begun, 2)
         self._folder.cleanup()
         return self.row
@@ -279,7 +266,7 @@ def grade_all(
             time.sleep(0.03)
     finally:
         for worker in running.values():
-            worker.end()
+            end_family(worker.process)
         kept.cleanup()
     result = [rows[place] for place in sorted(rows)]
     _note_shared_ids(result)

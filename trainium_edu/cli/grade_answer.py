@@ -12,9 +12,9 @@ from pathlib import Path
 
 from trainium_edu import exercises, files
 from trainium_edu.cli import sandbox
-from trainium_edu.cli.grade_cpp import Apart
+from trainium_edu.cli.apart import as_exception
+from trainium_edu.cli.grade_cpp import CppApart
 from trainium_edu.cli.limits import Limits
-from trainium_edu.cli.submission_kernel import as_exception
 from trainium_edu.exercises import plain_data
 
 __all__ = ["main"]
@@ -65,7 +65,7 @@ def main():
         if kind == "unsendable":
             tell("wrong", f"it is {value}; plain data or a function is asked for")
             return
-        with Apart(not sandbox.missing(), Limits()):
+        with CppApart(not sandbox.missing(), Limits()):
             grade = exercises.find(key).grade(
                 _Answer(value, ask) if kind == "callable" else value, student, salt
             )

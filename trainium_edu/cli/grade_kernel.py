@@ -16,10 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from trainium_edu.cli import sandbox
+from trainium_edu.cli.apart import Apart, Stopped
 from trainium_edu.cli.assignment import Assignment, Case, Threshold
 from trainium_edu.cli.limits import Limits, Unreadable, open_submission
-from trainium_edu.cli.submission_kernel import Stopped, SubmissionKernel
 from trainium_edu.exercises.exercise import Grade
 from trainium_edu.exercises.leaderboard import Entry
 from trainium_edu.exercises.needed_cells import stated
@@ -35,7 +34,6 @@ __all__ = ["Figures", "Rejected", "difference", "grade_file", "judge", "reach", 
 
 _LARGEST_BYTES = 1 << 20
 _MOST_ADVICE, _MOST_CHARACTERS = 3, 800
-_START_SECONDS = 60.0  #: for the process, before the file is imported
 _PREFIXES = ("neuronxcc.nki.", "trainium_edu.nki.", "nki.")
 _USUAL = {"nl": "language", "nisa": "isa", "ncc": "compiler", "np": "numpy"}
 
@@ -312,49 +310,35 @@ class _Asked:
         write(place / name, source)
         for path in assignment.files:
             write(place / path.name, path.read_bytes())
-        self._kernel = SubmissionKernel(
-            seconds=limits.seconds, print_at_most_bytes=limits.print_bytes,
-            environment=sandbox.environment(folder, TRAINIUM_EDU_HOME=str(folder / ".home")),
-            folder=folder, walls=walls, called="process",
-        )  # fmt: skip
-        self._seconds = limits.seconds
+        self.process = Apart("kernel_call", folder, limits, walls=walls,
+                             TRAINIUM_EDU_HOME=str(folder / ".home"))  # fmt: skip
         self._load = str(place / name), assignment.kernel, assignment.chip
 
     def load(self):
         """Import the file, in a new process; raise Rejected if that fails."""
-        self._kernel.stop()
+        self.process.stop()
         try:
-            self._kernel.seconds = _START_SECONDS
-            self._kernel.begin()
-            self._kernel.run("from trainium_edu.cli.kernel_call import ask, load")
-            self._kernel.seconds = self._seconds  # from here on it is the file's own time
-            self._call("load", *self._load)
+            self._call("load", *self._load, doing="importing it")
         except Stopped as stop:
-            said = str(stop).replace("a call", "importing it").replace("called", "imported")
-            raise Rejected("stopped", f"its file: {said}") from None
+            raise Rejected("stopped", f"its file: {stop}") from None
         except ValueError as problem:
             raise Rejected("error", f"its file: {problem}") from None
 
     def __call__(self, request):
         """Return what the kernel records, and the passes that it goes through."""
-        kind, recorded = self._call("ask", request)
-        return recorded, {"older": True, "as written": ()}.get(kind)
+        _, recorded, passes = self._call("ask", request)
+        if not any(passes is known for known in (None, True)) and passes != ():
+            raise Rejected("error", "tampered with the process that grades it")
+        return recorded, passes
 
-    def _call(self, name, *arguments):
+    def _call(self, function, *arguments, doing="a call"):
         """Return what our function over there replies; raise for a sentence on what went wrong."""
-        try:
-            kind, found = self._kernel.call(name, arguments, {})
-        except Exception as problem:  # not one that ours could raise
-            raise Rejected(
-                "error", f"tampered with the process that grades it ({problem})"
-            ) from None
-        if kind == "error":
-            raise ValueError(str(found))
-        return kind, found
-
-    def stop(self):
-        """End the process."""
-        self._kernel.stop()
+        told = self.process.ask(function, *arguments, doing=doing)
+        if told[0] == "error":
+            raise ValueError(told[1])
+        if told[0] not in ("ready", "program"):
+            raise Rejected("error", "tampered with the process that grades it")
+        return told
 
 
 def grade_file(path: Path, assignment: Assignment, *, student: str = "", walls: bool = False,
@@ -398,7 +382,7 @@ def grade_file(path: Path, assignment: Assignment, *, student: str = "", walls: 
                 asked.load()
                 yield from _parts(assignment, asked, name)
             finally:
-                asked.stop()
+                asked.process.stop()
     except Rejected as all_of_it:
         for key, points in assignment.parts.items():
             yield _grade(key, Grade(0, points, all_of_it.status, all_of_it.reason))

@@ -20,7 +20,14 @@ from pathlib import Path
 
 from trainium_edu import exercises
 from trainium_edu.cli import sandbox
-from trainium_edu.cli.limits import Limits, Unreadable, limit_this_process, open_submission
+from trainium_edu.cli.apart import Apart, Stopped
+from trainium_edu.cli.limits import (
+    Limits,
+    Unreadable,
+    end_family,
+    limit_this_process,
+    open_submission,
+)
 from trainium_edu.exercises.exercise import SOLUTION_SEEN, Grade
 from trainium_edu.exercises.lessons import lesson_notebook, number_of
 from trainium_edu.exercises.needed_cells import (
@@ -145,16 +152,11 @@ def grade_notebook(book, lesson, *, student="", salt="", limits, folder, walls=F
     done : callable
         Called with (key, Grade, notes) as each exercise is graded.
     """
-    from trainium_edu.cli.grade_cpp import Apart
-    from trainium_edu.cli.submission_kernel import SubmissionKernel
+    from trainium_edu.cli.grade_cpp import CppApart
 
-    environment = sandbox.environment(
-        folder, TRAINIUM_EDU_COMMITTED="1", TRAINIUM_EDU_HOME=str(Path(folder) / ".home"),
-        MPLBACKEND="module://matplotlib_inline.backend_inline",
-    )  # fmt: skip
-    kernel = SubmissionKernel(
-        seconds=limits.seconds, print_at_most_bytes=limits.print_bytes, environment=environment,
-        folder=folder, walls=walls,
+    kernel = Apart(
+        "in_kernel", folder, limits, walls=walls, TRAINIUM_EDU_COMMITTED="1",
+        TRAINIUM_EDU_HOME=str(Path(folder) / ".home"), MPLBACKEND="agg",
     )  # fmt: skip
     cells = cells_of(book)
     for i, cell in enumerate(cells):
@@ -164,20 +166,16 @@ def grade_notebook(book, lesson, *, student="", salt="", limits, folder, walls=F
     left_out: set[int] = set()
     starters = _starters(lesson)
     try:
-        with Apart(walls, limits):
+        with CppApart(walls, limits):
             for exercise in exercises_of(lesson):
-                done(
-                    exercise.key,
-                    *_grade(exercise, cells, left_out, starters, kernel, student, salt),
-                )
+                grade = _grade(exercise, cells, left_out, starters, kernel, student, salt)
+                done(exercise.key, *grade)
     finally:
         kernel.stop()
 
 
 def _grade(exercise, cells, left_out, starters, kernel, student, salt):
     """Grade one exercise; of several cells that bind its answer the last attempted one counts."""
-    from trainium_edu.cli.submission_kernel import Stopped
-
     copies, notes, first = set(), [], None
     for _ in range(6):
         needed = needed_for(exercise.answer, cells, key=exercise.key, skip=left_out | copies)
@@ -204,8 +202,6 @@ def _grade(exercise, cells, left_out, starters, kernel, student, salt):
 
 def _grade_cells(exercise, needed, kernel, student, salt, notes, left_out):
     """Run the cells in an empty namespace, and grade what the answer's name then holds."""
-    from trainium_edu.cli.submission_kernel import Stopped
-
     kernel.begin()
     errors = []
     for cell in needed:
@@ -336,16 +332,8 @@ def _grade_file(path, given, limits, say):
         say(kind="end")
 
 
-def _end_children():
-    import psutil
-
-    for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.Error):
-            process.kill()
-
-
 if __name__ == "__main__":
     sandbox.harden()
     main()
-    _end_children()
+    end_family(None)
     os._exit(0)  # whatever a stopped kernel left in this process must not keep it alive

@@ -29,7 +29,7 @@ class _File:
     kernel: Any = None
 
 
-def load(path: str, name: str, chip: str) -> tuple[str, str]:
+def load(path: str, name: str, chip: str) -> tuple:
     """Import a kernel file, which can import what stands beside it.
 
     Parameters
@@ -41,8 +41,8 @@ def load(path: str, name: str, chip: str) -> tuple[str, str]:
 
     Returns
     -------
-    kind : {"", "error"}
-    sentence : str
+    kind : {"ready", "error"}
+    *sentence : str
     """
     nki.activate(replace=True)
     chip_for_all(chip)
@@ -66,25 +66,24 @@ def load(path: str, name: str, chip: str) -> tuple[str, str]:
     except (Exception, SystemExit) as problem:
         return "error", _said(problem)
     _File.kernel = function
-    return "", ""
+    return ("ready",)
 
 
-def ask(request: Request) -> tuple[str, object]:
+def ask(request: Request) -> tuple:
     """Ask the kernel for its program.
 
     Returns
     -------
-    kind : {"program", "older", "as written", "error"}
-    found : bytes or str
-        A program of the current interface, of the older one with its compiler's passes or without,
-        or a sentence.
+    kind : {"program", "error"}
+    *parts : bytes, and the older compiler's passes that it goes through (as ``nki.run`` takes
+        them); or a sentence
     """
     try:
         program = request.report(_File.kernel)
     except (Exception, SystemExit) as problem:
         return "error", _said(problem)
     passes = _File.kernel.passes
-    return "program" if passes is None else "as written" if passes == () else "older", program
+    return "program", program, passes if passes in (None, ()) else True
 
 
 def run_cpp(name: str, kernel: str, shape: str, multicore: bool, cases: list) -> tuple:
@@ -92,13 +91,15 @@ def run_cpp(name: str, kernel: str, shape: str, multicore: bool, cases: list) ->
 
     Returns
     -------
-    outcomes : tuple of (array, works, ns)
-    problem, text, line : str, str, int
-        As :func:`cpp.run_here` says them; empty where all went well.
+    kind : "value"
+    told : tuple
+        Outcomes, (array, works, ns) each; problem, text and line as :func:`cpp.run_here` says
+        them, empty where all went well.
     """
     told = cpp.run_here(cpp.Job(name, kernel, shape, multicore, cases))
     outcomes = ((one.output, tuple(map(tuple, one.works)), one.ns) for one in told["outcomes"])
-    return tuple(outcomes), told.get("problem", ""), told.get("text", ""), told.get("line", 0)
+    wrong = told.get("problem", ""), told.get("text", ""), told.get("line", 0)
+    return "value", (tuple(outcomes), *wrong)
 
 
 def _said(problem) -> str:

@@ -4,9 +4,12 @@ import contextlib
 import dataclasses
 import os
 import stat
+import subprocess
 from pathlib import Path
 
-__all__ = ["Limits", "Unreadable", "limit_this_process", "open_submission"]
+import psutil
+
+__all__ = ["Limits", "Unreadable", "end_family", "limit_this_process", "open_submission"]
 
 _LARGEST_BYTES = 100 << 20
 
@@ -74,3 +77,15 @@ def limit_this_process(limits: Limits):
         with contextlib.suppress(ValueError, OSError):
             hard = resource.getrlimit(getattr(resource, name))[1]
             resource.setrlimit(getattr(resource, name), (value, hard))
+
+
+def end_family(process: subprocess.Popen | None):
+    """Kill a process and all that it started; with None, all that this one started."""
+    with contextlib.suppress(psutil.Error):
+        for child in psutil.Process(process and process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                child.kill()
+    if process:
+        with contextlib.suppress(OSError):
+            process.kill()
+        process.wait()

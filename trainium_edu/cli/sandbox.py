@@ -94,9 +94,7 @@ def as_another_user(folder: Path, arguments: list) -> list:
     for place in (folder, *folder.rglob("*")):
         if not place.is_symlink():
             os.chown(place, _USER_ID, _USER_ID)
-    # What is written between now and then (how to connect to a kernel) is that user's too.
-    give = f'chown -h {_USER_ID}:{_USER_ID} "$0"/.kernel.json 2>&-; exec "$@"'
-    return ["sh", "-c", give, str(folder), *_AS_USER, *arguments]
+    return [*_AS_USER, *arguments]
 
 
 def command(folder: Path | None, arguments: list) -> list:
@@ -113,8 +111,7 @@ def command(folder: Path | None, arguments: list) -> list:
     list of str
     """
     walls = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session",
-             "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
-             "--unsetenv", "JPY_PARENT_PID"]  # fmt: skip  # a kernel's parent is not to be seen
+             "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # fmt: skip
     for path in _SYSTEM:
         if os.path.islink(path):
             walls += ["--symlink", os.readlink(path), path]

@@ -5,7 +5,9 @@ in another process, and only plain data come back from there; so the public chec
 into plain data as well, with this one function, before it looks at it.
 """
 
+import io
 import itertools
+import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import is_dataclass
 from decimal import Decimal
@@ -14,7 +16,7 @@ from numbers import Integral
 
 import numpy as np
 
-__all__ = ["canonical"]
+__all__ = ["Printed", "PrintedTooMuch", "canonical", "line_of"]
 
 _MOST_ITEMS = 1_000_000
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, Fraction)
@@ -83,3 +85,32 @@ def _from_array(array):
         return array
     number = array.item()
     return number if type(number) in _PLAIN else float(number)
+
+
+class PrintedTooMuch(BaseException):
+    """Raised inside a learner's print; no `except Exception` of theirs swallows it."""
+
+
+class Printed(io.TextIOBase):
+    """Pass prints on until there are too many."""
+
+    def __init__(self, stream, limit):
+        self._stream, self._left = stream, limit
+
+    def write(self, text):
+        """Pass a text on."""
+        self._left -= len(text)
+        if self._left < 0:
+            raise PrintedTooMuch
+        return self._stream.write(text)
+
+    def flush(self):
+        """Pass it on."""
+        self._stream.flush()
+
+
+def line_of(error: BaseException) -> str:
+    """Return the line of a notebook's cell in which an error arose; empty if none did."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if "ipykernel" in f.filename or f.filename.startswith("<")]
+    return (own[-1].line or "") if own else ""

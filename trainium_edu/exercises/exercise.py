@@ -16,14 +16,12 @@ import _thread
 import contextlib
 import copy
 import hashlib
-import io
 import json
 import re
 import signal
 import sys
 import threading
 import tomllib
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -35,7 +33,7 @@ import numpy as np
 
 from trainium_edu import aside, settings
 from trainium_edu.exercises import afterwards, learner
-from trainium_edu.exercises.answers import canonical
+from trainium_edu.exercises.answers import Printed, PrintedTooMuch, canonical, line_of
 from trainium_edu.exercises.lessons import lesson_notebook, number_of
 from trainium_edu.exercises.needed_cells import key_of
 
@@ -610,9 +608,9 @@ class _Watched:
         name = getattr(self._function, "__name__", "the function")
         args, kwargs = copy.deepcopy(args), copy.deepcopy(kwargs)
         try:
-            with contextlib.redirect_stdout(_Printed(sys.stdout)):
+            with contextlib.redirect_stdout(Printed(sys.stdout, PRINT_AT_MOST_BYTES)):
                 result = canonical(self._function(*args, **kwargs))
-        except _PrintedTooMuch:
+        except PrintedTooMuch:
             reject(
                 "prints too much",
                 f"{name}({given}) printed more than {PRINT_AT_MOST_BYTES // 1000} kB and was "
@@ -627,11 +625,9 @@ class _Watched:
         except RecursionError:
             reject("endless recursion", f"{name}({given}) calls itself without end.")
         except Exception as error:
-            reject(
-                "raises",
-                f"{name}({given}) raised {type(error).__name__}: {short(error, 200)}"
-                f"{_line_of(error)}.",
-            )
+            where = f' in the line "{line}"' if (line := line_of(error)) else ""
+            reject("raises", f"{name}({given}) raised {type(error).__name__}: {short(error, 200)}"
+                             f"{where}.")  # fmt: skip
         if result is None:
             if not self._calls_answered:
                 raise NotAttempted(f"{name} returns nothing. If it is written, return its result.")
@@ -684,26 +680,6 @@ def _at_most(seconds):
             signal.signal(signal.SIGINT, before[0])
 
 
-class _PrintedTooMuch(BaseException):
-    """Raised inside a learner's print; no `except Exception` of theirs swallows it."""
-
-
-class _Printed(io.TextIOBase):
-    """Pass prints on until there are too many."""
-
-    def __init__(self, stream):
-        self._stream, self._left = stream, PRINT_AT_MOST_BYTES
-
-    def write(self, text):
-        self._left -= len(text)
-        if self._left < 0:
-            raise _PrintedTooMuch
-        return self._stream.write(text)
-
-    def flush(self):
-        self._stream.flush()
-
-
 def _is_blank(answer) -> bool:
     """Tell whether an answer is what a starter holds: None, empty, or only those."""
     if answer is None:
@@ -733,13 +709,6 @@ def short(value, limit: int = 60) -> str:
     except Exception:
         text = f"a {type(value).__name__}"
     return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def _line_of(error) -> str:
-    """Return the line of the learner's cell in which an error arose."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if "ipykernel" in f.filename or f.filename.startswith("<")]
-    return f' in the line "{own[-1].line}"' if own and own[-1].line else ""
 
 
 def _fingerprint(answer) -> str:

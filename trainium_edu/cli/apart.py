@@ -1,0 +1,199 @@
+"""A process for one submission: asked for one thing at a time, in plain data, over its own pipes.
+
+What it is asked is a function of a module of ours over there (``in_kernel``, ``kernel_call``).
+Everything is bounded: each answer by time and size, the process by memory (the grader's process
+sets the limit before it starts one), what is printed by bytes.  Where the system has walls
+(``sandbox``) the process stands behind them.  Whatever ends it raises :class:`Stopped` with the
+reason in words; the next question starts another.
+"""
+
+import contextlib
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from trainium_edu.cli import sandbox
+from trainium_edu.cli.limits import Limits, end_family
+from trainium_edu.exercises import plain_data
+
+__all__ = ["Answer", "Apart", "Stopped", "as_exception"]
+
+_START_SECONDS = 60.0
+#: What the other end may reply: a word, and the types of what follows it.
+_REPLIES: dict[str, tuple] = {
+    "ready": (), "missing": (), "printed": (), "callable": (str,), "value": (object,),
+    "unsendable": (str,), "error": (str,), "program": (object, object), "raised": (str, str, str),
+}  # fmt: skip
+
+
+class Stopped(BaseException):
+    """The submission was stopped; no check may swallow this."""
+
+
+class Apart:
+    """One process, started when first asked, and again after it was stopped.
+
+    Parameters
+    ----------
+    module : str
+        Whose functions it is asked for, below ``trainium_edu.cli``.
+    folder : Path
+        Where it runs: its home, and all that it may write to.
+    limits : Limits
+        Its ``seconds`` are those of one answer.
+    walls : bool
+        Put the process behind the system's walls.
+    **variables : str
+        Of its environment.
+    """
+
+    def __init__(self, module: str, folder: Path, limits: Limits, *, walls: bool = False,
+                 **variables: str):  # fmt: skip
+        run_apart = sandbox.command if walls else sandbox.as_another_user
+        self._limits = limits
+        self._process: Any = None  # while one runs
+        self._start = lambda: subprocess.Popen(
+            run_apart(folder, [sys.executable, "-P", "-m", "trainium_edu.cli.within",
+                               f"trainium_edu.cli.{module}", str(limits.print_bytes)]),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder,
+            env=sandbox.environment(folder, **variables), start_new_session=True,
+        )  # fmt: skip
+
+    def ask(self, function: str, *arguments: Any, doing: str = "a call",
+            seconds: float | None = None) -> tuple:  # fmt: skip
+        """Return what a function over there replies: its kind and its parts.
+
+        Parameters
+        ----------
+        function : str
+        *arguments : object
+            Plain data.
+        doing : str
+            What the submission is doing, for the reason.
+        seconds : float, optional
+            Its time, where the limits' is not meant.
+
+        Raises
+        ------
+        Stopped
+            If it takes too long, prints too much, ends its process or replies what ours would not.
+        """
+        try:
+            line = plain_data.dumps((function, *arguments))
+        except plain_data.NotPlain as error:
+            raise Stopped(f"its check calls it with {error}, which cannot be sent") from None
+        if self._process is None:
+            try:
+                self._process = self._start()
+            except OSError as error:
+                raise Stopped(f"its process does not start ({error})") from None
+            self._exchange("", "its start", _START_SECONDS)
+        return self._exchange(f"{line}\n", doing, seconds or self._limits.seconds)
+
+    def _exchange(self, line, doing, seconds):
+        """Send a line and read one; whoever waits for it is a thread, so that none waits long."""
+        replies: list[bytes] = []
+
+        def exchange(process):
+            with contextlib.suppress(OSError, ValueError):
+                process.stdin.write(line.encode())
+                process.stdin.flush()
+                replies.append(process.stdout.readline(plain_data.MOST_BYTES + 2))
+
+        self._thread = threading.Thread(target=exchange, args=(self._process,), daemon=True)
+        self._thread.start()
+        self._thread.join(seconds)
+        if self._thread.is_alive():
+            reason = f"{doing} did not end within {seconds:g} s"
+        elif not any(replies):
+            reason = f"{doing} ended its process"
+        elif len(replies[0]) > plain_data.MOST_BYTES:
+            reason = f"its result is larger than {plain_data.MOST_BYTES >> 20} MiB"
+        else:
+            try:
+                kind, *parts = told = plain_data.loads(replies[0].decode())
+                if not all(map(isinstance, parts, _REPLIES[kind])):
+                    raise ValueError
+                if len(parts) != len(_REPLIES[kind]):
+                    raise ValueError
+                if kind != "printed":
+                    return told
+                reason = f"printed more than {self._limits.print_bytes / 1e6:g} MB"
+            except (ValueError, LookupError, TypeError):
+                reason = "tampered with the process that grades it"
+        self.stop()
+        raise Stopped(reason)
+
+    def begin(self):
+        """Give the next exercise an empty namespace, in a process that is alive."""
+        try:
+            self.ask("begin")
+        except Stopped:  # by what ran there before
+            self.ask("begin")
+
+    def run(self, source: str) -> str:
+        """Run one cell; return the exception that it raised, in one line, or an empty string."""
+        kind, *parts = self.ask("run", source, doing="a cell")
+        return str(parts[0]) if kind == "value" else f"{parts[0]}: {parts[1]}"
+
+    def look(self, name: str):
+        """Return the value that a name holds, or an :class:`Answer` to call.
+
+        Raises
+        ------
+        KeyError
+            If the name is not bound.
+        ValueError
+            If it holds what is no plain data.
+        """
+        kind, *parts = self.ask("look", name)
+        if kind == "missing":
+            raise KeyError(name)
+        if kind == "callable":
+            return Answer(self, name, str(parts[0]))
+        if kind == "value":
+            return parts[0]
+        raise ValueError(f"it is {parts[0]}; plain data or a function is asked for")
+
+    def call(self, name: str, args, kwargs):
+        """Call a function of the submission and return its plain result, or raise as it did."""
+        kind, *parts = self.ask("call", name, args, kwargs)
+        if kind == "value":
+            return parts[0]
+        if kind == "raised":
+            raise as_exception(*parts)
+        raise TypeError(f"it returns {parts[0]}; plain data is asked for")
+
+    def stop(self):
+        """End the process, whatever it does."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        end_family(process)
+        self._thread.join(1)  # a process that hides from its family may hold the pipes' ends
+        for pipe in () if self._thread.is_alive() else (process.stdin, process.stdout):
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+
+class Answer:
+    """A submission's function, called from the grader's process."""
+
+    def __init__(self, process, name, title):
+        self._process, self._name, self.__name__ = process, name, title
+
+    def __call__(self, *args, **kwargs):
+        """Call it in its own process."""
+        return self._process.call(self._name, args, kwargs)
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def as_exception(name, text, line):
+    """Return an exception like the one that an answer raised in its own process."""
+    known = {e.__name__: e for e in (NotImplementedError, RecursionError, SystemExit)}
+    kind = known.get(name) or type(str(name), (Exception,), {})
+    return kind(f'{text} (in the line "{line}")' if line else text)

@@ -1,0 +1,58 @@
+"""The grader's end in a submission's process: ``python -m trainium_edu.cli.within MODULE BYTES``.
+
+It reads a line, calls the function of MODULE that this names, and answers with a line, both of
+``plain_data``.  The two pipes are its own: what a submission starts has none of them, and what it
+prints goes nowhere and is counted.  No expected result is known here, and nothing that is computed
+here is believed but an answer's value; the checks are in the grader's process.
+"""
+
+import importlib
+import os
+import sys
+
+from trainium_edu.exercises import plain_data
+from trainium_edu.exercises.answers import Printed, PrintedTooMuch, line_of
+
+__all__ = ["reply"]
+
+
+def reply(functions, line: str) -> str:
+    """Return the line that answers one.
+
+    Parameters
+    ----------
+    functions : module
+    line : str
+        A function's name and its arguments; the function returns what kind of reply it has, and
+        its parts.
+    """
+    name, *arguments = plain_data.loads(line)
+    told: tuple
+    try:
+        told = getattr(functions, name)(*arguments)
+    except PrintedTooMuch:
+        told = ("printed",)
+    except BaseException as error:
+        told = "raised", type(error).__name__, str(error)[:500], line_of(error)[:120]
+    try:
+        return plain_data.dumps(told)
+    except Exception as error:
+        return plain_data.dumps(("unsendable", str(error)[:200]))
+
+
+def main():
+    """Answer lines until there are no more."""
+    asked, told = (os.fdopen(os.dup(end), mode) for end, mode in ((0, "r"), (1, "w")))
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1):
+        os.dup2(nothing, descriptor)
+    module, most = sys.argv[1:]
+    functions, stdout = importlib.import_module(module), sys.stdout
+    print(plain_data.dumps(("ready",)), file=told, flush=True)
+    for line in asked:
+        sys.stdout = Printed(stdout, int(most))
+        print(reply(functions, line), file=told, flush=True)
+
+
+if __name__ == "__main__":
+    main()
