@@ -3,15 +3,15 @@
 Three versions meet cell by cell, matched by cell id: the base (as handed out), the learner's, and
 the new lesson.  A cell that only one side changed takes that side; where both did, the learner's
 stays, and the new lesson is laid beside it as ``NAME.new.ipynb``.  A notebook that cannot be
-matched is left alone in the same way.  Whatever is rewritten is first copied to
-``.trainium_edu/backup``.
+matched, because its cells have lost the lesson's ids or order, is left alone in the same way.
+Whatever is rewritten is first copied to ``.trainium_edu/backup``.  (nbdime's merge shows a conflict
+inside a cell, which then does not run, and needs git: this one keeps whole cells.)
 
 Decisions: outputs of cells whose source stays are the learner's and stay; a committed prediction
 stays even where the cell around it is new.  A lesson that the learner deleted comes back fresh
 (that is how people start over); a cell that they deleted stays deleted.
 """
 
-import difflib
 import json
 import shutil
 from dataclasses import dataclass
@@ -81,12 +81,12 @@ def _update_one(source, work):
         if base is None:
             raise CannotMatch("it is not known which version it came from")
         merged, kept = merge(base, learner, new)
-    except CannotMatch as error:
-        return _lay_beside(work, name, new, base_path, f"kept as it is: {error}")
-    except OSError as error:
-        return _lay_beside(
-            work, name, new, base_path, f"kept as it is: cannot be read ({error.strerror})"
-        )
+    except (CannotMatch, OSError) as error:
+        reason = f"cannot be read ({error.strerror})" if isinstance(error, OSError) else error
+        beside = _lay_beside(work, name, new)
+        write(base_path, new)
+        return Outcome(name, "kept", f"kept as it is: {reason}; the new lesson stands beside it as "
+                       f"{beside.name}")  # fmt: skip
     backup = _back_up(mine, work)
     write(mine, merged)
     write(base_path, new)
@@ -94,8 +94,7 @@ def _update_one(source, work):
     if not kept:
         return Outcome(name, "updated", sentence)
     if any("also changed" in line for line in kept):
-        beside = _free_name(work, name)
-        write(beside, new)
+        beside = _lay_beside(work, name, new)
         kept = [*kept, f"the new lesson stands beside yours as {beside.name}"]
     return Outcome(name, "updated", "; ".join([sentence, *kept]))
 
@@ -117,168 +116,79 @@ def merge(base: dict, learner: dict, new: dict) -> tuple[dict, list[str]]:
     Raises
     ------
     CannotMatch
-        If ids are missing in the lesson or too many of the learner's are.
+        If the lesson's ids are missing in the learner's copy, or its cells have another order.
     """
-    base_cells, new_cells = _by_id(base), _by_id(new)
-    if base_cells is None or new_cells is None:
+    base_cells, new_cells = ({cell.get("id"): cell for cell in b["cells"]} for b in (base, new))
+    if None in base_cells or None in new_cells:
         raise CannotMatch("the lesson's own cells have no ids")
-    theirs = _identified(learner["cells"], base["cells"], new["cells"])
-    present = {i for i, _ in theirs if i}
-    kept: list[str] = []
-    order = _order(base_cells, theirs, new_cells, kept)
-    own = {key: cell for key, cell in theirs if key is not None}
-    merged_cells = []
-    for key in order:
-        if isinstance(key, int):  # a cell of the learner's own
-            merged_cells.append(theirs[key][1])
-            continue
-        cell = own.get(key)
-        if key not in new_cells:
-            if _same(cell, base_cells[key]) and not _predictions(cell):
-                continue  # left the lesson, and the learner never touched it
-            kept.append(f"kept your cell {_name(cell)}, which has left the lesson")
-            merged_cells.append(cell)
+    theirs, own = _matched(learner["cells"], base_cells, new_cells)
+    if base_cells and not theirs:
+        raise CannotMatch("its cells have other ids than the lesson's")
+    if [key for key in theirs if key in base_cells] != [key for key in base_cells if key in theirs]:
+        raise CannotMatch("its cells have another order than the lesson's")
+    kept, cells = [], [(None, cell) for cell in own[None]]
+    deleted = [key for key in base_cells if key not in theirs]
+    for key in _order(new_cells, theirs, deleted):
+        cell, was, becomes = (c.get(key) for c in (theirs, base_cells, new_cells))
+        if becomes is None:  # it left the lesson
+            if not _same(cell, was) or _predictions(cell):
+                kept.append(f"kept your cell {_name(cell)}, which has left the lesson")
+                cells.append((key, cell))
         elif cell is None:
-            merged_cells.append(new_cells[key])
-        elif any(_same(new_cells[key], c) for c in (cell, base_cells.get(key, new_cells[key]))):
-            merged_cells.append(_lesson_metadata(cell, new_cells[key]))
-        elif _same(cell, base_cells[key]):
-            taken = json.loads(json.dumps(new_cells[key]))
-            if taken["cell_type"] == "code":
-                taken["outputs"] = _predictions(cell)
-            merged_cells.append(taken)
+            cells.append((key, becomes))
+        elif was and _same(cell, was) and not _same(was, becomes):
+            outputs = {"outputs": _predictions(cell)} if becomes["cell_type"] == "code" else {}
+            cells.append((key, becomes | outputs))
         else:
-            kept.append(f"kept your cell {_name(cell)}, which the lesson also changed")
-            merged_cells.append(_lesson_metadata(cell, new_cells[key]))
-    gone = [i for i in base_cells if i in new_cells and i not in present]
+            if not _same(cell, becomes) and not (was and _same(was, becomes)):
+                kept.append(f"kept your cell {_name(cell)}, which the lesson also changed")
+            cells.append((key, _lesson_metadata(cell, becomes)))
+        cells += [(None, cell) for cell in own.get(key, ())]
+    gone = [key for key in deleted if key in new_cells]
     if gone:
         kept.append(f"left out {len(gone)} cell{'s' * (len(gone) > 1)} that you deleted")
-    if any(not _same(base_cells[i], new_cells[i]) for i in gone):
+    if any(not _same(base_cells[key], new_cells[key]) for key in gone):
         kept.append("of what you deleted, the lesson also changed a part")
-    _make_ids_differ(merged_cells)
-    merged = {**new, "cells": merged_cells}
+    merged = {**new, "cells": _with_ids(cells)}
     merged["metadata"] = {**learner.get("metadata", {}), **new.get("metadata", {})}
     merged["nbformat_minor"] = max(new.get("nbformat_minor", 5), learner.get("nbformat_minor", 0))
     return merged, kept
 
 
-def _order(base, theirs, new, kept):
-    """Return the merged order: ids, and positions for the learner's own cells."""
-    shared = [i for i, _ in theirs if i in base and i in new]
-    in_base = [i for i in base if i in set(shared)]
-    deleted = {i for i in base if i not in {j for j, _ in theirs}}
-    if shared == in_base:
-        spine = [i for i in new if i not in deleted]
-    else:
-        kept.append("kept your order of cells")
-        spine = list(shared)
-        for i in _insertions(new, [j for j in new if j not in base and j not in shared]):
-            _insert_after(spine, *i)
-    # What the lesson does not have stands behind the cell that it stood behind.
-    before = None
-    for position, (key, _) in enumerate(theirs):
-        if key is not None and key in spine:
-            before = key
-            continue
-        item = key if key is not None else position
-        if before is None:
-            spine.insert(0, item)
-        else:
-            spine.insert(spine.index(before) + 1, item)
-        before = item
-    return spine
-
-
-def _insertions(new, fresh):
-    """Yield each fresh id with the lesson's cells above it, nearest first."""
-    ids = list(new)
-    for i in fresh:
-        yield i, list(reversed(ids[: ids.index(i)]))
-
-
-def _insert_after(spine, item, above):
-    place = next((spine.index(i) + 1 for i in above if i in spine), 0)
-    spine.insert(place, item)
-
-
-def _identified(cells, base_cells, new_cells):
-    """Pair the learner's cells with ids of the base; None marks a cell of their own.
-
-    Of several cells with one id (a damaged copy), the one most like the lesson's has it.  Where
-    no id is known (some tools drop or rewrite them), cells are matched where their text is still
-    the lesson's.
-    """
-    base = {cell["id"]: cell for cell in base_cells}
-    ids = [cell.get("id") if isinstance(cell.get("id"), str) else None for cell in cells]
-    known = set(base) | {cell["id"] for cell in new_cells}
-    if not known.intersection(ids):
-        texts = [(_source(c), c["cell_type"]) for c in cells]
-        theirs = [(_source(c), c["cell_type"]) for c in base_cells]
-        matcher = difflib.SequenceMatcher(None, theirs, texts, autojunk=False)
-        ids = [None] * len(cells)
-        for block in matcher.get_matching_blocks():
-            for k in range(block.size):
-                ids[block.b + k] = base_cells[block.a + k]["id"]
-        matched = sum(i is not None for i in ids)
-        if 2 * matched < len(base_cells):
-            raise CannotMatch("its cells have other ids, and most of its text is not the lesson's")
-        # Between two matches, one edited cell on either side is the same cell.
-        for first, last in _gaps(ids):
-            above = ids[first - 1] if first else None
-            below = ids[last] if last < len(ids) else None
-            order = [cell["id"] for cell in base_cells]
-            start = order.index(above) + 1 if above else 0
-            end = order.index(below) if below else len(order)
-            if last - first == end - start:
-                ids[first:last] = order[start:end]
-    result, taken = [], {}
-    for position, (key, cell) in enumerate(zip(ids, cells, strict=True)):
-        if key in taken:
-            likeness = [
-                difflib.SequenceMatcher(
-                    None, _source(base.get(key, cell)), _source(cells[p])
-                ).ratio()
-                for p in (taken[key], position)
-            ]
-            if likeness[1] > likeness[0]:
-                result[taken[key]] = (None, cells[taken[key]])
-                taken[key] = position
-            else:
-                key = None
-        elif key is not None:
-            taken[key] = position
-        result.append((key, cell))
-    # Ids that the lesson never had are the learner's own cells.
-    return [(key if key in known else None, cell) for key, cell in result]
-
-
-def _gaps(ids):
-    """Yield (first, last) of each run of None."""
-    first = None
-    for i, key in enumerate([*ids, "end"]):
-        if key is None and first is None:
-            first = i
-        if key is not None and first is not None:
-            yield first, i
-            first = None
-
-
-def _by_id(notebook):
-    cells = notebook["cells"]
-    found = {cell.get("id"): cell for cell in cells}
-    return found if None not in found and len(found) == len(cells) else None
-
-
-def _make_ids_differ(cells):
-    """Give a new id to a cell that has none, or that of a cell above it."""
-    seen = set()
-    for i, cell in enumerate(cells):
+def _matched(cells, base, new):
+    """Return the learner's cells by the lesson's ids, and their own by the id that they follow."""
+    theirs: dict[str, dict] = {}
+    own: dict[str | None, list] = {None: []}
+    above = None
+    for cell in cells:
         key = cell.get("id")
-        if not isinstance(key, str) or key in seen:
-            stem = f"mine-{key}"[:50] if isinstance(key, str) else f"mine-{i}"
-            key = next(k for k in (f"{stem}-{n}" for n in range(1, 10**6)) if k not in seen)
-            cells[i] = {**cell, "id": key}
-        seen.add(key)
+        if key in theirs or not (key in base or key in new):  # a copy of a cell is their own
+            own.setdefault(above, []).append(cell)
+        else:
+            theirs[key], above = cell, key
+    return theirs, own
+
+
+def _order(new, theirs, deleted) -> list[str]:
+    """Return the lesson's order; a cell that left it follows the one that it followed."""
+    order, above = [key for key in new if key not in deleted], None
+    for key in theirs:
+        if key not in new:
+            order.insert(order.index(above) + 1 if above else 0, key)
+        above = key
+    return order
+
+
+def _with_ids(cells) -> list[dict]:
+    """Return cells of (id or None) and cell, each with an id of its own."""
+    taken = {key for key, _ in cells}
+    made = []
+    for key, cell in cells:
+        names = (cell.get("id"), *(f"mine-{n}" for n in range(1, len(cells) + 1)))
+        key = key or next(n for n in names if isinstance(n, str) and n not in taken)
+        taken.add(key)
+        made.append(cell | {"id": key})
+    return made
 
 
 def _same(a, b):
@@ -334,17 +244,13 @@ def _readable(path):
         return None
 
 
-def _lay_beside(work, name, new, base_path, reason):
-    beside = _free_name(work, name)
-    write(beside, new)
-    write(base_path, new)
-    return Outcome(name, "kept", f"{reason}; the new lesson stands beside it as {beside.name}")
-
-
-def _free_name(work, name):
+def _lay_beside(work, name, new):
+    """Write the new lesson beside the learner's copy, under a name that is free."""
     stem = name.removesuffix(".ipynb")
     names = [f"{stem}.new.ipynb", *(f"{stem}.new{i}.ipynb" for i in range(2, 1000))]
-    return next(work / n for n in names if not (work / n).exists())
+    beside = next(work / n for n in names if not (work / n).exists())
+    write(beside, new)
+    return beside
 
 
 def _back_up(path, work):
