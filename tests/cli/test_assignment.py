@@ -85,7 +85,7 @@ WRONG = {
     "no function": (('"reference.py:product"', "3"), "reference is 3; it must be a function"),
     "rtol": (("rtol = 0.02", "rtol = -1"), "rtol is -1; it must be a number from 0"),
     "seconds": (("seconds = 5", "seconds = 0"), "seconds is 0; it must be a number above 0"),
-    "shapes": (("[128, 256]", "[128, 0]"), "cases[0].shapes is"),
+    "shapes": (("[128, 256]", "[128, 0]"), "cases[0].shapes[1][1] is 0; it must be"),
     "dtype": (('"bfloat16"', '"bfloat17"'), "cases[0].dtypes is 'bfloat17'; it must be a dtype"),
     "dtypes": (('"bfloat16"', '["bfloat16", "float32", "float32"]'),
                "cases[0].dtypes has 3 of them, and there are 2 shapes"),
@@ -101,7 +101,7 @@ WRONG = {
     "no band": (("hbm_times = 1.2", "hbm_times = 1.2\npoints_inside_band = 1"),
                 "thresholds[1].points_inside_band makes no sense here"),
     "board": (("seconds", 'leaderboard = "huge"\nseconds'), "leaderboard is 'huge'"),
-    "forbidden": (("seconds", 'forbidden = "nl.matmul"\nseconds'), "forbidden is 'nl.matmul'"),
+    "forbidden": (("seconds", 'forbidden = "nl.matmul"\nseconds'), "forbidden is 'nl.matmul'; it"),
     "chip": (("seconds", 'chip = "trn2"\nseconds'), "chip is 'trn2'; it must be 'trn1' or 'inf2'"),
     "files": (("seconds", 'files = ["a.py"]\nseconds'), "files names a.py, and there is no such"),
     "writes": (("seconds", "writes = [2]\nseconds"), "writes has 2, and case small has 2"),
@@ -120,6 +120,7 @@ WRONG = {
     "huge": (("seed = 3", f"seed = {10**40}"), "cases[1].seed is 1"),
     "not TOML": (("name = ", "name "), "it is not TOML"),
     "cases": (("[[cases]]", "[cases]"), "it is not TOML"),
+    "of no size": (("atol = 0.1", "atol = nan"), "atol is nan; it must be a number from 0"),
 }  # fmt: skip
 
 

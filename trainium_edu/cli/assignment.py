@@ -19,8 +19,8 @@
     points_inside_band = 2                   # where the model cannot tell; by default all
 
 A Python file has the same keys in a dict called ``assignment``, with functions as themselves.
-``KEYS`` lists them all.  A wrong key, or one whose value makes no sense, is refused in a sentence
-that names it, before any kernel is run; so is a reference that fails on its own cases.
+``assignment.toml`` lists them all.  A wrong key, or one whose value makes no sense, is refused in
+a sentence that names it, before any kernel is run; so is a reference that fails on its own cases.
 """
 
 import dataclasses
@@ -33,7 +33,6 @@ import traceback
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,10 +40,10 @@ from trainium_edu.cli.limits import Limits
 from trainium_edu.exercises import plain_data
 from trainium_edu.exercises.request import Blank, Request
 from trainium_edu.files import write
-from trainium_edu.names import near
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
+from trainium_edu.tools.schema import checked
 
-__all__ = ["KEYS", "METRICS", "Assignment", "Case", "Threshold", "read"]
+__all__ = ["METRICS", "Assignment", "Case", "Threshold", "read"]
 
 #: What a threshold can bound → how a report says it.
 METRICS = {
@@ -140,34 +139,8 @@ class Assignment:
         return pickle.loads(Path(path).read_bytes())
 
 
-class _Kind(NamedTuple):
-    """What a key's value has to be."""
-
-    words: str
-    is_good: Callable
-    made: Callable = lambda value: value
-
-
-def _is_number(value) -> bool:
-    is_one = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_one and 0 <= value < math.inf
-
-
-def _is_whole(value, least=0) -> bool:
-    is_one = isinstance(value, int) and not isinstance(value, bool)
-    return is_one and least <= value <= _MOST
-
-
 def _is_text(value) -> bool:
     return isinstance(value, str) and bool(value.strip()) and value.isprintable()
-
-
-def _list_of(is_good: Callable, least=0) -> Callable:
-    def all_good(value) -> bool:
-        is_list = isinstance(value, list | tuple) and len(value) >= least
-        return is_list and all(map(is_good, value))
-
-    return all_good
 
 
 def _is_dtype(name) -> bool:
@@ -177,74 +150,15 @@ def _is_dtype(name) -> bool:
         return False
 
 
-_MOST = 2**53 - 1  #: of a whole number
 _MOST_BYTES = 1 << 30  #: of a case's arrays, which stand in this machine's memory several times
-_SIZES = _list_of(lambda size: _is_whole(size, 1))
-_NAMES = _list_of(_is_dtype, 1)
-_TEXT = _Kind("a text of one line", _is_text)
-_TEXTS = _Kind("a list of texts of one line", _list_of(_is_text), tuple)
-_NAME = _Kind("the name of a function", lambda value: _is_text(value) and value.isidentifier())
-_WHOLE = _Kind("a whole number from 0", _is_whole)
-_WHOLES = _Kind("a list of whole numbers", _list_of(_is_whole), tuple)
-_NUMBER = _Kind("a number from 0", _is_number, float)
-_LIMIT = _Kind("a number above 0, below a million",
-               lambda value: _is_number(value) and 0 < value < 1e6, float)  # fmt: skip
-_ABOVE_0 = _Kind("a number above 0", lambda value: _is_number(value) and value > 0, float)
-_SHARE = _Kind("a part of the peak, above 0 and at most 1",
-               lambda value: _is_number(value) and 0 < value <= 1, float)  # fmt: skip
-_TABLE = _Kind("a table", lambda value: isinstance(value, Mapping), dict)
-_TABLES = _Kind("a list of tables", _list_of(_TABLE.is_good))
-_SHAPES = _Kind("a list of shapes, such as [[128, 512], [512]]", _list_of(_SIZES, 1),
-                lambda value: tuple(map(tuple, value)))  # fmt: skip
-_DTYPES = _Kind("a dtype of the chip, or a list with one for each shape",
-                lambda value: _is_dtype(value) or _NAMES(value),
-                lambda value: (value,) if isinstance(value, str) else tuple(value))  # fmt: skip
-_FUNCTION = _Kind("a function: 'FILE.py:name', or in a Python file the function itself",
-                  lambda value: callable(value) or (_is_text(value) and ".py:" in value),
-                  )  # fmt: skip
-
-
-def _one_of(*words: str) -> _Kind:
-    return _Kind(" or ".join(map(repr, words)), lambda value: value in words)
-
-
-_NEEDED = object()
-#: Key → (kind, default): of the assignment, of a case, of a threshold.
-KEYS: dict[str, tuple[_Kind, Any]] = {
-    "kernel": (_NAME, _NEEDED), "reference": (_FUNCTION, _NEEDED), "cases": (_TABLES, _NEEDED),
-    "name": (_TEXT, None), "inputs": (_FUNCTION, None), "thresholds": (_TABLES, ()),
-    "rtol": (_NUMBER, 0.01), "atol": (_NUMBER, 0.001), "l2": (_NUMBER, None),
-    "files": (_TEXTS, ()), "forbidden": (_TEXTS, ()), "chip": (_one_of("trn1", "inf2"), "trn1"),
-    "latency": (_one_of("kernel", "benchmark"), "kernel"), "leaderboard": (_TEXT, None),
-    "writes": (_WHOLES, ()), "seconds": (_LIMIT, None), "submission_seconds": (_LIMIT, None),
-    "memory_gib": (_LIMIT, None),
+_SCHEMA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_FORMATS: dict[str, Callable] = {
+    "line": _is_text,
+    "name": str.isidentifier,
+    "function": lambda value: callable(value) or (_is_text(value) and ".py:" in value),
+    "dtypes": lambda value: all(map(_is_dtype, [value] if isinstance(value, str) else value or [0]))
+    if isinstance(value, str | list | tuple) else False,
 }  # fmt: skip
-_CASE: dict[str, tuple[_Kind, Any]] = {
-    "name": (_TEXT, None), "points": (_WHOLE, 1), "shapes": (_SHAPES, ()), "seed": (_WHOLE, 0),
-    "dtypes": (_DTYPES, ("float32",)), "options": (_TABLE, {}), "sizes": (_TABLE, {}),
-    "rtol": (_NUMBER, None), "atol": (_NUMBER, None), "l2": (_NUMBER, None), "grid": (_WHOLES, ()),
-}  # fmt: skip
-_THRESHOLD: dict[str, tuple[_Kind, Any]] = {
-    "case": (_TEXT, None), "points": (_WHOLE, 1), "points_inside_band": (_WHOLE, None),
-    "latency_us": (_ABOVE_0, None), "hbm_bytes": (_ABOVE_0, None), "hbm_times": (_ABOVE_0, None),
-    "mfu": (_SHARE, None),
-}  # fmt: skip
-
-
-def _checked(given: Mapping, keys: Mapping, where: str = "") -> dict:
-    """Return the values of all keys; raise a ValueError that names the key that is wrong."""
-    for key in given:
-        if key not in keys:
-            hint = near(str(key), keys) or f"; there are {', '.join(keys)}"
-            raise ValueError(f"{where}{key} is not a key{hint}")
-    for key, (kind, default) in keys.items():
-        if key not in given and default is _NEEDED:
-            raise ValueError(f"{where}{key} is missing")
-        if key in given and not kind.is_good(given[key]):
-            said = f"{where}{key} is {given[key]!r:.60}"
-            raise ValueError(f"{said}; it must be {kind.words}")
-    return {key: kind.made(given[key]) if key in given else default
-            for key, (kind, default) in keys.items()}  # fmt: skip
 
 
 def _beside(name: str, folder: Path, key: str) -> Path:
@@ -331,14 +245,12 @@ def read(path: Path, *, salt: str = "") -> Assignment:
 
 def _assignment(path: Path, salt: str) -> Assignment:
     folder = path.parent
-    given = _checked(_given(path), KEYS)
+    given = checked(_given(path), _SCHEMA, _FORMATS)
     functions = {key: given[key] for key in ("reference", "inputs") if given[key] is not None}
     given["files"] = tuple(_beside(name, folder, "files") for name in given["files"])
     own = {path, *given["files"]}
     own |= {folder / f.rpartition(":")[0] for f in functions.values() if isinstance(f, str)}
     given.update({key: _function(value, folder, key) for key, value in functions.items()})
-    if not given["cases"]:
-        raise ValueError("cases is empty; a kernel is judged by at least one")
     cases = [_case(i, one, given) for i, one in enumerate(given["cases"])]
     names = [case.name for case in cases]
     for name in names:
@@ -359,14 +271,13 @@ def _assignment(path: Path, salt: str) -> Assignment:
     asked = {key: given[key] for key in ("seconds", "submission_seconds", "memory_gib")}
     return Assignment(
         given["name"] or path.stem, given["kernel"], tuple(cases), tuple(thresholds),
-        given["files"], frozenset(own), given["forbidden"], given["chip"], given["latency"], board,
-        given["writes"], Limits().but(**asked), _digest(path, given, cases),
+        given["files"], frozenset(own), tuple(given["forbidden"]), given["chip"], given["latency"],
+        board, tuple(given["writes"]), Limits().but(**asked), _digest(path, given, cases),
     )  # fmt: skip
 
 
-def _case(i: int, one: Mapping, given: Mapping) -> Case:
+def _case(i: int, found: Mapping, given: Mapping) -> Case:
     where = f"cases[{i}]."
-    found = _checked(one, _CASE, where)
     if bool(found["shapes"]) == bool(given["inputs"]):
         raise ValueError(
             f"{where}shapes is {'given, and so is inputs' if given['inputs'] else 'missing'}; "
@@ -374,12 +285,13 @@ def _case(i: int, one: Mapping, given: Mapping) -> Case:
         )
     if found["sizes"] and not given["inputs"]:
         raise ValueError(f"{where}sizes are for inputs, a function that makes the arrays")
-    count, dtypes = len(found["shapes"]), found["dtypes"]
+    shapes, dtypes = tuple(map(tuple, found["shapes"])), found["dtypes"]
+    count, dtypes = len(shapes), (dtypes,) if isinstance(dtypes, str) else tuple(dtypes)
     if count and len(dtypes) not in (1, count):
         raise ValueError(f"{where}dtypes has {len(dtypes)} of them, and there are {count} shapes")
     dtypes = dtypes * count if len(dtypes) == 1 else dtypes
     size = sum(math.prod(shape) * get_dtype(dtype).itemsize
-               for shape, dtype in zip(found["shapes"], dtypes, strict=False))  # fmt: skip
+               for shape, dtype in zip(shapes, dtypes, strict=False))  # fmt: skip
     if size > _MOST_BYTES:
         raise ValueError(
             f"{where}shapes ask for {size:,} bytes, and a case's arguments take at most "
@@ -391,12 +303,12 @@ def _case(i: int, one: Mapping, given: Mapping) -> Case:
         raise ValueError(f"{where}options holds {problem}; a kernel gets plain data") from None
     closeness = {k: given[k] if found[k] is None else found[k] for k in ("rtol", "atol", "l2")}
     name = found["name"] or str(i + 1)
-    return Case(**{**found, "name": name, "dtypes": dtypes, **closeness})
+    return Case(**{**found, **closeness, "name": name, "shapes": shapes, "dtypes": dtypes,
+                   "grid": tuple(found["grid"])})  # fmt: skip
 
 
-def _threshold(i: int, one: Mapping, names: list) -> Threshold:
+def _threshold(i: int, found: Mapping, names: list) -> Threshold:
     where = f"thresholds[{i}]."
-    found = _checked(one, _THRESHOLD, where)
     metrics = [metric for metric in METRICS if found[metric] is not None]
     if len(metrics) != 1:
         raise ValueError(f"{where[:-1]} needs one of {', '.join(METRICS)}, and has {len(metrics)}")

@@ -126,7 +126,8 @@ def merge(base: dict, learner: dict, new: dict) -> tuple[dict, list[str]]:
         raise CannotMatch("its cells have other ids than the lesson's")
     if [key for key in theirs if key in base_cells] != [key for key in base_cells if key in theirs]:
         raise CannotMatch("its cells have another order than the lesson's")
-    kept, cells = [], [(None, cell) for cell in own[None]]
+    kept: list[str] = []
+    cells: list[tuple[str | None, dict]] = [(None, cell) for cell in own[None]]
     deleted = [key for key in base_cells if key not in theirs]
     for key in _order(new_cells, theirs, deleted):
         cell, was, becomes = (c.get(key) for c in (theirs, base_cells, new_cells))

@@ -18,6 +18,7 @@ stress test for an inf2.xlarge).
 import json
 import re
 import time
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,8 +39,11 @@ from trainium_edu.tools.machine import (
     usage,
     vcpu_shares,
 )
+from trainium_edu.tools.schema import checked as checked_by
 
 __all__ = ["Config", "Monitor", "read_config"]
+
+_SCHEMA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 _PERCENTILES = (0, 1, 25, 50, 75, 99, 100)
 _UNITS_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -84,23 +88,14 @@ def read_config(path: str | Path | None = None) -> Config:
         said = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as problem:
         raise ValueError(f"{path} is not JSON: {problem}") from None
-    _keys(said, "the file", {"period", "neuron_runtimes", "system_metrics"})
-    period = _seconds(said.get("period"), float(TOOLS.period_s), "period")
-    runtimes = []
-    for i, one in enumerate(_list(said.get("neuron_runtimes", []), "neuron_runtimes")):
-        place = f"neuron_runtimes[{i}]"
-        _keys(one, place, {"tag_filter", "metrics", "period"})
-        wanted = one.get("tag_filter", ".*")
-        try:
-            re.compile(wanted)
-        except (re.error, TypeError) as problem:
-            raise ValueError(
-                f"{place}: tag_filter is a regular expression, not {wanted!r}: {problem}"
-            ) from None
-        own = _seconds(one.get("period"), period, f"{place}.period")
-        groups = _groups(one.get("metrics", []), f"{place}.metrics", _OF_RUN, own)
-        runtimes.append((wanted, groups))
-    system = _groups(said.get("system_metrics", []), "system_metrics", _OF_SYSTEM, period)
+    said = checked_by(said, _SCHEMA, {"period": lambda text: _seconds(text) is not None})
+
+    def groups(metrics, period):
+        return {one["type"]: _seconds(one["period"] or period) for one in metrics}
+
+    runtimes = [(one["tag_filter"], groups(one["metrics"], one["period"] or said["period"]))
+                for one in said["neuron_runtimes"]]  # fmt: skip
+    system = groups(said["system_metrics"], said["period"])
     if not system and not any(groups for _, groups in runtimes):
         raise ValueError(
             f"{path} asks for nothing; list metric groups under neuron_runtimes[].metrics "
@@ -109,44 +104,11 @@ def read_config(path: str | Path | None = None) -> Config:
     return Config(tuple(runtimes), system)
 
 
-def _keys(said, place, known):
-    if not isinstance(said, dict):
-        raise ValueError(f"{place} holds an object {{...}}, not {said!r}")
-    strange = sorted(set(said) - known)
-    if strange:
-        raise ValueError(f"{place} has no field {strange[0]!r}; it has {', '.join(sorted(known))}")
-
-
-def _list(said, place) -> list:
-    if not isinstance(said, list):
-        raise ValueError(f"{place} is a list [...], not {said!r}")
-    return said
-
-
-def _groups(said, place, known, period) -> dict[str, float]:
-    found = {}
-    for i, one in enumerate(_list(said, place)):
-        _keys(one, f"{place}[{i}]", {"type", "period"})
-        kind = one.get("type")
-        if not isinstance(kind, str) or kind not in known:
-            raise ValueError(
-                f"{place}[{i}]: there is no metric group {kind!r}; there are {', '.join(known)}"
-            )
-        found[kind] = _seconds(one.get("period"), period, f"{place}[{i}].period")
-    return found
-
-
-def _seconds(said, default, place) -> float:
-    if said is None:
-        return default
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h)", said) if isinstance(said, str) else None
+def _seconds(text) -> float | None:
+    """Return the seconds of a period, or None where it is none."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h)", text) if isinstance(text, str) else None
     seconds = float(found[1]) * _UNITS_S[found[2]] if found else 0.0
-    if not 0.01 <= seconds <= 86400:
-        raise ValueError(
-            f'{place} is a time such as "1s", "500ms" or "2m", at least 10 ms and at most a day, '
-            f"not {said!r}"
-        )
-    return seconds
+    return seconds if 0.01 <= seconds <= 86400 else None
 
 
 # -- metric groups of a run -----------------------------------------------------------------------
