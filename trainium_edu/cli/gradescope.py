@@ -24,24 +24,8 @@ from trainium_edu.exercises.lessons import lesson_notebook
 
 __all__ = ["export", "write_results"]
 
-_SETUP = """\
-#!/usr/bin/env bash
-set -euo pipefail
-apt-get update -qq
-apt-get install -qq -y python3 python3-venv bubblewrap
-python3 -m venv /autograder/venv
-/autograder/venv/bin/python -m pip install --quiet /autograder/source/package
-NUMBA_CACHE_DIR=/autograder/loops /autograder/venv/bin/python -m trainium_edu warm
-cd /autograder/source
-chmod -R go-rwx salt $(ls -d assignment exercises 2>/dev/null || true)
-"""
-_RUN = """\
-#!/usr/bin/env bash
-cd /autograder
-export NUMBA_CACHE_DIR=/autograder/loops
-exec venv/bin/python -m trainium_edu grade submission{options} --salt-file source/salt \\
-  --gradescope results/results.json
-"""
+#: The two scripts that Gradescope asks for.
+_SCRIPTS = Path(__file__).with_name("autograder")
 
 
 def export(lesson: str, out: Path, *, salt: str = "") -> str:
@@ -94,8 +78,9 @@ def export(lesson: str, out: Path, *, salt: str = "") -> str:
         )
     out = Path(out)
     with files.replacing(out) as file, zipfile.ZipFile(file, "w") as archive:
-        _put(archive, "setup.sh", _SETUP, mode=0o755)
-        _put(archive, "run_autograder", _RUN.format(options=option), mode=0o755)
+        for script in sorted(_SCRIPTS.iterdir()):
+            text = script.read_text(encoding="utf-8").format(options=option)
+            _put(archive, script.name, text, mode=0o755)
         _put(archive, "salt", f"{salt}\n", mode=0o600)
         packed = [root / n for n in ["pyproject.toml", ".ci/wheel.py", "README.md", "LICENSE"]]
         for folder in (package, root / "notebooks"):

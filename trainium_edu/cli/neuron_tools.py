@@ -79,11 +79,7 @@ def _ls(options) -> int:
 def _top(options) -> int:
     from trainium_edu.tools import neuron_top
 
-    try:
-        (neuron_top.once if options.once else neuron_top.watch)(options.instance)
-    except ModuleNotFoundError as missing:
-        print(missing, file=sys.stderr)
-        return 1
+    (neuron_top.once if options.once else neuron_top.watch)(options.instance)
     return 0
 
 

@@ -162,7 +162,7 @@ def _matched(cells, base, new):
     own: dict[str | None, list] = {None: []}
     above = None
     for cell in cells:
-        key = cell.get("id")
+        key = cell.get("id") if isinstance(cell.get("id"), str) else None
         if key in theirs or not (key in base or key in new):  # a copy of a cell is their own
             own.setdefault(above, []).append(cell)
         else:

@@ -1,11 +1,13 @@
 """The lessons: which there are, how long they take, and where their notebooks lie.
 
-``COURSE`` is the one table of lessons; the README, the instructors' page and ``progress`` show it,
-and each notebook's opening has to agree (``.ci/generate.py`` writes the pages, tests hold them).
-Notebooks are in ``notebooks/`` of a clone, or copies inside an installed package.
+``COURSE`` is the one table of lessons, read from ``lessons.toml``; the README, the instructors'
+page and ``progress`` show it, and each notebook's opening has to agree (``.ci/generate.py`` writes
+the pages, tests hold them).  Notebooks are in ``notebooks/`` of a clone, or copies inside an
+installed package.
 """
 
 import re
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,87 +44,8 @@ class Lesson:
         return f"{self.minutes}{more}" if self.minutes else ""
 
 
-COURSE = (
-    Lesson(
-        "00", "start_here", "Start here", "from a cluster to one multiply-accumulate, the number "
-        "line, and a network that learns before your eyes", 20, core=True,
-    ),
-    Lesson(
-        "01", "number_formats", "Number formats",
-        "click bits, configure FP8, quantise real weights and a photo, zip without loss", 30, 50,
-    ),
-    Lesson(
-        "02", "stochastic_rounding", "Stochastic rounding", "dice, long sums, and a real network "
-        "that at small learning rates learns only with them", 35, 50, core=True,
-    ),
-    Lesson(
-        "03", "systolic_array", "The systolic array",
-        "16 384 multipliers, one cycle at a time", 30, 45, core=True,
-    ),
-    Lesson(
-        "04", "neuroncore", "Inside a NeuronCore",
-        "four engines, three memories, and where a predicted time comes from", 35, 40,
-    ),
-    Lesson(
-        "05", "kernels", "Kernels", "AWS's NKI language; a vector add, a matmul in stages, fused "
-        "attention, and what each step is worth", 35, 70,
-    ),
-    Lesson(
-        "05b", "puzzles", "Puzzles: one tile", "ten kernels of a few lines, each with a picture of "
-        "its numbers and a time to beat", 10, 50,
-    ),
-    Lesson(
-        "05c", "puzzles", "Puzzles: many tiles", "ten more, from a copy in tiles to softmax in one "
-        "pass and a matmul at 80 % of peak", 5, 80,
-    ),
-    Lesson(
-        "06", "lazy_execution", "Lazy execution", "a training loop becomes a graph: compiled once, "
-        "found again, broken by a shape, opened down to its instructions", 35, 45,
-    ),
-    Lesson(
-        "07", "topology", "Topology",
-        "a torus that is a hypercube, hops, broken links, a cluster", 35, 30, core=True,
-    ),
-    Lesson(
-        "08", "collectives", "Collectives",
-        "step through an all-reduce, choose the algorithm, train on 32 ranks", 35, 40, core=True,
-    ),
-    Lesson(
-        "09", "data_parallel_training", "Data-parallel training", "thirty-two ranks learn one "
-        "model: what it gains, what communication costs, where it stops to scale", 35, 30,
-        core=True,
-    ),
-    Lesson(
-        "09b", "when_training_breaks", "When training breaks", "memory, a straggler, a starved "
-        "chip, replicas that drift apart, and one bit followed through a run", 30, 30, core=True,
-    ),
-    Lesson(
-        "09c", "recommend_and_fine_tune", "Recommend and fine-tune", "a score that nobody can "
-        "beat, tables whose lookups are bound by rows, and what few labels teach an encoder that "
-        "has read before", 20, 20,
-    ),
-    Lesson(
-        "10", "your_own_script", "Your own script", "a PyTorch script on the chip: three lines, "
-        "what cuts its graph, what compiles again, what falls back, what starves it", 35, 40,
-    ),
-    Lesson(
-        "11", "scale_and_cost", "Scale and cost", "175 billion parameters: on how many chips they "
-        "fit, which plan, how fast, what a failure costs, and the bill", 35, 45,
-    ),
-    Lesson(
-        "11b", "claims_court", "Claims court", "twelve headlines about Trainium: predict the "
-        "verdict, then do the arithmetic, then move the inputs", 30, 20,
-    ),
-    Lesson(
-        "12", "capstone_fused_convolution", "Capstone: one kernel", "convolution and pooling in "
-        "NKI's older interface, from a hundred times too slow to nearly the peak", 30, 90,
-    ),
-    Lesson(
-        "13", "your_own_operator", "Your own operator", "C++ on eight small processors: one ReLU "
-        "in four versions, a race, and what to leave to the other engines", 30, 45,
-    ),
-)  # fmt: skip
-
+_TABLE = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+COURSE = tuple(Lesson(**row) for row in tomllib.loads(_TABLE)["lesson"])
 
 #: Lessons that an instructor added for this process: number to Python file.
 OWN: dict[str, Path] = {}

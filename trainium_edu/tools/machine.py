@@ -16,7 +16,7 @@ from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
 
 __all__ = ["DEFAULT", "Machine", "Usage", "by_core", "cpu_s", "machine", "resident_bytes", "tag",
-           "usage", "vcpu_shares"]  # fmt: skip
+           "usage"]  # fmt: skip
 
 #: Looked at where nothing runs.
 DEFAULT = "trn1.2xlarge"
@@ -24,9 +24,6 @@ _ADDRESSES = {
     "trn1.2xlarge": TOOLS.pci_bdf_trn1_2xlarge, "trn1.32xlarge": TOOLS.pci_bdf_trn1_32xlarge,
     "inf2.xlarge": TOOLS.pci_bdf_inf2_xlarge,
 }  # fmt: skip
-#: Kinds of vCPU time by the guide's names, and psutil's names for them.
-_VCPU = {"user": "user", "nice": "nice", "system": "system", "idle": "idle", "io_wait": "iowait",
-         "irq": "irq", "soft_irq": "softirq"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -185,13 +182,3 @@ def cpu_s(pid: int) -> tuple[float, float]:
     except psutil.Error:
         return 0.0, 0.0
     return times.user, times.system
-
-
-def vcpu_shares(before, now) -> dict[str, float]:
-    """Return the percentages that each kind of time has between two ``psutil.cpu_times``."""
-    spent = {
-        ours: max(0.0, getattr(now, theirs, 0.0) - getattr(before, theirs, 0.0))
-        for ours, theirs in _VCPU.items()
-    }
-    total = sum(spent.values())
-    return {kind: 100 * s / total if total else 0.0 for kind, s in spent.items()}

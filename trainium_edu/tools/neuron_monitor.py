@@ -37,7 +37,6 @@ from trainium_edu.tools.machine import (
     resident_bytes,
     tag,
     usage,
-    vcpu_shares,
 )
 from trainium_edu.tools.schema import checked as checked_by
 
@@ -210,6 +209,10 @@ _OF_RUN: dict[str, Callable[[_Since], dict]] = {
 
 # -- metric groups of the system ------------------------------------------------------------------
 
+#: Kinds of vCPU time by the guide's names, and psutil's names for them.
+_VCPU = {"user": "user", "nice": "nice", "system": "system", "idle": "idle", "io_wait": "iowait",
+         "irq": "irq", "soft_irq": "softirq"}  # fmt: skip
+
 
 def _neuron_hw_counters(of: Machine, before) -> tuple[dict, None]:
     counted = ("mem_ecc_corrected", "mem_ecc_uncorrected", "sram_ecc_uncorrected",
@@ -219,13 +222,13 @@ def _neuron_hw_counters(of: Machine, before) -> tuple[dict, None]:
 
 
 def _vcpu_usage(of: Machine, before) -> tuple[dict, Any]:
-    now = psutil.cpu_times(percpu=True), psutil.cpu_stats().ctx_switches
-    before = now if before is None else before
-    each = [vcpu_shares(a, b) for a, b in zip(before[0], now[0], strict=False)]
-    average = {kind: round(sum(one[kind] for one in each) / len(each), 2) for kind in each[0]}
-    usage_data = {str(i): {k: round(v, 2) for k, v in one.items()} for i, one in enumerate(each)}
-    return {"average_usage": average, "usage_data": usage_data,
-            "context_switch_count": now[1] - before[1], "error": ""}, now  # fmt: skip
+    switches = psutil.cpu_stats().ctx_switches
+    each = [{ours: getattr(shares, theirs, 0.0) for ours, theirs in _VCPU.items()}
+            for shares in psutil.cpu_times_percent(percpu=True)]  # fmt: skip
+    average = {kind: round(sum(one[kind] for one in each) / len(each), 2) for kind in _VCPU}
+    said = {"average_usage": average, "usage_data": {str(i): one for i, one in enumerate(each)},
+            "context_switch_count": switches - (before or switches), "error": ""}  # fmt: skip
+    return said, switches
 
 
 def _memory_info(of: Machine, before) -> tuple[dict, None]:

@@ -19,8 +19,11 @@ from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 
 import psutil
+from rich.console import Console
+from rich.live import Live as Screen
+from rich.text import Text
 
-from trainium_edu import aside, live
+from trainium_edu import live
 from trainium_edu.specs import INSTANCES, TOOLS
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
@@ -32,7 +35,6 @@ from trainium_edu.tools.machine import (
     machine,
     resident_bytes,
     usage,
-    vcpu_shares,
 )
 
 __all__ = ["Work", "once", "screen", "watch"]
@@ -45,10 +47,6 @@ _KINDS = {
 }  # fmt: skip
 _HELP = "q: quit  f: FLOPS on/off"
 _TITLE, _HEAD = "bold black on bright_blue", "bold black on bright_cyan"
-_NEEDS_RICH = (
-    "neuron-top draws its screen with the package rich, which is not installed; install it: "
-    "pip install rich"
-)
 
 #: A line is pieces of text, each with a style.
 Line = list[tuple[str, str]]
@@ -60,19 +58,19 @@ class Work:
     """How busy this computer's vCPUs are, from one question to the next."""
 
     def __init__(self):
-        self._then, self._whole, self._of = time.monotonic(), psutil.cpu_times(), {}
+        self._then, self._of = time.monotonic(), {}
+        psutil.cpu_times_percent()  # from here on
 
     def since(self, runs) -> tuple[Pair, Pair]:
         """Return the percentages of user and system time, of the system and of some runs."""
-        now, whole = time.monotonic(), psutil.cpu_times()
+        now, shares = time.monotonic(), psutil.cpu_times_percent()
         of = {run.pid: cpu_s(run.pid) for run in runs}
         per_cent = 100 / max(now - self._then, 1e-3) / (psutil.cpu_count() or 1)
-        shares = vcpu_shares(self._whole, whole)
         spent = [[b - a for a, b in zip(self._of.get(pid, mine), mine, strict=True)]
                  for pid, mine in of.items()]  # fmt: skip
-        self._then, self._whole, self._of = now, whole, of
+        self._then, self._of = now, of
         user, system = (max(0.0, sum(one[i] for one in spent)) * per_cent for i in (0, 1))
-        return (shares["user"] + shares["nice"], shares["system"]), (user, system)
+        return (shares.user + getattr(shares, "nice", 0.0), shares.system), (user, system)
 
 
 # -- one picture ----------------------------------------------------------------------------------
@@ -286,17 +284,9 @@ def _keys() -> Iterator[Callable[[float], str]]:
 # -- showing it -----------------------------------------------------------------------------------
 
 
-def _rich(name: str):
-    try:
-        return aside.load(f"rich.{name}")
-    except ModuleNotFoundError as missing:
-        raise ModuleNotFoundError(_NEEDS_RICH) from missing
-
-
-def _text(lines: list[Line]):
-    text = _rich("text")
-    return text.Text("\n", no_wrap=True, overflow="crop").join(
-        text.Text.assemble(*line, no_wrap=True, overflow="crop") for line in lines
+def _text(lines: list[Line]) -> Text:
+    return Text("\n", no_wrap=True, overflow="crop").join(
+        Text.assemble(*line, no_wrap=True, overflow="crop") for line in lines
     )
 
 
@@ -310,13 +300,8 @@ def once(instance: str | None = None, *, file=None) -> None:
         As in :func:`~trainium_edu.tools.machine.machine`.
     file : text file, optional
         Default: the standard output.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        Without ``rich``; the sentence says how to install it.
     """
-    console = _rich("console").Console(file=file or sys.stdout, highlight=False)
+    console = Console(file=file or sys.stdout, highlight=False)
     if not console.is_terminal:
         console.width = 120
     work, of = Work(), machine(instance)
@@ -342,11 +327,11 @@ def watch(instance: str | None = None) -> None:
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ValueError("neuron-top needs a terminal; `neuron-top --once` prints its screen once")
-    console = _rich("console").Console(highlight=False)
+    console = Console(highlight=False)
     me = live.Live("neuron-top", instance or machine().instance, (), is_tool=True)
     shows_flops, work, of = False, Work(), machine(instance)
     try:
-        shown = _rich("live").Live(console=console, screen=True, auto_refresh=False)
+        shown = Screen(console=console, screen=True, auto_refresh=False)
         with _keys() as wait, shown:
             vcpu, looked = work.since(of.runs), time.monotonic()
             while True:
