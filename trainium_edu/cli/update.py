@@ -16,6 +16,7 @@ import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from trainium_edu.cli.working_copy import base_folder, stripped, write
 from trainium_edu.exercises import lessons
@@ -130,7 +131,8 @@ def merge(base: dict, learner: dict, new: dict) -> tuple[dict, list[str]]:
     cells: list[tuple[str | None, dict]] = [(None, cell) for cell in own[None]]
     deleted = [key for key in base_cells if key not in theirs]
     for key in _order(new_cells, theirs, deleted):
-        cell, was, becomes = (c.get(key) for c in (theirs, base_cells, new_cells))
+        cell: Any = theirs.get(key)
+        was, becomes = base_cells.get(key), new_cells.get(key)
         if becomes is None:  # it left the lesson
             if not _same(cell, was) or _predictions(cell):
                 kept.append(f"kept your cell {_name(cell)}, which has left the lesson")
