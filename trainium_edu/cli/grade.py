@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from trainium_edu.cli import sandbox
 from trainium_edu.cli.assignment import Assignment
 from trainium_edu.cli.grade_one import exercises_of
 from trainium_edu.cli.limits import Limits, Unreadable, end_family, open_submission
+from trainium_edu.tools.schema import checked
 
 __all__ = ["Row", "absent", "grade_all", "grade_submission", "keep_row", "read_kept",
            "read_roster", "submissions", "write_csv"]  # fmt: skip
@@ -377,36 +379,15 @@ def keep_row(row: Row, path: Path):
 def read_kept(path: Path) -> dict:
     """Read the rows of an earlier run; a line that is torn, or no row, is left out."""
     kept: dict = {}
+    schema = tomllib.loads(Path(__file__).with_name("row.toml").read_text(encoding="utf-8"))
     if not Path(path).is_file():
         return kept
     with contextlib.suppress(OSError):
         for line in Path(path).read_text(encoding="utf-8", errors="replace").splitlines():
             with contextlib.suppress(ValueError, RecursionError):
-                row = _row_of(json.loads(line))
+                row = Row(**checked(json.loads(line), schema))
                 kept[row.submission, row.digest] = row
     return kept
-
-
-#: A grade's fields in a row, and their types.
-_GRADE = {"points": int, "of": int, "status": str, "reason": str, "misconception": str}
-
-
-def _row_of(found) -> Row:
-    """Return a row that was written down; raise ValueError for anything else."""
-    blank = Row("")
-    if not isinstance(found, dict) or set(found) != {f.name for f in dataclasses.fields(Row)}:
-        raise ValueError("no row")
-    for name, value in found.items():
-        kind = type(getattr(blank, name))
-        if not isinstance(value, (int, float) if kind is float else kind):
-            raise ValueError(f"{name} of a row is {value!r:.60}")
-    for part in (*found["exercises"].values(), *found["figures"].values()):
-        if not isinstance(part, dict):
-            raise ValueError("a part of a row is no table")
-    for grade in found["exercises"].values():
-        if any(not isinstance(grade.get(name), kind) for name, kind in _GRADE.items()):
-            raise ValueError("a grade of a row lacks a field")
-    return Row(**found)
 
 
 def end_torn_line(path: Path):

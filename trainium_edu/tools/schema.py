@@ -65,7 +65,9 @@ def checked(value: Any, schema: Mapping, formats: Mapping[str, Callable] | None 
     if problem.validator == "required":
         key = next(key for key in problem.validator_value if key not in problem.instance)
         raise ValueError(f"{within}{key} is missing")
-    words = problem.schema.get("description") or " or ".join(map(repr, problem.validator_value))
+    words = problem.schema.get("description", problem.validator_value)
+    if problem.validator == "enum":
+        words = " or ".join(map(repr, problem.validator_value))
     subject = place.lstrip(".") or "the file"
     raise ValueError(f"{subject} is {problem.instance!r:.60}; it must be {words}")
 
