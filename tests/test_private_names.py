@@ -51,7 +51,7 @@ EXCEPTIONS = {
     ("torch/test_operations.py", "_parts"): "how often it ran: the cache counts it",
     ("torch/test_errors.py", "_MANY_CALLS"): _SIZE,
     ("torch/test_loading.py", "_SHARED"): "a folder of another size, as on a smaller computer",
-    ("torch/test_jobs.py", "_launcher"): "a launcher that does not end, or ends badly, when told",
+    ("torch/test_jobs.py", "_LAUNCHER"): "a launcher that does not end, or ends badly, when told",
     ("xla/test_kernels.py", "_kept"): "recordings counted from an empty table, as at the start",
     ("xla/test_kernels.py", "_known"): "recordings counted from an empty table, as at the start",
     ("xla/test_parallel_compile.py", "_emulated"): "a command as it is translated, not run",

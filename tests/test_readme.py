@@ -179,6 +179,7 @@ def without_clocks(monkeypatch):
     monkeypatch.setattr(load["timeline_explorer"], "TURNS", (40, 400))
 
 
+@pytest.mark.slow
 def test_each_measured_row_of_the_pages_is_one_that_a_benchmark_measures(
     monkeypatch, tmp_path, capsys
 ):

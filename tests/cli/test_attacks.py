@@ -21,6 +21,7 @@ from trainium_edu.cli import grade, sandbox
 from trainium_edu.cli.limits import Limits
 from trainium_edu.exercises import afterwards
 
+pytestmark = pytest.mark.slow  # whose lane has the walls
 needs_walls = pytest.mark.skipif(
     not shutil.which("bwrap") or bool(sandbox.missing()), reason="no bubblewrap here"
 )
@@ -56,7 +57,6 @@ LOOKS_FOR = {
 
 
 @needs_walls
-@pytest.mark.slow
 def test_nothing_of_others_can_be_read(tmp_path, capsys):
     (tmp_path / "salt").write_text("pepper")
     (tmp_path / "salt").chmod(0o600)
@@ -193,7 +193,6 @@ def double(x):
 
 
 @needs_walls
-@pytest.mark.slow
 def test_a_submission_that_kills_all_it_sees_ends_no_classmate(tmp_path):
     submission(tmp_path / "a.ipynb", student="a", double=KILLS)
     submission(tmp_path / "b.ipynb", student="b", sum="import time\ntime.sleep(3)\n"
@@ -215,7 +214,6 @@ add = Report()
 """
 
 
-@pytest.mark.slow
 def test_made_up_measurements_of_a_kernel_get_nothing(tmp_path):
     import nbformat
 
@@ -279,7 +277,6 @@ def test_a_salt_that_others_can_read_is_refused(tmp_path, capsys, monkeypatch):
     assert "on the command line, which submissions can read here (this" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_another_limit_grades_again_what_was_stopped(tmp_path):
     slow = "import time\ntime.sleep(4)\ndef double(x):\n    return 2 * x"
     paths = [submission(tmp_path / "a.ipynb", double=slow), submission(tmp_path / "b.ipynb")]

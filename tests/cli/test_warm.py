@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import importlib, json, pkgutil, trainium_edu  # loops with an underscore are inlined by others
@@ -35,6 +37,7 @@ print(json.dumps([lines, cold + anew, warmed]))
 FOR_BENCHMARKS = {"trainium_edu.numerics._loops.truncating_copy"}
 
 
+@pytest.mark.slow
 def test_warm_compiles_every_loop_that_lessons_call():
     run = [sys.executable, "-c", SCRIPT]
     done = subprocess.run(run, capture_output=True, text=True, check=True, cwd=ROOT)

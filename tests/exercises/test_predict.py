@@ -109,22 +109,7 @@ def test_no_source_between_question_and_reveal_spells_the_answer(lesson):
 
 # -- the machinery --------------------------------------------------------------------------------
 
-SAMPLE = """
-[bytes]
-ask = "How many bytes are n FP32 numbers?"
-unit = "bytes"
-whole = true
-explain = "{each} each."
-again = "Each of the {n} takes several."
-wrong = [
-    { name = "bits for bytes", says = "Those are {n} × 32 bits." },
-    { name = "numbers for bytes", says = "Each number takes several bytes." },
-]
-[way]
-ask = "Which is faster?"
-options = ["one", "two"]
-wrong = [{ name = "fewer is faster", option = "one", says = "Two work side by side here." }]
-"""
+SAMPLE = Path(__file__).with_name("questions.toml").read_text("utf-8")
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.neuroncore.gpsimd_cpp.sources import program
 from tests.solutions import reading
 from trainium_edu import exercises
 from trainium_edu.exercises import cpp
@@ -134,36 +135,8 @@ def test_the_programs_of_the_exercises_do_what_the_lesson_says_of_them():
     assert "the pool of 16 KB full" in many["text"]
 
 
-LOOKUP = """
-#include <torch/torch.h>
-#include <neuron/neuron-utils.hpp>
-torch::Tensor shared(const torch::Tensor& x, const torch::Tensor& table) {
-  torch::Tensor y = get_dst_tensor();
-  size_t n = x.numel(), entries = table.numel(), share = n / 8, begin = share * get_cpu_id();
-  float *all = (float *)torch::neuron::tcm_malloc(entries * 4);
-  int32_t *from = (int32_t *)torch::neuron::tcm_malloc(4096);
-  float *to = (float *)torch::neuron::tcm_malloc(4096);
-  table.tcm_accessor().tensor_to_tcm<float>(all, 0, entries);
-  for (size_t i = begin; i < begin + share; i += 1024) {
-    size_t m = begin + share - i < 1024 ? begin + share - i : 1024;
-    x.tcm_accessor().tensor_to_tcm<int32_t>(from, i, m);
-    for (size_t j = 0; j < m; j++) to[j] = all[from[j]];
-    y.tcm_accessor().tcm_to_tensor<float>(to, i, m);
-  }
-  return y;
-}
-"""
-TRIPS = """
-#include <torch/torch.h>
-torch::Tensor trips(const torch::Tensor& x, const torch::Tensor& table) {
-  torch::Tensor y = torch::empty(x.sizes(), torch::kFloat);
-  auto values = table.accessor<float, 1>();
-  auto in = x.read_stream_accessor<int32_t>();
-  auto out = y.write_stream_accessor<float>();
-  for (int i = 0; i < x.numel(); i++) out.write(values[in.read()]);
-  return y;
-}
-"""
+LOOKUP = program("lookup.cpp")
+TRIPS = program("trips.cpp")
 
 
 @nki.jit

@@ -24,40 +24,7 @@ COMMAND = (
     "judge/bin/python tests/golden/make_scale_sim.py tests/golden/scale_sim.csv"
 )
 FLOWS = {"ws": "weight-stationary", "is": "input-stationary", "os": "output-stationary"}
-CONFIG = """[general]
-run_name = run
-[architecture_presets]
-ArrayHeight: {rows}
-ArrayWidth: {columns}
-IfmapSramSzkB: 16384
-FilterSramSzkB: 16384
-OfmapSramSzkB: 16384
-IfmapOffset: 0
-FilterOffset: 10000000
-OfmapOffset: 20000000
-Dataflow: {flow}
-Bandwidth: 10
-ReadRequestBuffer: 512
-WriteRequestBuffer: 512
-[layout]
-IfmapCustomLayout: False
-IfmapSRAMBankBandwidth: 10
-IfmapSRAMBankNum: 10
-IfmapSRAMBankPort: 2
-FilterCustomLayout: False
-FilterSRAMBankBandwidth: 10
-FilterSRAMBankNum: 10
-FilterSRAMBankPort: 2
-[sparsity]
-SparsitySupport: false
-SparseRep: ellpack_block
-OptimizedMapping: false
-BlockSize: 8
-RandomNumberGeneratorSeed: 40
-[run_presets]
-InterfaceBandwidth: CALC
-UseRamulatorTrace: False
-"""
+CONFIG = Path(__file__).with_name("scale_sim.cfg").read_text("utf-8")
 
 
 def simulate(rows, columns, flow, k, m, n):

@@ -350,29 +350,7 @@ def test_the_runner_needs_a_checkout(runner, tmp_path):
     assert runner.examples_of(tmp_path) == tmp_path / "nki" / "examples"
 
 
-GUIDE = """
-A guide
--------
-
-.. code-block:: python
-
-   x = 1
-
-.. code-block:: python
-   :linenos:
-
-   @nki.jit
-   def double(x):
-       out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-       nl.store(out, nl.add(nl.load(x), nl.load(x)))
-       return out
-
-Text between.
-
-    .. code-block:: python
-
-        def double(x):
-            return x"""
+GUIDE = Path(__file__).with_name("guide.rst").read_text("utf-8")
 
 
 def test_the_runner_takes_kernels_from_the_code_blocks_of_a_guide(runner, tmp_path):

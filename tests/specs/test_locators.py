@@ -1,6 +1,7 @@
 """Facts stand where they say.  Judge: AWS's pages, through ``tests/golden/make_locators.py``."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -26,20 +27,7 @@ def test_every_fact_from_the_documentation_was_found_in_the_edition_it_cites():
                 assert make_locators.printed(number, figures), f"{name}: {fact}{AGAIN}"
 
 
-PAGE = """
-Title
-=====
-
-First
------
-A transfer of 32KiB took 1416 ns on 16 engines; 13,120 GiB/sec.
-
-**Cost Model:** half of it, or 2.0 TB.
-
-Second
-------
-def of 17 B/ns
-"""
+PAGE = Path(__file__).with_name("page.rst").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from pathlib import Path
 
 import psutil
 import pytest
@@ -14,53 +15,9 @@ from trainium_edu.tools.machine import Machine, machine
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 #: ``neuron-ls --topology`` on a trn1.32xlarge, as the guide of SDK 2.8 prints it
-TRN1 = """\
-+--------+--------+--------+---------------+---------+
-| NEURON | NEURON | NEURON |   CONNECTED   |   PCI   |
-| DEVICE | CORES  | MEMORY |    DEVICES    |   BDF   |
-+--------+--------+--------+---------------+---------+
-| 0      | 2      | 32 GB  | 12, 3, 4, 1   | 00:04.0 |
-| 1      | 2      | 32 GB  | 13, 0, 5, 2   | 00:05.0 |
-| 2      | 2      | 32 GB  | 14, 1, 6, 3   | 00:06.0 |
-| 3      | 2      | 32 GB  | 15, 2, 7, 0   | 00:07.0 |
-| 4      | 2      | 32 GB  | 0, 7, 8, 5    | 00:08.0 |
-| 5      | 2      | 32 GB  | 1, 4, 9, 6    | 00:09.0 |
-| 6      | 2      | 32 GB  | 2, 5, 10, 7   | 00:0a.0 |
-| 7      | 2      | 32 GB  | 3, 6, 11, 4   | 00:0b.0 |
-| 8      | 2      | 32 GB  | 4, 11, 12, 9  | 00:0c.0 |
-| 9      | 2      | 32 GB  | 5, 8, 13, 10  | 00:0d.0 |
-| 10     | 2      | 32 GB  | 6, 9, 14, 11  | 00:0e.0 |
-| 11     | 2      | 32 GB  | 7, 10, 15, 8  | 00:0f.0 |
-| 12     | 2      | 32 GB  | 8, 15, 0, 13  | 00:10.0 |
-| 13     | 2      | 32 GB  | 9, 12, 1, 14  | 00:11.0 |
-| 14     | 2      | 32 GB  | 10, 13, 2, 15 | 00:12.0 |
-| 15     | 2      | 32 GB  | 11, 14, 3, 12 | 00:13.0 |
-+--------+--------+--------+---------------+---------+"""
-TORUS = """\
-Neuron Device Topology
-      *        *        *        *
-      │        │        │        │
-      ▼        ▼        ▼        ▼
-*––►[ 0 ]◄––►[ 1 ]◄––►[ 2 ]◄––►[ 3 ]◄––*
-      ▲        ▲        ▲        ▲
-      │        │        │        │
-      ▼        ▼        ▼        ▼
-*––►[ 4 ]◄––►[ 5 ]◄––►[ 6 ]◄––►[ 7 ]◄––*
-      ▲        ▲        ▲        ▲
-      │        │        │        │
-      ▼        ▼        ▼        ▼
-*––►[ 8 ]◄––►[ 9 ]◄––►[10 ]◄––►[11 ]◄––*
-      ▲        ▲        ▲        ▲
-      │        │        │        │
-      ▼        ▼        ▼        ▼
-*––►[12 ]◄––►[13 ]◄––►[14 ]◄––►[15 ]◄––*
-      ▲        ▲        ▲        ▲
-      │        │        │        │
-      *        *        *        *
-
-Legend:
-
-        *––► = Wrap-around link"""
+GOLDEN = Path(__file__).parents[1] / "golden"
+TRN1 = GOLDEN.joinpath("neuron_ls_trn1.32xlarge.txt").read_text("utf-8")
+TORUS = GOLDEN.joinpath("neuron_ls_topology.txt").read_text("utf-8")
 #: how the guide's table of an Inf1 begins, with its two programs and a device that none uses
 COMMANDS = """\
 +-------+------------------------------------------+---------+

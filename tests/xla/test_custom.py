@@ -3,44 +3,14 @@
 import numpy as np
 import pytest
 
+from tests.neuroncore.gpsimd_cpp.sources import program
 from trainium_edu import xla
 from trainium_edu.neuroncore import gpsimd_cpp
 from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.operations.custom import check_libraries
 
-KERNEL = """#include <torch/torch.h>
-torch::Tensor cube(const torch::Tensor& x, double by) {
-  torch::Tensor y = torch::mul(x, x);
-  y = torch::mul(y, x);
-  return torch::mul(y, by);
-}
-torch::Tensor cube_backward(const torch::Tensor& g, const torch::Tensor& x, double by) {
-  torch::Tensor y = torch::mul(x, x);
-  y = torch::mul(y, 3 * by);
-  return torch::mul(g, y);
-}
-torch::Tensor narrow(const torch::Tensor& x) {
-  torch::Tensor y = torch::empty(x.sizes(), torch::kBFloat16);
-  auto in = x.read_stream_accessor<float>();
-  auto out = y.write_stream_accessor<at::BFloat16>();
-  for (int i = 0; i < x.numel(); i++) out.write(in.read());
-  return y;
-}
-"""
-SHAPE = """#include <torch/torch.h>
-#include "torchneuron/register.h"
-torch::Tensor one(torch::Tensor x, double by) { return torch::empty(x.sizes(), torch::kFloat); }
-torch::Tensor two(torch::Tensor g, torch::Tensor x, double by) { return x; }
-torch::Tensor narrow(torch::Tensor x) {
-  assert(x.dim() == 2);
-  return torch::empty(x.sizes(), torch::kBFloat16);
-}
-NEURON_LIBRARY(NAME, m) {
-  m.def("cube", &one, "cube");
-  m.def("cube_backward", &two, "cube_backward");
-  m.def("narrow", &narrow, "narrow");
-}
-"""
+KERNEL = program("cube.cpp")
+SHAPE = program("cube_shape.cpp")
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ Judge: the report that AWS's page on debugging prints (`aws-torch-debug`), line 
 """
 
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,28 +12,8 @@ import pytest
 from trainium_edu.xla import metrics
 from trainium_edu.xla.metrics import Metrics, time_text
 
-PAGE = """\
-Metric: CompileTime
-  TotalSamples: 1
-  Accumulator: 09s969ms486.408us
-  Percentiles: 1%=09s969ms486.408us; 5%=09s969ms486.408us; 10%=09s969ms486.408us; \
-20%=09s969ms486.408us; 50%=09s969ms486.408us; 80%=09s969ms486.408us; 90%=09s969ms486.408us; \
-95%=09s969ms486.408us; 99%=09s969ms486.408us
-Metric: ExecuteTime
-  TotalSamples: 1
-  Accumulator: 186ms062.970us
-  Percentiles: 1%=186ms062.970us; 5%=186ms062.970us; 10%=186ms062.970us; 20%=186ms062.970us; \
-50%=186ms062.970us; 80%=186ms062.970us; 90%=186ms062.970us; 95%=186ms062.970us; 99%=186ms062.970us
-Metric: TensorsGraphSize
-  TotalSamples: 1
-  Accumulator: 9.00
-  Percentiles: 1%=9.00; 5%=9.00; 10%=9.00; 20%=9.00; 50%=9.00; 80%=9.00; 90%=9.00; 95%=9.00; \
-99%=9.00
-Counter: xla::_copy_from
-  Value: 7
-Counter: xla::addmm
-  Value: 2
-"""
+GOLDEN = Path(__file__).parents[1] / "golden"
+PAGE = GOLDEN.joinpath("metrics_report.txt").read_text("utf-8")
 
 
 @pytest.fixture

@@ -48,8 +48,3 @@ def build(compiler, tmp_path):
         )  # fmt: skip
 
     return build
-
-
-def line_of(source: str, text: str) -> int:
-    """Return the line of a source on which a text stands."""
-    return 1 + next(i for i, line in enumerate(source.splitlines()) if text in line)

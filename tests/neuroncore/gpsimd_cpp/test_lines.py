@@ -7,40 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.neuroncore.gpsimd_cpp.sources import program
 from trainium_edu.neuroncore.gpsimd_cpp.compiler import is_theirs
 from trainium_edu.neuroncore.gpsimd_cpp.lines import LineTable
 
-HEADER = """inline void put_in_order(int *a, int n) {
-  for (int i = 1; i < n; i++)
-    for (int j = i; j > 0 && a[j] < a[j - 1]; j--) {
-      int larger = a[j - 1];
-      a[j - 1] = a[j];
-      a[j] = larger;
-    }
-}
-"""
-PROGRAM = """#include <stdio.h>
-#include "order.h"
-static int __attribute__((noinline)) first(int n) {
-  int sum = 0;
-  for (int i = 0; i < n; i++)
-    sum += i % 3 == 0 ? i * 7 : i ^ n;
-  return sum;
-}
-
-
-template <class T> T twice(T *v) {
-  put_in_order(v, 3);
-  return 2 * v[0];
-}
-int main(int count, char **) {
-  int v[] = {count, 2, first(count)};
-#line 500 "other.cpp"
-  if (count > 5)
-    puts("many");
-  return twice(v);
-}
-"""
+HEADER = program("order.h")
+PROGRAM = program("sorted.cpp")
 
 
 def test_every_address_has_the_line_that_addr2line_gives_it(compiler, tmp_path):

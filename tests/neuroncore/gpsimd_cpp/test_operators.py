@@ -7,53 +7,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.neuroncore.gpsimd_cpp.sources import program
 from trainium_edu.neuroncore import gpsimd_cpp
 
-RELU = """#include <stdint.h>
-#include <torch/torch.h>
-#include <neuron/neuron-utils.hpp>
-
-torch::Tensor by_element(const torch::Tensor& x) {
-  torch::Tensor y = torch::empty(x.sizes(), torch::kFloat);
-  auto in = x.accessor<float, 2>();
-  auto out = y.accessor<float, 2>();
-  for (int64_t i = 0; i < x.size(0); i++)
-    for (int64_t j = 0; j < x.size(1); j++) out[i][j] = in[i][j] > 0 ? in[i][j] : 0;
-  return y;
-}
-
-torch::Tensor by_stream(const torch::Tensor& x) {
-  torch::Tensor y = torch::empty(x.sizes(), torch::kFloat);
-  auto in = x.read_stream_accessor<float>();
-  auto out = y.write_stream_accessor<float>();
-  for (int64_t i = 0; i < x.numel(); i++) {
-    float value = in.read();
-    out.write(value > 0 ? value : 0);
-  }
-  return y;
-}
-
-torch::Tensor by_tcm(const torch::Tensor& x) {
-  torch::Tensor y = get_dst_tensor();
-  const size_t size = 1024, count = x.numel();
-  float *buffer = (float *)torch::neuron::tcm_malloc(size * sizeof(float));
-  auto in = x.tcm_accessor();
-  auto out = y.tcm_accessor();
-  for (size_t i = 0; i < count; i += size) {
-    size_t n = count - i < size ? count - i : size;
-    in.tensor_to_tcm<float>(buffer, i, n);
-    for (size_t j = 0; j < n; j++) buffer[j] = buffer[j] > 0 ? buffer[j] : 0;
-    out.tcm_to_tensor<float>(buffer, i, n);
-  }
-  torch::neuron::tcm_free(buffer);
-  return y;
-}
-
-torch::Tensor scaled(const torch::Tensor& x, double by, torch::Scalar plus) {
-  torch::Tensor y = torch::mul(x, by);
-  return torch::add(y, plus);
-}
-"""
+RELU = program("relu.cpp")
 OPERATORS = {
     "by_element": "torch::Tensor x", "by_stream": "const torch::Tensor& x",
     "by_tcm": "torch::Tensor x", "scaled": "torch::Tensor x, double by, torch::Scalar plus",
@@ -109,76 +66,8 @@ def test_a_run_is_saved_and_read_without_a_compiler(relu, tmp_path):
     np.testing.assert_array_equal(again.outputs, run.outputs)
 
 
-SEVERAL = """#include <torch/torch.h>
-#include <neuron/neuron-utils.hpp>
-#include <math.h>
-
-torch::Tensor softmax(const torch::Tensor& x) {
-  torch::Tensor y = torch::empty(x.sizes(), torch::kFloat);
-  const int64_t rows = x.size(0), n = x.size(1);
-  float *row = (float *)torch::neuron::tcm_malloc(n * sizeof(float));
-  if (row == nullptr) return y;
-  auto in = x.tcm_accessor();
-  auto out = y.tcm_accessor();
-  for (int64_t i = 0; i < rows; i++) {
-    in.tensor_to_tcm<float>(row, i * n, n);
-    float most = row[0], sum = 0;
-    for (int64_t j = 1; j < n; j++) most = row[j] > most ? row[j] : most;
-    for (int64_t j = 0; j < n; j++) sum += row[j] = expf(row[j] - most);
-    for (int64_t j = 0; j < n; j++) row[j] /= sum;
-    out.tcm_to_tensor<float>(row, i * n, n);
-  }
-  torch::neuron::tcm_free(row);
-  return y;
-}
-
-torch::Tensor turned(const torch::Tensor& x) {
-  torch::Tensor y = torch::empty({x.size(1), x.size(0)}, torch::kFloat);
-  auto in = x.accessor<float, 2>();
-  auto out = y.accessor<float, 2>();
-  for (int64_t i = 0; i < in.size(0); i++)
-    for (int64_t j = 0; j < in.size(1); j++) out[j][i] = in[i][j];
-  return y;
-}
-
-torch::Tensor corner(const torch::Tensor& x) {
-  torch::Tensor y = torch::empty({1}, torch::kFloat);
-  auto in = x.accessor<float, 8>();
-  y.accessor<float, 1>()[0] = in[1][0][2][0][1][1][0][2];
-  return y;
-}
-
-torch::Tensor narrow(const torch::Tensor& x) {
-  torch::Tensor y = torch::empty(x.sizes(), torch::kBFloat16);
-  auto in = x.read_stream_accessor<float>();
-  at::BFloat16 *buffer = (at::BFloat16 *)torch::neuron::tcm_malloc(2 * x.numel());
-  for (int64_t i = 0; i < x.numel(); i++) buffer[i] = in.read();
-  y.tcm_accessor().tcm_to_tensor<at::BFloat16>(buffer, 0, x.numel());
-  return y;
-}
-
-torch::Tensor same(const torch::Tensor& x) { return torch::abs(x); }
-
-torch::Tensor none() { return torch::full({2, 3}, 1.5, torch::kFloat); }
-"""
-SEVERAL_SHAPE = """#include <torch/torch.h>
-#include "torchneuron/register.h"
-torch::Tensor like(torch::Tensor x) { return torch::empty(x.sizes(), torch::kFloat); }
-torch::Tensor turned(torch::Tensor x) {
-  return torch::empty({x.size(1), x.size(0)}, torch::kFloat);
-}
-torch::Tensor one(torch::Tensor) { return torch::empty({1}, torch::kFloat); }
-torch::Tensor narrow(torch::Tensor x) { return torch::empty(x.sizes(), torch::kBFloat16); }
-torch::Tensor none() { return torch::zeros({2, 3}, torch::kFloat); }
-NEURON_LIBRARY(my_ops, m) {
-  m.def("softmax", &like, "softmax");
-  m.def("turned", &turned, "turned");
-  m.def("corner", &one, "corner");
-  m.def("narrow", &narrow, "narrow");
-  m.def("same", &like, "same");
-  m.def("none", &none, "none");
-}
-"""
+SEVERAL = program("several.cpp")
+SEVERAL_SHAPE = program("several_shape.cpp")
 
 
 def test_operators_of_several_kinds_give_what_numpy_gives(build):
@@ -201,29 +90,8 @@ def test_operators_of_several_kinds_give_what_numpy_gives(build):
         assert run.timeline.makespan_ns > 0
 
 
-HOST = """#include <cstdio>
-#include <vector>
-#include <cmath>
-int main() {
-  std::vector<float> x(4096);
-  if (fread(x.data(), 4, x.size(), stdin) != x.size()) return 1;
-  for (float &v : x) v = std::sqrt(v < 0 ? -v : v) * 1.5f + v / 3.0f;
-  fwrite(x.data(), 4, x.size(), stdout);
-}
-"""
-SAME = """#include <torch/torch.h>
-#include <cmath>
-torch::Tensor curve(const torch::Tensor& x) {
-  torch::Tensor y = torch::empty(x.sizes(), torch::kFloat);
-  auto in = x.accessor<float, 1>();
-  auto out = y.accessor<float, 1>();
-  for (int i = 0; i < x.numel(); i++) {
-    float v = in[i];
-    out[i] = std::sqrt(v < 0 ? -v : v) * 1.5f + v / 3.0f;
-  }
-  return y;
-}
-"""
+HOST = program("curve_on_the_host.cpp")
+SAME = program("curve.cpp")
 
 
 def test_the_same_loop_compiled_by_the_host_alone_gives_the_same_bits(build, compiler, tmp_path):
@@ -235,23 +103,7 @@ def test_the_same_loop_compiled_by_the_host_alone_gives_the_same_bits(build, com
     np.testing.assert_array_equal(made, np.frombuffer(said.stdout, np.float32))
 
 
-COPY = """#include <torch/torch.h>
-#define COPY(name, T, kind)                              \\
-  torch::Tensor name(const torch::Tensor& x) {           \\
-    torch::Tensor y = torch::empty(x.sizes(), kind);     \\
-    auto in = x.accessor<T, 1>();                        \\
-    auto out = y.accessor<T, 1>();                       \\
-    for (int i = 0; i < x.numel(); i++) out[i] = (T)(in[i] + (T)1); \\
-    return y;                                            \\
-  }
-COPY(f32, float, torch::kFloat)
-COPY(bf16, at::BFloat16, torch::kBFloat16)
-COPY(f16, at::Half, torch::kHalf)
-COPY(i32, int32_t, torch::kInt)
-COPY(i8, int8_t, torch::kChar)
-COPY(i16, int16_t, torch::kShort)
-COPY(u8, uint8_t, torch::kByte)
-"""
+COPY = program("every_dtype.cpp")
 NAMES = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "f16": np.float16, "i32": np.int32,
          "i8": np.int8, "i16": np.int16, "u8": np.uint8}  # fmt: skip
 

@@ -3,68 +3,11 @@
 import numpy as np
 import pytest
 
+from tests.neuroncore.gpsimd_cpp.sources import program
 from trainium_edu.neuroncore.gpsimd_cpp import OperatorError
 
 ONE = ["abs", "ceil", "floor", "sin", "cos", "tan", "log", "log2", "log10", "exp"]
-CASES = "\n".join(
-    f"    case {i}: return out ? torch::{name}_out(y, x), y : torch::{name}(x);"
-    for i, name in enumerate(ONE)
-)
-KERNEL = f"""#include <torch/torch.h>
-torch::Tensor one(const torch::Tensor& x, double which, double out) {{
-  torch::Tensor y = torch::empty(x.sizes(), x.scalar_type());
-  switch ((int)which) {{
-{CASES}
-  }}
-  return y;
-}}
-#define BOTH(call, ...) out ? torch::call##_out(y, __VA_ARGS__), y : torch::call(__VA_ARGS__)
-torch::Tensor two(const torch::Tensor& x, const torch::Tensor& z, torch::Scalar s, double which,
-                  double out) {{
-  torch::Tensor y = torch::empty(x.sizes(), x.scalar_type());
-  switch ((int)which) {{
-    case 0: return BOTH(pow, x, s);
-    case 1: return BOTH(pow, s, x);
-    case 2: return BOTH(pow, x, z);
-    case 3: return BOTH(clamp, x, 0.25, s);
-    case 4: return BOTH(add, x, s, 3);
-    case 5: return BOTH(add, x, z, 0.5);
-    case 6: return BOTH(sub, x, z);
-    case 7: return BOTH(sub, x, s, 2);
-    case 8: return BOTH(mul, x, s);
-    case 9: return BOTH(mul, x, z);
-    case 10: return BOTH(div, x, s);
-    case 11: return BOTH(div, x, z);
-  }}
-  return y;
-}}
-torch::Tensor bits(const torch::Tensor& x, const torch::Tensor& z, torch::Scalar s, double which,
-                   double out) {{
-  torch::Tensor y = torch::empty(x.sizes(), x.scalar_type());
-  switch ((int)which) {{
-    case 0: return BOTH(bitwise_and, x, z);
-    case 1: return BOTH(bitwise_and, x, s);
-    case 2: return BOTH(bitwise_and, s, x);
-    case 3: return BOTH(bitwise_or, x, z);
-    case 4: return BOTH(bitwise_or, x, s);
-    case 5: return BOTH(bitwise_or, s, x);
-    case 6: return BOTH(bitwise_not, x);
-  }}
-  return y;
-}}
-torch::Tensor made(const torch::Tensor& x, double which) {{
-  torch::Tensor y = torch::empty({{x.size(0), x.size(1)}}, x.scalar_type());
-  switch ((int)which) {{
-    case 0: return torch::full({{x.size(0), x.size(1)}}, 2.5, x.dtype());
-    case 1: return torch::zeros({{x.size(0), x.size(1)}}, x.dtype());
-    case 2: return torch::ones(x.sizes(), torch::dtype(x.scalar_type()));
-    case 3: return torch::eye(x.size(0), x.size(1), x.options());
-    case 4: y.fill_(7); return y;
-    case 5: {{ torch::Tensor z = x; y = z; return y; }}
-  }}
-  return y;
-}}
-"""
+KERNEL = program("tensor_library.cpp")
 THREE = "torch::Tensor x, torch::Tensor z, torch::Scalar s, double which, double out"
 
 

@@ -11,85 +11,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from tests.neuroncore.gpsimd_cpp.sources import program
 from trainium_edu.neuroncore import compare
 from trainium_edu.neuroncore.engines.custom_op import Work
 from trainium_edu.specs import TRN1
 
 FACTS = TRN1.custom_operators
-BODY = """
-#include <torch/torch.h>
-#include <neuron/neuron-utils.hpp>
-static torch::Tensor by_copies(const torch::Tensor& x, torch::Tensor y, size_t begin, size_t end,
-                               size_t most) {
-  float *buffer = (float *)torch::neuron::tcm_malloc(most * sizeof(float));
-  auto in = x.tcm_accessor();
-  auto out = y.tcm_accessor();
-  for (size_t i = begin; i < end; i += most) {
-    size_t n = end - i < most ? end - i : most;
-    in.tensor_to_tcm<float>(buffer, i, n);
-    for (size_t j = 0; j < n; j++) buffer[j] = buffer[j] > 0.0 ? buffer[j] : 0.0;
-    out.tcm_to_tensor<float>(buffer, i, n);
-  }
-  torch::neuron::tcm_free(buffer);
-  return y;
-}
-"""
-ONE = (
-    BODY
-    + """
-torch::Tensor element(const torch::Tensor& x) {
-  torch::Tensor y = torch::zeros(x.sizes(), torch::kFloat);
-  auto in = x.accessor<float, 2>();
-  auto out = y.accessor<float, 2>();
-  for (int i = 0; i < x.size(0); i++)
-    for (int j = 0; j < x.size(1); j++) out[i][j] = in[i][j] > 0.0 ? in[i][j] : 0.0;
-  return y;
-}
-torch::Tensor stream(const torch::Tensor& x) {
-  torch::Tensor y = torch::zeros(x.sizes(), torch::kFloat);
-  auto in = x.read_stream_accessor<float>();
-  auto out = y.write_stream_accessor<float>();
-  for (int64_t i = 0; i < x.numel(); i++) {
-    float v = in.read();
-    out.write(v > 0.0 ? v : 0.0);
-  }
-  return y;
-}
-torch::Tensor tcm(const torch::Tensor& x) {
-  return by_copies(x, torch::zeros(x.sizes(), torch::kFloat), 0, x.numel(), 1024);
-}
-torch::Tensor tiny(const torch::Tensor& x) {
-  return by_copies(x, torch::zeros(x.sizes(), torch::kFloat), 0, x.numel(), 8);
-}
-torch::Tensor backward(const torch::Tensor& g, const torch::Tensor& x) {
-  torch::Tensor y = torch::zeros(x.sizes(), torch::kFloat);
-  auto in = x.accessor<float, 2>();
-  auto grad = g.accessor<float, 2>();
-  auto out = y.accessor<float, 2>();
-  for (int i = 0; i < x.size(0); i++)
-    for (int j = 0; j < x.size(1); j++) out[i][j] = in[i][j] > 0.0 ? grad[i][j] : 0.0;
-  return y;
-}
-torch::Tensor five(const torch::Tensor& x) {
-  torch::Tensor y = torch::zeros(x.sizes(), torch::kFloat);
-  auto a = x.read_stream_accessor<float>(), b = x.read_stream_accessor<float>();
-  auto c = x.read_stream_accessor<float>(), d = x.read_stream_accessor<float>();
-  auto e = x.read_stream_accessor<float>();
-  for (int64_t i = 0; i < x.numel(); i++) a.read(), b.read(), c.read(), d.read(), e.read();
-  return y;
-}
-"""
-)
-EIGHT = (
-    BODY
-    + """
-torch::Tensor tcm(const torch::Tensor& x) {
-  size_t n = x.numel(), share = (n + get_cpu_count() - 1) / get_cpu_count();
-  size_t begin = share * get_cpu_id(), end = begin + share < n ? begin + share : n;
-  return by_copies(x, get_dst_tensor(), begin, end, 1024);
-}
-"""
-)
+BODY = program("by_copies.cpp")
+ONE = BODY + program("relu_five_ways.cpp")
+EIGHT = BODY + program("relu_on_eight.cpp")
 X = "torch::Tensor x"
 
 
