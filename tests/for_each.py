@@ -5,9 +5,11 @@ import inspect
 import pytest
 
 
-def _label(value, ids):
+def _label(value, ids, place):
     if isinstance(value, type(pytest.param())) and value.id:
         return value.id
+    if isinstance(ids, list):
+        return ids[place]
     return ids(value) if ids else repr(value)
 
 
@@ -25,7 +27,7 @@ def for_each(names, values, ids=None):
         def looped(**fixtures):
             failed, count = [], 0
             for value in values:
-                label = _label(value, ids)
+                label = _label(value, ids, count)
                 if isinstance(value, type(pytest.param())):
                     assert not value.marks, "a value with marks needs parametrize"
                     value = value.values if len(names) > 1 else value.values[0]

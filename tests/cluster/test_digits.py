@@ -6,6 +6,7 @@ service's table, documentation's editions) and from divisions that a reader can 
 
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.cluster import (
     COURT,
     KEYNOTE,
@@ -152,10 +153,9 @@ DIGITS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("number", "form", "said"), [row[1:] for row in DIGITS],
-                         ids=[row[0] for row in DIGITS])  # fmt: skip
-def test_every_number_has_the_digits_of_its_source(number, form, said):
-    assert form.format(number()) == said
+@for_each(("name", "number", "form", "said"), DIGITS)
+def test_every_number_has_the_digits_of_its_source(name, number, form, said):
+    assert form.format(number()) == said, name
 
 
 @pytest.mark.parametrize(

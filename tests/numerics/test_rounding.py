@@ -384,7 +384,7 @@ def unaligned(x):
     return np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(np.float32).reshape(x.shape)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "make",
     [
         lambda x: x,
@@ -402,8 +402,8 @@ def unaligned(x):
     ids=["C", "Fortran", "strided", "reversed", "transposed", "broadcast", "0-d", "empty", "4-d",
          "big-endian", "unaligned"],
 )  # fmt: skip
-@pytest.mark.parametrize("rounding", ROUNDINGS)
-@pytest.mark.parametrize("name", ["bf16", "tf32", "fp8_e5m2", "int16", "fp32"])
+@for_each("rounding", ROUNDINGS)
+@for_each("name", ["bf16", "tf32", "fp8_e5m2", "int16", "fp32"])
 def test_shape_and_layout_do_not_matter(make, rounding, name):
     """The judge is the same data in a plain array: elements count in C order."""
     x = make(np.random.default_rng(8).standard_normal((20, 30)).astype(np.float32) * 9)

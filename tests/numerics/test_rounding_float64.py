@@ -135,9 +135,9 @@ def test_float64_to_integers_is_numpys_rint_clip_and_trunc(name):
     np.testing.assert_array_equal(cast(x, name, "toward_zero").astype(np.float64), cut)
 
 
-@pytest.mark.parametrize("overflow", ["infinity", "saturate"])
-@pytest.mark.parametrize("rounding", ROUNDINGS)
-@pytest.mark.parametrize("fmt", ALL, ids=str)
+@for_each("overflow", ["infinity", "saturate"])
+@for_each("rounding", ROUNDINGS)
+@for_each("fmt", ALL, ids=str)
 def test_what_float32_holds_gives_the_same_code_from_float64(fmt, rounding, overflow, stratified):
     """The loops over FP32 words, which gfloat and ml_dtypes judge, judge the loop over FP64's."""
     x = stratified[:: 5 if INTERPRETED else 11]
@@ -203,7 +203,7 @@ def unaligned(x):
     return np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(np.float64).reshape(x.shape)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "make",
     [
         lambda x: x, np.asfortranarray, lambda x: x[::2, ::3], lambda x: x[::-1], lambda x: x.T,
@@ -214,8 +214,8 @@ def unaligned(x):
     ids=["C", "Fortran", "strided", "reversed", "transposed", "broadcast", "0-d", "empty",
          "big-endian", "list", "float", "unaligned"],
 )  # fmt: skip
-@pytest.mark.parametrize("rounding", ROUNDINGS)
-@pytest.mark.parametrize("name", ["bf16", "tf32", "int32", "fp32"])
+@for_each("rounding", ROUNDINGS)
+@for_each("name", ["bf16", "tf32", "int32", "fp32"])
 def test_shape_and_layout_of_float64_do_not_matter(make, rounding, name):
     given = np.random.default_rng(8).standard_normal((20, 30)) * 900
     before = given.copy()

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.__main__ import COMMANDS
 from trainium_edu.specs import SOURCES
 from trainium_edu.specs.glossary import named
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / "notebooks"
-ROWS = pytest.mark.parametrize("row", named().values(), ids=lambda r: r.slug)
+ROWS = for_each("row", named().values(), ids=lambda r: r.slug)
 #: The names that each source's text has, compiled as said above: words of a row's name.
 NAMES = {
     "aws-news-trn1-launch": [

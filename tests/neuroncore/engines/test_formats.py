@@ -6,6 +6,7 @@ Judge of the casts: ml_dtypes and NumPy; of values, the other files of this fold
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 
 DTYPE_NAMES = list(DTYPES)
@@ -39,18 +40,18 @@ def _tf32(values):
 
 
 def _issue(bench, name, values, dtype, out):
-    role, more, elements = CALLS[name]
+    bench, (role, more, elements) = type(bench)(), CALLS[name]  # a fresh core
     tile = bench.tile(values, dtype)
     given = {"same": tile, "eight": tile.sliced(slice(0, P), slice(0, 8))}
     operands = {k: given.get(v, v) if isinstance(v, str) else v for k, v in more.items()}
     return bench.issue(name, dst=bench.empty(P, elements, dtype=out), **{role: tile}, **operands)
 
 
-@pytest.mark.parametrize("out", DTYPE_NAMES)
-@pytest.mark.parametrize("name", CALLS)
+@for_each("out", DTYPE_NAMES)
+@for_each("name", CALLS)
 def test_results_are_rounded_once_into_every_dtype(bench, name, out):
     if name == "tensor_scalar_cumulative" and out in ("int32", "uint32"):
-        pytest.skip("a limit of the instruction: no 32-bit integers")
+        return  # a limit of the instruction: no 32-bit integers
     wide = _issue(bench, name, VALUES, "float32", "float32")
     found = _issue(bench, name, VALUES, "float32", out)
     storage = DTYPES[out].storage
@@ -62,11 +63,11 @@ def test_results_are_rounded_once_into_every_dtype(bench, name, out):
         assert np.array_equal(found, wanted.astype(storage), equal_nan=True)
 
 
-@pytest.mark.parametrize("dtype", DTYPE_NAMES)
-@pytest.mark.parametrize("name", CALLS)
+@for_each("dtype", DTYPE_NAMES)
+@for_each("name", CALLS)
 def test_inputs_of_every_dtype_are_widened_exactly(bench, name, dtype):
     if name == "tensor_scalar_cumulative" and dtype in ("int32", "uint32"):
-        pytest.skip("a limit of the instruction: no 32-bit integers")
+        return  # a limit of the instruction: no 32-bit integers
     stored = VALUES.astype(DTYPES[dtype].storage)
     found = _issue(bench, name, stored, dtype, "float32")
     wanted = _issue(bench, name, stored.astype(np.float32), "float32", "float32")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.neuroncore.engines import _loops
 from trainium_edu.neuroncore.engines.operators import OPERATORS
 from trainium_edu.neuroncore.engines.scans import scan, scan_columns
@@ -11,9 +12,9 @@ from trainium_edu.specs.errors import NkiValidationError
 FAST = ["add", "subtract", "multiply", "maximum", "minimum"]
 
 
-@pytest.mark.parametrize("op0", FAST)
-@pytest.mark.parametrize("op1", FAST)
-@pytest.mark.parametrize("reverse", [(False, False), (True, False), (False, True), (True, True)])
+@for_each("op0", FAST)
+@for_each("op1", FAST)
+@for_each("reverse", [(False, False), (True, False), (False, True), (True, True)])
 def test_the_loop_equals_its_twin_bit_for_bit(rng, op0, op1, reverse):
     a, b = (rng.standard_normal((6, 40)).astype(np.float32) for _ in range(2))
     a[2, 5], b[3, 7], a[4, 0] = np.nan, np.nan, -np.inf
