@@ -14,6 +14,7 @@ from trainium_edu import exercises
 from trainium_edu.exercises import afterwards, asked
 from trainium_edu.exercises.exercise import Status
 from trainium_edu.exercises.lessons import number_of
+from trainium_edu.specs import TRN2
 
 STUDENTS = ("", "ab123")
 LONG = RANKED = ("12/fused",)  # a whole image is timed; a class compares that
@@ -35,6 +36,24 @@ def blocks(kind=None):
 
 def answer_of(block, student=""):
     return reading.run(block, student)[exercises.find(block.key).answer]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lesson", ["03", "04"])
+def test_a_lesson_runs_with_trainium2(lesson, monkeypatch):
+    """Every cell, and each check of a solution; questions take their answers from the record."""
+    monkeypatch.setenv("TRAINIUM_EDU_COMMITTED", "1")
+    solutions = {b.key: b.source for b in reading.blocks(lesson) if b.kind == "solution"}
+    cells = [c for c in reading.with_answers(lesson, solutions).cells if c.cell_type == "code"]
+    assert "chip = specs.TRN1" in cells[0].source
+    scope = {"__name__": "__main__", "display": lambda *args: None}
+    for cell in cells:
+        source = cell.source.replace("chip = specs.TRN1", "chip = specs.TRN2")
+        exec(compile(source, f"<{cell.id}>", "exec"), scope)
+    assert scope["chip"] is TRN2
+    for key in solutions:
+        exercise = exercises.find(key)
+        assert exercise(scope[exercise.answer], "").status is Status.PASSED
 
 
 @for_each("exercise", EXERCISES, ids=lambda e: e.key)

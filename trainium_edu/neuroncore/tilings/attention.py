@@ -9,13 +9,14 @@ from trainium_edu.neuroncore.recording.core import NeuronCore
 from trainium_edu.neuroncore.recording.program import Program
 from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.neuroncore.tilings.pieces import pieces
+from trainium_edu.specs import TRN1, Record
 
 __all__ = ["attention_program", "attention_weights"]
 
 _BLOCK = 512  # keys per matmul: what one PSUM bank holds in FP32
 
 
-def attention_program(heads: int = 4, keys: int = 1024, dtype="bfloat16") -> Program:
+def attention_program(heads=4, keys=1024, dtype="bfloat16", *, spec: Record = TRN1) -> Program:
     """Record the attention weights of 128 queries per head, without values.
 
     Examples
@@ -23,7 +24,7 @@ def attention_program(heads: int = 4, keys: int = 1024, dtype="bfloat16") -> Pro
     >>> attention_program(heads=2)
     Program('attention weights', 28 instructions, 25 allocations)
     """
-    core = NeuronCore(values=False, name="attention weights")
+    core = NeuronCore(spec, values=False, name="attention weights")
     q = core.hbm((heads * 128, 128), dtype, name="queries")
     k = core.hbm((heads * 128, keys), dtype, name="keys")
     out = core.hbm((heads * 128, keys), dtype, name="weights")
