@@ -32,7 +32,7 @@ _serial = itertools.count()
 _MOST_KEPT_BYTES = 2**28  #: of inputs that are kept to look for a NaN
 _MOST_SCALARS = 4096
 #: where a device stands unless someone says so: with at most two NeuronCores, or with more
-_INSTANCES = {"inf2": ("inf2.xlarge", "inf2.48xlarge"), "trn2": ("trn2.3xlarge", "trn2.48xlarge")}
+_SIZES = {"inf2": ("inf2.xlarge", "inf2.48xlarge"), "trn2": ("trn2.3xlarge", "trn2.48xlarge")}
 _LIMITS = {"int32": (-(2**31), 2**31 - 1), "uint32": (0, 2**32 - 1), "uint8": (0, 255)}
 
 
@@ -348,7 +348,7 @@ class Device:
         run, here, replicas = live.current(), current_world(), self.setting.replicas
         core, count = (0, replicas) if replicas else (here.ordinal % here.per_instance, 1)
         if run is None:
-            sizes = _INSTANCES.get(self.compiler.flags.target or "", ("trn1.2xlarge", "trn1.32xlarge"))
+            sizes = _SIZES.get(self.compiler.flags.target or "", ("trn1.2xlarge", "trn1.32xlarge"))
             run = live.begin(instance=sizes[core + count > 2], cores=range(core, core + count))
         run.ran(self.compiler.history[-1].graph, executable.name, lambda: executable.needs, core,
                 executable.known_ns, count=count)  # fmt: skip
