@@ -15,7 +15,7 @@ BUDGETS = {
     "files.py": 40, "names.py": 70, "sealed.py": 73, "neuroncore": 11854, "nki": 7838, "xla": 6351,
     "fabric": 3158, "training": 5050, "cluster": 3036, "torch": 6896, "live.py": 304, "viz": 3576,
     "tools": 1268, "widgets": 3875, "exercises": 7825, "cli": 3446, "doctor.py": 180,
-    "tests": 60670,
+    "tests": 60692,
 }  # fmt: skip
 #: Of what stands in the package beside Python: endings, budget.
 OTHERS = {
