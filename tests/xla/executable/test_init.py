@@ -12,7 +12,7 @@ import pytest
 
 from tests.xla.executable.graphs import layers, number, training_step
 from trainium_edu.neuroncore import NeuronCore, measure, tilings
-from trainium_edu.specs import INF2
+from trainium_edu.specs import INF2, TRN2, NkiValidationError
 from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.executable import sections as cutting
 from trainium_edu.xla.executor import Plan
@@ -255,6 +255,15 @@ def test_bf16_products_are_faster_than_fp32_ones():
 
 def test_the_chip_is_the_one_that_was_asked_for():
     assert Executable(layers(1), spec=INF2).run.program.spec is INF2
+
+
+def test_hbm_is_the_share_of_the_chip_that_was_asked_for():
+    """Judge: AWS's pages: 32 GiB for two NeuronCores of Trainium, 96 for eight of Trainium2."""
+    x = parameter(0, Type((13 * 2**30 // 4 // 128, 128), "float32"), "x")
+    graph = Graph("large", (x,), (x,))
+    assert Executable(graph).hbm_bytes == 13 * 2**30
+    with pytest.raises(NkiValidationError, match=r"13\.00 GiB of HBM .* has 12 "):
+        Executable(graph, spec=TRN2)
 
 
 # -- collectives --------------------------------------------------------------------------------

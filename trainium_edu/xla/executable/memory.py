@@ -118,7 +118,7 @@ def check(name: str, most: int, alive: list[Node], available: int = HBM_BYTES) -
     largest = "; ".join(_called(node) for node in nlargest(_NAMED, alive, nbytes))
     raise NkiValidationError(
         f"{name} needs {most / 2**30:.2f} GiB of HBM at once, and a NeuronCore has "
-        f"{available / 2**30:g} (half of the chip's 32); the largest of {len(alive)} values: "
+        f"{available / 2**30:g} (its share of the chip's); the largest of {len(alive)} values: "
         f"{largest}. Try a smaller batch, auto-cast to BF16, or fewer activations kept for the "
         "backward pass"
     )
