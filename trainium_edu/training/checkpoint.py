@@ -115,6 +115,7 @@ def save_checkpoint(folder: str | Path, state: Mapping, keep: int = 3) -> Path:
     return path
 
 
+@checked
 def to_bytes(state: Mapping) -> bytes:
     """Return the bytes of a checkpoint's file; arguments and errors as :func:`save_checkpoint`."""
     if odd := [name for name in ("number", "job") if name not in state]:

@@ -6,7 +6,7 @@ own; only of a very large graph advice and band are asked for the sections that 
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from statistics import median
@@ -395,25 +395,24 @@ _REST = "A step that an early run or a fall-back cut short; it goes away with th
 
 def _breaks(record: RunRecord) -> list[dict[str, Any]]:
     """Return what breaks the graph, by line: early runs, fall-backs, new graphs."""
-    return [
-        *_grouped(record, "value", lambda one: ("early run", _text(one.line), "", _EARLY)),
-        *_grouped(record, "fallback", lambda one: (
-            "fall-back", _text(one.line), one.operation or one.why, _FELL)),
-        *_counted_only(record), *_compiled(record),
-    ]  # fmt: skip
+    return [*_cut_short(record), *_counted_only(record), *_compiled(record)]
 
 
-def _grouped(record, kind, about: Callable[[StepRecord], tuple]) -> list[dict[str, Any]]:
-    found: dict[tuple, dict[str, Any]] = {}
+def _cut_short(record: RunRecord) -> list[dict[str, Any]]:
+    """Return early runs, then fall-backs, the most frequent first."""
+    rows: dict[tuple, dict[str, Any]] = {}
     for one in record.steps:
-        if one.kind != kind:
+        if one.kind == "step":
             continue
-        what, line, why, do = key = about(one)
-        row = found.setdefault(key, {"what": what, "line": line, "why": why, "do": do, "count": 0,
-                                     "ns": 0.0, "first": one.number})  # fmt: skip
+        is_early = one.kind == "value"
+        key = is_early, _text(one.line), "" if is_early else one.operation or one.why
+        row = rows.setdefault(key, {
+            "what": "early run" if is_early else "fall-back", "line": key[1], "why": key[2],
+            "do": _EARLY if is_early else _FELL, "count": 0, "ns": 0.0, "first": one.number,
+        })  # fmt: skip
         row["count"] += 1
         row["ns"] += one.end_ns - one.begin_ns
-    return sorted(found.values(), key=lambda row: -row["count"])
+    return sorted(rows.values(), key=lambda row: (row["what"], -row["count"]))
 
 
 def _fallbacks(record: RunRecord) -> Counter:

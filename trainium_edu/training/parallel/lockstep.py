@@ -283,9 +283,9 @@ class Hub:
 
     def _meet(self) -> list[tuple[_Rank, Any]]:
         """Return (rank, what it gets) of those that need not wait longer."""
-        if self._all_want_the_same():
-            answers = self._together()
-            return list(zip(self.ranks, answers, strict=True))
+        first = self.ranks[0].request
+        if first is not None and all(self._are_alike(first, rank.request) for rank in self.ranks):
+            return list(zip(self.ranks, self._together(), strict=True))
         waiting = [rank for rank in self.ranks if rank.request is not None]
         alone = [rank for rank in waiting if rank.request.kind != "rendezvous"
                  and not _with_others(self._cut(*rank.request.what)[0])]  # fmt: skip
@@ -301,19 +301,16 @@ class Hub:
         except Exception as problem:
             return problem
 
-    def _all_want_the_same(self) -> bool:
-        first = self.ranks[0].request
-        if first is None:
+    def _are_alike(self, one: Request, other: Request | None) -> bool:
+        """Return whether one meeting serves both."""
+        if other is None or other.kind != one.kind:
             return False
-        others = [rank.request for rank in self.ranks[1:]]
-        if any(one is None or one.kind != first.kind for one in others):
-            return False
-        if all(one.what == first.what for one in others):
+        if other.what == one.what:
             return True
-        if first.kind == "rendezvous":
+        if one.kind == "rendezvous":
             return False
-        # leaves may have other numbers
-        return len({self._cut(*one.what)[0].fingerprint for one in (first, *others)}) == 1
+        graphs = (self._cut(*request.what)[0] for request in (one, other))
+        return len({graph.fingerprint for graph in graphs}) == 1  # leaves may have other numbers
 
     def _together(self) -> list:
         """Return each rank's answer where all want the same."""
@@ -363,18 +360,10 @@ class Hub:
     def _stop(self, waiting) -> NoReturn:
         """Raise what keeps ranks from meeting, at the line of the first that is not like others."""
         first = waiting[0]
-        odd = next((rank for rank in self.ranks if self._is_odd(rank, first)), first)
+        odd = next((r for r in self.ranks if not self._are_alike(first.request, r.request)), first)
         problem = RanksDisagree(self._told(first, odd))
         self._go_on(odd if odd.request else first, problem)
         raise problem  # a rank has caught it; still nobody can go on
-
-    def _is_odd(self, rank, first) -> bool:
-        one, other = rank.request, first.request
-        if one is None or one.kind != other.kind:
-            return True
-        if one.kind == "rendezvous":
-            return one.what != other.what
-        return self._cut(*one.what)[0].fingerprint != self._cut(*other.what)[0].fingerprint
 
     def _told(self, first, odd) -> str:
         """Return in a sentence what keeps two ranks from meeting."""
