@@ -11,6 +11,7 @@ from typing import Any
 from jsonschema import Draft202012Validator, FormatChecker, validators
 
 from trainium_edu.names import near
+from trainium_edu.specs import signatures
 
 __all__ = ["checked"]
 
@@ -28,6 +29,7 @@ _Validator = validators.extend(
 )  # fmt: skip
 
 
+@signatures.checked
 def checked(value: Any, schema: Mapping, formats: Mapping[str, Callable] | None = None) -> Any:
     """Return what a file says, with the schema's keys, each with its default if it is left out.
 
@@ -66,8 +68,6 @@ def checked(value: Any, schema: Mapping, formats: Mapping[str, Callable] | None 
         key = next(key for key in problem.validator_value if key not in problem.instance)
         raise ValueError(f"{within}{key} is missing")
     words = problem.schema.get("description", problem.validator_value)
-    if problem.validator == "enum":
-        words = " or ".join(map(repr, problem.validator_value))
     subject = place.lstrip(".") or "the file"
     raise ValueError(f"{subject} is {problem.instance!r:.60}; it must be {words}")
 
