@@ -180,7 +180,6 @@ def test_a_process_that_does_not_start_stops_one_exercise_and_the_next_may_start
         with pytest.raises(apart.Stopped, match="its process does not start"):
             process.begin()
     process.begin()
-    assert process.run("1 / 0") == "ZeroDivisionError: division by zero"
     assert process.run("answer = 6 * 7") == ""
     assert process.look("answer") == 42
 
