@@ -43,7 +43,7 @@ UNARY = dict.fromkeys(
 ) | dict.fromkeys(["log", "sqrt", "reciprocal"], P)
 BINARY = ["add", "divide", "equal", "greater", "greater_equal", "less", "less_equal", "maximum",
           "minimum", "multiply", "not_equal", "subtract"]  # fmt: skip
-REDUCTIONS = ["sum", "max", "min", "mean", "var", "std", "any", "all"]
+REDUCTIONS = ["sum", "max", "min", "mean", "var", "any", "all"]
 AXES = [None, 0, -1, 1, (0, 2), (-1, 0), (0, 1, 2)]
 KEYS = [
     0, -1, (1, 2), (..., 0), (slice(None), 1), slice(1, None), slice(None, None, 2), (0, ..., None),
@@ -64,13 +64,11 @@ CASES = {
     **{f"{name} kept over {axis}": (named(name, axis=axis, keepdims=True), (C,))
        for name in REDUCTIONS for axis in AXES},
     "var, ddof": (named("var", axis=0, ddof=1), (C,)),
-    "std, ddof": (named("std", ddof=2), (C,)),
     "sum of integers": (named("sum", axis=0), (N,)),
     "sum of truths": (named("sum", axis=1), (T,)),
     "max of integers": (named("max", axis=0), (N,)),
     "mean of integers": (named("mean", axis=0), (N,)),
-    **{f"{name} along {axis}": (named(name, axis=axis), (C,))
-       for name in ("argmax", "argmin") for axis in (None, 0, 1, -1)},
+    **{f"argmax along {axis}": (named("argmax", axis=axis), (C,)) for axis in (None, 0, 1, -1)},
     "argmax kept": (named("argmax", axis=1, keepdims=True), (C,)),
     **{f"index {key}": (lambda _, x, key=key: x[key], (A,)) for key in KEYS},
     "reshape": (named("reshape", (4, -1)), (A,)),
@@ -110,9 +108,6 @@ CASES = {
     **{f"take along {axis}": (lambda n, x, i, axis=axis: n.take(x, i, axis=axis),
                               (C, np.array([[1, 0], [1, 1]], np.int32))) for axis in (1, -1)},
     "rows by a tensor": (lambda _, x, i: x[i], (A, np.array([2, 0], np.int32))),
-    "outer": (named("outer"), (ROW, A[1])),
-    "tril": (named("tril"), (A,)),
-    "triu": (named("triu", 1), (C,)),
     **{f"matmul {a.shape} {b.shape}": (named("matmul"), (a, b)) for a, b in [
         (A, B.T.copy()), (C, B.T.copy()), (A, C.swapaxes(1, 2).copy()), (ROW, A.T.copy()), (A, ROW),
         (ROW, ROW), (C, ROW), (ROW, C.swapaxes(1, 2).copy()),
@@ -138,7 +133,7 @@ def test_function_gives_what_numpy_gives(case):
     lambda n, **o: n.full((2, 2), 2.5, **o), lambda n, **o: n.full((2,), 7, "int32", **o),
     lambda n, **o: n.arange(5, **o), lambda n, **o: n.arange(2, 9, 3, **o),
     lambda n, **o: n.arange(0.5, 2.0, 0.25, **o), lambda n, **o: n.arange(5, 0, -2, **o),
-    lambda n, **o: n.eye(3, **o), lambda n, **o: n.arange(3, 3, **o),
+    lambda n, **o: n.arange(3, 3, **o),
 ])  # fmt: skip
 def test_making_a_tensor_of_nothing_gives_what_numpy_gives(make):
     device = Device()

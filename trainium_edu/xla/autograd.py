@@ -59,8 +59,7 @@ def gradients(
             continue
         row = OPERATIONS[node.operation]
         if row.vjp is None:
-            where = f" at {node.line}" if node.line else ""
-            raise GraphError(f"{node.operation}{where} has no gradient; compute it another way")
+            raise GraphError(f"{node.operation}{node.at} has no gradient; compute it another way")
         outside = (gradients,) if row.outside else ()
         with scope(f"backward/{node.scope}" if node.scope else "backward"):
             parts = row.vjp(node, total, *outside)

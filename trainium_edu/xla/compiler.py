@@ -351,10 +351,10 @@ def difference(before: Graph, after: Graph) -> str:
 
 def _called(graph: Graph, node: Node) -> str:
     if node.operation != "parameter":
-        return f"{node.operation} at {node.line}" if node.line else node.operation
+        return node.operation + node.at
     name = f"parameter {node.of['name'] or node.of['number']}"
     readers = [n for n in graph.users.get(node, ()) if n.line]
-    return f"{name}, first read at {readers[0].line}," if readers else name
+    return f"{name}, first read{readers[0].at}," if readers else name
 
 
 def _changed(kind, old, new) -> str:

@@ -426,6 +426,5 @@ def _told(kind: str, node: Node, count: int, size: int) -> str:
             f"the first {kind} came in with the data: parameter {name}, {node.type}, {some}; "
             "it was made in an earlier step, or on the host"
         )
-    where = f" at {node.line}" if node.line else ""
     layer = f" in {node.scope}" if node.scope else ""
-    return f"the first {kind} was made by {node.operation}{where}{layer}, {node.type}, {some}"
+    return f"the first {kind} was made by {node.operation}{node.at}{layer}, {node.type}, {some}"

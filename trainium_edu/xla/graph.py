@@ -137,6 +137,11 @@ class Node:
         """The dtype of its one result."""
         return self.type.dtype
 
+    @property
+    def at(self) -> str:
+        """The end of a sentence that names its line, such as ``" at model.py:7"``; or ``""``."""
+        return f" at {self.line}" if self.line else ""
+
     def __repr__(self):
         return f"%{self.number} = {_type_text(self.type)} {self.operation}"
 

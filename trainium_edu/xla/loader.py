@@ -29,8 +29,6 @@ class MpDeviceLoader:
         Of arrays, or tuples, lists and dicts of them, nested at will.
     device : Device
     batches_per_execution : int
-    loader_prefetch_size, device_prefetch_size, host_to_device_transfer_threads, batchdim : int
-        As in PyTorch/XLA, where they change what overlaps; here they change nothing.
 
     References
     ----------
@@ -49,16 +47,10 @@ class MpDeviceLoader:
     4
     """
 
-    def __init__(self, loader, device: Device, *, batches_per_execution: int = 1,
-                 loader_prefetch_size: int = 16, device_prefetch_size: int = 8,
-                 host_to_device_transfer_threads: int = 1, batchdim: int = 0):  # fmt: skip
+    def __init__(self, loader, device: Device, *, batches_per_execution: int = 1):
         if not isinstance(device, Device):
             raise TypeError(f"device is {device!r}; take that of xm.xla_device()")
         self.batches_per_execution = whole(batches_per_execution, "batches_per_execution", 1)
-        whole(loader_prefetch_size, "loader_prefetch_size", 1)
-        whole(device_prefetch_size, "device_prefetch_size", 1)
-        whole(host_to_device_transfer_threads, "host_to_device_transfer_threads", 1)
-        whole(batchdim, "batchdim", 0)
         self._loader, self._device = loader, device
 
     def __len__(self):

@@ -40,15 +40,15 @@ from trainium_edu.xla.tensor import (
 )
 
 __all__ = [
-    "abs", "add", "all", "any", "arange", "argmax", "argmin", "asarray", "astype", "broadcast_to",
-    "clip", "concatenate", "conv2d", "cos", "cross_entropy", "divide", "equal", "erf", "exp",
-    "expand_dims", "eye", "flip", "floor", "full", "gelu", "greater", "greater_equal", "isnan",
+    "abs", "add", "all", "any", "arange", "argmax", "asarray", "astype", "broadcast_to", "clip",
+    "concatenate", "conv2d", "cos", "cross_entropy", "divide", "equal", "erf", "exp",
+    "expand_dims", "flip", "floor", "full", "gelu", "greater", "greater_equal", "isnan",
     "layer_norm", "less", "less_equal", "log", "log_softmax", "logical_and", "logical_not",
     "logical_or", "matmul", "max", "maximum", "mean", "min", "minimum", "multiply", "negative",
-    "not_equal", "one_hot", "ones", "ones_like", "outer", "pad", "power", "reciprocal", "relu",
+    "not_equal", "one_hot", "ones", "ones_like", "pad", "power", "reciprocal", "relu",
     "reshape", "rsqrt", "sigmoid", "sign", "silu", "sin", "softmax", "split", "sqrt", "square",
-    "squeeze", "stack", "std", "subtract", "sum", "swapaxes", "take", "tanh", "transpose", "tril",
-    "triu", "var", "where", "zeros", "zeros_like",
+    "squeeze", "stack", "subtract", "sum", "swapaxes", "take", "tanh", "transpose", "var",
+    "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
 Axes = int | Sequence | None  #: one axis, several, or all
@@ -240,11 +240,6 @@ def var(x: Tensor, axis: Axes = None, *, ddof: int = 0, keepdims: bool = False) 
     return _mean(square(x - mean(x, axis, keepdims=True)), axis, keepdims, fewer)
 
 
-def std(x: Tensor, axis: Axes = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
-    """Return the standard deviation over axes (all if not given)."""
-    return sqrt(var(x, axis, ddof=ddof, keepdims=keepdims))
-
-
 def argmax(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the position of the first largest element along an axis (of all elements), int32."""
     keepdims = flag(keepdims, "keepdims")
@@ -253,11 +248,6 @@ def argmax(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Ten
         return reshape(place, (1,) * x.ndim) if keepdims else place
     place = unary("argmax", x, axis=_axes(x, axis)[0])
     return expand_dims(place, axis % x.ndim) if keepdims else place
-
-
-def argmin(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
-    """Return the position of the first smallest element along an axis (of all elements), int32."""
-    return argmax(negative(x), axis, keepdims=keepdims)
 
 
 def any(x: Tensor, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
@@ -351,11 +341,6 @@ def _vectors(a, b):
         expand_dims(a, 0) if a.ndim == 1 else a, expand_dims(b, 1) if b.ndim == 1 else b
     )
     return squeeze(product, tuple(axis for axis, t in ((-2, a), (-1, b)) if t.ndim == 1))
-
-
-def outer(a: Tensor, b: Tensor) -> Tensor:
-    """Return the product of each element of `a` with each of `b`, [size of a, size of b]."""
-    return reshape(a, (a.size, 1)) * reshape(b, (1, b.size))
 
 
 def conv2d(x: Tensor, w: Tensor, bias: Tensor | None = None, *, stride: int | Sequence = 1,
@@ -566,26 +551,6 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: str 
     return astype(counted if start == 0 else counted + start, dtype)
 
 
-def eye(n: int, dtype: str = "float32", *, device: Device) -> Tensor:
-    """Return ones on the diagonal, zeros elsewhere, [n, n]."""
-    return astype(equal(_diagonals(n, n, device), 0), dtype)
-
-
-def _diagonals(rows, columns, device) -> Tensor:
-    """Return column minus row of each place."""
-    return arange(columns, device=device) - arange(rows, device=device)[:, None]
-
-
-def tril(x: Tensor, k: int = 0) -> Tensor:
-    """Return the last two axes with zeros above the k-th diagonal."""
-    return where(_diagonals(x.shape[-2], x.shape[-1], x.device) <= whole(k, "k"), x, 0)
-
-
-def triu(x: Tensor, k: int = 0) -> Tensor:
-    """Return the last two axes with zeros below the k-th diagonal."""
-    return where(_diagonals(x.shape[-2], x.shape[-1], x.device) >= whole(k, "k"), x, 0)
-
-
 def one_hot(indices: Tensor, classes: int, dtype: str = "float32") -> Tensor:
     """Return a last axis of so many classes: 1 at each index, 0 elsewhere."""
     kind = indices.device.narrowed.get(dtype, dtype)
@@ -675,8 +640,8 @@ def _method(function):
     return _named(call, function.__name__, function.__doc__)
 
 
-for _function in (abs, all, any, argmax, argmin, astype, clip, max, mean, min, squeeze, std, sum,
-                  swapaxes, take, var):  # fmt: skip
+for _function in (abs, all, any, argmax, astype, clip, max, mean, min, squeeze, sum, swapaxes, take,
+                  var):  # fmt: skip
     setattr(Tensor, _function.__name__, _function)
 for _function in (reshape, transpose):
     setattr(Tensor, _function.__name__, _method(_function))

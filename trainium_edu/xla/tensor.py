@@ -76,8 +76,8 @@ class Tensor:
         __truediv__ = __rtruediv__ = __pow__ = __matmul__ = __getitem__ = _with
         __lt__ = __le__ = __gt__ = __ge__ = _with
         __neg__ = _alone
-        abs = all = any = argmax = argmin = astype = clip = max = mean = min = reshape = _given
-        squeeze = std = sum = swapaxes = take = transpose = var = _given
+        abs = all = any = argmax = astype = clip = max = mean = min = reshape = _given
+        squeeze = sum = swapaxes = take = transpose = var = _given
 
     def __init__(self, device: Device, type: Type, node=None, data=None, *, name="",
                  requires_grad=False):  # fmt: skip

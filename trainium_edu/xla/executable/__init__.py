@@ -257,9 +257,8 @@ class Executable:
         if self.times is None and node.of.get("world") == 1:
             return Band(0.0, 0.0, 0.0, {})  # a world of one needs nobody
         if self.times is None:
-            where = f" at {node.line}" if node.line else ""
             raise ValueError(
-                f"{node.operation}{where} takes as long as links and other ranks do, and nobody "
+                f"{node.operation}{node.at} takes as long as links and other ranks do, and nobody "
                 "said how long that is; compile with times=, an object whose collective(node) "
                 "returns ns (a training world hands one in)"
             )

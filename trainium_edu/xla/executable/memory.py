@@ -148,5 +148,4 @@ def needs(graph: Graph, most: int) -> dict[str, int]:
 
 def _called(node):
     name = node.of.get("name") or node.operation
-    where = f" at {node.line}" if node.line else ""
-    return f"{name} {node.type}{where}, {nbytes(node) / 2**20:.0f} MiB"
+    return f"{name} {node.type}{node.at}, {nbytes(node) / 2**20:.0f} MiB"

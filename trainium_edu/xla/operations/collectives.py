@@ -120,9 +120,8 @@ def _value(node, inner, *arrays):
     is_alone = groups is not None and len(groups[0]) == 1
     if setting.collectives is None and not is_alone:
         if setting.replicas not in (None, 1) or node.of.get("world", 1) != 1:
-            where = f" at {node.line}" if node.line else ""
             raise RuntimeError(
-                f"{node.operation}{where} needs other ranks, and no collectives were given to "
+                f"{node.operation}{node.at} needs other ranks, and no collectives were given to "
                 "reach them; run it inside a training world"
             )
         is_alone = True

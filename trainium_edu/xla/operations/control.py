@@ -92,9 +92,8 @@ def _while(node, inner, *state):
         if not goes_on.any():
             return tuple(state)
         if turn == most:
-            where = f" at {node.line}" if node.line else ""
             raise RuntimeError(
-                f"while{where}: its condition still holds after {most} turns, the bound stated "
+                f"while{node.at}: its condition still holds after {most} turns, the bound stated "
                 "with most=; the chip's program ends there, so state a larger one"
             )
         new = inner.run(body, state, turn)
@@ -136,10 +135,9 @@ def _lower_while(lowering, node):
         return
     most = node.of.get("most")
     if most is None:
-        where = f" at {node.line}" if node.line else ""
         raise GraphError(
-            f"while{where} states no bound, and a program for the chip is made for a known number "
-            "of turns at most: give most="
+            f"while{node.at} states no bound, and a program for the chip is made for a known "
+            "number of turns at most: give most="
         )
     with core.repeat(most):
         goes_on()

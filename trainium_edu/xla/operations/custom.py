@@ -58,10 +58,10 @@ def check_libraries(graph: Graph) -> None:
     names = {node.of["library"]: node for node in graph.nodes if node.operation == "custom_op"}
     names.pop("", None)  # of kernels, which need none
     if len(names) > 1:
-        where = next(iter(names.values())).line
+        last = next(iter(names.values()))
         raise GraphError(
             f"{graph.name} has operators of the libraries {' and '.join(names)}"
-            f"{f' (the last at {where})' if where else ''}; a model can have one library of custom "
+            f"{f' (the last{last.at})' if last.at else ''}; a model can have one library of custom "
             "operators: register all functions in it"
         )
 

@@ -31,9 +31,8 @@ def _inside(node, indices, limit):
     """Return indices, and raise for the first one that is not from 0 to ``limit - 1``."""
     wrong = (indices < 0) | (indices >= limit)
     if wrong.any():
-        where = f" at {node.line}" if node.line else ""
         raise IndexError(
-            f"{node.operation}{where}: index {indices[wrong][0]} is out of range, the axis has "
+            f"{node.operation}{node.at}: index {indices[wrong][0]} is out of range, the axis has "
             f"{limit} elements (%{node.number})"
         )
     return indices
