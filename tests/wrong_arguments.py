@@ -498,7 +498,7 @@ GOOD: dict[str, list[str]] = {
         *(_LAZY + f"xnp.{call}" for call in (
             "exp(x)", "add(x, x)", "logical_and(x, x)", "logical_not(x)", "astype(x, 'bfloat16')",
             "where(x > 0, x, 0.0)", "clip(x, 0.0, 1.0)", "max(x, 0)", "min(x, 0)", "mean(x, 0)",
-            "any(x)", "all(x)", "softmax(x)", "cross_entropy(x, n)",
+            "var(x, 0)", "argmax(x, 0)", "any(x)", "all(x)", "softmax(x)", "cross_entropy(x, n)",
             "layer_norm(x, x[0], x[0])", "matmul(x, x)", "conv2d(image, image)",
             "reshape(x, (2, 8))", "transpose(x, (1, 0))", "swapaxes(x, 0, 1)", "expand_dims(x, 0)",
             "squeeze(image, 0)", "broadcast_to(x, (2, 4, 4))", "concatenate([x, x])",
