@@ -41,8 +41,8 @@ def load(path: str, name: str, chip: str) -> tuple:
 
     Returns
     -------
-    kind : {"ready", "error"}
-    *sentence : str
+    reply : tuple
+        Of "ready"; or of "error" and a sentence.
     """
     nki.activate(replace=True)
     chip_for_all(chip)
@@ -74,9 +74,9 @@ def ask(request: Request) -> tuple:
 
     Returns
     -------
-    kind : {"program", "error"}
-    *parts : bytes, and the older compiler's passes that it goes through (as ``nki.run`` takes
-        them); or a sentence
+    reply : tuple
+        Of "program", its bytes, and the older compiler's passes that it goes through, as
+        ``nki.run`` takes them; or of "error" and a sentence.
     """
     try:
         program = request.report(_File.kernel)
@@ -91,10 +91,9 @@ def run_cpp(name: str, kernel: str, shape: str, multicore: bool, cases: list) ->
 
     Returns
     -------
-    kind : "value"
-    told : tuple
-        Outcomes, (array, works, ns) each; problem, text and line as :func:`cpp.run_here` says
-        them, empty where all went well.
+    reply : tuple
+        Of "value", and a tuple: outcomes, (array, works, ns) each; problem, text and line as
+        :func:`cpp.run_here` says them, empty where all went well.
     """
     told = cpp.run_here(cpp.Job(name, kernel, shape, multicore, cases))
     outcomes = ((one.output, tuple(map(tuple, one.works)), one.ns) for one in told["outcomes"])
