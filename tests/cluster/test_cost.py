@@ -11,12 +11,10 @@ import pytest
 from trainium_edu.cluster import (
     PARTS,
     Cluster,
-    Offer,
     Plan,
     against_p4d,
     bill,
     price,
-    price_performance,
     step_time,
     waste,
 )
@@ -98,7 +96,6 @@ def test_spot_is_the_price_on_demand_less_your_discount_and_assumed():
         (lambda: bill(1, 1, FOUR, wasted={"failures": 0.1}), "give failures as goodput"),
         (lambda: waste({"compute": 0}, FOUR), "0 ns"),
         (lambda: waste({"all-reduce": 1}, FOUR), "none of the parts is useful"),
-        (lambda: Offer("x", 1, 0), "the price of x is 0"),
         (lambda: against_p4d(1e18, 1, FOUR), "at their peak"),
         (lambda: against_p4d(1e18, 1, FOUR, kind="reserved"), "no reserved price of p4d"),
     ],
@@ -205,13 +202,6 @@ def test_waste_of_a_predicted_step_is_its_time_at_its_price():
 
 
 # --- comparisons ----------------------------------------------------------------------------------
-
-
-def test_the_two_readings_of_better_are_those_of_the_managed_service_table():
-    found = price_performance(Offer("trn1", 1 / 6033, 24.725), Offer("p4d", 1 / 6553, 37.69))
-    assert found.cost_reduction == pytest.approx(1 - 41.435 / 68.606, abs=1e-4)
-    assert found.per_dollar == pytest.approx(68.606 / 41.435 - 1, abs=1e-4)
-    assert f"{100 * found.from_price:.1f}" == "34.4"
 
 
 def test_p4d_against_your_model_is_a_range():

@@ -11,14 +11,12 @@ from trainium_edu.cluster import (
     COURT,
     KEYNOTE,
     Generation,
-    Offer,
     Verdict,
     days,
     judge,
     needed,
     overhead,
     price,
-    price_performance,
     utilisation,
 )
 from trainium_edu.specs import CLAIMS, INSTANCES, NEURONCORE_V2, PRICES, TRN1, ULTRACLUSTER
@@ -26,7 +24,6 @@ from trainium_edu.specs import CLAIMS, INSTANCES, NEURONCORE_V2, PRICES, TRN1, U
 P3DN, P4D, LAUNCH = KEYNOTE
 TODAY = Generation("trn1n.32xlarge", 130, 3040e12, 1600e9)
 LARGE, SMALL = INSTANCES["trn1.32xlarge"], INSTANCES["trn1.2xlarge"]
-MANAGED = Offer("trn1", 1 / 6033, 24.725), Offer("p4d", 1 / 6553, 37.69)
 ON_DEMAND = {
     "trn1.2xlarge": 1.34, "trn1.32xlarge": 21.50, "trn1n.32xlarge": 24.78,
     "p4d.24xlarge": 32.7726, "p3dn.24xlarge": 31.212, "inf2.xlarge": 0.7582,
@@ -73,9 +70,6 @@ DIGITS = [
      "{:.1%}", "38.1%"),
     ("large over small, reserved", lambda: float(PRICES["trn1.32xlarge"].reserved_over_2xlarge),
      "{:.2f}", "16.01"),
-    ("a million inferences of BERT-large at 1104.436 a second", lambda: Offer(
-        "trn1.2xlarge", 1104.43610458, price("trn1.2xlarge", "reserved").usd_per_hour
-    ).usd_per_million, "${:.3f}", "$0.129"),
     ("BF16 over P4d", _peaks("bf16"), "{}", "1.35/1.22/1.18"),
     ("TF32 over P4d", _peaks("tf32"), "{}", "2.69/2.44/2.35"),
     ("FP32 over P4d", _peaks("fp32"), "{}", "5.38/4.87/4.71"),
@@ -135,10 +129,10 @@ DIGITS = [
      "6038"),
     ("the managed bill on P4d", lambda: judge("sagemaker_cost_p4d").value, "${:.3f}", "$68.606"),
     ("iterations per second", _claim("sagemaker_rate_ratio"), "{:.4f}", "1.2206"),
-    ("billable time", lambda: price_performance(*MANAGED).speed, "{:.3f}", "1.086"),
-    ("the same as a headline", lambda: judge("sagemaker_faster").value, "{:.1%}", "8.6%"),
+    ("billable time", _claim("sagemaker_time_ratio"), "{:.3f}", "1.086"),
+    ("the same as a headline", lambda: judge("sagemaker_faster").value, "{:.1f} %", "8.6 %"),
     ("lower cost", _claim("sagemaker_cheaper_by"), "{:.1%}", "39.5%"),
-    ("of which by price", lambda: price_performance(*MANAGED).from_price, "{:.1%}", "34.4%"),
+    ("of which by price", _claim("sagemaker_cheaper_by_price"), "{:.1%}", "34.4%"),
     ("iterations of both runs", _claim("sagemaker_iterations"), "{:,.0f}", "15,653"),
     ("fixed seconds of both", _claim("sagemaker_fixed_s"), "{:,.0f}", "3,676"),
     ("as a share of the bill", _claim("sagemaker_fixed_over_billed"), "{:.0%}", "61%"),

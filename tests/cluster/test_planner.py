@@ -24,7 +24,6 @@ from trainium_edu.cluster import (
     at_least,
     fits,
     get_model,
-    ladder,
     memory,
     smallest,
     step_time,
@@ -34,6 +33,14 @@ from trainium_edu.cluster import (
 GiB = 2**30
 TINY = Transformer("tiny", 8, 512, 8, 256, 1000)
 TEN_TRILLION = get_model("gpt-10t")
+
+
+def on(count, model, instance="trn1.32xlarge", **settings):
+    """Return the best plan on some instances; an empty tuple where nothing divides."""
+    try:
+        return fits(model, Cluster(instance, count), most=1, **settings)
+    except PlanError:
+        return ()
 
 
 def every(model, cluster, batch, **settings):
@@ -145,7 +152,7 @@ def test_on_fewer_instances_than_the_smallest_nothing_fits(model, batch):
     instance = "trn1.2xlarge" if model is TINY else "trn1.32xlarge"
     found = smallest(model, instance, global_batch=batch)
     for count in range(1, found.plan.cluster.instances):
-        assert not ladder(model, (count,), instance, global_batch=batch)[0]
+        assert not on(count, model, instance, global_batch=batch)
 
 
 def test_ten_trillion_parameters_fit_on_192_instances_and_on_none_fewer():
@@ -172,21 +179,8 @@ def test_smallest_in_time_finishes_in_time_and_no_fewer_instances_do():
 
     assert days(found) <= 60
     for fewer in range(1, count):
-        (plans,) = ladder("gpt3-23b", (fewer,), global_batch=64)
-        assert all(days(option) > 60 for option in plans)
+        assert all(days(option) > 60 for option in on(fewer, "gpt3-23b", global_batch=64))
     assert f"{count} x trn1.32xlarge need {days(found):,.1f} days" in found.reason
-
-
-def test_on_a_ladder_memory_decides_before_time_does():
-    rungs = ladder("gpt3-175b", (1, 2, 4, 8, 16))
-    assert [len(plans) for plans in rungs] == [0, 0, 1, 1, 1]
-    assert rungs[0].nearest.memory.over > rungs[1].nearest.memory.over > 0
-    steps = [plans.best.step_ns for plans in rungs if plans]
-    assert sorted(steps, reverse=True) == steps
-    lines = str(rungs).splitlines()
-    assert len(lines) == 5
-    assert "does not fit" in lines[1]
-    assert "ms" in lines[2]
 
 
 def test_what_fits_nowhere_says_which_number_by_how_much_and_what_would_do():
@@ -255,10 +249,12 @@ def test_what_is_given_is_kept():
 @pytest.mark.parametrize(("instances", "batch"), [(10**6, 10**6), (999_983, 1024), (10**6, 10**9)])
 def test_giant_clusters_are_searched_by_divisors_alone(instances, batch):
     start = time.process_time()
-    (plans,) = ladder("gpt3-175b", (instances,), global_batch=batch)
+    if instances == 10**6:
+        assert on(instances, "gpt3-175b", global_batch=batch)
+    else:
+        with pytest.raises(PlanError, match="another number of instances"):
+            fits("gpt3-175b", Cluster(instances=instances), global_batch=batch)
     assert time.process_time() - start < 5  # about 0.5 s; a loop over ranks would take minutes
-    assert bool(plans) == (instances == 10**6)
-    assert plans or "another number of instances" in plans.why_not
 
 
 def test_a_175b_model_on_4096_chips_is_planned_at_once():
@@ -304,11 +300,8 @@ def test_an_interrupted_search_can_be_asked_again(monkeypatch):
     (lambda: fits("gpt3-175b", Cluster(), recompute="some"), ValueError, "recompute is 'some'"),
     (lambda: fits("gpt3-6.7b", Cluster("inf2.48xlarge", 2), global_batch=48), PlanError,
      "has no EFA"),
-    (lambda: ladder("gpt3-175b", (0,)), ValueError, "counts is 0"),
-    (lambda: ladder("gpt3-175b", ()), ValueError, "no numbers of instances to look at"),
-    (lambda: ladder("gpt3-175b", (1,), "p4d.24xlarge"), PlanError, "no instance 'p4d.24xlarge'"),
-    (lambda: ladder("gpt3-175b", (1,), tensors=8), TypeError, "no setting 'tensors'"),
-    (lambda: ladder("gpt3-175b", (1,), zero=9), ValueError, "zero is 9"),
+    (lambda: smallest("gpt3-175b", "p4d.24xlarge"), PlanError, "no instance 'p4d.24xlarge'"),
+    (lambda: smallest("gpt3-175b", tensors=8), TypeError, "no setting 'tensors'"),
     (lambda: smallest("gpt3-175b", days=3), ValueError, "days and tokens belong together"),
     (lambda: smallest("gpt3-175b", days=-1, tokens=1e9), ValueError, "days is -1"),
     (lambda: smallest("gpt3-6.7b", days=1e-9, tokens=1e12), NothingFits, "does not read 1e+12"),

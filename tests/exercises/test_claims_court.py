@@ -76,8 +76,8 @@ def test_lesson_11_counts_attention_in_the_same_row():
     assert f"{share:.1%}" == "28.7%"
 
 
-def test_twelve_headlines_are_asked_and_every_verdict_comes_up():
+def test_six_headlines_are_asked_and_every_verdict_comes_up():
     asked = [q for q in predict.of_lesson("11b") if q.kind == "choice"]
     answers = {q.key: q.function().value for q in asked}
-    assert len(answers) == 12
-    assert {words.split(" a ")[0] for words in answers.values()} == {str(v) for v in Verdict}
+    assert len(answers) == 6
+    assert set(answers.values()) == {str(v) for v in Verdict}

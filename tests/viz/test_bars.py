@@ -57,16 +57,6 @@ def test_no_two_parts_share_a_colour():
     assert len(set(bars.colours_of(names).values())) == len(names)
 
 
-def test_groups_stand_side_by_side_with_their_values():
-    series = {"as drawn": [50, 14], "weak": [50, 38.5], "strong": [50, float("nan")]}
-    scene = bars.draw_groups("Overhead", ["P3dn\n600", "P4d\n200"], series, width=600)
-    rects = [r for r in shapes(scene, "rect") if r[4] != 12]
-    highs = [r[4] for r in rects]
-    assert [h / highs[0] for h in highs] == pytest.approx([1, 1, 1, 0.28, 0.77], abs=0.002)
-    assert {"38.5", "14", "P4d", "200", "Overhead, %"} <= set(words(scene))
-    assert "nan" not in words(scene)
-
-
 @pytest.mark.parametrize("width", [420, 890])
 def test_a_tornado_begins_with_what_moves_most(width):
     rows = [("failures", 90, 110), ("price", 40, 120), ("use", 150, 70)]
@@ -81,15 +71,14 @@ def test_a_tornado_begins_with_what_moves_most(width):
     assert max(r[1] + r[3] for r in drawn) <= width
 
 
-@pytest.mark.parametrize("width", [400, 890])
-def test_the_key_of_groups_stands_above_the_chart(width):
-    series = {"as drawn": [50], "work per instance stays": [60], "one batch shared out": [20]}
-    scene = bars.draw_groups("Overhead", ["P3dn\n600"], series, width=width)
-    swatches = [r for r in shapes(scene, "rect") if r[3:5] == [12, 12]]
-    columns = [r for r in shapes(scene, "rect") if r[3:5] != [12, 12]]
-    assert len(swatches) == len(columns) == 3
-    assert max(r[2] + 12 for r in swatches) < min(r[2] for r in columns)
-    assert max(t[2] for t in shapes(scene, "text")) < scene.height
+def test_a_bar_that_fits_says_so_and_one_that_shrank_shows_from_where():
+    fits = bars.draw_stacks([bars.Stack("Memory", "GiB", {"a": 10.0}, 16, "16 GiB", before=40)])
+    assert {"✓ fits", "before: 40"} <= set(words(fits))
+    (ghost,) = [r for r in shapes(fits, "rect") if r[7]]
+    (bar,) = [r for r in shapes(fits, "rect") if r[4] == 38 and not r[7]]
+    assert bar[3] / ghost[3] == pytest.approx(10 / 40, abs=0.002)
+    over = bars.draw_stacks([bars.Stack("Memory", "GiB", {"a": 40.0}, 16, "16 GiB", before=10)])
+    assert not {"✓ fits", "before: 10"} & set(words(over))
 
 
 def test_rows_share_an_axis_and_a_hidden_part_adds_nothing():

@@ -21,7 +21,7 @@ from trainium_edu import names
 
 _HOMES = {
     "claims": "COURT Docket docket judge needed overturned",
-    "cost": "Bill Input Offer against_p4d bill price price_performance waste",
+    "cost": "Bill Input against_p4d bill price waste",
     "court": "Claim Condition Ruling Verdict",
     "failures": "Checkpoint Feed Rate Simulated checkpoint checkpoint_bytes "
     "cluster_mtbf_s daly_interval_s expected_time_s feed goodput optimal_interval_s "
@@ -30,7 +30,7 @@ _HOMES = {
     "models": "MODELS Cnn Mlp Transformer get_model",
     "placement": "Links Placement placement",
     "plan": "Cluster Plan PlanError",
-    "planner": "Ladder NothingFits Option Plans at_least fits ladder smallest",
+    "planner": "NothingFits Option Plans at_least fits smallest",
     "published": "PEAKS Comparison as_scripted calibrate compare mfu setup",
     "scaling": "KEYNOTE Bar Generation Point Wall days overhead scale slowest utilisation wall",
     "step_time": "PARTS Rules StepTime step_time",

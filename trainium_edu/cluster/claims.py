@@ -29,11 +29,11 @@ from trainium_edu.specs.signatures import checked
 __all__ = ["COURT", "Docket", "docket", "judge", "needed", "overturned"]
 
 
-def _input(name, *, fact="", low=None, high=None, about_low="", about_high="") -> Input:
+def _input(name, *, words, fact="", low=None, high=None, about_low="", about_high="") -> Input:
     """Return an input of a row: a fact as used, and facts or numbers as the ends of its range."""
     name = name.partition(" ")[0]
     if not fact:
-        return Input(name, low, nan, high, "", None, "our choice", "our choice")
+        return Input(name, low, nan, high, "", None, "our choice", "our choice", words)
     used = RECORDS.find(fact)
 
     def end(value, about):
@@ -43,7 +43,7 @@ def _input(name, *, fact="", low=None, high=None, about_low="", about_high="") -
         return (float(used) if found is None else float(found)), about
 
     (low, about_low), (high, about_high) = end(low, about_low), end(high, about_high)
-    return Input(name, low, float(used), high, used.unit, used, about_low, about_high)
+    return Input(name, low, float(used), high, used.unit, used, about_low, about_high, words)
 
 
 def _overhead(share, computing, network):
@@ -73,11 +73,12 @@ def _claims() -> dict[str, Claim]:
     for key, row in tables["claims"].items():
         inputs = tuple(known[name] for name in row.pop("inputs"))
         arguments = ", ".join(each.name for each in inputs)
-        formula = eval(f"lambda {arguments}: {row.pop('formula')}", _FUNCTIONS)
+        written = row.pop("formula")
+        formula = eval(f"lambda {arguments}: {written}", _FUNCTIONS)
         also = tuple((words, RECORDS.find(fact)) for words, fact in row.pop("also", {}).items())
         fact = RECORDS.find(row.pop("fact"))
         claims[key] = Claim(key, fact=fact, inputs=inputs, formula=formula, also=also,
-                            **{"unit": "", **row})  # fmt: skip
+                            **{"unit": "", "worked": written, **row})  # fmt: skip
     return claims
 
 
@@ -114,7 +115,7 @@ def judge(key: str, *, slack: float | None = None, **inputs: Any) -> Ruling:
     Examples
     --------
     >>> print(judge("petaflops").verdict, judge("petaflops", chip_flops=190e12).verdict, sep=", ")
-    only under, conflicting
+    depends, conflicting
     >>> judge("petaflops").condition
     'chip_flops at least 201.9 TFLOP/s'
     """
@@ -223,12 +224,8 @@ class Docket(tuple):
     def __str__(self):
         lines = []
         for ruling in self:
-            claim = ruling.claim
-            gives = "" if np.isnan(ruling.value) else claim.written(ruling.value)
-            if ruling.low < ruling.high:
-                gives += f" ({claim.written(ruling.low)} to {claim.written(ruling.high)})"
-            lines += [f"{ruling.verdict.upper():<12}{claim.text} [{claim.key}]",
-                      f"{'':<12}arithmetic: {gives or 'an input is missing'}"]  # fmt: skip
+            lines += [f"{ruling.verdict.upper():<12}{ruling.claim.text} [{ruling.claim.key}]",
+                      f"{'':<12}{ruling.worked}"]  # fmt: skip
             if ruling.condition:
                 lines.append(f"{'':<12}right under {ruling.condition}")
         return "\n".join([*lines, ", ".join(f"{n} {v}" for v, n in self.counts.items())])
@@ -277,5 +274,6 @@ def _moved(claim, values) -> tuple[Input, ...]:
         each = _known(claim, name)
         bounds = {"low": 0} if each.low == 0 else {"above": 0}
         bounds |= {"high": 1} if each.unit.startswith("of ") else {}
-        replaced[name] = replace(as_input(value, name, each.unit, **bounds), name=name)
+        replaced[name] = replace(as_input(value, name, each.unit, **bounds), name=name,
+                                 words=each.words)  # fmt: skip
     return tuple(replaced.get(each.name, each) for each in claim.inputs)

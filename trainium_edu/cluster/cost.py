@@ -18,8 +18,8 @@ from trainium_edu.specs.prices import STORAGE_PRICES
 from trainium_edu.specs.signatures import checked
 
 __all__ = [
-    "AgainstP4d", "Bill", "Input", "Offer", "Price", "PricePerformance", "Row", "Swing",
-    "against_p4d", "bill", "price", "price_performance", "waste",
+    "AgainstP4d", "Bill", "Input", "Price", "PricePerformance", "Row", "Swing",
+    "against_p4d", "bill", "price", "waste",
 ]  # fmt: skip
 
 Pricing = Literal["on-demand", "reserved", "sagemaker", "capacity-block", "spot"]
@@ -58,6 +58,8 @@ class Input:
         Where ``used`` comes from; None where no source has it.
     about_low, about_high : str
         Where the ends of the range come from.
+    words : str
+        What people call it; the name unless given.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Input:
     fact: Fact | None
     about_low: str = ""
     about_high: str = ""
+    words: str = ""
 
     def __post_init__(self):
         if self.fact is not None and not self.low <= self.used <= self.high:
@@ -84,9 +87,22 @@ class Input:
         """Whether there is more than one value to take."""
         return self.low < self.high
 
-    def written(self, value: float) -> str:
+    def written(self, value: float, digits: int = 6) -> str:
         """Return a value in this input's unit as people read it."""
-        return written(number(value, "value"), self.unit)
+        return written(number(value, "value"), self.unit, digits)
+
+    @property
+    def said(self) -> str:
+        """What is used and whose number that is, in three digits."""
+        if not self.fact:
+            return "nobody published it"
+        return f"{self.written(self.used, 3)} ({self.fact.source}, {self.fact.as_of})"
+
+    @property
+    def said_range(self) -> str:
+        """Both ends of the range and where they come from, in three digits."""
+        ends = ((self.low, self.about_low), (self.high, self.about_high))
+        return " to ".join(self.written(end, 3) + f" ({why})" * bool(why) for end, why in ends)
 
     def __str__(self):
         found = f"{self.name} = {self.written(self.used)}" if self.fact else f"{self.name}: no fact"
@@ -516,33 +532,6 @@ def waste(
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """A throughput for a price.
-
-    Attributes
-    ----------
-    name : str
-    throughput : float
-        Samples, tokens or iterations per second; the same for both offers of a comparison.
-    usd_per_hour : float
-    """
-
-    name: str
-    throughput: float
-    usd_per_hour: float
-
-    def __post_init__(self):
-        text(self.name, "name")
-        number(self.throughput, f"the throughput of {self.name}", 1e-15, 1e18)
-        number(self.usd_per_hour, f"the price of {self.name}", 1e-9, 1e9)
-
-    @property
-    def usd_per_million(self) -> float:
-        """Cost of a million of what is counted, as AWS's tables of inference print it."""
-        return 1e6 / self.throughput * self.usd_per_hour / 3600
-
-
-@dataclass(frozen=True, slots=True)
 class PricePerformance:
     """One offer against another, with the two readings of "x % better".
 
@@ -579,29 +568,6 @@ class PricePerformance:
             f"{-self.cost_reduction:+.1%} cost for the same work "
             f"({-self.from_price * 100:+.1f} points of it by price alone)"
         )
-
-
-@checked
-def price_performance(a: Offer, b: Offer) -> PricePerformance:
-    """Compare what a dollar buys, in both readings of "x % better".
-
-    Parameters
-    ----------
-    a, b : Offer
-
-    Returns
-    -------
-    PricePerformance
-
-    Examples
-    --------
-    >>> trn1, p4d = Offer("trn1", 1 / 6033, 24.725), Offer("p4d", 1 / 6553, 37.69)
-    >>> print(price_performance(trn1, p4d))
-    trn1 against p4d: 1.086 times the speed for 0.656 times the price; +65.6% work per dollar, ...
-    """
-    return PricePerformance(
-        (a.name, b.name), a.throughput / b.throughput, a.usd_per_hour / b.usd_per_hour
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ Headlines are round numbers: besides what rounds to the print, 5 % either side a
 any share from 1 to 10 % all but five of the verdicts are the same; ``judge(key, slack=...)`` tells.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
@@ -24,11 +25,12 @@ from trainium_edu.specs import CLAIMS, SOURCES, Fact
 from trainium_edu.specs.arguments import number
 from trainium_edu.specs.signatures import checked_after
 
-__all__ = ["Claim", "Condition", "Ruling", "Verdict", "rule", "solve"]
+__all__ = ["Claim", "Condition", "Ruling", "Verdict", "known", "reach", "rule", "solve"]
 
 #: Points per input where one, two, three or more inputs have ranges.
 _POINTS = {1: 1025, 2: 65, 3: 17}
 _EPSILON = 1e-9
+PLAY = 1.5  #: a number that is not opened may be so many times as large, or as small
 #: What nobody would take another number of.
 _COUNTED = ("NeuronCores", "chips", "processing elements")
 
@@ -37,7 +39,7 @@ class Verdict(StrEnum):
     """The value that a claim comes to."""
 
     CONSISTENT = "consistent"  #: whatever the inputs are within their ranges
-    ONLY_UNDER = "only under"  #: some of them, and `Ruling.conditions` says which
+    DEPENDS = "depends"  #: right for some of them, and `Ruling.conditions` says which
     CONFLICTING = "conflicting"  #: none of them
     UNTESTABLE = "untestable"  #: nobody published one of them
 
@@ -59,8 +61,8 @@ class Claim:
         One in the last printed place: 0.1 for "1.4".  About means that it rounds to the print.
     slack : float
         Or that it lies so near, as a share of the claimed number.
-    arithmetic : str
-        The formula in words.
+    arithmetic, worked : str
+        The formula in words; with the inputs' names, for their numbers to take their places.
     inputs : tuple of Input
     formula : callable
         Takes the inputs' values in order, numbers or arrays.
@@ -76,6 +78,7 @@ class Claim:
     arithmetic: str
     inputs: tuple[Input, ...]
     formula: Callable[..., Any]
+    worked: str
     relation: Literal["about", "at least", "at most"] = "about"
     digit: float = 0.0
     slack: float = float(CLAIMS.headline_slack)
@@ -122,6 +125,14 @@ class Claim:
         """Return a value in the claim's unit as people read it."""
         return written(number(value, "value"), self.unit, 5)
 
+    def spell(self, value: float) -> str:
+        """Return a value in the claim's unit, in three digits."""
+        return written(value, self.unit, 3)
+
+    def tick(self, value: float) -> str:
+        """Return a value as an axis has it."""
+        return self.spell(value).removesuffix(f" {self.unit}")
+
     def __str__(self):
         return f"{self.text} [{self.source}, {self.when}]"
 
@@ -135,12 +146,16 @@ class Condition:
     high: float
 
     def __str__(self):
-        low, high = (written(end, self.input.unit, 4) for end in (self.low, self.high))
+        return self.said(self.input.name, 4)
+
+    def said(self, name: str, digits: int) -> str:
+        """Return it in words, of an input of that name."""
+        low, high = (self.input.written(end, digits) for end in (self.low, self.high))
         if self.low <= self.input.low:
-            return f"{self.input.name} at most {high}"
+            return f"{name} at most {high}"
         if self.high >= self.input.high:
-            return f"{self.input.name} at least {low}"
-        return f"{self.input.name} from {low} to {high}"
+            return f"{name} at least {low}"
+        return f"{name} from {low} to {high}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +206,31 @@ class Ruling:
         return " or ".join(map(str, self.conditions))
 
     @property
+    def because(self) -> str:
+        """What the verdict depends on or lacks, as people say it and in three digits."""
+        missing = [each.words for each in self.inputs if not each.fact]
+        if missing:
+            return f"nobody published the {' and '.join(missing)}"
+        said = [each.said(each.input.words, 3) for each in self.conditions]
+        said += [" with ".join(f"{i.words} {i.written(v, 3)}" for i, v in self.together)]
+        return f"right under {' or '.join(filter(None, said))}" if any(said) else ""
+
+    @property
+    def worked(self) -> str:
+        """The arithmetic with its numbers: "2 NeuronCores × 8 processors = 16 processors"."""
+        formula = self.claim.worked
+        for each in self.inputs:
+            value = each.words if isnan(each.used) else each.written(each.used, 3)
+            formula = re.sub(rf"\b{each.name}\b", value, formula)
+        formula = formula.replace("*", "×").replace(" - ", " − ").replace("e+", "e")
+        return f"{formula} = {'?' if isnan(self.value) else self.claim.spell(self.value)}"
+
+    @property
+    def sentence(self) -> str:
+        """The arithmetic with its numbers, and what the verdict depends on."""
+        return "; ".join(filter(None, [self.worked, self.because])) + "."
+
+    @property
     def evidence(self) -> tuple[str, ...]:
         """The numbers behind the verdict and their sources, one a line."""
         claim, (low, high) = self.claim, self.claim.allowed
@@ -225,7 +265,7 @@ class Ruling:
                 yield f"  {self.claim.written(value)} at {moved.name} = {moved.written(end)}"
 
     def __str__(self):
-        under = f" {self.condition}" if self.verdict is Verdict.ONLY_UNDER else ""
+        under = f" on {self.condition}" if self.verdict is Verdict.DEPENDS else ""
         return "\n  ".join([f"{self.claim}\n  {self.verdict.upper()}{under}", *self.evidence])
 
 
@@ -260,8 +300,22 @@ def rule(claim: Claim, inputs: tuple[Input, ...]) -> Ruling:
     if high < claim.allowed[0] - near or low > claim.allowed[1] + near:
         return ruling
     conditions = _conditions(claim, inputs)
-    return replace(ruling, verdict=Verdict.ONLY_UNDER, conditions=conditions,
+    return replace(ruling, verdict=Verdict.DEPENDS, conditions=conditions,
                    together=() if conditions else _together(claim, inputs, at, values))  # fmt: skip
+
+
+def reach(claim: Claim, inputs: Sequence[Input]) -> tuple[float, float]:
+    """Return the least and the greatest value of a claim's formula, all inputs in their ranges."""
+    _, values = _over_the_box(claim, inputs)
+    return float(values.min()), float(values.max())
+
+
+def known(each: Input, is_open: bool, has_range: bool) -> Input:
+    """Return an input as far as somebody knows it who has opened its number, and its range."""
+    if not each.fact or has_range:
+        return each
+    play = 1.0 if is_open else PLAY
+    return replace(each, low=each.used / play, high=each.used * play)
 
 
 def _over_the_box(claim, inputs):

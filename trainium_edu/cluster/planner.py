@@ -1,7 +1,7 @@
 """Which plans fit, the fastest first, each with its reason; what fits nowhere, and what would do.
 
-``fits`` answers for one cluster, ``ladder`` for more and more instances, ``smallest`` for the least
-number of them, at all or in time, with the bound that arithmetic gives (``at_least``) beside it.
+``fits`` answers for one cluster, ``smallest`` for the least number of instances, at all or in time,
+with the bound that arithmetic gives (``at_least``) beside it.
 How plans are found is in ``search.py``; here they are put into words.
 
 >>> from trainium_edu.cluster.plan import Cluster
@@ -11,7 +11,7 @@ How plans are found is in ``search.py``; here they are put into words.
 """
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil, inf
@@ -27,7 +27,7 @@ from trainium_edu.specs import INSTANCES
 from trainium_edu.specs.arguments import number, whole
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["Ladder", "NothingFits", "Option", "Plans", "at_least", "fits", "ladder", "smallest"]
+__all__ = ["NothingFits", "Option", "Plans", "at_least", "fits", "smallest"]
 
 GiB = 2**30
 _HEAD = (f"{'':>4}{'tensor':>6}{'pipeline':>9}{'data':>7}{'ZeRO':>5}{'micro-batch':>12}"
@@ -90,38 +90,6 @@ def _row(option) -> str:
         f"{plan.micro_batch:>12}{plan.interleave:>11}  {plan.recompute:<10}{plan.precision:<11}"
         f"{option.memory.total / GiB:>6.2f}{option.step_ns / 1e6:>13,.1f}{option.time.mfu:>7.1%}"
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Ladder:
-    """A model on more and more instances: a :class:`Plans` for each number of them."""
-
-    rungs: tuple[Plans, ...]
-
-    def __iter__(self) -> Iterator[Plans]:
-        return iter(self.rungs)
-
-    def __len__(self):
-        return len(self.rungs)
-
-    def __getitem__(self, index):
-        return self.rungs[index]
-
-    def __str__(self):
-        return "\n".join(map(_rung, self))
-
-
-def _rung(plans) -> str:
-    """Return one line of a ladder."""
-    where = f"{plans.cluster.instances:>7} x {plans.cluster.instance}"
-    if plans.options:
-        best = plans.best
-        return (f"{where}{best.step_ns / 1e6:>12,.0f} ms{best.memory.total / GiB:>7.1f} GiB"
-                f"{best.time.mfu:>7.1%} MFU  {_shape(best.plan)}")  # fmt: skip
-    if plans.nearest is None:
-        return f"{where}  {plans.why_not}"
-    over = plans.nearest.memory.over / GiB
-    return f"{where}  does not fit: {over:,.1f} GiB too many, {_shape(plans.nearest.plan)}"
 
 
 @checked
@@ -195,40 +163,6 @@ def fits(
     if not plans.options and plans.nearest is None:
         raise PlanError(plans.why_not)
     return plans
-
-
-@checked
-def ladder(
-    model: str | Transformer,
-    counts: Sequence[int] = (1, 2, 4, 8, 16, 32, 64, 128, 256),
-    instance: str = "trn1.32xlarge",
-    **settings: Any,
-) -> Ladder:
-    """Return what becomes of a model on more and more instances: first memory, then time decides.
-
-    Parameters
-    ----------
-    model : str or Transformer
-    counts : sequence of int
-        Numbers of instances.
-    instance : str
-    **settings
-        As for :func:`fits`.
-
-    Returns
-    -------
-    Ladder
-
-    Examples
-    --------
-    >>> [len(plans) for plans in ladder("gpt3-175b", (1, 2, 4))]
-    [0, 0, 1]
-    """
-    search = _search(model, Cluster(instance), **_known(settings))
-    numbers = [whole(count, "counts", 1, 10**6) for count in counts]
-    if not numbers:
-        raise ValueError("no numbers of instances to look at; take counts=(1, 2, 4), say")
-    return Ladder(tuple(_planned(search.on(count), 1) for count in numbers))
 
 
 @checked

@@ -28,6 +28,7 @@ CNNs are not timed: no benchmark row judges them.
 """
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
@@ -36,14 +37,17 @@ import numpy as np
 
 from trainium_edu.cluster.models import Transformer, get_model
 from trainium_edu.cluster.placement import Links, placement
-from trainium_edu.cluster.plan import Plan
+from trainium_edu.cluster.plan import Cluster, Plan, PlanError
 from trainium_edu.cluster.traffic import traffic
 from trainium_edu.cluster.work import model_flops, parameters, work
 from trainium_edu.specs import CALIBRATED, FABRIC, INSTANCES, NEURONCORE_V2
 from trainium_edu.specs.arguments import choice, flag, instance, number
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["ELEMENTWISE", "PARTS", "WEIGHT_PASSES", "Rules", "StepTime", "products", "step_time"]
+__all__ = [
+    "ELEMENTWISE", "PARTS", "WEIGHT_PASSES", "Rules", "StepTime", "look_ahead", "products",
+    "step_time",
+]  # fmt: skip
 
 PARTS = ("Tensor Engine", "other engines", "weights to and from HBM", "tensor-parallel sums",
          "pipeline sends", "pipeline bubble", "gradient sums", "optimiser", "host")  # fmt: skip
@@ -425,3 +429,11 @@ def _band(model, plan, rules, slowest):
         moved = math.log(there / base)
         down, up = down + min(moved, 0) ** 2, up + max(moved, 0) ** 2
     return math.sqrt(down), math.sqrt(up)
+
+
+def look_ahead(model, global_batch):
+    """Time a plan with each degree of tensor parallelism, so that later calls find it known."""
+    for tensor in (1, 2, 4, 8, 16, 32):
+        with suppress(PlanError):
+            plan = Plan(Cluster(instances=8), tensor=tensor, zero=1, global_batch=global_batch)
+            step_time(model, plan)

@@ -21,7 +21,7 @@ def _can_turn() -> tuple[str, ...]:
         claim.key
         for claim in COURT.values()
         if claim.key not in _IN_STEPS
-        and claim.verdict is Verdict.ONLY_UNDER
+        and claim.verdict is Verdict.DEPENDS
         and claim.ruling.conditions
     )
 

@@ -1,20 +1,20 @@
-"""Bars on a scene: in rows, in parts against a limit, in groups side by side, a tornado."""
+"""Bars on a scene: in rows, in parts against a limit, a tornado."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import floor, log10
 
-from trainium_edu.viz.chart import Chart, plain_ticks, powers_of_ten, round_steps
+from trainium_edu.viz.chart import powers_of_ten, round_steps
 from trainium_edu.viz.colours import COLOURS, MEMORY, STEP
 from trainium_edu.viz.scene import Scene, linear
 
-__all__ = ["Stack", "colours_of", "draw_groups", "draw_rows", "draw_stacks", "draw_tornado",
+__all__ = ["Stack", "colours_of", "draw_rows", "draw_stacks", "draw_tornado",
            "key_row"]  # fmt: skip
 
 _ORDER = ("blue", "orange", "green", "pink", "sky", "yellow", "grey", "red")
 _LETTER = 6.6  # CSS pixels of a letter at size 12, on average
 _TALL, _ROW = 38.0, 30.0  # a bar of a stack, and of a tornado
-_OVER = COLOURS["red"]
+_OVER, _FITS = COLOURS["red"], COLOURS["green"]
 _ENDS = (("low", "sky"), ("high", "blue"))
 
 
@@ -32,6 +32,8 @@ class Stack:
     limit_words : str
     unsure : tuple of str
         Parts drawn pale, behind a dashed outline.
+    before : float
+        The bar's length before the last move: an outline around it.
     """
 
     title: str
@@ -40,6 +42,7 @@ class Stack:
     limit: float = 0.0
     limit_words: str = ""
     unsure: tuple[str, ...] = ()
+    before: float = 0.0
     total: float = field(init=False)
 
     def __post_init__(self):
@@ -156,7 +159,7 @@ def draw_stacks(stacks: Sequence[Stack], *, width: float = 960.0) -> Scene:
 def _draw_stack(scene, stack, y) -> float:
     """Draw title, key, bar and axis from y downwards; return where the axis stands."""
     left, right = 12.0, scene.width - 24
-    end = max(1.04 * stack.total, 1.12 * stack.limit) or 1.0
+    end = max(1.04 * stack.total, 1.04 * stack.before, 1.12 * stack.limit) or 1.0
     to_x, colours = linear(0, end, left, right), colours_of(stack.parts)
     scene.text(left, y, f"{stack.title}, {stack.unit}", bold=True, size=13)
     entries = [
@@ -172,6 +175,13 @@ def _draw_stack(scene, stack, y) -> float:
         start += value
     scene.axis(to_x, [(v, short(v)) for v in round_steps(0, end)], top + _TALL + 4)
     scene.line(left, top + _TALL + 4, right, top + _TALL + 4)
+    if stack.before > stack.total:
+        scene.rect(left, top, to_x(stack.before) - left, _TALL, "muted", outline=True)
+        words = f"before: {short(stack.before)}"
+        scene.text(to_x(stack.before) - 6, top + 24, words, anchor="end", colour="muted")
+    if 0 < stack.total <= stack.limit:
+        scene.rect(right - 62, y - 16, 62, 22, _FITS)
+        scene.text(right - 31, y, "✓ fits", anchor="middle", colour="paper", size=13, bold=True)
     if stack.limit:
         x = to_x(stack.limit)
         scene.line(x, top - 10, x, top + _TALL + 4, "ink", width=2.4)
@@ -181,46 +191,6 @@ def _draw_stack(scene, stack, y) -> float:
         if stack.total > stack.limit:
             scene.rect(x, top + _TALL - 4, to_x(stack.total) - x, 5, _OVER)
     return top + _TALL + 4
-
-
-def draw_groups(title, groups, series, *, width=960.0, unit="%", top=None) -> Scene:
-    """Draw bars in groups, with each value above its bar.
-
-    Parameters
-    ----------
-    title, unit : str
-    groups : sequence of str
-        What stands below each group; one or more lines.
-    series : dict of str to sequence of float
-        One value per group; nan for none.
-    width : float, CSS pixels
-    top : float, optional
-        The axis' end.
-
-    Returns
-    -------
-    Scene
-    """
-    scene = Scene(width, 1)
-    scene.text(12, 18, f"{title}, {unit}" if unit else title, bold=True, size=13)
-    colours = dict(zip(series, (COLOURS[c] for c in ("grey", "orange", "blue")), strict=False))
-    key = key_row(scene, 12, 40, [(name, colours[name], False) for name in series], width)
-    end = top or 1.15 * max(max(values) for values in series.values())
-    chart = Chart(scene, (36.0, key + 22, width - 56, 212.0), (-0.5, len(groups) - 0.5), (0, end))
-    chart.axes("", "", [(g, "") for g in range(len(groups))], plain_ticks(0, end))
-    scene.height = key + 290
-    each = 0.72 / len(series)
-    for g, words in enumerate(groups):
-        for k, (name, values) in enumerate(series.items()):
-            if values[g] == values[g]:
-                middle = g + (k - (len(series) - 1) / 2) * each
-                chart.bar(middle, values[g], 0.9 * each, colours[name], opacity=1.0)
-                x, y = chart.place(middle, values[g])
-                scene.text(x, y - 4, short(values[g]), anchor="middle", bold=True)
-        for row, line in enumerate(words.split("\n")):
-            x, y = chart.place(g, 0)
-            scene.text(x, y + 18 + 15 * row, line, anchor="middle", bold=row == 0)
-    return scene
 
 
 def draw_tornado(title, rows, middle, *, width=960.0, unit="", below=None) -> Scene:

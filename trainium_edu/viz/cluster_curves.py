@@ -11,12 +11,13 @@ from trainium_edu.viz.units import long_time_text
 __all__ = ["VERDICT", "draw_claim", "draw_interval", "draw_wall"]
 
 _STRONG, _WEAK = COLOURS["orange"], COLOURS["blue"]
-_MOMENTS = ((0.1, "6 s"), (1, "1 min"), (10, "10 min"), (60, "1 h"), (360, "6 h"),
+_MOMENTS = ((0.1, "6 s"), (1 / 6, "10 s"), (1, "1 min"), (10, "10 min"), (60, "1 h"), (360, "6 h"),
             (1440, "1 day"), (10080, "1 week"))  # fmt: skip
 _ALLOWED, _COMPUTED = COLOURS["green"], COLOURS["blue"]
 #: One colour per verdict on a claim.
 VERDICT = {"consistent": COLOURS["green"], "conflicting": COLOURS["red"],
-           "only under": COLOURS["orange"], "untestable": COLOURS["grey"]}  # fmt: skip
+           "depends": COLOURS["orange"], "untestable": COLOURS["grey"],
+           "in session": COLOURS["grey"]}  # fmt: skip
 
 
 def draw_wall(chips, strong, weak, parts, at: float, wall: tuple, *, width=960.0) -> Scene:
@@ -91,7 +92,7 @@ def _draw_at(chart, x):
 
 
 def draw_claim(claimed, allowed, found, verdict: str, *, why="", ends=(), write=short, tick=short,
-               width=960.0) -> Scene:  # fmt: skip
+               needle="arithmetic", width=960.0) -> Scene:  # fmt: skip
     """Draw a claimed value against what its arithmetic gives, and stamp the verdict.
 
     Parameters
@@ -109,6 +110,8 @@ def draw_claim(claimed, allowed, found, verdict: str, *, why="", ends=(), write=
         Values that the axis shows in any case.
     write, tick : callable
         Write a value in the text, and at the axis.
+    needle : str
+        What the middle of `found` is.
     width : float, CSS pixels
 
     Returns
@@ -137,10 +140,10 @@ def draw_claim(claimed, allowed, found, verdict: str, *, why="", ends=(), write=
     if found:
         low, now, high = map(to_x, found)
         scene.rect(low, y - 10, max(high - low, 2), 20, _COMPUTED, opacity=0.45)
-        scene.rect(now - 4, y - 10, 8, 20, _COMPUTED)
-        key = [(f"arithmetic: {write(found[1])}", _COMPUTED, False), *key]
+        scene.rect(now - 4, y - 16, 8, 32, _COMPUTED)
+        key = [(f"{needle}: {write(found[1])}", _COMPUTED, False), *key]
         if high - low > 1:
-            between = f"over all ranges: {write(found[0])} to {write(found[2])}"
+            between = f"possible: {write(found[0])} to {write(found[2])}"
             key.insert(1, (between, _COMPUTED, True))
     ticks = round_steps(first, last)
     scene.axis(to_x, [(v, tick(v)) for v in ticks], y + 24)
@@ -172,7 +175,7 @@ def draw_interval(minutes, writing, lost, marks, at: float, *, width=960.0) -> S
     writing, lost = 100 * np.asarray(writing), 100 * np.asarray(lost)
     ends = (float(minutes[0]), float(minutes[-1]))
     least = float((writing + lost).min())
-    top = min(max(8 * least, 1.0), 100.0)
+    top = plain_ticks(0, min(max(8 * least, 1.0), 100.0))[-1][0]
     chart = Chart(scene, (48, 34, width - 72, 236), ends, (0, top), log="x")
     ticks = [tick for tick in _MOMENTS if ends[0] <= tick[0] <= ends[1]]
     chart.axes("Time lost, %", "between two checkpoints", ticks, plain_ticks(0, top))
@@ -185,8 +188,11 @@ def draw_interval(minutes, writing, lost, marks, at: float, *, width=960.0) -> S
                     words=words)  # fmt: skip
     _draw_at(chart, at)
     key = [(words, colour, False) for _, colour, _, words in looks]
-    for (name, (x, share)), colour in zip(marks.items(), ("red", "green", "pink"), strict=False):
-        _draw_mark(chart, x, 100 * share, COLOURS[colour])
+    for k, (name, (x, share)) in enumerate(marks.items()):
+        colour, (px, py) = ("red", "green")[k], chart.place(x, 100 * share)
+        size = (5, 9)[k]  # one inside the other: they often agree
+        scene.rect(px - size, py - size, 2 * size, 2 * size, COLOURS[colour], outline=k == 1)
+        scene.text(px + (12, -12)[k == 0], py - 12, name, anchor=("end", "start")[k], bold=True)
         said = f"{name}: {long_time_text(60 * x)}, {100 * share:.3g} %"
         key.append((said, COLOURS[colour], False))
     _draw_key(chart, key)

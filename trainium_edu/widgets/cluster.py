@@ -6,6 +6,9 @@ What a run costs is in ``cluster_cost.py``; all of it can be had from here.
 import re
 from dataclasses import replace
 from functools import cache
+from itertools import accumulate
+from operator import or_
+from threading import Thread
 
 import numpy as np
 
@@ -16,23 +19,17 @@ from trainium_edu.cluster.placement import KINDS, placement
 from trainium_edu.cluster.plan import Cluster, Plan, PlanError
 from trainium_edu.cluster.scaling import scale
 from trainium_edu.cluster.scaling import wall as find_wall
-from trainium_edu.cluster.step_time import PARTS, step_time
+from trainium_edu.cluster.step_time import PARTS, look_ahead, step_time
 from trainium_edu.cluster.traffic import traffic
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.bars import Stack, draw_stacks
 from trainium_edu.viz.cluster import draw_group
 from trainium_edu.viz.cluster_curves import draw_wall
 from trainium_edu.viz.units import long_time_text, size_text
-from trainium_edu.widgets.cluster_cost import (
-    PLAN,
-    bill,
-    checkpoint_interval,
-    court,
-    overhead_bars,
-)
+from trainium_edu.widgets.cluster_cost import PLAN, bill, checkpoint_interval, court, hearing
 from trainium_edu.widgets.sketch import Page, Sketch, check, choice, slider
 
-__all__ = ["bill", "checkpoint_interval", "court", "memory_planner", "overhead_bars",
+__all__ = ["bill", "checkpoint_interval", "court", "hearing", "memory_planner",
            "plan_on_cluster", "wall"]  # fmt: skip
 
 _GIB = 2**30
@@ -44,6 +41,7 @@ _ZERO = {
     "2": "ZeRO-2: gradients too",
     "3": "ZeRO-3: weights too",
 }
+_MICRO = {str(2**k): str(2**k) for k in range(5)}
 _AGAIN = {"none": "nothing", "selective": "attention's scores", "full": "whole blocks"}
 _PRECISION = {"bf16-master": "BF16, FP32 master weights", "bf16-sr": "BF16 rounded with dice",
               "fp32": "FP32"}  # fmt: skip
@@ -51,16 +49,18 @@ _START = {"instances": 3, "tensor": 0, "pipeline": 0, "micro_batch": "1", "zero"
           "sequence_parallel": False, "recompute": "none", "precision": "bf16-master"}  # fmt: skip
 #: The ladder: what each button says, and what it sets; sliders count powers of two.
 _RUNGS: dict[str, tuple[str, str, dict]] = {
-    "states": ("Shard the states", "ZeRO-1: replicas share the optimiser's states", {"zero": "1"}),
-    "tensor": ("Shard over tensor", "32 ranks of one instance share each matrix", {"tensor": 5}),
-    "stages": ("Cut into stages", "A pipeline of 8 stages", {"pipeline": 3}),
-    "sequence": ("Split sequences", "What tensor parallelism leaves whole is split by tokens",
+    "states": ("1 Shard the states", "ZeRO-1: replicas share its states", {"zero": "1"}),
+    "tensor": ("2 Shard over tensor", "32 ranks of one instance share each matrix", {"tensor": 5}),
+    "stages": ("3 Cut into stages", "A pipeline of 8 stages", {"pipeline": 3}),
+    "sequence": ("4 Split sequences", "What tensor parallelism leaves whole is split by tokens",
                  {"sequence_parallel": True}),
-    "again": ("Compute again", "Backward makes attention's scores again",
+    "again": ("5 Compute again", "Backward makes attention's scores again",
               {"recompute": "selective"}),
-    "dice": ("Round with dice", "BF16 weights and states, without FP32 copies",
+    "dice": ("6 Round with dice", "BF16 weights and states, without FP32 copies",
              {"precision": "bf16-sr"}),
 }  # fmt: skip
+#: The controls' values at first and after each button, pressed one after the other.
+_CLIMB = list(accumulate([_START, *(rung[2] for rung in _RUNGS.values())], or_))
 
 
 @checked
@@ -96,24 +96,24 @@ def memory_planner(model: str = "gpt3-175b", *, global_batch: int = 1536):
         try:
             plan = _planned(values, global_batch)
             kept, time = memory(shape, plan), step_time(shape, plan)
-            said = [_bold(kept.explain()), _step_words(kept, time)]
+            said = ["**{}:**{}.".format(*kept.explain().split(":", 1)), _step_words(kept, time)]
         except PlanError as error:
             kept, time, said = None, None, [f"**No such plan:** {error}."]
-        return Page(_memory_scene(kept, time, values["width"]), said, outputs)
+        if kept and kept.total != totals[-1]:
+            totals[:] = totals[-1], kept.total
+        pressed = [key for key, step in zip(press, _CLIMB, strict=True)
+                   if step.items() <= values.items()]  # fmt: skip
+        scene = _memory_scene(kept, time, values["width"], totals[0] / _GIB)
+        return Page(scene, said, outputs, pressed="".join(pressed))
 
-    press = {"start": ("Start again", "Everything on every NeuronCore", _always(_START))}
-    press |= {key: (text, help, _always(change)) for key, (text, help, change) in _RUNGS.items()}
+    totals = [0.0, 0.0]  # before the last move, and now
+    Thread(target=look_ahead, args=(shape, global_batch), daemon=True).start()
+    press = {"start": ("Start again", "Everything on every NeuronCore", _START), **_RUNGS}
     controls = [
         slider("instances", "Instances", 0, 10, _START["instances"]),
         slider("tensor", "Tensor", 0, 5, 0, help="Ranks that share each matrix"),
         slider("pipeline", "Pipeline", 0, 6, 0, help="Stages"),
-        choice(
-            "micro_batch",
-            "Micro-batch",
-            {str(2**k): str(2**k) for k in range(5)},
-            "1",
-            help="Samples of one replica at a time",
-        ),
+        choice("micro_batch", "Micro-batch", _MICRO, "1", help="Samples of one replica at a time"),
         choice("zero", "Replicas share", _ZERO, _START["zero"]),
         choice("recompute", "Compute again", _AGAIN, _START["recompute"]),
         choice("precision", "Numbers", _PRECISION, _START["precision"]),
@@ -121,11 +121,6 @@ def memory_planner(model: str = "gpt3-175b", *, global_batch: int = 1536):
     ]
     return Sketch(controls, page, f"Memory of {shape.name}", press=press,
                   words=[_ladder_words(shape, global_batch)])  # fmt: skip
-
-
-def _always(change):
-    """Return what a button does that sets the same values whatever they are."""
-    return lambda values: change
 
 
 def _planned(values, global_batch) -> Plan:
@@ -143,9 +138,9 @@ def _planned(values, global_batch) -> Plan:
 
 def _ladder_words(model, global_batch) -> str:
     """Say what a NeuronCore keeps and a step takes, climbing from rung to rung."""
-    values, said, rungs = dict(_START), [], [(text, change) for text, _, change in _RUNGS.values()]
-    for text, change in [("At first", {}), *rungs]:
-        values |= change
+    said = []
+    for text, values in zip(["at first", *(rung[0] for rung in _RUNGS.values())], _CLIMB,
+                            strict=True):  # fmt: skip
         try:
             plan = _planned(values, global_batch)
             found = f"{memory(model, plan).total / _GIB:,.1f} GiB"
@@ -165,19 +160,15 @@ def _step_words(kept, time) -> str:
     )
 
 
-def _memory_scene(kept, time, width):
+def _memory_scene(kept, time, width, before):
     """Draw the parts of one NeuronCore's memory and of a step; empty bars if there are none."""
     parts = {part: getattr(kept, part) / _GIB if kept else 0.0 for part in _KEPT}
     most = kept.available / _GIB if kept else 16
-    held = Stack("What the fullest NeuronCore keeps", "GiB", parts, most, f"{most:.0f} GiB")
+    held = Stack(
+        "What the fullest NeuronCore keeps", "GiB", parts, most, f"{most:.0f} GiB", before=before
+    )
     spent = {part: time.parts[part] / 1e9 if time else 0.0 for part in PARTS}
     return draw_stacks([held, Stack("Where a step goes", "s", spent)], width=width)
-
-
-def _bold(sentence) -> str:
-    """Set what stands before the first colon or comma in bold."""
-    head, mark, tail = sentence.partition(":")
-    return f"**{head}{mark}**{tail}."
 
 
 _CALLED = {"all_reduce": "all-reduces", "all_gather": "gathers", "reduce_scatter": "scatters",

@@ -1,64 +1,27 @@
-"""What a run costs to move: overhead, the bill, checkpoints."""
+"""What a run costs to move: the bill, checkpoints; and the court of claims about it."""
 
-from dataclasses import replace
 from math import ceil
 
 import numpy as np
 
 from trainium_edu.cluster import claims, cost, failures
+from trainium_edu.cluster.court import known, reach
 from trainium_edu.cluster.models import get_model
 from trainium_edu.cluster.plan import Cluster, Plan
-from trainium_edu.cluster.scaling import KEYNOTE, overhead
 from trainium_edu.cluster.step_time import step_time
 from trainium_edu.cluster.work import work
-from trainium_edu.specs import CLAIMS, FAILURES, INSTANCES, Kind
+from trainium_edu.specs import FAILURES, Kind
 from trainium_edu.specs.arguments import number, whole
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz.bars import Stack, draw_groups, draw_stacks, draw_tornado
+from trainium_edu.viz.bars import Stack, draw_stacks, draw_tornado
 from trainium_edu.viz.cluster_curves import draw_claim, draw_interval
 from trainium_edu.viz.units import long_time_text
-from trainium_edu.widgets.sketch import Page, Sketch, choice, first, slider
+from trainium_edu.widgets.sketch import Page, Sketch, choice, first, seal, slider
 
-__all__ = ["PLAN", "bill", "checkpoint_interval", "court", "overhead_bars"]
+__all__ = ["PLAN", "bill", "checkpoint_interval", "court", "hearing"]
 
 #: The plan of the pictures, unless said otherwise.
 PLAN = Plan(Cluster(instances=64), 8, 8, zero=1, recompute="selective", sequence_parallel=True)
-_NETWORKS = {"trn1n.32xlarge": "1 600 Gbit/s (Trn1n)", "trn1.32xlarge": "800 Gbit/s (Trn1)"}
-
-
-def overhead_bars():
-    """Show the keynote's bars of communication, and two readings computed from the first one.
-
-    Returns
-    -------
-    Sketch
-        Values ``share`` (of P3dn's time, in percent) and ``network`` (of the last generation).
-
-    Examples
-    --------
-    >>> overhead_bars().set(network="trn1.32xlarge")
-    """
-    drawn = [100 * share for _, share in CLAIMS.communication_share.value]
-
-    def page(values):
-        name = values["network"]
-        last = replace(KEYNOTE[2], name=name,
-                       network_bits_per_s=float(INSTANCES[name].network_bits_per_s))  # fmt: skip
-        found = {kind: [100 * bar.share for bar in
-                        overhead(values["share"] / 100, (*KEYNOTE[:2], last), kind)]
-                 for kind in ("weak", "strong")}  # fmt: skip
-        groups = [f"{g.name}\n{g.instances} instances" for g in (*KEYNOTE[:2], last)]
-        series = {"as drawn": drawn, "work per instance stays": found["weak"],
-                  "one batch shared out": found["strong"]}  # fmt: skip
-        scene = draw_groups("Time spent on communication", groups, series, width=values["width"],
-                            top=100 if values["share"] > 52 else 60)  # fmt: skip
-        said = "; ".join(f"{name}: **" + ", ".join(f"{v:.3g}" for v in shares) + " %**"
-                         for name, shares in series.items())  # fmt: skip
-        return Page(scene, [f"{said}."], {"share": f"{values['share']} %"})
-
-    controls = [slider("share", "P3dn's share", 10, 90, 50),
-                choice("network", "Network of the last", _NETWORKS, "trn1n.32xlarge")]  # fmt: skip
-    return Sketch(controls, page, "Bars of overhead", words=page(first(controls)).said)
 
 
 _PRICES = {"on-demand": "on demand", "reserved": "reserved (RI-effective)",
@@ -135,6 +98,65 @@ def bill(model: str = "gpt3-175b", plan: Plan | None = None, tokens: float = 300
 
 
 @checked
+def hearing(key: str):
+    """Show a claim whose formula, inputs and ranges are sealed; a click opens each.
+
+    The learner says a number first: the needle.  It stays there as long as what is open allows.
+
+    Parameters
+    ----------
+    key : str
+        A key of ``cluster.claims.COURT``.
+
+    Returns
+    -------
+    Sketch
+        Values ``number`` (0: none yet; 1 to 100, a place on the axis), ``formula``, one for each
+        input, and ``..._range`` for each range: True opens it.
+
+    Raises
+    ------
+    ValueError
+        If there is no such claim.
+
+    Examples
+    --------
+    >>> hearing("processors").set(number=40, cores=True)
+    """
+    claim = claims.judge(key).claim
+    ends = reach(claim, [known(each, False, False) for each in claim.inputs])
+    first_end, last_end = min(*ends, claim.claimed), max(*ends, claim.claimed)
+
+    def page(values):
+        low, high = reach(claim, [known(each, values[each.name], values.get(f"{each.name}_range"))
+                                  for each in claim.inputs])  # fmt: skip
+        sealed = sum(not values[control["name"]] for control in controls[1:])
+        guess = first_end + (values["number"] - 1) / 99 * (last_end - first_end)
+        found = (low, float(np.clip(guess, low, high)), high) if values["number"] else ()
+        said = [f"“{claim.text}” ({claim.source}, {claim.when})."]
+        if found:
+            between = claim.spell(low) + f" to {claim.spell(high)}" * (low < high)
+            said.append(f"You say {claim.spell(guess)}. What is open allows **{between}**.")
+        outputs = dict.fromkeys(values, "say your number first")
+        outputs |= {**evidence, "number": claim.spell(guess)} if found else {}
+        scene = draw_claim(
+            claim.claimed, claim.allowed, found, "in session", ends=(first_end, last_end),
+            why=f"{sealed} sealed" if sealed else "all is open: rule below", write=claim.spell,
+            tick=claim.tick, needle="your number, as far as it can be", width=values["width"],
+        )  # fmt: skip
+        return Page(scene, said, outputs)
+
+    controls = [slider("number", "Your number", 0, 100, 0), seal("formula", "the formula")]
+    evidence = {"formula": claim.arithmetic.replace("*", "×")}
+    for each in claim.inputs:
+        controls.append(seal(each.name, each.words))
+        evidence |= {each.name: each.said, f"{each.name}_range": each.said_range}
+        if each.fact and each.is_range:
+            controls.append(seal(f"{each.name}_range", f"{each.words}: do the sources agree?"))
+    return Sketch(controls, page, f"Hearing: {claim.text}")
+
+
+@checked
 def court(key: str = "petaflops"):
     """Show one claim of the sources, what its arithmetic gives, and the verdict.
 
@@ -164,38 +186,27 @@ def court(key: str = "petaflops"):
     def at(name, place):
         return moving[name].low + (place - 1) / 100 * (moving[name].high - moving[name].low)
 
-    unknown = [name for name, each in moving.items() if not each.fact]
-    ends = [claims.judge(key, **{name: at(name, place) for name in unknown}) for place in (1, 101)]
-
     def page(values):
         set_ = {name: at(name, values[name]) for name in moving if values[name]}
         ruling = claims.judge(key, **set_)
         found = (ruling.low, ruling.value, ruling.high) if np.isfinite(ruling.value) else ()
-        open_ = ", ".join(each.name for each in ruling.inputs if not each.fact)
-        why = f"nobody published {open_}" if open_ else ruling.condition
         scene = draw_claim(
-            claim.claimed, claim.allowed, found, str(ruling.verdict), why=why,
-            ends=[end for r in ends for end in (r.low, r.high)], write=claim.written,
-            tick=lambda v: claim.written(v).removesuffix(f" {claim.unit}"), width=values["width"],
+            claim.claimed, claim.allowed, found, str(ruling.verdict), why=ruling.because,
+            ends=reach(claim, claim.inputs), write=claim.spell, tick=claim.tick,
+            width=values["width"],
         )  # fmt: skip
-        verdict = f"**{ruling.verdict}**" + (f", {why}" if open_ else f" {why}" if why else "")
-        said = [f"“{claim.text}” ({claim.source}, {claim.when}): {verdict}.",
-                f"Arithmetic: {claim.arithmetic}."]  # fmt: skip
-        outputs = {name: each.written(set_[name]) if name in set_ else _open_words(each)
+        said = [f"“{claim.text}” ({claim.source}, {claim.when}): **{ruling.verdict}**.",
+                ruling.sentence]  # fmt: skip
+        outputs = {name: each.written(set_[name], 3) if name in set_ else each.said_range
                    for name, each in moving.items()}  # fmt: skip
         return Page(scene, said, outputs)
 
-    controls = [slider(name, name.replace("_", " "), 0, 101, 0, help=f"{each}")
+    controls = [slider(name, f"Object: {each.words}", 0, 101, 0, help=each.said_range)
                 for name, each in moving.items()]  # fmt: skip
     press = {"start": ("Start again", "All inputs as the sources have them",
-                       lambda _: dict.fromkeys(moving, 0))}  # fmt: skip
+                       dict.fromkeys(moving, 0))}  # fmt: skip
     return Sketch(controls, page, f"Claims court: {key}", press=press if moving else None,
                   words=page(first(controls)).said)  # fmt: skip
-
-
-def _open_words(each) -> str:
-    """Say what an input is that nobody has set."""
-    return f"{each.written(each.low)} to {each.written(each.high)}" if each.fact else "nobody says"
 
 
 _INTERVALS = np.geomspace(1 / 6, 1440, 200)  # minutes: 10 s to a day

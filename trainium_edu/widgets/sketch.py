@@ -10,7 +10,7 @@ import traitlets
 from trainium_edu.viz.scene import Scene
 from trainium_edu.widgets.static import load
 
-__all__ = ["Page", "Sketch", "check", "choice", "first", "slider"]
+__all__ = ["Page", "Sketch", "check", "choice", "first", "seal", "slider"]
 
 _WIDTH = (320, 1400)  # CSS pixels a page may ask for
 _FIRST_WIDTH = 890  # inside a stored picture, which is 900 wide
@@ -22,10 +22,11 @@ class Page:
 
     scene: Scene
     said: list[str] = field(default_factory=list)  #: sentences below; ``**bold**``
-    outputs: dict[str, str] = field(default_factory=dict)  #: what stands beside a slider
+    outputs: dict[str, str] = field(default_factory=dict)  #: beside a slider, under a seal
     ranges: dict[str, tuple] = field(default_factory=dict)  #: new ends of sliders
     head: list[str] = field(default_factory=list)  #: of a table below
     rows: list[dict] = field(default_factory=list)  #: ``{"cells": [...], "colour":, "marked":}``
+    pressed: str = ""  #: the button that is marked
 
 
 def slider(name, text, low, high, value, *, help=""):
@@ -45,6 +46,11 @@ def check(name, text, value, *, help=""):
     return {"name": name, "kind": "check", "text": text, "value": bool(value), "help": help}
 
 
+def seal(name, text, *, help=""):
+    """Describe a seal to open: a click shows what the page's `outputs` say of it."""
+    return {**check(name, text, False, help=help), "kind": "seal"}
+
+
 def first(controls) -> dict:
     """Return the values that controls begin with, as a drawing function takes them."""
     return {"width": _FIRST_WIDTH, **{control["name"]: control["value"] for control in controls}}
@@ -56,13 +62,13 @@ class Sketch(anywidget.AnyWidget):
     Parameters
     ----------
     controls : list of dict
-        From :func:`slider`, :func:`choice`, :func:`check`.
+        From :func:`slider`, :func:`choice`, :func:`check`, :func:`seal`.
     draw : callable
         Takes the values (a dict that has ``width`` too), returns a :class:`Page`.
     name : str
         Its fixed ``repr`` and accessible name.
-    press : dict of str to (text, help, callable), optional
-        Buttons: the callable takes the values and returns those to change.
+    press : dict of str to (text, help, change), optional
+        Buttons: the values to change, or a callable that takes all and returns those.
     words : list of str, optional
         What the fixed ``repr`` says behind the name: numbers that a stored notebook should keep.
     """
@@ -95,12 +101,10 @@ class Sketch(anywidget.AnyWidget):
         for name, value in asked.items():
             if name in self._kinds and self._fits(name, value):
                 kept[name] = value
-            elif name in ("width", "ask") and _is_number(value):
-                kept[name] = (
-                    int(min(max(value, 0), 2**31))
-                    if name == "ask"
-                    else (min(max(float(value), _WIDTH[0]), _WIDTH[1]))
-                )
+            elif name == "ask" and _is_number(value):
+                kept[name] = int(min(max(value, 0), 2**31))
+            elif name == "width" and _is_number(value):
+                kept[name] = min(max(float(value), _WIDTH[0]), _WIDTH[1])
         return kept
 
     def _fits(self, name, value) -> bool:
@@ -121,7 +125,7 @@ class Sketch(anywidget.AnyWidget):
         page = {"scene": shown.scene.data(), "said": shown.said, "outputs": shown.outputs,
                 "ranges": {k: list(v) for k, v in shown.ranges.items()},
                 "table": {"head": shown.head, "rows": shown.rows} if shown.rows else None,
-                "ask": self.values["ask"]}  # fmt: skip
+                "ask": self.values["ask"], "pressed": shown.pressed}  # fmt: skip
         with self.hold_sync():
             self.pixels = shown.scene.pixels()
             self.page = page
@@ -147,7 +151,9 @@ class Sketch(anywidget.AnyWidget):
         """Answer a button."""
         key = content.get("press")
         if key in self._press:
-            self.values = {**self.values, **self._press[key][2](dict(self.values))}
+            change = self._press[key][2]
+            change = change(dict(self.values)) if callable(change) else change
+            self.values = {**self.values, **change}
 
     def __repr__(self):
         return f"Sketch({self._name!r})"

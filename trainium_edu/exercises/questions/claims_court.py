@@ -1,4 +1,4 @@
-"""Questions of lesson 11b: overhead as it was drawn, two weeks, 22 % faster, twelve headlines.
+"""Questions of lesson 11b: overhead as it was drawn, two weeks, 22 % faster, six headlines.
 
 The verdict on a headline is computed where it is revealed; here stand only what people believe.
 """
@@ -10,6 +10,7 @@ from trainium_edu.cluster import COURT, KEYNOTE, judge, overhead, utilisation
 from trainium_edu.cluster.court import Verdict
 from trainium_edu.exercises.predict import Answer, Question, question, words_of
 from trainium_edu.specs import CLAIMS, INSTANCES, PRICES, SOURCES
+from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.cluster import court
 
@@ -39,6 +40,15 @@ def overhead_share(share, before, after):
         f"{other.share:22.1%}"
         for bar, other, said in zip(weak, strong, _SAID.values(), strict=True)
     ]
+    bars = {
+        f"{bar.generation.name.split('.')[0]}, {reading}": {"": 100 * value}
+        for bar, other, said in zip(weak, strong, _SAID.values(), strict=True)
+        for reading, value in (
+            ("as drawn", said),
+            ("each keeps its work", bar.share),
+            ("all share one batch", other.share),
+        )
+    }
     slide = 100 * list(_SAID.values())[1]
     return Answer(
         round(100 * overhead(share, (before, after), "weak")[1].share, 1),
@@ -56,7 +66,7 @@ def overhead_share(share, before, after):
             "as_fast_arithmetic": 50 / arithmetic,
         },
         show=lambda guess: [
-            "\n".join(rows),
+            Numbers("\n".join(rows), "Communication, % of the step", bars),
             Prose(
                 "**The other reading.** The report names 600, 200 and 130 instances for one"
                 " model. If all of them share *one* batch, fewer instances compute longer each,"
@@ -150,60 +160,35 @@ def sooner(ours, theirs):
     )
 
 
-# --- twelve headlines -----------------------------------------------------------------------------
-
-_OPTIONS = {
-    Verdict.CONSISTENT: "consistent",
-    Verdict.ONLY_UNDER: "only under a condition",
-    Verdict.CONFLICTING: "conflicting",
-    Verdict.UNTESTABLE: "untestable",
-}
+# --- six headlines --------------------------------------------------------------------------------
 
 
-def _headline(key: str, says: dict[str, str]) -> Question:
-    """Return the question of a headline: its verdict, and what each other one leaves out.
-
-    Parameters
-    ----------
-    key : str
-        Of ``cluster.claims.COURT``.
-    says : dict of str to str
-        Sentences for learners who take another verdict, by its name.
-    """
-    claim = COURT[key]
+def _verdict(key: str) -> Question:
+    """Return the question for the verdict on a headline."""
+    claim, says = COURT[key], words_of(__file__)["headlines"][key]
     words = {
-        "ask": f"“{claim.text}” ({claim.source}, {claim.when})",
+        "ask": f"“{claim.text}”: your verdict?",
         "explain": "{ruling}",
-        "options": list(_OPTIONS.values()),
+        "options": list(map(str, Verdict)),
         "wrong": [
-            {"name": f"{option}: {key}", "option": option, "says": says[verdict.name]}
-            for verdict, option in _OPTIONS.items()
-            if verdict.name in says
+            {"name": f"{option}: {key}", "option": option, "says": said}
+            for option, said in says.items()
         ],
     }
 
     @question(f"11b/{key.replace('_', '-')}", words)
     def verdict():
         ruling = judge(key)
-        said = [f"“{claim.text}” ([{claim.source}]({SOURCES[claim.source].url}))."]
-        if not math.isnan(ruling.value):
-            between = f", {claim.written(ruling.low)} to {claim.written(ruling.high)} over all that"
-            between += " the sources allow"
-            said += [
-                f"It gives {claim.written(ruling.value)}"
-                + between * (ruling.low < ruling.high)
-                + "."
-            ]
-        missing = " and ".join(each.name for each in ruling.inputs if not each.fact)
-        if missing:
-            said += [f"Nobody published {missing}; it would be right under {ruling.condition}."]
-        elif ruling.condition:
-            said += [f"It is right under {ruling.condition}."]
-        return Answer(
-            _OPTIONS[ruling.verdict], terms={"ruling": " ".join(said)}, show=lambda g: court(key)
-        )
+
+        def printed(guess):
+            """Return the court's picture, and the ruling as a text to share."""
+            you = f"You said: {guess}." if guess else ""
+            head = f"THE CLAIMS COURT: {ruling.verdict.upper()}"
+            return [court(key), "\n".join([head, f"{claim}", ruling.sentence, you])]
+
+        return Answer(str(ruling.verdict), terms={"ruling": ruling.sentence}, show=printed)
 
     return verdict
 
 
-headlines = tuple(_headline(key, says) for key, says in words_of(__file__)["headlines"].items())
+headlines = tuple(map(_verdict, words_of(__file__)["headlines"]))

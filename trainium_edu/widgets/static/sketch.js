@@ -34,10 +34,12 @@ class Sketch {
     this.said = make("div", { class: "te-sk-said" });
     this.table = make("table", { class: "te-sk-table" });
     this.live = make("div", { class: "te-sk-live", "aria-live": "polite" });
-    const buttons = model.get("buttons").map(([press, text, help]) => {
-      return button(help, text, () => model.send({ press }), { class: "te-sk-button" });
+    this.row = model.get("buttons").map(([press, text, help]) => {
+      const look = { class: "te-sk-button", "data-press": press };
+      return button(help, text, () => model.send({ press }), look);
     });
-    const bar = make("div", { class: "te-sk-controls" }, ...this.controls.elements, ...buttons);
+    const row = make("div", { class: "te-sk-row" }, ...this.row);
+    const bar = make("div", { class: "te-sk-controls" }, ...this.controls.elements, row);
     const scroll = make("div", { class: "te-sk-scroll" }, this.table);
     const look = { class: "te-sk", role: "group", "aria-label": model.get("label") };
     host.append(make("div", look, bar, this.stage.element, this.said, scroll, this.live));
@@ -60,6 +62,8 @@ class Sketch {
     const page = this.model.get("page");
     this.asker.take();
     this.controls.show(this.asker.values, page, this.asker.isBehind);
+    for (const one of this.row)
+      one.ariaCurrent = one.dataset.press === page.pressed ? "step" : null;
     this.stage.draw(page.scene, this.model.get("pixels"));
     this.said.replaceChildren(...page.said.map(sentence));
     this.table.replaceChildren(...(page.table ? tableParts(page.table) : []));

@@ -1,30 +1,30 @@
-// The controls that Python asks for: ranges, choices and checks, each under its label.
+// The controls that Python asks for: ranges, choices, checks and seals, each under its label.
 
 import { checkbox, menu, slider } from "../shared/controls.js";
-import { make } from "../shared/elements.js";
+import { button, make } from "../shared/elements.js";
+
+const INPUTS = {
+  range: slider,
+  choice: (text, change, { options, title }) => menu(text, options, change, { title }),
+  check: (text, change, { title }) => checkbox(text, change, { title }),
+  seal: (text, change) =>
+    button(`Open: ${text}`, text, () => change(true), { class: "te-sk-button" }),
+};
 
 /** Make the controls; `send({ name: value })` when one is used. */
 export class Controls {
   constructor(wanted, send) {
-    this.parts = wanted.map(({ name, kind, text, help, options, ...bounds }) => {
-      const change = (value) => send({ [name]: value });
-      const title = help || text;
-      if (kind === "range")
-        return this.range(name, text, slider(text, change, { ...bounds, title }));
-      const input =
-        kind === "choice"
-          ? menu(text, options, change, { title })
-          : checkbox(text, change, { title });
-      return { name, kind, text, input };
+    this.parts = wanted.map(({ name, kind, text, help, value, ...more }) => {
+      const change = (chosen) => send({ [name]: chosen });
+      const input = INPUTS[kind](text, change, { ...more, value, title: help || text });
+      const output = kind in { range: 1, seal: 1 } ? make("output", { class: "te-sk-out" }) : "";
+      return { name, kind, text, input, output };
     });
     this.elements = this.parts.map(({ kind, text, input, output }) => {
       const label = make("span", { class: "te-sk-name" }, text);
-      const shown = kind === "check" ? [input, " ", text] : [label, input];
-      return make("label", { class: `te-sk-control te-sk-${kind}` }, ...shown, output ?? "");
+      const shown = { check: [input, " ", text], seal: [input] }[kind] ?? [label, input];
+      return make("label", { class: `te-sk-control te-sk-${kind}` }, ...shown, output);
     });
-  }
-  range(name, text, input) {
-    return { name, kind: "range", text, input, output: make("output", { class: "te-sk-out" }) };
   }
   /** Show the values, their texts and the ranges; a control in use is left alone if `isBusy`. */
   show(values, { outputs, ranges }, isBusy) {
@@ -34,8 +34,10 @@ export class Controls {
       else if (input.value !== String(values[name])) input.value = String(values[name]);
       if (ranges[name]) [input.min, input.max] = ranges[name];
       if (!output) continue;
-      output.textContent = outputs[name] ?? String(values[name]);
+      const isSealed = kind === "seal" && !values[name];
+      output.textContent = isSealed ? "sealed" : (outputs[name] ?? String(values[name]));
       input.setAttribute("aria-valuetext", output.textContent);
+      if (kind === "seal") input.setAttribute("aria-expanded", !isSealed);
     }
   }
 }
