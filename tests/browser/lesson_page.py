@@ -1,5 +1,6 @@
 """A lesson open in JupyterLab, as a learner would use it."""
 
+import itertools
 import json
 import re
 import subprocess
@@ -9,6 +10,7 @@ import urllib.request
 from pathlib import Path
 
 import psutil
+import pytest
 
 _FOLDER = Path(__file__).parents[2] / "notebooks"
 LESSONS = sorted(p.name for p in _FOLDER.glob("[0-9]*.ipynb"))  # the glossary runs nothing
@@ -31,6 +33,15 @@ def slowness_of_a_start():
     begin = time.perf_counter()
     subprocess.run([sys.executable, "-c", _PEER], check=True)
     return (time.perf_counter() - begin) / _QUIET_START_S
+
+
+def pairs(names):
+    """Return all pairs as parameters of a test; those of no neighbours wait for the soak."""
+    names = list(names)
+    return [
+        pytest.param(a, b, marks=() if abs(i - j) in (1, len(names) - 1) else pytest.mark.soak)
+        for (i, a), (j, b) in itertools.permutations(enumerate(names), 2)
+    ]
 
 
 class LessonPage:

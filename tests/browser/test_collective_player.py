@@ -3,20 +3,18 @@
 Judge: the browser: its errors, the pixels on the canvas, and the buttons over the chips.
 """
 
-import itertools
-
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from tests.browser.lesson_page import LessonPage
+from tests.browser.lesson_page import LessonPage, pairs
 from trainium_edu.widgets.collective_player import MACHINES
 
 pytestmark = pytest.mark.browser
 SOURCE = (
     "from trainium_edu.widgets.collective_player import collective_explorer\ncollective_explorer()"
 )
-PAIRS = list(itertools.permutations(MACHINES, 2))
+PAIRS = pairs(MACHINES)
 #: Share of a canvas that is painted, and of the picture's places for chips that hold a chip.
 INKED = """(selector) => {
   const canvas = document.querySelector(selector);
