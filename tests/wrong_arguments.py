@@ -557,7 +557,6 @@ GOOD: dict[str, list[str]] = {
              "collective_explorer('Trn1 (16 chips, 32 ranks)', 'kangaring', '16 MiB')"),
             ("collectives", "selection_explorer('trn1.32xlarge')"),
             ("kernel_view", "kernel_view(run, memory=True, sliders=True)"),
-            ("memory_map", "memory_map(run, sliders=False)"),
             ("systolic_array", "reuse_explorer(m=64, n=64)"),
             ("systolic_array", "stationary_explorer(k=64, rows=1, columns=256)"),
             ("topology", "topology_explorer()"),

@@ -19,7 +19,6 @@ from trainium_edu.widgets.bit_editor import bit_editor
 from trainium_edu.widgets.collective_player import CollectivePlayer
 from trainium_edu.widgets.graph_explorer import graph_explorer
 from trainium_edu.widgets.kernel_view import kernel_view
-from trainium_edu.widgets.memory_map import memory_map
 from trainium_edu.widgets.number_line import number_line_explorer
 from trainium_edu.widgets.rounding_explorer import rounding_explorer
 from trainium_edu.widgets.script_film import script_film
@@ -40,7 +39,6 @@ MAKE = {
     ),
     "GraphView": lambda: graph_explorer(mlp()).view,
     "KernelView": lambda: kernel_view(timed(2)),
-    "MemoryMap": lambda: memory_map(timed(2)),
     "NumberLine": number_line_explorer,
     "RoundingExplorer": rounding_explorer,
     "ScriptFilm": lambda: script_film(

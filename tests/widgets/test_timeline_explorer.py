@@ -9,9 +9,8 @@ from tests.viz.programs import gelu_linear, timed
 from tests.viz.test_core_trace import unpack
 from trainium_edu.neuroncore import NeuronCore, measure, place, schedule
 from trainium_edu.timeline import Span, Timeline
-from trainium_edu.widgets.memory_map import memory_map
 from trainium_edu.widgets.retiming import Retiming
-from trainium_edu.widgets.timeline_explorer import TimelineExplorer, link, timeline_explorer
+from trainium_edu.widgets.timeline_explorer import TimelineExplorer, timeline_explorer
 
 
 @pytest.fixture(scope="module")
@@ -165,17 +164,10 @@ def test_the_module_is_one_and_keeps_shortcuts_away_and_motion_down():
     assert "--jp-" in styles
 
 
-def test_linked_pictures_follow_the_leaders_sliders(core):
-    leader, below = timeline_explorer(core, memory=False), memory_map(core)
-    link(leader, below)
-    leader.set(buffers=1)
-    assert below.core is leader.core
-    assert below.film == leader.film
-    assert below.makespan_ns == leader.makespan_ns
-
-
-def test_pictures_of_different_programs_are_not_linked(core):
-    with pytest.raises(ValueError, match="the same timed program"):
-        link(timeline_explorer(core), memory_map(timed(3)))
-    with pytest.raises(ValueError, match="the same timed program"):
-        link(timeline_explorer(core), timeline_explorer(Timeline()))
+def test_the_page_gets_every_tile_where_place_put_it(core, explorer):
+    header, arrays = unpack(explorer.film)
+    placed = [(t.address, t.row_bytes, t.allocation) for t in core.placement.tiles()]
+    found = np.stack([arrays[f"tiles_{n}"] for n in ("address", "bytes", "allocation")], axis=1)
+    assert [tuple(row) for row in found.tolist()] == placed
+    assert [m["high"] for m in header["memories"]] == [4352, 4096]
+    assert len(header["sites"]) == 4

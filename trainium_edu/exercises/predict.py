@@ -22,6 +22,7 @@ from trainium_edu.exercises import catalogue
 from trainium_edu.exercises.exercise import words_of
 from trainium_edu.exercises.lessons import number_of
 from trainium_edu.widgets import prediction
+from trainium_edu.widgets.card import Prose
 
 __all__ = ["Answer", "Misconception", "Question", "ask", "bound", "gate", "of_lesson", "question",
            "reveal", "words_of"]  # fmt: skip
@@ -67,6 +68,8 @@ class Question:
     whole: bool
     explain: str  #: the reason, in one to three sentences; ``{name}`` stands for a term
     again: str  #: for a guess that no wrong model makes: which step to go through again
+    axis: float  #: where a number may be dragged to, from 0; 0 where it is only typed
+    below: tuple[str, ...]  #: paragraphs that follow what is shown below the answer
     wrong: tuple[Misconception, ...]
     function: Callable[..., Answer]
 
@@ -125,6 +128,12 @@ class Bound:
         name = near[0] if near else ""
         return name, self.says[name]
 
+    def show(self, guess) -> list:
+        """Return what is shown below the answer: what the function shows, then paragraphs."""
+        shown = self.answer.show(guess) if self.answer.show else []
+        below = [Prose(*self.question.below)] if self.question.below else []
+        return [*(shown if isinstance(shown, list) else [shown]), *below]
+
     def _same(self, guess, value) -> bool:
         if self.question.whole or self.question.kind != "number":
             return guess == value
@@ -143,9 +152,10 @@ def question(key: str, words: Mapping[str, Any] | None = None):
         given.  ``ask``: the question.  ``explain``: the reason, where ``{name}`` or ``{name:.1f}``
         stands for a term of the answer.  ``wrong``: tables of ``name``, ``says`` and, where the
         function computes no value for it, ``option``.  ``again``: what to go through after another
-        guess.  For a number: ``unit``, ``whole`` (no fractions), ``above`` (0 unless given; -1
-        lets zero pass) and ``most``.  For a choice: ``options``, ``ordered`` if they are to be put
-        in order.
+        guess.  ``below``: paragraphs that follow what is shown below the answer.  For a number:
+        ``unit``, ``whole`` (no fractions), ``above`` (0 unless given; -1 lets zero pass) and
+        ``most``, and ``axis``, the end of an axis on which it may be dragged.  For a choice:
+        ``options``, ``ordered`` if they are to be put in order.
 
     Returns
     -------
@@ -174,10 +184,11 @@ def question(key: str, words: Mapping[str, Any] | None = None):
 
 
 def _made(key, function, *, ask, explain="", unit="", options=(), ordered=False, above=0.0,
-          most=math.inf, whole=False, again="", wrong=()):  # fmt: skip
+          most=math.inf, whole=False, again="", axis=0.0, below=(), wrong=()):  # fmt: skip
     kind = "order" if ordered else "choice" if options else "number"
+    models = tuple(Misconception(**row) for row in wrong)
     return Question(key, ask, kind, unit, tuple(options), above, most, whole, explain, again,
-                    tuple(Misconception(**row) for row in wrong), function)  # fmt: skip
+                    axis, tuple(below), models, function)  # fmt: skip
 
 
 def of_lesson(lesson: str) -> tuple:
@@ -213,17 +224,20 @@ def _find(key: str) -> Question:
     return found
 
 
-def ask(key: str) -> prediction.Prediction:
+def ask(key: str, known: Mapping | None = None) -> prediction.Prediction:
     """Ask a question; the last line of its cell.
 
     Parameters
     ----------
     key : str
         ``"07/detour"``.
+    known : dict of str to float, optional
+        Bars above a number that may be dragged.
     """
     it = _find(key)
     if it.kind == "number":
-        asked = prediction.number(key, it.text, unit=it.unit, domain=it.check)
+        axis = {"most": it.axis, "known": known or {}} if it.axis else None
+        asked = prediction.number(key, it.text, unit=it.unit, domain=it.check, axis=axis)
     elif it.kind == "order":
         asked = prediction.order(key, it.text, it.options)
     else:
@@ -251,10 +265,10 @@ def reveal(key: str, /, **values) -> prediction.Reveal:
     """
     it = _find(key)
     here = _bound[key] = it.bind(**values)
-    asked, answer, show = _of(key), here.answer, here.answer.show
+    asked, answer = _of(key), here.answer
     return asked.reveal(
         answer.value, it.explain.format(**answer.terms), recognise=here.recognise,
-        show=None if show is None else lambda: show(asked.commitment.counted or None),
+        show=lambda: here.show(asked.commitment.counted or None),
     )  # fmt: skip
 
 

@@ -61,8 +61,8 @@ def one_sum(algorithm: str, seed: int = 0) -> np.float32:
 
 
 @checked
-def linear_rule(ranks: Iterable = (2, 8, 32), *, passes: int = 20,
-                per_rank: float = 0.05) -> dict[tuple[int, bool], Run]:  # fmt: skip
+def linear_rule(ranks: Iterable = (2, 8, 32), *, passes: int = 20, per_rank: float = 0.05,
+                on_step=()) -> dict[tuple[int, bool], Run]:  # fmt: skip
     """Train on the digits for as many passes on different numbers of ranks, 32 images each.
 
     Parameters
@@ -72,6 +72,8 @@ def linear_rule(ranks: Iterable = (2, 8, 32), *, passes: int = 20,
         Over the training images.
     per_rank : float
         The learning rate, times ranks where it grows with them, times the first number where not.
+    on_step : callable, optional
+        Watches each run, as in ``fit``.
 
     Returns
     -------
@@ -90,18 +92,20 @@ def linear_rule(ranks: Iterable = (2, 8, 32), *, passes: int = 20,
         job = Job(ranks=count, lr=per_rank * (count if grows else first), **_EXACT)
         images = len(Trainer(job).labels)
         steps = passes * -(-images // job.global_batch)
-        found[count, grows] = fit(job, steps, evaluate_every=steps)
+        found[count, grows] = fit(job, steps, on_step=on_step, evaluate_every=steps)
     return found
 
 
 @checked
-def formats(steps: int = 60, *, ranks: int = 32, lr: float = 0.1) -> dict[str, Run]:
+def formats(steps: int = 60, *, ranks: int = 32, lr: float = 0.1, on_step=()) -> dict[str, Run]:
     """Train on the digits in FP32 and in BF16, rounded to nearest and with random bits.
 
     Parameters
     ----------
     steps, ranks : int
     lr : float
+    on_step : callable, optional
+        Watches each run, as in ``fit``.
 
     Returns
     -------
@@ -115,7 +119,8 @@ def formats(steps: int = 60, *, ranks: int = 32, lr: float = 0.1) -> dict[str, R
     """
     nearest: dict[str, Any] = {"rounding": "nearest"}
     kinds = {"FP32": _EXACT, "BF16, to nearest": nearest, "BF16, with dice": {}}
-    return {name: fit(Job(ranks=ranks, lr=lr, **kind), steps) for name, kind in kinds.items()}
+    jobs = {name: Job(ranks=ranks, lr=lr, **kind) for name, kind in kinds.items()}
+    return {name: fit(job, steps, on_step=on_step) for name, job in jobs.items()}
 
 
 @checked

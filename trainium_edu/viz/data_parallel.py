@@ -1,20 +1,23 @@
 """Pictures of training on many ranks: one step in time, scaling, memory, the input pipeline."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.digits_on_ranks import step_table
 from trainium_edu.viz import style
+from trainium_edu.viz.chart import plain_ticks
 from trainium_edu.viz.colours import MEMORY
 from trainium_edu.viz.numbers import Numbers
+from trainium_edu.viz.scene import Scene, linear
 from trainium_edu.viz.step_frames import HOST, exposed, on_tracks
 from trainium_edu.viz.units import size_text, time_text
 from trainium_edu.xla.executable.tracks import ENGINES, LINKS
 
-__all__ = ["plot_memory", "plot_pipeline", "plot_scaling", "plot_step", "step_bars"]
+__all__ = ["memory_bars", "plot_pipeline", "step_bars", "step_scene"]
 
+_LANES = {ENGINES: "engines", LINKS: "links", HOST: "host"}
 _TRACK = {ENGINES: style.COLOURS["blue"], LINKS: style.COLOURS["pink"],
           HOST: style.COLOURS["grey"]}  # fmt: skip
 _TRACK |= {"chips": style.COLOURS["blue"], "storage": style.COLOURS["grey"]}
@@ -26,45 +29,45 @@ _LABEL = {"master": "FP32 weights", "states": "optimiser's state"}
 _UNITS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("bytes", 1))
 
 
-def plot_step(on, off):
-    """Draw one step with sums beside the backward pass, and below it with sums alone.
+@checked
+def step_scene(reports: Mapping, *, width: float = 740.0, end_ns: float = 0.0) -> Scene:
+    """Draw steps on one axis of time: engines, links, and in red where only links work.
 
     Parameters
     ----------
-    on, off : training.StepReport
-        With overlap, and without; of each, ``spans``, ``step_ns`` and ``exposed_ns``.
+    reports : dict of str to StepReport
+        Of each, ``spans``, ``step_ns`` and ``exposed_ns``.
+    width : float
+        In CSS pixels.
+    end_ns : float
+        Where the axis ends, if a step does not need more.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Scene
     """
-    fig = style.figure(9, 3.9, margins=(0.95, 0.25, 0.5, 0.35))
-    axes = fig.subplots(2, 1, sharex=True, gridspec_kw={"hspace": 0.55})
-    end = max(on.step_ns, off.step_ns)
-    for ax, report, how in zip(axes, (on, off), ("with overlap", "without overlap"), strict=True):
-        _draw_lanes(ax, on_tracks(report.spans.spans), (ENGINES, LINKS, HOST))
-        for start, stop in exposed(report.spans.spans):
-            ax.broken_barh([(start / 1e3, (stop - start) / 1e3)], (1.42, 0.14), color=_EXPOSED)
-        ax.axvline(report.step_ns / 1e3, color=style.ink("muted"), linewidth=1.2)
-        ax.set_title(f"{how}: {time_text(report.step_ns)} per step, "
-                     f"{time_text(report.exposed_ns)} of communication exposed")  # fmt: skip
-        ax.set_xlim(0, 1.02 * end / 1e3)
-    axes[1].set_xlabel("µs (red: only links work)")
-    return fig
-
-
-def _draw_lanes(ax, spans, tracks, unit=1e3):
-    """Draw spans as boxes, a lane for each track that there is."""
-    there = [track for track in tracks if any(span.track == track for span in spans)]
-    for row, track in enumerate(there):
-        boxes = [(s.start_ns / unit, s.duration_ns / unit) for s in spans if s.track == track]
-        fill = _TRACK.get(track, _FETCHING)  # reads are too short for an edge of another colour
-        edge = fill if track == "storage" else style.ink("paper")
-        ax.broken_barh(boxes, (row - _HIGH / 2, _HIGH), color=fill, edgecolor=edge, linewidth=0.6,
-                       label=track)  # fmt: skip
-    ax.set_yticks(range(len(there)), there)
-    ax.set_ylim(len(there) - 0.4, -0.5)
-    ax.grid(axis="y", visible=False)
+    told = [f"{name}: {time_text(r.step_ns)} per step, {time_text(r.exposed_ns)} of communication"
+            " exposed" for name, r in reports.items()]  # fmt: skip
+    scene, y = Scene(width, 1, "; ".join(told)), 8.0
+    end = max(end_ns, *(1.02 * r.step_ns for r in reports.values()))
+    to_x = linear(0, end / 1e3, 76, width - 24)
+    for words, report in zip(told, reports.values(), strict=True):
+        scene.text(4, y + 12, words, bold=True, size=13)
+        spans, stop = on_tracks(report.spans.spans), to_x(report.step_ns / 1e3)
+        for track in dict.fromkeys(t for t in _LANES for s in spans if s.track == t):
+            y += 26
+            scene.text(70, y + 11, _LANES[track], anchor="end")
+            boxes = [(s.start_ns, s.end_ns, _TRACK[track], 18) for s in spans if s.track == track]
+            if track == LINKS:
+                boxes += [(*ns, _EXPOSED, 7) for ns in exposed(spans)]
+            for start, until, colour, tall in boxes:
+                left, right = to_x(start / 1e3), to_x(until / 1e3)
+                scene.rect(left, y - 3, max(right - left - 0.5, 0.5), tall, colour)
+        scene.line(stop, y - 32, stop, y + 19, "ink", width=1.6)
+        y += 28
+    scene.axis(to_x, plain_ticks(0, end / 1e3, 8), y, label="µs (red: only links work)")
+    scene.height = y + 44
+    return scene
 
 
 def plot_pipeline(pipeline, *, steps: int = 12):
@@ -89,7 +92,15 @@ def plot_pipeline(pipeline, *, steps: int = 12):
     fig = style.figure(9, 2.0 + 0.3 * len(tracks), margins=(0.95, 0.25, 0.5, 0.35))
     lanes, ready = fig.subplots(2, 1, sharex=True, gridspec_kw={
         "hspace": 0.12, "height_ratios": [len(tracks), 2]})  # fmt: skip
-    _draw_lanes(lanes, spans, tracks, 1e6)
+    for row, track in enumerate(tracks):
+        boxes = [(s.start_ns / 1e6, s.duration_ns / 1e6) for s in spans if s.track == track]
+        fill = _TRACK.get(track, _FETCHING)  # reads are too short for an edge of another colour
+        edge = fill if track == "storage" else style.ink("paper")
+        lanes.broken_barh(boxes, (row - _HIGH / 2, _HIGH), color=fill, edgecolor=edge,
+                          linewidth=0.6, label=track)  # fmt: skip
+    lanes.set_yticks(range(len(tracks)), tracks)
+    lanes.set_ylim(len(tracks) - 0.4, -0.5)
+    lanes.grid(axis="y", visible=False)
     waits = zip(used, pipeline.wait_ns, strict=False)
     gaps = [((span.start_ns - wait) / 1e6, wait / 1e6) for span, wait in waits if wait]
     lanes.broken_barh(gaps, (len(tracks) - 1.2, 0.4), color=_EXPOSED)
@@ -116,100 +127,22 @@ def _depth(spans) -> tuple[np.ndarray, np.ndarray]:
 
 
 @checked
-def plot_scaling(weak: Sequence, strong: Sequence):
-    """Draw by how much more ranks train faster, and what share of each is used.
+def memory_bars(held: Mapping) -> Numbers:
+    """Return what one NeuronCore holds as bars, part by part.
 
     Parameters
     ----------
-    weak, strong : sequence of training.Point
-        As much work for every rank, and the same work shared out.  A band compares steps with
-        the facts at the same end.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    held : dict of str to training.Memory
     """
-    fig = style.figure(9, 3.5, margins=(0.65, 0.2, 0.55, 0.4))
-    speed, share = fig.subplots(1, 2, gridspec_kw={"wspace": 0.25})
-    ranks = sorted({point.ranks for kind in (weak, strong) for point in kind})
-    looks = (("weak: as much for every rank", weak, "blue", "o"),
-             ("strong: the same, shared out", strong, "orange", "s"))  # fmt: skip
-    for name, points, colour, marker in looks:
-        if not points:
-            continue
-        n = np.array([point.ranks for point in points])
-        rates = np.array([_rates(point.report) for point in points])
-        rates *= n[0] / rates[0]  # facts at one end are there for all points
-        for ax, over in ((speed, np.ones(len(n))), (share, n / 100)):
-            middle, low, high = rates[:, 1] / over, rates.min(1) / over, rates.max(1) / over
-            look = {"color": style.COLOURS[colour]}
-            ax.fill_between(n, low, high, alpha=0.18, linewidth=0, **look)
-            ax.plot(n, middle, marker=marker, markersize=4.5, label=name, **look)
-    dashes = {"color": style.ink("muted"), "linestyle": (0, (4, 3))}
-    speed.plot(ranks, ranks, label="ideal", **dashes)
-    share.axhline(100, **dashes)
-    ticks = [2**k for k in range(0, int(max(ranks)).bit_length() + 1, 2)]
-    speed.set(title="Speed-up", yscale="log", ylabel="times the samples/s of one rank")
-    speed.set_yticks(ticks, [str(tick) for tick in ticks])
-    share.set(title="Efficiency", ylabel="% of the ideal speed-up", ylim=(0, None))
-    for ax in (speed, share):
-        ax.set_xscale("log", base=2)
-        ax.set_xticks(ranks, [str(n) for n in ranks])
-        ax.minorticks_off()
-        ax.set_xlabel("ranks")
-    speed.legend(loc="upper left", fontsize=9)
-    return fig
-
-
-def _rates(report) -> tuple[float, float, float]:
-    """Return samples per second at the far end of a step's band, as modelled, and at the near."""
-    band = report.band
-    return tuple(report.samples / ns * 1e9 for ns in (band.high_ns, report.step_ns, band.low_ns))
-
-
-@checked
-def plot_memory(rows: Sequence):
-    """Draw what one NeuronCore holds, part by part.
-
-    Parameters
-    ----------
-    rows : sequence of (str, training.Memory)
-        A name, and what is kept.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
-    fig = style.figure(9, 0.5 * len(rows) + 1.5, margins=(1.6, 0.8, 0.55, 0.75))
-    ax = fig.subplots()
-    places = range(len(rows))
-    totals = np.array([held.total for _, held in rows], float)
-    most, limit = totals.max(), min(held.available for _, held in rows)
+    most, limit = max(m.total for m in held.values()), min(m.available for m in held.values())
     unit, scale = next(pair for pair in _UNITS if most >= pair[1])
-    begins = np.zeros(len(rows))
-    for part, colour in _PARTS.items():
-        bytes_ = np.array([getattr(held, part) for _, held in rows], float)
-        if bytes_.any():
-            label = _LABEL.get(part, part)
-            ax.barh(places, bytes_ / scale, 0.62, left=begins / scale, label=label, color=colour,
-                    edgecolor=style.ink("paper"))  # fmt: skip
-        begins += bytes_
-    for row, total in enumerate(totals):
-        ax.text(total / scale, row, f" {size_text(total)}", va="center")
-    ax.set_yticks(places, [name for name, _ in rows])
-    ax.invert_yaxis()
-    ax.grid(axis="y", visible=False)
-    ax.set(xlabel=f"{unit} per NeuronCore", xlim=(0, 1.12 * most / scale))
-    fig.legend(loc="upper left", ncols=len(_PARTS), fontsize=9, bbox_to_anchor=(0.01, 1.0))
-    if limit < 3 * most:
-        ax.axvline(limit / scale, color=_EXPOSED, linestyle=(0, (4, 3)))
-        ax.set_xlim(0, 1.12 * max(limit, most) / scale)
-        ax.text(limit / scale, -0.46, f"{size_text(limit)}, and no more ", color=_EXPOSED,
-                ha="right", fontsize=9)  # fmt: skip
-    else:
-        times = f"a NeuronCore has {size_text(limit)}, {limit / most:,.0f} times the longest bar"
-        ax.set_title(times, fontsize=9, weight="normal")
-    return fig
+    bars = {
+        name: {_LABEL.get(p, p): getattr(memory, p) / scale for p in _PARTS if getattr(memory, p)}
+        for name, memory in held.items()
+    }
+    table = "\n".join(f"{name:10}{size_text(memory.total):>12}" for name, memory in held.items())
+    room = f"a NeuronCore has {size_text(limit)}, {limit / most:,.3g} times the longest bar"
+    return Numbers(f"{table}\n{room}", f"In {unit}; {room}", bars)
 
 
 @checked

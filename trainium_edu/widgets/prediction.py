@@ -71,9 +71,10 @@ class Prediction(anywidget.AnyWidget):
     committed = traitlets.Bool(False).tag(sync=True)
     locked = traitlets.Bool(False).tag(sync=True)  # read along: shown, not asked
     commits = traitlets.Int(0).tag(sync=True)
+    axis = traitlets.Dict().tag(sync=True)  # of a number to drag: its end, bars that are known
     status = traitlets.Unicode().tag(sync=True)  # the line below the input
 
-    def __init__(self, key, kind, question, *, unit="", options=(), domain=None):
+    def __init__(self, key, kind, question, *, unit="", options=(), domain=None, axis=None):
         self._display_id = uuid.uuid4().hex
         self._domain = domain  # takes a number; raises ValueError with a sentence
         self._followers: list[Callable[[], None]] = []
@@ -84,6 +85,7 @@ class Prediction(anywidget.AnyWidget):
             question=str(question),
             unit=str(unit),
             options=list(options),
+            axis=axis or {},
             locked=self._reading_along,
         )
         self.commitment = Commitment() if self._reading_along else self._remembered()
@@ -404,7 +406,7 @@ def _singular(unit: str) -> str:
 
 
 @checked
-def number(key: str, question: str, *, unit: str = "", domain=None) -> Prediction:
+def number(key: str, question: str, *, unit: str = "", domain=None, axis=None) -> Prediction:
     """Ask for a number.
 
     Parameters
@@ -416,6 +418,9 @@ def number(key: str, question: str, *, unit: str = "", domain=None) -> Predictio
         Written behind the number.
     domain : callable, optional
         Takes a number and raises ValueError, with a sentence, if it cannot be an answer.
+    axis : dict, optional
+        ``most`` and ``known``: the number may also be dragged along an axis from 0 to `most`, below
+        bars of known numbers by their names.
 
     Returns
     -------
@@ -426,7 +431,7 @@ def number(key: str, question: str, *, unit: str = "", domain=None) -> Predictio
     >>> number("02/where-it-stops", "At which sum does adding 1 in BF16 change nothing?")
     Prediction('02/where-it-stops')
     """
-    return Prediction(key, "number", question, unit=unit, domain=domain)
+    return Prediction(key, "number", question, unit=unit, domain=domain, axis=axis)
 
 
 @checked

@@ -27,6 +27,7 @@ class Page:
     head: list[str] = field(default_factory=list)  #: of a table below
     rows: list[dict] = field(default_factory=list)  #: ``{"cells": [...], "colour":, "marked":}``
     pressed: str = ""  #: the button that is marked
+    film: list[Scene] = field(default_factory=list)  #: scenes to play; `scene` is the last of them
 
 
 def slider(name, text, low, high, value, *, help=""):
@@ -74,7 +75,7 @@ class Sketch(anywidget.AnyWidget):
     """
 
     _esm = load("sketch.js")
-    _css = load("sketch.css")
+    _css = load("shared/playback.css", "sketch.css")
     controls = traitlets.List().tag(sync=True)
     buttons = traitlets.List().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
@@ -125,7 +126,8 @@ class Sketch(anywidget.AnyWidget):
         page = {"scene": shown.scene.data(), "said": shown.said, "outputs": shown.outputs,
                 "ranges": {k: list(v) for k, v in shown.ranges.items()},
                 "table": {"head": shown.head, "rows": shown.rows} if shown.rows else None,
-                "ask": self.values["ask"], "pressed": shown.pressed}  # fmt: skip
+                "film": [s.data() for s in shown.film], "ask": self.values["ask"],
+                "pressed": shown.pressed}  # fmt: skip
         with self.hold_sync():
             self.pixels = shown.scene.pixels()
             self.page = page

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import anywidget
-import ipywidgets
 import traitlets
 
 from trainium_edu.neuroncore.timing.timeline import CoreTimeline
@@ -18,7 +17,7 @@ from trainium_edu.viz.units import time_text
 from trainium_edu.widgets.retiming import Retiming, Settings, core_of
 from trainium_edu.widgets.static import load
 
-__all__ = ["TimelineExplorer", "link", "timeline_explorer"]
+__all__ = ["TimelineExplorer", "timeline_explorer"]
 
 _PANELS = ("source", "timeline", "memory")
 _MOST_ROWS = 200_000
@@ -36,9 +35,9 @@ _SWITCHES = {
 class TimelineExplorer(anywidget.AnyWidget):
     """Zoom into a run, ask an instruction what it waited for, and time it again.
 
-    State is a few traits: ``window`` and ``cursor_ns`` (what is shown and pointed at, in ns),
-    ``picked`` (a row of the run, -1 for none), ``knobs`` (the sliders).  The program goes to the
-    page once (``book``), a timing whenever a slider moves (``film``), both as bytes.
+    State is a few traits: ``window`` (what is shown first, in ns), ``picked`` (a row of the run, -1
+    for none), ``knobs`` (the sliders).  The program goes to the page once (``book``), a timing
+    whenever a slider moves (``film``), both as bytes.
 
     Parameters
     ----------
@@ -69,14 +68,12 @@ class TimelineExplorer(anywidget.AnyWidget):
     first = traitlets.Dict().tag(sync=True)
     knobs = traitlets.Dict().tag(sync=True)  #: set by the page, or by :meth:`set`
     window = traitlets.List([0.0, 0.0]).tag(sync=True)  #: ns; [0, 0] is the whole run
-    cursor_ns = traitlets.Float(-1.0).tag(sync=True)
     picked = traitlets.Int(-1).tag(sync=True)
     picked_line = traitlets.Int(0).tag(sync=True)  #: number of a source line, 0 for none
 
     def __init__(self, source, *, panels=("timeline", "memory"), sliders=True, buffers=None,
                  ports=False, window=None):  # fmt: skip
         core = core_of(source, buffers=buffers)
-        self._others = []
         self._is_ready = False
         self._retiming = Retiming(core) if isinstance(core, CoreTimeline) else None
         self._core = core if self._retiming else None
@@ -194,18 +191,11 @@ class TimelineExplorer(anywidget.AnyWidget):
         self._core = core
         self._shown = self._trace(core, band=core.rows <= _BAND_ROWS)
         self.film = self._shown.to_bytes(**ask)
-        for other in self._others:
-            other._follow(self)
 
     def _trace(self, core, *, band):
         times = self._retiming.times(core)
         bounds = times.ends() if band else None
         return trace_of_core(core, why=why(core), band=bounds)
-
-    def _follow(self, leader):
-        """Show another explorer's timing of the same program."""
-        self._core, self._shown = leader._core, leader._shown
-        self.film = leader.film
 
     def __repr__(self):
         name = self._core.program.name if self._core is not None else "timeline"
@@ -250,33 +240,3 @@ def timeline_explorer(
     """
     panels = ("timeline", "memory") if memory else ("timeline",)
     return TimelineExplorer(source, panels=panels, sliders=sliders, buffers=buffers, window=window)
-
-
-@checked
-def link(leader: TimelineExplorer, *followers: TimelineExplorer):
-    """Join pictures of one program: one window of time, one cursor, and the leader's sliders.
-
-    Parameters
-    ----------
-    leader : TimelineExplorer
-    *followers : TimelineExplorer
-        Or memory maps, kernel views: all of the same program.
-
-    Raises
-    ------
-    ValueError
-        If they show different programs, whose times have nothing to do with each other.
-    """
-    for other in followers:
-        if (
-            other is leader
-            or leader.core is None
-            or other.core is None
-            or (other.core.program is not leader.core.program)
-        ):
-            raise ValueError("only pictures of the same timed program can share a clock")
-    for other in followers:
-        for name in ("window", "cursor_ns"):
-            ipywidgets.jslink((leader, name), (other, name))
-        leader._others.append(other)
-        other._follow(leader)

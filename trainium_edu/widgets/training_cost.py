@@ -1,18 +1,24 @@
-"""Two panels around training: final accuracies, and what "30 % faster" would require."""
+"""Panels around training: final accuracies, "30 % faster", and one step held in the hand."""
 
 from collections.abc import Sequence
+from functools import cache
+from itertools import product
 
 import numpy as np
 
+from trainium_edu import settings
 from trainium_edu.specs import CLAIMS
 from trainium_edu.specs.signatures import checked
-from trainium_edu.training import ARMS, share_needed, step_share
+from trainium_edu.training import ARMS, Job, StepReport, scaling, share_needed, step_share
 from trainium_edu.training.accuracy_sweep import Row
+from trainium_edu.training.digits_on_ranks import WIDE
 from trainium_edu.viz import training as picture
+from trainium_edu.viz.data_parallel import step_scene
+from trainium_edu.widgets.live import LiveRun
 from trainium_edu.widgets.picture import Picture
-from trainium_edu.widgets.sketch import Page, Sketch, choice, slider
+from trainium_edu.widgets.sketch import Page, Sketch, choice, first, slider
 
-__all__ = ["accuracy_picture", "faster_panel"]
+__all__ = ["accuracy_picture", "faster_panel", "step_panel"]
 
 _TOKENS = np.geomspace(64, 16384, 97)
 
@@ -61,13 +67,13 @@ def faster_panel(*, optimizer: str = "adam", utilisation: float = 0.4):
         Values ``optimizer`` and ``share`` (percent).
     """
     offered = {"sgd": "SGD", "momentum": "SGD with momentum", "adam": "Adam"}
-    first = _faster_words(optimizer, utilisation)
+    words = _faster_words(optimizer, utilisation)
     controls = [
         choice("optimizer", "Optimizer", offered, optimizer),
         slider("share", "Share of the peak reached (assumed)", 10, 100,
                min(max(round(100 * utilisation), 10), 100)),
     ]  # fmt: skip
-    return Sketch(controls, _faster_page, "What 30 % faster requires", words=[first])
+    return Sketch(controls, _faster_page, "What 30 % faster requires", words=[words])
 
 
 def _faster_page(values) -> Page:
@@ -94,3 +100,46 @@ def _faster_words(optimizer, utilisation) -> str:
 
 def _claimed() -> float:
     return CLAIMS.stochastic_rounding_faster_by.value
+
+
+_BUCKETS = {"0": "one", "4000000": "4 MB", "2500000": "2.5 MB", "1000000": "1 MB"}
+_ALGORITHMS = {"ring": "ring", "kangaring": "KangaRing", "mesh": "mesh"}
+
+
+def step_panel() -> Sketch:
+    """Hold one step of lesson 09's wide network: ranks, buckets and algorithm as handles.
+
+    What the handles can reach is computed between two clicks, so that a move answers at once.
+    """
+    controls = [
+        slider("doublings", "Ranks", 1, 9, 5, help="2 to 512; an instance has 32"),
+        choice("bytes", "Buckets", _BUCKETS, "2500000", help="Gradients that are summed together"),
+        choice("algorithm", "Algorithm", _ALGORITHMS, "kangaring"),
+    ]
+    words = _step_page(first(controls)).said
+    panel = Sketch(controls, _step_page, "One step in your hand", words=words)
+    if not settings.lesson().quiet:
+        reachable = product(_ALGORITHMS, _BUCKETS, range(1, 10))
+        panel.ahead = LiveRun(lambda: None)
+        panel.ahead.start(_reported(2**k, size, name) for name, size, k in reachable)
+    return panel
+
+
+def _step_page(values) -> Page:
+    """Draw the step for the handles' values; its axis of time moves in few jumps."""
+    ranks = 2 ** values["doublings"]
+    step = _reported(ranks, values["bytes"], values["algorithm"])
+    end = next(ns for ns in (800e3, 2.4e6, 8e6, 1e9) if step.step_ns < ns)
+    scene = step_scene({f"{ranks} ranks": step}, width=values["width"], end_ns=end)
+    said = (
+        f"**{step.step_ns / 1e3:,.0f} µs** a step: {step.compute_ns / 1e3:,.0f} of computing, and"
+        f" of {step.communication_ns / 1e3:,.0f} of sums **{step.exposed_ns / 1e3:,.0f} show**;"
+        f" {step.samples_per_s / 1e6:.1f} million images per second."
+    )
+    return Page(scene, [said], {"doublings": str(ranks)})
+
+
+@cache
+def _reported(ranks: int, bucket_bytes: str, algorithm: str) -> StepReport:
+    job = Job(ranks=ranks, batch=32, algorithm=algorithm, bucket_bytes=int(bucket_bytes))
+    return scaling(job, [ranks], task=WIDE)[0].report

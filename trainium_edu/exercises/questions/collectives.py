@@ -5,7 +5,6 @@ import numpy as np
 from trainium_edu import fabric
 from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.viz.numbers import Numbers
-from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.collective_player import CollectivePlayer
 from trainium_edu.widgets.collectives import crossover_text, selection_picture
 from trainium_edu.widgets.topology import cycles_picture
@@ -149,13 +148,6 @@ def inf2_factor(torus, ring, nbytes):
                 "\n".join(line for line, *_ in beside),
                 "The ring's time, in times of the torus'",
                 {what: {"": ratio} for _, what, ratio in beside},
-            ),
-            Prose(
-                "So the answer to the post is: **it depends on which resource you run out of.**"
-                " Read the lines above beside each other: cables decide, or memory does. (If cables"
-                " do, the ratio goes towards 1.96 for long lists, since with 12 chips 11/12 travel"
-                " instead of 15/16.) Which of them it is on the machine needs a measurement that"
-                " nobody has published.",
             ),
         ],
     )

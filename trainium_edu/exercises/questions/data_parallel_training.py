@@ -6,9 +6,11 @@ from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.training.accuracy_sweep import accuracy_table, stored_digits_accuracy
 from trainium_edu.training.digits_on_ranks import one_sum
 from trainium_edu.training.tasks import TASKS
-from trainium_edu.viz.data_parallel import plot_scaling, plot_step, step_bars
+from trainium_edu.viz.data_parallel import step_bars, step_scene
+from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.card import Prose
-from trainium_edu.widgets.picture import Picture
+from trainium_edu.widgets.sketch import Page, Sketch
+from trainium_edu.widgets.training_cost import step_panel
 
 
 def _us(ns) -> str:
@@ -99,6 +101,7 @@ def strong(reports):
 @question("09/exposed")
 def exposed(one, apart, more):
     """Return the microseconds of communication that show with several buckets."""
+    both = {"with overlap": more, "without": apart}
     return Answer(
         round(more.exposed_ns / 1e3, 1),
         wrong={
@@ -118,10 +121,8 @@ def exposed(one, apart, more):
             "one_step_us": _us(one.step_ns),
         },
         show=lambda guess: [
-            Picture(
-                lambda: plot_step(more, apart),
-                alt="One step with three buckets: with overlap"
-                f" {_us(more.step_ns)}, without {_us(apart.step_ns)}.",
+            Sketch(
+                [], lambda v: Page(step_scene(both, width=v["width"])), "With and without overlap"
             ),
             step_bars({"one bucket": one, "three buckets": more, "three, apart": apart}),
         ],
@@ -218,11 +219,6 @@ def linear_rule(runs):
         show=lambda guess: [
             "ranks    images   steps     rate   after 20 passes, of the test digits\n"
             + "\n".join(line(*key) for key in runs),
-            Prose(
-                "With the rate left as it was, more ranks take fewer steps of the same length, and"
-                " get less far. Neither is a law of nature: the rule's authors warm the rate up"
-                " slowly, and claim it for their network and up to 8192 images a step."
-            ),
         ],
     )
 
@@ -249,13 +245,15 @@ def bend(weak, remedies):
             "instance_us": _us(at[32].report.communication_ns),
         },
         show=lambda guess: [
-            Picture(
-                lambda: plot_scaling(weak, []),
-                alt="Images per second by ranks: straight up to 32, then bending down.",
+            Numbers(
+                "\n".join(
+                    f"{p.ranks:5} ranks, {p.instances:2} instances: {p.efficiency:.0%}"
+                    for p in weak
+                ),
+                "Images per second and rank, in % of those on two ranks",
+                {f"{p.ranks} ranks": {"": 100 * p.efficiency} for p in weak},
             ),
-            "\n".join(
-                f"{p.ranks:5} ranks, {p.instances:2} instances: {p.efficiency:.0%}" for p in weak
-            ),
+            step_panel(),
             f"on {_RANKS} ranks, with\n"
             + "\n".join(f"  {name:20}{p.efficiency:.0%}" for name, p in remedies.items()),
         ],

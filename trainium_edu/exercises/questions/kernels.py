@@ -82,11 +82,6 @@ def wide(by_width):
         show=lambda guess: [
             board({f"128 x {n}": run for n, run in by_width.items()}),
             f"128 x 2048 against 128 x 512: {nki.compare(by_width[512], by_width[2048])}",
-            Prose(
-                "**Long rows** are the second thing to know, and up to about 2 KiB (128 x 512)"
-                " nearly all of it. From there on the table gains little, and the last line's band"
-                " says that it may be nothing: the bytes themselves are the bound.",
-            ),
         ],
     )
 

@@ -5,7 +5,6 @@ from collections import Counter
 from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.training.auto_cast import error_table
 from trainium_edu.viz.numbers import Numbers
-from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.compiled_steps import explore, fusion_table, history, where_time_goes
 
 
@@ -108,12 +107,6 @@ def auto_cast(errors):
                 },
                 spell=lambda error: "exact" if error == _EXACT else f"{100 * error:.2g} %",
                 log=True,
-            ),
-            Prose(
-                "So `matmult` costs little accuracy, and products are where the Tensor Engine gains"
-                " its speed. `all` needs care: keep normalisation, losses and updates wide, or"
-                " throw dice for what is stored: `XLA_USE_BF16=1` turned stochastic rounding on"
-                " together with BF16."
             ),
         ],
     )

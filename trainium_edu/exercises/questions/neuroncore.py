@@ -183,10 +183,5 @@ def cause(run):
         wrong={"the longest on the critical path": _longest_on_the_path(run)},
         show=lambda guess: [
             _table(run),
-            Prose(
-                "A cause can hide behind another: take one away, and what was in its shadow costs"
-                " nothing any more, or everything. **Remove a cause on paper before you remove it"
-                " in the kernel.** (`neuroncore.causes_table(run)` has all pairs as well.)",
-            ),
         ],
     )

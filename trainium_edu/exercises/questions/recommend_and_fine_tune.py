@@ -39,13 +39,6 @@ def bound(shop, reached):
         terms={"best_loss": shop.best_loss},
         show=lambda guess: [
             bound_table(shop, reached),
-            Prose(
-                "With real clicks nobody knows the biases, and so nobody knows how good a model"
-                " could be. That is why this shop is made up: its process is written down, and"
-                " its bound computed. The expected loss is taken not over the coins that fell,"
-                " but over how they may fall, so that luck plays no part. The model stops a"
-                " little above the bound: it has to learn the traits of 128 items from coins."
-            ),
         ],
     )
 

@@ -2,7 +2,6 @@
 
 from trainium_edu import fabric
 from trainium_edu.exercises.predict import Answer, question
-from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.topology import topology_picture, way
 
 
@@ -128,9 +127,5 @@ def nonblocking(machine):
         show=lambda guess: [
             f"busiest channel: {even:.0f} messages = {even / limit:.2f} x the chip's own limit",
             f"if all ties go the same way round: {odd:.0f} messages = {odd / limit:.1f} x",
-            Prose(
-                "The bisection says the same in one line: eight chips on one side have 8 x 4 ends"
-                " of cables, and only eight of these lead to the other side.",
-            ),
         ],
     )

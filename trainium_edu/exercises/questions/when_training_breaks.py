@@ -4,9 +4,8 @@ import math
 
 from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.training.pipeline import BYTES_PER_SAMPLE, input_pipeline
-from trainium_edu.viz.data_parallel import plot_memory, plot_pipeline, step_bars
+from trainium_edu.viz.data_parallel import memory_bars, plot_pipeline, step_bars
 from trainium_edu.viz.follow import plot_futures, plot_toss
-from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.picture import Picture
 
 # --- memory ---------------------------------------------------------------------------------------
@@ -38,16 +37,9 @@ def zero_memory(plain, zero, ranks, same):
         },
         terms={"ranks": ranks, "before": mib[0], "after": mib[1]},
         show=lambda guess: [
-            Picture(
-                lambda: plot_memory([("plain", plain), ("ZeRO-1", zero)]),
-                alt=f"Memory of a NeuronCore: plain {mib[0]}, with ZeRO-1 {mib[1]}.",
-            ),
+            memory_bars({"plain": plain, "ZeRO-1": zero}),
             kept_table(zero),
             f"weights after five steps in FP32, plain and with ZeRO-1: {told}",
-            Prose(
-                "What travels is as much as before: an all-reduce is a reduce-scatter and an"
-                " all-gather. ZeRO-1 pays where the optimiser's state is what does not fit."
-            ),
         ],
     )
 
@@ -79,10 +71,6 @@ def straggler(usual, slow, hidden, times):
                     "mesh": hidden[0],
                     "mesh, one is slow": hidden[1],
                 }
-            ),
-            Prose(
-                "One in 32 decides, and with more ranks it is likelier that one is slow. The mean"
-                " of all ranks hides it; look at the slowest."
             ),
         ],
     )
@@ -141,11 +129,6 @@ def workers(step_ms, decode_ms, batch):
             ),
             Picture(lambda: plot_pipeline(fed), alt=f"With {most} workers they do not wait."),
             feed_table(found),
-            Prose(
-                "Prefetch is a cushion: it takes the shock of a batch that comes late, and makes"
-                " none faster. In the long run the slowest of workers, processors, storage and"
-                " chips sets the pace."
-            ),
         ],
     )
 
@@ -234,11 +217,5 @@ def flipped(futures):
             ),
             f"weights that differ after one step: {begun}; after the last one shown: "
             f"{'more than a hundred' if ended > 100 else ended}",
-            Prose(
-                "Both runs are as good: it is another network, not a worse one. An emulator can"
-                " take the step again with one bit changed. On the machine you would not even"
-                " know which way it fell. So two runs of one seed may differ there, and that"
-                " alone is no sign of an error."
-            ),
         ],
     )

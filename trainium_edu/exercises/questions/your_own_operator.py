@@ -1,15 +1,18 @@
 """Questions of lesson 13: one ReLU, element by element, streamed, in TCM, on eight processors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from textwrap import fill
 
 import numpy as np
 
+from trainium_edu.exercises.cpp import stored
 from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.neuroncore.gpsimd_cpp import OperatorError
 from trainium_edu.specs import SOURCES, TRN1
 from trainium_edu.viz.numbers import Numbers, spent
+from trainium_edu.viz.race import race_scenes
 from trainium_edu.widgets.card import Prose
+from trainium_edu.widgets.sketch import Page, Sketch
 from trainium_edu.widgets.timeline_explorer import timeline_explorer
 
 FACTS = TRN1.custom_operators
@@ -47,6 +50,31 @@ def _times(slow, fast):
     """Return how many times as fast, in two or three digits."""
     ratio = _ns(slow) / _ns(fast)
     return round(ratio, 1 if ratio < 20 else 0)
+
+
+# --- four programs, started together --------------------------------------------------------------
+
+_RACED = (32, 4096)  #: the shape of the lesson's numbers
+
+
+def _raced(times: Mapping, clock: bool, said: str) -> Sketch:
+    def draw(values) -> Page:
+        film = race_scenes(times, clock=clock, width=values["width"])
+        return Page(film[-1], [said], film=film)
+
+    return Sketch([], draw, "Four ReLUs, started together", words=[said])
+
+
+def start() -> Sketch:
+    """Show the race of the lesson's ReLUs as recorded, without their names and times."""
+    last, *others = map(_ns, stored().recorded(_RACED))
+    names = ("program B", "program C", "program D")
+    times = {"program A, below": last} | dict(zip(names, others[1:] + others, strict=False))
+    factor = float(f"{last / min(others):.2g}")
+    return _raced(
+        times, False, "One ReLU of 131 072 numbers, written in four ways. After each arrival the"
+        f" film's clock runs faster: the last takes **{factor:,.0f} times** as long as the first.",
+    )  # fmt: skip
 
 
 # --- element by element ---------------------------------------------------------------------------
@@ -144,8 +172,9 @@ def published_table(versions) -> Numbers:
 
 
 @question("13/iteration")
-def iteration(versions):
+def iteration(versions, stream):
     """Return what the tutorial prints with eight processors."""
+    runs = {"element": None, "stream": stream} | {n: runs[0] for n, runs in versions.items()}
     one, eight = (sum(map(_ns, versions[name])) for name in ("TCM", "eight"))
     low, high = FACTS.element_ns_range.value
     short, long = FACTS.block_ns_range.value
@@ -163,6 +192,7 @@ def iteration(versions):
             "other_ms": OTHER_NS / 1e6,
         },
         show=lambda guess: [
+            _raced({n: _ns(r) for n, r in runs.items()}, True, "The four programs, once more."),
             published_table(versions),
             Prose(
                 "The rows are **calibration**: the prices of an element, of a stretch of code and"
@@ -258,12 +288,5 @@ def cast(operator, nearest, stochastic, x):
         terms={"wanted": wanted},
         show=lambda guess: [
             table,
-            Prose(
-                "The hardware's own rounding is better in three ways. It costs nothing, and the"
-                " operator goes through HBM and back. It works in every instruction that writes"
-                " BF16, sums and updates of weights too, where an operator only reaches what was"
-                " stored. And nobody has to give each processor dice of its own: forget"
-                " `get_cpu_id()` in the seed, and eight shares are rounded alike."
-            ),
         ],
     )

@@ -120,9 +120,6 @@ class ScriptFilm {
 
 function render({ model, el }) {
   const film = new ScriptFilm(model, el);
-  return () => {
-    film.player.dispose();
-    film.stop();
-  };
+  return () => film.stop();
 }
 export default { render };

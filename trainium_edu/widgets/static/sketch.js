@@ -5,6 +5,8 @@
 import { Asker } from "./shared/asking.js";
 import { button, make } from "./shared/elements.js";
 import { countDrawing, onChange, onSize } from "./shared/life.js";
+import { Playback } from "./shared/playback.js";
+import { wantsNoMotion } from "./shared/time.js";
 import { Controls } from "./sketch/controls.js";
 import { Stage } from "./sketch/stage.js";
 
@@ -58,13 +60,29 @@ class Sketch {
     const drawn = this.model.get("page").scene.width;
     if (width > 100 && Math.abs(width - drawn) > 3) this.asker.ask({ width });
   }
+  /** Play the page's film; who wants no motion sees its end first. */
+  play() {
+    const film = () => this.model.get("page").film;
+    this.player = new Playback({
+      frames: film().length,
+      framesPerSecond: 24,
+      label: this.model.get("label"),
+      onFrame: (at) => this.stage.draw(film()[Math.round(at)]),
+      describe: (frame) => film()[frame].alt,
+    });
+    this.stage.element.before(this.player.element);
+    if (wantsNoMotion()) this.player.seek(film().length);
+    else this.player.begin();
+  }
   draw() {
     const page = this.model.get("page");
     this.asker.take();
     this.controls.show(this.asker.values, page, this.asker.isBehind);
     for (const one of this.row)
       one.ariaCurrent = one.dataset.press === page.pressed ? "step" : null;
-    this.stage.draw(page.scene, this.model.get("pixels"));
+    if (!page.film.length) this.stage.draw(page.scene, this.model.get("pixels"));
+    else if (this.player) this.player.refresh();
+    else this.play();
     this.said.replaceChildren(...page.said.map(sentence));
     this.table.replaceChildren(...(page.table ? tableParts(page.table) : []));
     this.live.textContent = page.said.join(" ").replaceAll("**", "");

@@ -7,7 +7,6 @@ import { createLanes } from "./explorer/engine_lanes.js";
 import { dataOf } from "./explorer/film.js";
 import { listenTo } from "./explorer/gestures.js";
 import { createKnobs } from "./explorer/knobs.js";
-import { LinkedClock } from "./explorer/linked_clock.js";
 import { createMemory } from "./explorer/memory_map.js";
 import { createOverview } from "./explorer/overview.js";
 import { showDetails, showLegend, showResult } from "./explorer/result.js";
@@ -41,15 +40,14 @@ class Explorer {
     for (const name of ["label", "panels", "colours", "ports"]) given[name] = model.get(name);
     this.model = model;
     this.paint = onceAFrame(() => this.draw());
-    this.s = new RunState(given, () => this.moved());
-    this.clock = new LinkedClock(model, this.s);
+    this.s = new RunState(given, this.paint);
     this.build();
     el.append(this.root);
     this.takeBook();
     this.knobs.build();
     this.takeFilm();
     this.fit();
-    this.clock.followWindow();
+    this.followWindow();
     this.ends = [
       onTheme(() => this.fit()),
       onSize(() => this.fit(), this.time),
@@ -57,8 +55,7 @@ class Explorer {
       onChange(model, {
         book: () => this.takeBook(),
         film: () => this.takeFilm(),
-        cursor_ns: () => this.clock.followCursor() && this.paint(),
-        window: () => this.clock.followWindow(),
+        window: () => this.followWindow(),
         picked: () => this.followPick(),
         sliders: () => this.knobs.build(),
       }),
@@ -68,7 +65,6 @@ class Explorer {
     for (const end of this.ends) end();
     this.paint.cancel();
     this.knobs.dispose();
-    this.clock.dispose();
   }
 
   build() {
@@ -144,10 +140,9 @@ class Explorer {
     showLegend(this.legend, s.film, s.tones);
     this.paint();
   }
-  /** The window or the cursor has moved: draw it, and tell linked pictures. */
-  moved() {
-    this.paint();
-    this.clock.share();
+  followWindow() {
+    const [lo, hi] = this.model.get("window");
+    if (hi > lo) this.s.view.show(lo, hi);
   }
 
   // ---- what is picked and pointed at; listenTo() calls these
@@ -189,13 +184,13 @@ class Explorer {
     }
     panel.element.style.cursor = found.row >= 0 || found.tile >= 0 ? "pointer" : "grab";
     this.tip.place(event);
-    this.moved();
+    this.paint();
   }
   leave() {
     Object.assign(this.s, { hover: NOTHING, cursor: -1 });
     this.tip.hide();
     this.source?.mark();
-    this.moved();
+    this.paint();
   }
   say() {
     this.live.textContent = showDetails(this.details, this.s);

@@ -1,6 +1,7 @@
 // The three ways to answer: a number, one of some options, an order.  Each returns an element and a
 // function that reads the answer from it.
 
+import { slider } from "../shared/controls.js";
 import { make } from "../shared/elements.js";
 import { take } from "../shared/keys.js";
 
@@ -11,7 +12,21 @@ export function press(shown, action, more = {}) {
   return make("button", { ...SAFE, type: "button", ...more, on: { click: action } }, shown);
 }
 
+/** A marker to drag along an axis that begins at zero, below the bars that are known. */
+function marker({ most, known }, input, onEnter) {
+  const line = (name, part) => make("label", {}, make("span", {}, name), part);
+  const bars = Object.entries(known).map(([name, value]) =>
+    line(`${name}: ${value}`, make("i", { style: `width:${(100 * value) / most}%` })),
+  );
+  const place = (value) => (input.value = value);
+  const look = { max: most, step: most / 400, value: 0, on: { keydown: onEnter } };
+  const drag = slider("Drag to where it ends", place, look);
+  input.addEventListener("input", () => (drag.value = input.value));
+  return make("div", { class: "te-predict-axis" }, ...bars, line("Drag to where it ends", drag));
+}
+
 export function askNumber(model, commit) {
+  const onEnter = (event) => event.key === "Enter" && commit();
   const input = make("input", {
     ...SAFE,
     type: "text",
@@ -19,10 +34,13 @@ export function askNumber(model, commit) {
     autocomplete: "off",
     spellcheck: "false",
     "aria-label": `Your prediction: ${model.get("question")}`,
-    on: { keydown: (event) => event.key === "Enter" && commit() },
+    on: { keydown: onEnter },
   });
   const row = { class: "te-predict-row", style: "margin-bottom:8px" };
-  return { box: make("div", row, input, model.get("unit")), value: () => input.value };
+  const axis = model.get("axis");
+  const drag = axis.most ? marker(axis, input, onEnter) : "";
+  const box = make("div", {}, drag, make("div", row, input, model.get("unit")));
+  return { box, value: () => input.value };
 }
 
 export function askChoice(model) {
