@@ -119,9 +119,8 @@ def step_panel() -> Sketch:
     words = _step_page(first(controls)).said
     panel = Sketch(controls, _step_page, "One step in your hand", words=words)
     if not settings.lesson().quiet:
-        reachable = product(_ALGORITHMS, _BUCKETS, range(1, 10))
-        panel.ahead = LiveRun(lambda: None)
-        panel.ahead.start(_reported(2**k, size, name) for name, size, k in reachable)
+        every = product(_ALGORITHMS, _BUCKETS, range(1, 10))
+        LiveRun(lambda: None).start(_reported(2**k, size, name) for name, size, k in every)
     return panel
 
 
