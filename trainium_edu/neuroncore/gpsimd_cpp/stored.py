@@ -212,11 +212,10 @@ class StoredOperator(library.Operator):
         return self._stored.told(key, ask, self._texts)
 
 
-def _again(outcome, name, values, line) -> OperatorRun:
+def _again(told, name, values, line) -> OperatorRun:
     """Time a stored run again."""
-    options = {k: _frozen(v) for k, v in outcome["options"].items()}
-    output, holes = _unpacked(outcome["output"]), (0,) * outcome["left"]
-    return timed(name, values, output, TRN1, options, line, holes)
+    options = {k: _frozen(v) for k, v in told["options"].items()}
+    return timed(name, values, _unpacked(told["output"]), TRN1, options, line, (0,) * told["left"])
 
 
 def _plain(argument):
