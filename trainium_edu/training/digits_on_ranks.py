@@ -119,8 +119,7 @@ def formats(steps: int = 60, *, ranks: int = 32, lr: float = 0.1, on_step=()) ->
     """
     nearest: dict[str, Any] = {"rounding": "nearest"}
     kinds = {"FP32": _EXACT, "BF16, to nearest": nearest, "BF16, with dice": {}}
-    jobs = {name: Job(ranks=ranks, lr=lr, **kind) for name, kind in kinds.items()}
-    return {name: fit(job, steps, on_step=on_step) for name, job in jobs.items()}
+    return {n: fit(Job(ranks=ranks, lr=lr, **k), steps, on_step=on_step) for n, k in kinds.items()}
 
 
 @checked

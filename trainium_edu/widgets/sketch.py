@@ -124,10 +124,9 @@ class Sketch(anywidget.AnyWidget):
         self._scene, self._ranges = shown.scene, shown.ranges
         shown.scene.alt = shown.scene.alt or _plain(shown.said)
         page = {"scene": shown.scene.data(), "said": shown.said, "outputs": shown.outputs,
-                "ranges": {k: list(v) for k, v in shown.ranges.items()},
+                "ranges": {k: list(v) for k, v in shown.ranges.items()}, "pressed": shown.pressed,
                 "table": {"head": shown.head, "rows": shown.rows} if shown.rows else None,
-                "film": [s.data() for s in shown.film], "ask": self.values["ask"],
-                "pressed": shown.pressed}  # fmt: skip
+                "film": [s.data() for s in shown.film], "ask": self.values["ask"]}  # fmt: skip
         with self.hold_sync():
             self.pixels = shown.scene.pixels()
             self.page = page

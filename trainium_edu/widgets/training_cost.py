@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import cache
-from itertools import product
 
 import numpy as np
 
@@ -119,8 +118,8 @@ def step_panel() -> Sketch:
     words = _step_page(first(controls)).said
     panel = Sketch(controls, _step_page, "One step in your hand", words=words)
     if not settings.lesson().quiet:
-        every = product(_ALGORITHMS, _BUCKETS, range(1, 10))
-        LiveRun(lambda: None).start(_reported(2**k, size, name) for name, size, k in every)
+        work = (_reported(2**k, b, a) for a in _ALGORITHMS for b in _BUCKETS for k in range(1, 10))
+        LiveRun(lambda: None).start(work)
     return panel
 
 
@@ -139,6 +138,5 @@ def _step_page(values) -> Page:
 
 
 @cache
-def _reported(ranks: int, bucket_bytes: str, algorithm: str) -> StepReport:
-    job = Job(ranks=ranks, batch=32, algorithm=algorithm, bucket_bytes=int(bucket_bytes))
-    return scaling(job, [ranks], task=WIDE)[0].report
+def _reported(ranks: int, size: str, name: str) -> StepReport:
+    return scaling(Job(algorithm=name, bucket_bytes=int(size)), [ranks], task=WIDE)[0].report
