@@ -1,7 +1,6 @@
 """Scripts that import PyTorch: who they are, the options for them, and how they are run."""
 
 import argparse
-import ast
 import importlib.util
 import shlex
 import sys
@@ -11,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trainium_edu.cli.neuron_tools import tools_on_path
+from trainium_edu.torch.imports import imports_of
 
 __all__ = ["add_options", "imported", "is_for_torch", "run"]
 
@@ -66,25 +66,9 @@ def is_for_torch(script: Path) -> bool:
     return bool(names & _FACES or (names & _TORCH and "trainium_edu" not in names))
 
 
-def imported(script: Path, known: set[Path] | None = None) -> set[str]:
+def imported(script: Path) -> set[str]:
     """Return the packages that a script imports, or the modules beside it that it imports."""
-    known = set() if known is None else known
-    known.add(script)
-    try:
-        tree = ast.parse(script.read_bytes())
-    except (SyntaxError, ValueError, OSError):  # running it tells what is wrong
-        return set()
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found.update(alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.partition(".")[0])
-    for name in sorted(found):
-        for beside in (script.parent / f"{name}.py", script.parent / name / "__init__.py"):
-            if beside.is_file() and beside not in known:
-                found |= imported(beside, known)
-    return found
+    return {name.partition(".")[0] for name, _ in imports_of(script)}
 
 
 @contextmanager

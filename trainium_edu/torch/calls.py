@@ -9,7 +9,7 @@ import torch
 
 from trainium_edu.torch.operations import ON_CPU, ROWS, WRITES, decomposes
 
-__all__ = ["Call", "call_of", "counted"]
+__all__ = ["Call", "call_of", "counted", "on_meta"]
 
 #: overloads whose Python numbers are inputs of the graph, so that they may change from step to step
 _LIFTED = {
@@ -180,3 +180,14 @@ def counted() -> Iterator[tuple[str, int]]:
         times, call.times = call.times, 0
         if times:
             yield call.recorded, times
+
+
+def on_meta(given):
+    """Return arguments with tensors of which only shape, strides and dtype are known."""
+    if isinstance(given, torch.Tensor):
+        return torch.empty_strided(given.size(), given.stride(), dtype=given.dtype, device="meta")
+    if isinstance(given, list | tuple):
+        return [on_meta(part) for part in given]
+    if isinstance(given, dict):
+        return {name: on_meta(part) for name, part in given.items()}
+    return torch.device("meta") if type(given) is torch.device else given

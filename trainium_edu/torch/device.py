@@ -125,8 +125,8 @@ def _kernels() -> list:
     library, others = torch.library.Library("aten", "IMPL"), torch.library.Library("_", "IMPL")
     others.fallback(_make, "PrivateUse1")
     library.impl("_copy_from", _copy_from, "PrivateUse1")
-    for name in _RECURRENT:  # as compositions; the others are fused kernels of CUDA
-        library.impl(name, partial(_composed, name), "AutogradPrivateUse1")
+    for name, composed in _RECURRENT.items():  # the others are fused kernels of CUDA
+        library.impl(name, composed, "AutogradPrivateUse1")
     library.impl("_pin_memory", lambda self, device=None: self.clone(), "CPU")
     library.impl("is_pinned", lambda self, device=None: False, "CPU")
     library.impl("scaled_dot_product_attention", _attention, "AutogradPrivateUse1")
@@ -216,19 +216,6 @@ def _to_and_tell(self, *args, **kwargs):
     return moved
 
 
-_RECURRENT = ("lstm.input", "lstm.data", "gru.input", "gru.data", "lstm_cell", "gru_cell")
-
-
-def _composed(name, *args, **kwargs):
-    """Compute a recurrent layer by PyTorch's own decompositions, gate by gate."""
-    inputs = {
-        "lstm.input": decompositions.lstm_impl, "lstm.data": decompositions.lstm_data_impl,
-        "gru.input": decompositions.gru_impl, "gru.data": decompositions.gru_impl_data,
-        "lstm_cell": _lstm_cell, "gru_cell": _gru_cell,
-    }  # fmt: skip
-    return inputs[name](*args, **kwargs)
-
-
 def _lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     gates = torch.nn.functional.linear(input, w_ih, b_ih)
     hy, cy = decompositions.lstm_cell(gates, *hx, w_hh, b_hh, None, 1)
@@ -240,6 +227,14 @@ def _gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     reset_h, keep_h, new_h = torch.nn.functional.linear(hx, w_hh, b_hh).chunk(3, -1)
     new = (new + (reset + reset_h).sigmoid() * new_h).tanh()
     return (hx - new) * (keep + keep_h).sigmoid() + new
+
+
+#: Recurrent layers, gate by gate: PyTorch's own decompositions, where it has them.
+_RECURRENT = {
+    "lstm.input": decompositions.lstm_impl, "lstm.data": decompositions.lstm_data_impl,
+    "gru.input": decompositions.gru_impl, "gru.data": decompositions.gru_impl_data,
+    "lstm_cell": _lstm_cell, "gru_cell": _gru_cell,
+}  # fmt: skip
 
 
 def _copy_from(source, target, non_blocking=False):

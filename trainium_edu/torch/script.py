@@ -1,15 +1,14 @@
 """Run a file as Python does, and tell of what goes wrong from the script's first line on."""
 
-import ast
 import linecache
 import runpy
 import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from trainium_edu.torch.core import HERE, ValuesOff, is_library
+from trainium_edu.torch.imports import imports_of
 
 __all__ = ["print_from_script", "run_main", "slow_imports", "told_of"]
 
@@ -24,8 +23,6 @@ _NOTES = {
 #: libraries that take a second or more to load
 _SLOW = {"timm", "transformers", "datasets", "evaluate", "torchvision", "sklearn", "pandas",
          "scipy"}  # fmt: skip
-#: by which a script sets what libraries look at when they are loaded
-_VARIABLES = {"environ", "putenv"}
 #: lines of this package that refuse something, or call what may
 _OF_OTHERS = "raise ", "return call.run(", "return self._engine."
 
@@ -117,29 +114,10 @@ def print_from_script(problem: BaseException, script: str = "") -> None:
     traceback.print_exception(type(problem), problem, kept[0] if kept else problem.__traceback__)
 
 
-def slow_imports(script: Path, known: set[Path] | None = None) -> list[str]:
-    """Return modules that a script, or one beside it, imports and that take long to load.
+def slow_imports(script: Path) -> list[str]:
+    """Return modules that a script imports and that take long to load.
 
     Those after a line that sets variables are left out: they may look at them.
     """
-    known = set() if known is None else known
-    known.add(script)
-    found: dict[str, None] = {}
-    try:
-        nodes: list[Any] = [*ast.walk(ast.parse(script.read_bytes()))]
-    except (SyntaxError, ValueError, OSError):  # running it will say so
-        return []
-    until = min((node.lineno for node in nodes if getattr(node, "attr", getattr(node, "id", ""))
-                 in _VARIABLES), default=sys.maxsize)  # fmt: skip
-    for node in nodes:
-        names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [node.module]
-        for name in names:
-            beside = script.parent.joinpath(*name.split("."))
-            for file in (beside.with_suffix(".py"), beside / "__init__.py"):
-                if file not in known and file.is_file():
-                    found.update(dict.fromkeys(slow_imports(file, known)))
-            if name.partition(".")[0] in _SLOW and node.lineno < until:
-                found[name] = None
-    return list(found)
+    names = (name for name, is_early in imports_of(script) if is_early)
+    return list(dict.fromkeys(name for name in names if name.partition(".")[0] in _SLOW))

@@ -10,21 +10,22 @@ from weakref import ref
 
 __all__ = ["Cell", "Fed", "Place", "Slot", "Storage", "Tape"]
 
-_serial, _made, _gone = itertools.count(1), itertools.count(), itertools.count()
+_serial = itertools.count(1)
+_made, _gone, _reads = itertools.count(), itertools.count(), itertools.count()
 _MOST_PLACES = 1_000_000  #: kept; beyond, the trie begins anew
 _MANY = 32  #: tensors of one storage, before those let go are looked for
 
 
 class Slot(NamedTuple):
-    """Stands for a tensor in a recorded call: the result of that number."""
+    """Stands for a tensor in a recorded call."""
 
-    number: int
+    index: int  #: among the tape's results and leaves
 
 
 class Fed(NamedTuple):
     """Stands for a Python number that may change from step to step."""
 
-    number: int
+    index: int  #: in ``Tape.fed``
 
 
 class Cell:
@@ -58,8 +59,8 @@ class Cell:
     @staticmethod
     def counted() -> dict[str, int]:
         """Return how many there were and are no more, by the names that metrics have for them."""
-        counts = {"CreateXlaTensor": _made, "DestroyXlaTensor": _gone}
-        return {name: int(repr(count)[6:-1]) for name, count in counts.items()}
+        reads = next(_reads)  # each of which has taken one from both
+        return {"CreateXlaTensor": next(_made) - reads, "DestroyXlaTensor": next(_gone) - reads}
 
 
 class Storage:

@@ -10,9 +10,10 @@ from typing import Any
 from weakref import ref
 
 import torch
+from torch._prims_common import make_contiguous_strides_for as strides_for
 
 from trainium_edu.torch import core as cores
-from trainium_edu.torch.calls import Call, call_of
+from trainium_edu.torch.calls import Call, call_of, on_meta
 from trainium_edu.torch.kernels import kernel_call
 from trainium_edu.torch.operations import dtype_of, fits
 from trainium_edu.torch.tape import Cell, Fed, Place, Slot, Storage
@@ -116,7 +117,8 @@ class XlaTensor(torch.Tensor):
             raise RuntimeError("only tensors made by the user can be copied deeply; detach() first")
         with torch.no_grad():
             made = self.clone()
-        _alike(made, self, deepcopy(self.__dict__, memo))
+        made.__dict__.update(deepcopy(self.__dict__, memo))
+        made.requires_grad_(self.requires_grad)
         made.grad = deepcopy(self.grad, memo)
         return memo.setdefault(id(self), made)
 
@@ -133,11 +135,6 @@ def _rebuilt_parameter(parts, requires_grad, hooks):
     return torch._utils._rebuild_parameter(data, requires_grad, hooks)
 
 
-def _alike(made, given, attributes) -> None:
-    made.__dict__.update(attributes)
-    made.requires_grad_(given.requires_grad)
-
-
 def wrap(cell: Cell, shape, strides, dtype, device) -> XlaTensor:
     """Return a tensor around a cell."""
     made = _wrapper(XlaTensor, shape, strides=strides, dtype=dtype, device=device)
@@ -151,7 +148,7 @@ def on_device(value: torch.Tensor, core=None) -> XlaTensor:
     core = core or cores.current()
     core.follow_at_first()
     _check_kind(value.dtype, value.layout)
-    strides = _strides(value.size())
+    strides = strides_for(value.size())
     held = core.held(value, strides) if core.computes else None
     core.transfer(value, "to")
     return wrap(Cell(held), value.size(), strides, value.dtype, core.device)
@@ -160,15 +157,7 @@ def on_device(value: torch.Tensor, core=None) -> XlaTensor:
 def hollow(shape, dtype, core=None) -> XlaTensor:
     """Return a tensor on the device of which only the shape is kept."""
     core = core or cores.current()
-    return wrap(Cell(), shape, _strides(shape), dtype, core.device)
-
-
-def _strides(shape) -> tuple:
-    found, step = [], 1
-    for size in reversed(tuple(shape)):
-        found.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(found))
+    return wrap(Cell(), shape, strides_for(shape), dtype, core.device)
 
 
 def _check_kind(dtype, layout=torch.strided) -> None:
@@ -345,24 +334,12 @@ def _metas_of(call, args, kwargs, out):
         return []
     if out is None:
         with torch.no_grad():
-            out = call.run(*_on_meta(list(args)), **_on_meta(dict(kwargs)))
+            out = call.run(*on_meta(args), **on_meta(kwargs))
     results = out if isinstance(out, tuple | list) else [out]
     for one in results:
         if one is not None:
             _check_kind(one.dtype, one.layout)
     return [None if one is None else (one.size(), one.stride(), one.dtype) for one in results]
-
-
-def _on_meta(given):
-    if type(given) is XlaTensor:
-        return torch.empty_strided(given.size(), given.stride(), dtype=given.dtype, device="meta")
-    if isinstance(given, list | tuple):
-        return [_on_meta(one) for one in given]
-    if isinstance(given, dict):
-        return {key: _on_meta(one) for key, one in given.items()}
-    if type(given) is torch.device and given.type == "xla":
-        return torch.device("meta")
-    return given
 
 
 def _results(core, tape, place, call, args, out):
@@ -460,21 +437,30 @@ def _slots_of_data(tape, count: int) -> int:
 
 def _written(core, tape, call, args, kwargs):
     """Give new slots to what a call wrote, and return it."""
-    written = []
+    written = _targets(call, args, kwargs)
+    for tensor in written:
+        cell = tensor.cell
+        tape.give(cell)
+        storage = cell.storage
+        if storage is not None:
+            tape.writes[storage] = tape.writes.get(storage, 0) + 1
+        if not core.computes and cell.value is not None:
+            for sharer in (cell,) if storage is None else storage.cells():
+                sharer.value = None
+    return _returned(call, written)
+
+
+def _targets(call, args, kwargs) -> list[XlaTensor]:
+    """Return the tensors that a call writes."""
+    written: list = []
     for which in call.writes:
-        given = kwargs.get(which) if isinstance(which, str) else args[which]
-        for tensor in given if isinstance(given, list | tuple) else (given,):
-            if tensor is None:
-                continue
-            cell = tensor.cell
-            tape.give(cell)
-            storage = cell.storage
-            if storage is not None:
-                tape.writes[storage] = tape.writes.get(storage, 0) + 1
-            if not core.computes and cell.value is not None:
-                for one in (cell,) if storage is None else storage.cells():
-                    one.value = None
-            written.append(tensor)
+        target = kwargs.get(which) if isinstance(which, str) else args[which]
+        written += target if isinstance(target, list | tuple) else (target,)
+    return [tensor for tensor in written if tensor is not None]
+
+
+def _returned(call, written):
+    """Return what a call returns of the tensors that it wrote."""
     return written[0] if call.returns == 1 else tuple(written[: call.returns])
 
 
@@ -528,8 +514,25 @@ _INSTEAD = {"aten::batch_norm_stats": "torch_xla.core.functions.SyncBatchNorm is
 def fall_back(core, call: Call, args, kwargs):
     """Run an operation without a row on the CPU: the graph is cut around it."""
     core.compiler.metrics.count(call.counter)
-    if not core.computes:
-        return _hollow_results(core, call, args, kwargs)
+    out = (_computed_on_cpu if core.computes else _shapes_on_cpu)(core, call, args, kwargs)
+    if call.writes:
+        written = _targets(call, args, kwargs)
+        for tensor in written:
+            _written_on_cpu(core, tensor)
+        if call.returns_written:
+            return _returned(call, written)
+
+    def moved(result):
+        if not isinstance(result, torch.Tensor):
+            return result
+        return on_device(result, core) if core.computes else hollow(
+            result.size(), result.dtype, core)  # fmt: skip
+
+    return type(out)(map(moved, out)) if isinstance(out, list | tuple) else moved(out)
+
+
+def _computed_on_cpu(core, call: Call, args, kwargs):
+    """Return what PyTorch computes; what the call writes is written there."""
 
     def value(given):
         if type(given) is XlaTensor:
@@ -542,43 +545,25 @@ def fall_back(core, call: Call, args, kwargs):
 
     given, named = [*map(value, args)], {key: value(one) for key, one in kwargs.items()}
     try:
-        out = call.run(*given, **named)
+        return call.run(*given, **named)
     except NotImplementedError:  # of which PyTorch says, in 40 lines, where it has a kernel
         where = cores.user_line() or "the script"
         raise NotImplementedError(f"{call.counter} at {where}: the chip has no such operation, and "
                                   "PyTorch none for the CPU; "
                                   + _INSTEAD.get(call.counter, "compose it of others")
                                   ) from None  # fmt: skip
-    if call.writes:
-        written = _written_on_cpu(core, call, args, kwargs)
-        if call.returns_written:
-            return written
-    if isinstance(out, torch.Tensor):
-        return on_device(out, core)
-    if isinstance(out, list | tuple):
-        return type(out)(on_device(one, core) if isinstance(one, torch.Tensor) else one
-                         for one in out)  # fmt: skip
-    return out
 
 
-def _written_on_cpu(core, call, args, kwargs):
-    """Let what an operation wrote on the CPU be data from here on."""
-    found = []
-    for which in call.writes:
-        given = kwargs.get(which) if isinstance(which, str) else args[which]
-        for tensor in given if isinstance(given, list | tuple) else (given,):
-            if tensor is None:
-                continue
-            value = core.rounded.settle(tensor.cell.value)
-            core.tape.leave(tensor.cell)
-            if tensor.shape != value.shape:  # of an empty tensor, named by out=
-                _become(tensor, on_device(value, core))
-            found.append(tensor)
-    return found[0] if call.returns == 1 else tuple(found[: call.returns])
+def _written_on_cpu(core, tensor: XlaTensor) -> None:
+    """Let a tensor that was written on the CPU be data from here on."""
+    value = tensor.cell.value
+    core.tape.leave(tensor.cell)
+    if core.computes and tensor.shape != core.rounded.settle(value).shape:
+        _become(tensor, on_device(value, core))  # an empty one, named by out=
 
 
-def _hollow_results(core, call, args, kwargs):
-    """Do a fall-back without values: cut the graph, and find out shapes."""
+def _shapes_on_cpu(core, call: Call, args, kwargs):
+    """Cut the graph where values were needed, and return results on ``meta``."""
 
     def run_early(given):
         if type(given) is XlaTensor:
@@ -589,26 +574,13 @@ def _hollow_results(core, call, args, kwargs):
 
     run_early([*args, *kwargs.values()])
     try:
-        out = call.func(*_on_meta(list(args)), **_on_meta(dict(kwargs)))
+        return call.func(*on_meta(args), **on_meta(kwargs))
     except (NotImplementedError, RuntimeError) as problem:
         raise cores.ValuesOff(
             f"{cores.user_line() or 'the script'}: the shape of what {call.counter} gives depends "
             "on values, and this run keeps shapes only; leave out the line, or run with --values "
             "all"
         ) from problem
-    if call.writes:
-        for which in call.writes:
-            given = kwargs.get(which) if isinstance(which, str) else args[which]
-            for tensor in given if isinstance(given, list | tuple) else (given,):
-                core.tape.leave(tensor.cell)
-        if call.returns_written:
-            return args[0]
-    if isinstance(out, torch.Tensor):
-        return hollow(out.size(), out.dtype, core)
-    if isinstance(out, list | tuple):
-        return type(out)(hollow(one.size(), one.dtype, core) if isinstance(one, torch.Tensor)
-                         else one for one in out)  # fmt: skip
-    return out
 
 
 # -- calls that move between host and device, or ask for values -----------------------------------
@@ -684,7 +656,7 @@ def _resize(core, func, args, kwargs):
     if core.computes:
         value = ask(core, target.cell).clone()
         value.resize_(shape)
-    return _become(target, wrap(Cell(value), shape, _strides(shape), target.dtype, core.device))
+    return _become(target, wrap(Cell(value), shape, strides_for(shape), target.dtype, core.device))
 
 
 def _empty(core, func, args, kwargs):
@@ -693,7 +665,7 @@ def _empty(core, func, args, kwargs):
     shape = torch.Size(args[0])
     _check_kind(dtype)
     value = torch.empty(shape, dtype=dtype) if core.computes else None
-    return wrap(Cell(value), shape, _strides(shape), dtype, core.device)
+    return wrap(Cell(value), shape, strides_for(shape), dtype, core.device)
 
 
 def _by_parts(core, func, args, kwargs):

@@ -116,20 +116,21 @@ def translate(path: Sequence[Place], live: Sequence[tuple[int, int]], fed: Seque
                 records[place.first] = _Record(_Storage(leaf), (), leaf)
             else:
                 _replay(place, records, fed, device)
-    roots, replaced, slots = [], [], {}
+    roots, replaced, outputs_by_node = [], [], {}
     for slot, leaf_slot in live:
         node = records[slot].read().as_node()
         if node.operation == "parameter" or 0 in node.shape:  # data, or none to compute
             continue
-        if node not in slots:
-            slots[node] = len(roots)
+        if node not in outputs_by_node:
+            outputs_by_node[node] = len(roots)
             roots.append(node)
             replaced.append(leaves[leaf_slot].as_node() if leaf_slot >= 0 else None)
-    graph, numbers = cut(tuple(roots), tuple(replaced), name)
-    number_of = {t.as_node().of["number"]: slot for slot, t in leaves.items() if t._leaf}
-    sources = [number_of.get(n, device.pending.feeds[n]) for n in numbers]
-    outputs = [(slot, slots[node]) for slot, _ in live
-               if (node := records[slot].read().as_node()) in slots]  # fmt: skip
+    graph, inputs = cut(tuple(roots), tuple(replaced), name)
+    leaf_slots = {tensor.as_node().of["number"]: slot for slot, tensor in leaves.items()
+                  if tensor._leaf}  # fmt: skip
+    sources = [leaf_slots.get(feed, device.pending.feeds[feed]) for feed in inputs]
+    outputs = [(slot, outputs_by_node[node]) for slot, _ in live
+               if (node := records[slot].read().as_node()) in outputs_by_node]  # fmt: skip
     device.forget()
     return Translation(graph, sources, outputs)
 
@@ -147,9 +148,9 @@ def _replay(place: Place, records: dict[int, _Record], fed, device: Device) -> N
     def filled(given):
         kind = type(given)
         if kind is Slot:
-            return records[given.number].read()
+            return records[given.index].read()
         if kind is Fed:
-            return fed[given.number]
+            return fed[given.index]
         if kind is list or kind is tuple:
             return [filled(one) for one in given]
         return device if kind is torch.device else given
@@ -178,14 +179,14 @@ def _written(place: Place) -> list[int]:
     for which in place.call.writes:
         given = place.kwargs.get(which) if isinstance(which, str) else place.args[which]
         given = [given] if given is None or type(given) is Slot else given
-        found += [one.number for one in given if one is not None]
+        found += [tensor.index for tensor in given if tensor is not None]
     return found
 
 
 def _view(place: Place, records, filled) -> None:
     """Let results share the storage of what they are views of."""
     source, *rest = place.args
-    record = records[source.number]
+    record = records[source.index]
     value, chain = record.read(), record.chain
     arguments = [filled(one) for one in rest]
     arguments += [filled(one) for one in _in_order(place, len(place.args))]

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from trainium_edu.numerics import rounding
-from trainium_edu.torch.calls import Call
+from trainium_edu.torch.calls import Call, on_meta
 
 __all__ = ["Values"]
 
@@ -173,7 +173,7 @@ class Values:
         key = call, *map(_kind, values), *named, *map(_kind, named.values())
         found = self._dtypes.get(key)
         if found is None:
-            out = call.func(*map(_on_meta, values), **{k: _on_meta(v) for k, v in named.items()})
+            out = call.func(*on_meta(values), **on_meta(named))
             results = out if isinstance(out, tuple | list) else (out,)
             found = self._dtypes[key] = [getattr(one, "dtype", None) for one in results]
         return found
@@ -234,11 +234,3 @@ def _kind(given):
     if isinstance(given, torch.Tensor):
         return given.dtype, given.dim() == 0
     return given if type(given) in (torch.dtype, bool) else type(given)
-
-
-def _on_meta(given):
-    if isinstance(given, list):
-        return [_on_meta(one) for one in given]
-    if type(given) is torch.device:
-        return torch.device("meta")
-    return given.to("meta") if isinstance(given, torch.Tensor) else given

@@ -346,6 +346,11 @@ class Tensor:
         """How many elements."""
         return self.type.size
 
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the elements have on the device."""
+        return self.size * get_dtype(self.dtype).itemsize
+
     def __len__(self):
         if not self.shape:
             raise TypeError("a tensor without axes has no length")

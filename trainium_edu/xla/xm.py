@@ -154,20 +154,21 @@ def all_reduce(reduce_type: str, inputs: Tensor | list, scale: float = 1.0,
 
 
 @checked
-def in_buckets(tensors: Sequence, bucket_bytes: int | None = None) -> list[list[Tensor]]:
+def in_buckets(tensors: Sequence, bucket_bytes: int | None = None) -> list[list]:
     """Return tensors in groups of one dtype that travel together, the last one's first.
 
     Parameters
     ----------
     tensors : sequence of Tensor
+        Or of PyTorch's.
     bucket_bytes : int, optional
         As in :func:`reduce_gradients`.
     """
     most = settings.lazy().bucket_bytes if bucket_bytes is None else bucket_bytes
-    buckets: list[list[Tensor]] = []
+    buckets: list[list] = []
     room = 0
     for tensor in reversed(tensors):
-        size = tensor.size * get_dtype(tensor.dtype).itemsize
+        size = tensor.nbytes
         if not buckets or buckets[-1][0].dtype != tensor.dtype or (most and size > room):
             buckets.append([])
             room = most

@@ -1,9 +1,5 @@
-"""Views, computed as values; and what a write into a view makes of its base.
+"""Views, computed as values; and what a write into a view makes of its base."""
 
-A view of several parts (split, unbind) is written part by part: its inverse takes ``index``.
-"""
-
-from itertools import accumulate
 from math import prod
 
 import numpy as np
@@ -62,12 +58,12 @@ def with_part(base: Tensor, new: Tensor, dim: int, start: int, step: int = 1) ->
 # -- other shapes ---------------------------------------------------------------------------------
 
 
-@row("view", "_unsafe_view", "reshape", "_reshape_alias")
+@row("view", "_unsafe_view", "_reshape_alias")
 def _view(self, size, stride=None):
     return _shaped(self, size)
 
 
-@inverse("view", "_unsafe_view", "reshape", "_reshape_alias", "squeeze", "squeeze.dim",
+@inverse("view", "_unsafe_view", "_reshape_alias", "squeeze", "squeeze.dim",
          "squeeze.dims", "unsqueeze", "alias", "detach", "lift_fresh")  # fmt: skip
 def _reshaped_back(base, new, *_, **__):
     return _shaped(xnp.astype(new, base.dtype), base.shape)
@@ -112,12 +108,12 @@ def _expand(self, size, implicit=False):
 # -- other orders ---------------------------------------------------------------------------------
 
 
-@row("t", "numpy_T")
+@row("t")
 def _t(self):
     return xnp.transpose(self)
 
 
-@inverse("t", "numpy_T")
+@inverse("t")
 def _t_back(base, new):
     return xnp.astype(xnp.transpose(new), base.dtype)
 
@@ -158,17 +154,6 @@ def _slice_scatter(self, src, dim=0, start=None, end=None, step=1):
     return with_part(self, src, dim, first, step)
 
 
-@row("narrow")
-def _narrow(self, dim, start, length):
-    start %= self.shape[dim] or 1
-    return part(self, dim, start, start + length)
-
-
-@inverse("narrow")
-def _narrow_back(base, new, dim, start, length):
-    return with_part(base, new, dim, start % (base.shape[dim] or 1))
-
-
 @row("select.int")
 def _select(self, dim, index):
     return self[(slice(None),) * (dim % self.ndim) + (index,)]
@@ -178,39 +163,6 @@ def _select(self, dim, index):
 def _select_scatter(self, src, dim, index):
     src = xnp.expand_dims(src, dim % self.ndim)
     return with_part(self, src, dim, index % self.shape[dim])
-
-
-def _stretches(size, sizes) -> list[tuple[int, int]]:
-    """Return (start, stop) of parts: of one size, or of these."""
-    if isinstance(sizes, int):
-        sizes = [min(sizes, size - i) for i in range(0, size, sizes)] if size else [0]
-    ends = list(accumulate(sizes))
-    return [(end - n, end) for end, n in zip(ends, sizes, strict=True)]
-
-
-@row("split.Tensor")
-def _split(self, split_size, dim=0):
-    return tuple(part(self, dim, a, b) for a, b in _stretches(self.shape[dim], split_size))
-
-
-@row("split_with_sizes")
-def _split_with_sizes(self, split_sizes, dim=0):
-    return tuple(part(self, dim, a, b) for a, b in _stretches(self.shape[dim], split_sizes))
-
-
-@inverse("split.Tensor", "split_with_sizes")
-def _split_back(base, new, sizes, dim=0, *, index):
-    return with_part(base, new, dim, _stretches(base.shape[dim], sizes)[index][0])
-
-
-@row("unbind.int")
-def _unbind(self, dim=0):
-    return tuple(_select(self, dim, i) for i in range(self.shape[dim]))
-
-
-@inverse("unbind.int")
-def _unbind_back(base, new, dim=0, *, index):
-    return _select_scatter(base, new, dim, index)
 
 
 def _diagonal_places(shape, offset, dim1, dim2) -> tuple[list[int], np.ndarray]:

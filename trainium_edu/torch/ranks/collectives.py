@@ -31,11 +31,12 @@ from typing import Any
 
 import torch
 
-from trainium_edu import settings
 from trainium_edu.specs.arguments import choice
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.operations import ROWS
 from trainium_edu.torch.tensor import dispatch, on_device
+from trainium_edu.xla import xm
+from trainium_edu.xla.loader import each_leaf
 from trainium_edu.xla.operations import apply
 from trainium_edu.xla.operations.collectives import check_pairs
 from trainium_edu.xla.operations.control import item
@@ -150,23 +151,8 @@ def reduce_gradients(parameters: Iterable[torch.Tensor], groups: Sequence | None
     """
     gradients = [p.grad for p in parameters if p.grad is not None]
     if _size() > 1:
-        for bucket in in_buckets(gradients):
+        for bucket in xm.in_buckets(gradients):
             all_reduce("sum", bucket, 1.0 / _size(), groups)
-
-
-def in_buckets(tensors: Sequence, bucket_bytes: int | None = None) -> list[list]:
-    """Return tensors in groups of one dtype that travel together, the last one's first."""
-    most = settings.lazy().bucket_bytes if bucket_bytes is None else bucket_bytes
-    buckets: list[list] = []
-    room = 0
-    for tensor in reversed(tensors):
-        size = tensor.numel() * tensor.element_size()
-        if not buckets or buckets[-1][0].dtype != tensor.dtype or (most and size > room):
-            buckets.append([])
-            room = most
-        buckets[-1].append(tensor)
-        room -= size
-    return buckets
 
 
 def rendezvous(tag: str, payload: Any = b"", replicas: Any = None) -> list:
@@ -178,17 +164,13 @@ def rendezvous(tag: str, payload: Any = b"", replicas: Any = None) -> list:
 def mesh_reduce(tag: str, data: Any, function: Callable[[list], Any]) -> Any:
     """Return what a function makes of the list of all ranks' data, tensors moved to the CPU."""
     kept = io.BytesIO()
-    torch.save(_on_cpu(data), kept)
+    torch.save(each_leaf(data, _on_cpu), kept)
     payloads = rendezvous(tag, kept.getvalue())
     return function([torch.load(io.BytesIO(one), weights_only=False) for one in payloads])
 
 
-def _on_cpu(data):
-    if isinstance(data, torch.Tensor):
-        return data.detach().cpu()
-    if isinstance(data, dict):
-        return {key: _on_cpu(one) for key, one in data.items()}
-    return type(data)(map(_on_cpu, data)) if type(data) in (list, tuple) else data
+def _on_cpu(value):
+    return value.detach().cpu() if isinstance(value, torch.Tensor) else value
 
 
 def _size(groups=None) -> int:

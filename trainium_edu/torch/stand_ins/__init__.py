@@ -1,7 +1,7 @@
 """``torch_xla`` and what belongs to it while a script runs: the names of 1.13 to 2.9 together.
 
 ``install`` puts modules into ``sys.modules``, and ``remove`` takes them out.  ``MODULES`` says
-which there are and where their names come from; ``NOT_BUILT`` names what the real ones have
+which there are and where their names come from; ``not_built.toml`` names what the real ones have
 besides: it can be imported, and says what to take instead when it is called.
 
 Sources: pytorch/xla, tags 1.13.0, 2.1.0, 2.5.0 and 2.9.0; `aws-torch-guide`.
@@ -9,7 +9,9 @@ Sources: pytorch/xla, tags 1.13.0, 2.1.0, 2.5.0 and 2.9.0; `aws-torch-guide`.
 
 import importlib.util
 import sys
+import tomllib
 from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
 from types import ModuleType
 
 from trainium_edu.names import near
@@ -27,10 +29,9 @@ from trainium_edu.torch.stand_ins import (
     xla_model,
     zero,
 )
-from trainium_edu.torch.stand_ins.not_built import ELSEWHERE, NOT_BUILT
 from trainium_edu.xla import metrics
 
-__all__ = ["MODULES", "install", "is_installed", "remove"]
+__all__ = ["MODULES", "NOT_BUILT", "install", "is_installed", "remove"]
 
 _LOADERS = ["MpDeviceLoader", "ParallelLoader", "PerDeviceLoader"]
 _TORCH_NEURONX = ["DataParallel", "__version__", "async_load", "dynamic_batch", "lazy_load",
@@ -81,6 +82,13 @@ MODULES: dict[str, tuple[ModuleType | None, list[str]]] = {
     "torch_neuronx.xla_impl.ops": (neuronx, ["nki_jit"]),
     "torch_neuronx.xla_impl.custom_op": (custom_op, custom_op.__all__),
 }
+#: What to take instead, by what is not built: a name with its module; the beginning of a module.
+NOT_BUILT, _ELSEWHERE = (
+    {name: sentence for sentence, names in table.items() for name in names.split()}
+    for table in tomllib.loads(
+        Path(__file__).with_name("not_built.toml").read_text(encoding="utf-8")
+    ).values()
+)
 _FACES = ("torch_xla", "torch_neuronx", "libneuronxla")
 
 
@@ -149,7 +157,7 @@ class _StandIn(ModuleType):
         self.__dict__.update({one: getattr(source, one) for one in names})
 
     def __getattr__(self, name: str):
-        instead = NOT_BUILT.get(self.__name__, {}).get(name)
+        instead = NOT_BUILT.get(f"{self.__name__}.{name}")
         if instead is not None:
             return _refusing(f"{self.__name__}.{name}", instead)
         public = [other for other in vars(self) if other[0] != "_"]
@@ -175,12 +183,12 @@ class _Finder:
     @staticmethod
     def find_spec(name, path=None, target=None):
         if name.partition(".")[0] not in _FACES and (
-            name not in ELSEWHERE or PathFinder.find_spec(name, path) is not None
+            name not in _ELSEWHERE or PathFinder.find_spec(name, path) is not None
         ):
             return None
-        near = max((one for one in ELSEWHERE if name.startswith(one)), key=len, default="")
+        near = max((one for one in _ELSEWHERE if name.startswith(one)), key=len, default="")
         raise ModuleNotFoundError(
-            f"{name} is not emulated{'; ' * bool(near)}{ELSEWHERE.get(near, '')}", name=name
+            f"{name} is not emulated{'; ' * bool(near)}{_ELSEWHERE.get(near, '')}", name=name
         )
 
 
