@@ -19,13 +19,13 @@ _MANY = 32  #: tensors of one storage, before those let go are looked for
 class Slot(NamedTuple):
     """Stands for a tensor in a recorded call."""
 
-    index: int  #: among the tape's results and leaves
+    position: int  #: among the tape's results and leaves
 
 
 class Fed(NamedTuple):
     """Stands for a Python number that may change from step to step."""
 
-    index: int  #: in ``Tape.fed``
+    position: int  #: in ``Tape.fed``
 
 
 class Cell:

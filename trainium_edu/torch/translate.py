@@ -148,9 +148,9 @@ def _replay(place: Place, records: dict[int, _Record], fed, device: Device) -> N
     def filled(given):
         kind = type(given)
         if kind is Slot:
-            return records[given.index].read()
+            return records[given.position].read()
         if kind is Fed:
-            return fed[given.index]
+            return fed[given.position]
         if kind is list or kind is tuple:
             return [filled(one) for one in given]
         return device if kind is torch.device else given
@@ -179,14 +179,14 @@ def _written(place: Place) -> list[int]:
     for which in place.call.writes:
         given = place.kwargs.get(which) if isinstance(which, str) else place.args[which]
         given = [given] if given is None or type(given) is Slot else given
-        found += [tensor.index for tensor in given if tensor is not None]
+        found += [tensor.position for tensor in given if tensor is not None]
     return found
 
 
 def _view(place: Place, records, filled) -> None:
     """Let results share the storage of what they are views of."""
     source, *rest = place.args
-    record = records[source.index]
+    record = records[source.position]
     value, chain = record.read(), record.chain
     arguments = [filled(one) for one in rest]
     arguments += [filled(one) for one in _in_order(place, len(place.args))]
