@@ -261,12 +261,10 @@ def mesh_reduce(tag: str, data, reduce_fn: Callable):
     data : Tensor, array or number
     reduce_fn : callable (list) -> object
     """
-    if isinstance(data, Tensor):
-        values = data.numpy()
-        if values.ndim > data.ndim:  # one recording for all ranks: the first axis counts them
-            return reduce_fn(list(values))
-        data = values
-    return reduce_fn(rendezvous(tag, data))
+    values = data.numpy() if isinstance(data, Tensor) else data
+    if isinstance(data, Tensor) and values.ndim > data.ndim:  # one recording for all ranks:
+        return reduce_fn(list(values))  # the first axis counts them
+    return reduce_fn(rendezvous(tag, values))
 
 
 @checked
