@@ -168,12 +168,11 @@ def in_buckets(tensors: Sequence, bucket_bytes: int | None = None) -> list[list]
     buckets: list[list] = []
     room = 0
     for tensor in reversed(tensors):
-        size = tensor.nbytes
-        if not buckets or buckets[-1][0].dtype != tensor.dtype or (most and size > room):
+        if not buckets or buckets[-1][0].dtype != tensor.dtype or (most and tensor.nbytes > room):
             buckets.append([])
             room = most
         buckets[-1].append(tensor)
-        room -= size
+        room -= tensor.nbytes
     return buckets
 
 
