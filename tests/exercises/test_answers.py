@@ -9,6 +9,7 @@ import decimal
 import fractions
 import itertools
 import pickle
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -27,17 +28,18 @@ from trainium_edu.exercises.lessons import number_of
 class Process(apart.Apart):
     """The grader's side of a process that is none."""
 
-    def __init__(self):
+    def __init__(self, value):
         self._process, self._limits = "this one", Limits()
+        self._shell = mock.Mock(user_ns={"answer": value})
 
     def _exchange(self, line, doing, seconds):
-        return plain_data.loads(within.reply(in_kernel, line))
+        with mock.patch.object(in_kernel, "_shell", return_value=self._shell):
+            return plain_data.loads(within.reply(in_kernel, line))
 
 
 def transported(value):
     """Return an answer as the grader holds it."""
-    in_kernel._shell.user_ns["answer"] = value
-    return Process().look("answer")
+    return Process(value).look("answer")
 
 
 def each(change):

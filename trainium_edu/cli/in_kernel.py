@@ -22,30 +22,30 @@ class _Shell(InteractiveShell):
         raise SystemExit
 
 
-_shell = _Shell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+def _shell():
+    return _Shell.instance(config=Config({"HistoryManager": {"enabled": False}}))
 
 
 def begin():
     """Forget all names."""
-    _shell.reset(new_session=False)
+    _shell().reset(new_session=False)
     return ("ready",)
 
 
 def run(source):
     """Run a cell; return the exception that it raised in one line."""
-    result = _shell.run_cell(source, silent=True)
+    result = _shell().run_cell(source, silent=True)
     error = result.error_before_exec or result.error_in_exec
     if isinstance(error, PrintedTooMuch):
         raise error
-    said = f"{type(error).__name__}: {error}" if error else ""
-    return "value", " ".join(said.split())[:300]
+    return "value", " ".join(f"{type(error).__name__}: {error}".split())[:300] if error else ""
 
 
 def look(name):
     """Return what a name holds: a value, or that it can be called, or that it is missing."""
-    if name not in _shell.user_ns:
+    if name not in _shell().user_ns:
         return ("missing",)
-    value = _shell.user_ns[name]
+    value = _shell().user_ns[name]
     if callable(value):
         return "callable", str(getattr(value, "__name__", name))
     try:
@@ -56,4 +56,4 @@ def look(name):
 
 def call(name, args, kwargs):
     """Call what a name holds."""
-    return "value", canonical(_shell.user_ns[name](*args, **kwargs))
+    return "value", canonical(_shell().user_ns[name](*args, **kwargs))
