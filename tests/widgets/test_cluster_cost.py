@@ -52,7 +52,7 @@ def test_the_button_goes_to_dalys_interval_and_nothing_costs_less():
 def test_the_verdict_turns_as_an_input_moves():
     sketch = court("petaflops")
     assert "**depends**" in said(sketch)
-    assert "right under peak of a chip at least 202 TFLOP/s" in said(sketch)  # 3.23e15 / 16
+    assert "the peak of a chip at 202 TFLOP/s or more" in said(sketch)  # 3.23e15 / 16
     for place, verdict in ((1, "conflicting"), (101, "consistent")):
         sketch.set(chip_flops=place)
         assert f"**{verdict}**" in said(sketch)

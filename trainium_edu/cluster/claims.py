@@ -227,7 +227,7 @@ class Docket(tuple):
             lines += [f"{ruling.verdict.upper():<12}{ruling.claim.text} [{ruling.claim.key}]",
                       f"{'':<12}{ruling.worked}"]  # fmt: skip
             if ruling.condition:
-                lines.append(f"{'':<12}right under {ruling.condition}")
+                lines.append(f"{'':<12}right only with {ruling.condition}")
         return "\n".join([*lines, ", ".join(f"{n} {v}" for v, n in self.counts.items())])
 
     def __repr__(self):

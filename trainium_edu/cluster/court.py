@@ -146,16 +146,18 @@ class Condition:
     high: float
 
     def __str__(self):
-        return self.said(self.input.name, 4)
+        return self._said(self.input.name, 4, "at most {0}", "at least {1}")
 
-    def said(self, name: str, digits: int) -> str:
-        """Return it in words, of an input of that name."""
+    @property
+    def words(self) -> str:
+        """It as people say it, in three digits: "the peak of a chip at 202 TFLOP/s or more"."""
+        return self._said(f"the {self.input.words}", 3, "at {0} or less", "at {1} or more")
+
+    def _said(self, name: str, digits: int, most: str, least: str) -> str:
         low, high = (self.input.written(end, digits) for end in (self.low, self.high))
-        if self.low <= self.input.low:
-            return f"{name} at most {high}"
-        if self.high >= self.input.high:
-            return f"{name} at least {low}"
-        return f"{name} from {low} to {high}"
+        is_most, is_least = self.low <= self.input.low, self.high >= self.input.high
+        how = most if is_most else least if is_least else "from {1} to {0}"
+        return f"{name} {how.format(high, low)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +213,9 @@ class Ruling:
         missing = [each.words for each in self.inputs if not each.fact]
         if missing:
             return f"nobody published the {' and '.join(missing)}"
-        said = [each.said(each.input.words, 3) for each in self.conditions]
-        said += [" with ".join(f"{i.words} {i.written(v, 3)}" for i, v in self.together)]
-        return f"right under {' or '.join(filter(None, said))}" if any(said) else ""
+        said = [each.words for each in self.conditions]
+        said += [" and ".join(f"the {i.words} at {i.written(v, 3)}" for i, v in self.together)]
+        return f"right only with {' or '.join(filter(None, said))}" if any(said) else ""
 
     @property
     def worked(self) -> str:
@@ -241,12 +243,11 @@ class Ruling:
                  f"arithmetic: {claim.arithmetic}", *map(str, self.inputs)]  # fmt: skip
         if not isnan(self.value):
             between = f", {claim.written(self.low)} to {claim.written(self.high)} over all ranges"
-            lines.append(f"gives {claim.written(self.value)}"
-                         + between * (self.low < self.high))  # fmt: skip
+            lines.append(f"gives {claim.written(self.value)}{between * (self.low < self.high)}")
         open_ones = [i for i in self.inputs if i.is_range]
         lines += [line for i in open_ones for line in self._at_the_ends(i)]
         if self.condition:
-            lines.append(f"right only under {self.condition}")
+            lines.append(f"right only with {self.condition}")
         fails = self.verdict is Verdict.CONFLICTING
         for each in open_ones or [i for i in self.inputs if fails and i.unit not in _COUNTED]:
             exactly = solve(claim, self.inputs, each.name)
