@@ -30,6 +30,7 @@ DOCS = runpy.run_path(str(ROOT / ".ci" / "docs.py"))
 FLOORS = DOCS["FLOORS"]
 URLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
 WORDS_A_MINUTE, LOOK_MINUTES, EXERCISE_MINUTES = 180, 0.7, 5
+HEARING_MINUTES = 1.5  # to open a headline's seals one by one
 SENTENCE_WORDS = 16  # a shown line of so many words is no row of a table, but what a reveal says
 
 
@@ -44,7 +45,8 @@ def counted(path) -> tuple[float, float]:
     text += " ".join(line for line in lines if len(line.split()) >= SENTENCE_WORDS)
     words = len(re.findall(r"\w+", re.sub(r"\]\([^)]*\)", "", text)))
     reading = words / WORDS_A_MINUTE + LOOK_MINUTES * (len(code) - 2 * asked)
-    return reading, EXERCISE_MINUTES * asked
+    hearings = sum("hearing(" in "".join(c["source"]) for c in code)
+    return reading + HEARING_MINUTES * hearings, EXERCISE_MINUTES * asked
 
 
 def readme_rows():

@@ -58,7 +58,6 @@ EXCEPTIONS = {
     ("exercises/test_numbers_in_prose.py", "_with_buffers"): "a row of the lesson's own table",
     ("neuroncore/gpsimd_cpp/test_mistakes.py", "_SLACK_S"): _SIZE,
     ("exercises/test_nbgrader.py", "_examine"): "an attack: a submission replaces the checks",
-    ("exercises/test_answers.py", "_shell"): "an answer as a cell leaves it, without the cell",
     ("exercises/test_request.py", "_view"): "an attack: a kernel writes behind the instructions",
 }
 

@@ -375,7 +375,9 @@ def test_an_answer_that_does_not_end_is_stopped_with_a_sentence(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "path", sorted(Path(afterwards.__file__).parent.glob("*.toml")), ids=lambda p: p.stem
+    "path",
+    [p for p in sorted(Path(afterwards.__file__).parent.glob("*.toml")) if p.stem != "lessons"],
+    ids=lambda p: p.stem,
 )
 def test_words_and_checks_name_the_same_misconceptions(path):
     tree = ast.parse(path.with_suffix(".py").read_text(encoding="utf-8"))

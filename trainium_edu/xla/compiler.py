@@ -109,6 +109,7 @@ class Compiler:
         newest = {graph.fingerprint: graph for graph in reversed(good)}
         return [*newest.values()][_MOST_COMPARED - 1 :: -1]
 
+    @checked
     def recorded(self, roots: tuple[Node, ...], replaced: tuple = ()) -> Recording:
         """Return what :func:`cut` makes of a recording; one of the same roots is cut once."""
         recording = self._recordings.get((roots, replaced))

@@ -250,6 +250,7 @@ class Device:
 
     # -- running ------------------------------------------------------------------------------
 
+    @checked
     def mark_step(self, only: Iterable | None = None) -> None:
         """Cut the graph: run all that is pending, then the step closures.
 

@@ -14,8 +14,6 @@ import sys
 import tempfile
 from unittest.mock import patch
 
-import torch
-
 from trainium_edu.torch.jobs.toolkit import path_of
 from trainium_edu.torch.script import told_of
 
@@ -140,13 +138,21 @@ def _run(function, *given):
 
 def _predict_fn(data, model):
     model.eval()
+    import torch
+
     with torch.no_grad():
         return model(data)
 
 
+def _input_fn(body, content_type):
+    import torch
+
+    return torch.tensor(json.loads(body), dtype=torch.float32)
+
+
 #: the toolkit's own functions
 _DEFAULTS = {
-    "input_fn": lambda body, content_type: torch.tensor(json.loads(body), dtype=torch.float32),
+    "input_fn": _input_fn,
     "predict_fn": _predict_fn,
     "output_fn": lambda prediction, accept: json.dumps(prediction.tolist()),
 }
