@@ -15,7 +15,6 @@ import tempfile
 from unittest.mock import patch
 
 from trainium_edu.torch.jobs.toolkit import path_of
-from trainium_edu.torch.script import told_of
 
 __all__ = ["JSONDeserializer", "JSONSerializer", "ModelError", "Predictor", "PyTorchModel"]
 
@@ -133,6 +132,8 @@ def _run(function, *given):
     try:
         return function(*given)
     except Exception as error:
+        from trainium_edu.torch.script import told_of  # loads PyTorch; a failed job need not
+
         raise ModelError(told_of(error)) from error
 
 
