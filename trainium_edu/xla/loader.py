@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 
 from trainium_edu.specs.arguments import whole
 from trainium_edu.xla.device import Device
-from trainium_edu.xla.tensor import Tensor, as_tensor
+from trainium_edu.xla.numpy import Tensor, as_tensor  # with its methods
 
 __all__ = ["MpDeviceLoader", "each_leaf", "on_device", "stepping"]
 

@@ -16,9 +16,9 @@ from trainium_edu.specs import INSTANCES
 from trainium_edu.specs.arguments import choice, short
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.device import Device, World, current_world, world
+from trainium_edu.xla.numpy import Tensor  # with its methods
 from trainium_edu.xla.operations import apply
 from trainium_edu.xla.operations.control import item
-from trainium_edu.xla.tensor import Tensor
 
 __all__ = [
     "REDUCE_MAX", "REDUCE_MIN", "REDUCE_SUM", "World", "add_step_closure", "all_reduce",
