@@ -26,7 +26,6 @@ MACHINES = {
     "inf2.48xlarge: 12 chips": fabric.inf2_48xlarge,
     "inf2.24xlarge: 6 chips": partial(fabric.machine, "inf2.24xlarge"),
     "trn2.48xlarge: 16 chips": fabric.trn2_48xlarge,
-    "Trn2 UltraServer: 64 chips": fabric.ultraserver,
 }
 
 
