@@ -276,6 +276,7 @@ each(
     (f(2, 4, 3), i(7, 2, 4), 7, -1, False),
     (f(9, 3), i(4, 9), 5, 2, False),
 )
+case("one_hot", i(5, 3, 2), 5)
 each(
     "index_select", (f(4, 5), 1, i(5, 3)), (f(4, 5), 0, torch.tensor(2)), (i(9, 4, 2), -2, i(4, 6))
 )

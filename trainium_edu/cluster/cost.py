@@ -89,7 +89,7 @@ class Input:
 
     def written(self, value: float, digits: int = 6) -> str:
         """Return a value in this input's unit as people read it."""
-        return written(number(value, "value"), self.unit, digits)
+        return written(number(value, "value"), self.unit, whole(digits, "digits", 1))
 
     @property
     def said(self) -> str:

@@ -62,6 +62,15 @@ def _embedding_backward(grad_output, indices, num_weights, padding_idx, scale_gr
     return _added(table, indices, grad_output)
 
 
+def _names_classes(self, num_classes=-1):
+    return num_classes > 0
+
+
+@row("one_hot", fits=_names_classes)
+def _one_hot(self, num_classes=-1):
+    return xnp.one_hot(_int32(self), num_classes, "int32")
+
+
 # -- along one axis -------------------------------------------------------------------------------
 
 
