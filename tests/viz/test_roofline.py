@@ -17,7 +17,7 @@ from trainium_edu.viz.roofline import (
 
 def test_roofs_are_those_of_the_data_sheet():
     found = {name: fact.value for name, fact in roofs().items()}
-    assert found["HBM, half of the chip's"] == 820e9 / 2
+    assert found["HBM, a NeuronCore's share"] == 820e9 / 2
     assert found["DMA, sustained"] == 16 * 17e9
     assert found["Tensor Engine, BF16"] == 128 * 128 * 2 * 2.8e9
     assert found["Tensor Engine, FP32"] == 128 * 128 * 2 * 2.8e9 / 4

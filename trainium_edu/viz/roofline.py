@@ -49,7 +49,7 @@ def roofs(spec=TRN1) -> dict[str, Fact]:
     Returns
     -------
     dict of Fact
-        ``"HBM, half of the chip's"`` and ``"DMA, sustained"`` in bytes/s; ``"Tensor Engine,
+        ``"HBM, a NeuronCore's share"`` and ``"DMA, sustained"`` in bytes/s; ``"Tensor Engine,
         BF16"``, ``"Tensor Engine, FP32"`` and ``"Vector Engine"`` in FLOP/s.
 
     Examples
@@ -59,7 +59,7 @@ def roofs(spec=TRN1) -> dict[str, Fact]:
     """
     tensor, vector = spec.tensor_engine, spec.vector_engine
     return {
-        "HBM, half of the chip's": derive(
+        "HBM, a NeuronCore's share": derive(
             "bytes/s", lambda rate, cores: rate / cores, spec.hbm_bytes_per_s, spec.cores,
             locator="HBM of the chip / NeuronCores"),
         "DMA, sustained": spec.dma.bytes_per_s,
@@ -91,7 +91,7 @@ def ridges(spec=TRN1) -> dict[str, Fact]:
     return {
         **({} if printed is None else {"printed": printed}),
         "array and HBM": meet(
-            "peak of the array / (HBM of the chip / 2)", peak, roof["HBM, half of the chip's"]
+            "peak of the array / a NeuronCore's HBM", peak, roof["HBM, a NeuronCore's share"]
         ),
         "chip peak and HBM": meet(
             "printed peak of the chip / HBM of the chip", spec.peak_flops, spec.hbm_bytes_per_s
@@ -160,7 +160,7 @@ def plot_roofline(points: Iterable[Point] = (), *, spec: Record = TRN1):
     """
     points = list(points)
     roof, ridge = roofs(spec), ridges(spec)
-    hbm, dma = float(roof["HBM, half of the chip's"]), float(roof["DMA, sustained"])
+    hbm, dma = float(roof["HBM, a NeuronCore's share"]), float(roof["DMA, sustained"])
     tops = {name: float(roof[name]) for name in list(roof)[2:]}
     peak = tops["Tensor Engine, BF16"]
     xs = [p.flop_per_byte for p in points]
@@ -212,7 +212,7 @@ def _label_roofs(ax, roof, high):
     (x0, x1), (y0, y1) = np.log10(ax.get_xlim()), np.log10(ax.get_ylim())
     slope = np.degrees(np.arctan2(box.height / (y1 - y0), box.width / (x1 - x0)))
     x = 10 ** (x0 + 0.21 * (x1 - x0))
-    for name, above in (("HBM, half of the chip's", True), ("DMA, sustained", False)):
+    for name, above in (("HBM, a NeuronCore's share", True), ("DMA, sustained", False)):
         rate = float(roof[name])
         ax.text(x, rate * x * (1.22 if above else 0.8), f"{name}: {roof[name].pretty}", size=9,
                 rotation=slope, rotation_mode="anchor", color=ink(),
@@ -275,7 +275,7 @@ def describe_roofline(points: Iterable[Point] = (), *, spec=TRN1) -> str:
 DMA 337.3 FLOP/byte
     """
     roof = roofs(spec)
-    peak, hbm = float(roof["Tensor Engine, BF16"]), float(roof["HBM, half of the chip's"])
+    peak, hbm = float(roof["Tensor Engine, BF16"]), float(roof["HBM, a NeuronCore's share"])
     said = []
     for p in points:
         limit = min(peak, hbm * p.flop_per_byte)

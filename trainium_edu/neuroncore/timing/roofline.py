@@ -58,7 +58,7 @@ class Roofline:
     hbm_bytes: int
     makespan_ns: float
     peak_flops: float  #: the Tensor Engine's, in BF16
-    hbm_bytes_per_s: float  #: half of the chip's HBM bandwidth
+    hbm_bytes_per_s: float  #: its share of the chip's HBM bandwidth
     dma_bytes_per_s: float  #: what the core's 16 queues sustain
 
     @property
