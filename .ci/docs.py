@@ -247,10 +247,8 @@ def floor_pages(name: str, drawn: dict, folder: Path) -> list[str]:
         rooms = [m for m in inside if is_package(m)]
         text += handed_on(name)
         if name in drawn:  # others hold no modules
-            (folder / f"{short}.svg").write_text(
-                FLOORS["package_svg"](drawn[name]), encoding="utf-8"
-            )
-            text += f".. image:: {short}.svg\n   :alt: what imports what in {short}\n\n"
+            rows = FLOORS["rows_text"](drawn[name], "\n| ")
+            text += f"Inside, from the top down; imports run downwards only:\n\n| {rows}\n\n"
         pages = [page for room in rooms for page in floor_pages(room, drawn, folder)]
         if pages:
             direct = [room.removeprefix(f"{PACKAGE}.") for room in rooms]
@@ -291,7 +289,6 @@ def gather(folder: Path) -> None:
         target.write_text(text, encoding="utf-8")
     (folder / "floors").mkdir()
     drawn = FLOORS["house"]()
-    (folder / "floors.svg").write_text(FLOORS["floors_svg"](drawn), encoding="utf-8")
     floors = [f"{PACKAGE}.{n}" for row in drawn[PACKAGE].rows for n in row if n != "__main__"]
     for name in floors:
         floor_pages(name, drawn, folder / "floors")

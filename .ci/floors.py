@@ -1,39 +1,27 @@
-"""Draw the package's floors and what stands inside each, from its contracts and its imports.
+"""Find the package's floors and what stands inside each, from its contracts and its imports.
 
-Usage: python .ci/floors.py [PICTURE.svg]    (``python .ci/generate.py`` draws the committed one)
+Usage: python .ci/floors.py    (``python .ci/generate.py`` writes the table of the architecture)
 
 Rows come from the layers in ``pyproject.toml``; where a package has none, a module stands one row
-above the highest that it imports.  So imports run downwards only.  A circle, at any level, is drawn
-in red and named, and so is an import that climbs; the exit code is 1 then.
+above the highest that it imports.  So imports run downwards only.  A circle, at any level, is
+named, and so is an import that climbs; the exit code is 1 then (``lint-imports`` sees only packages
+with a contract).  The floors are a table, not a Mermaid drawing: Mermaid needs a script from
+another site, and the built pages are also read offline.
 """
 
 import ast
 import functools
 import re
 import sys
-import textwrap
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 import grimp
 import networkx as nx
 
 ROOT = Path(__file__).parents[1]
 FRONT_DOOR = "__init__"
-WIDTH, MARGIN, LINE, LETTER = 860, 12, 17, 6.7  # of the picture, in its own pixels
-STYLE = """
-text { font: 12px ui-sans-serif, system-ui, sans-serif; fill: #1f2328; }
-.title { font-weight: 600; font-size: 14px; } .about { fill: #59636e; }
-.paper { fill: #ffffff; } .floor { fill: #f0f3f6; } .row { fill: #ffffff; stroke: #c5ccd3; }
-.wrong { fill: #ffe3df; stroke: #c62f1d; } text.wrong { fill: #a3200f; stroke: none; }
-@media (prefers-color-scheme: dark) {
-  text { fill: #e6edf3; } .about { fill: #9aa5b1; } .paper { fill: #0d1117; }
-  .floor { fill: #1b222b; } .row { fill: #0d1117; stroke: #3d4752; }
-  .wrong { fill: #4d1a15; stroke: #f0705f; } text.wrong { fill: #ff9b8e; }
-}
-"""
 
 
 @dataclass(frozen=True)
@@ -46,10 +34,6 @@ class Package:
     climbs: tuple[str, ...] = ()
     about: dict = field(default_factory=dict)
     folders: frozenset = frozenset()
-
-    def is_wrong(self, names) -> bool:
-        """Return whether one of the names is part of a circle or a climb."""
-        return not set(names).isdisjoint(" ".join(self.circles + self.climbs).split(" "))
 
     @property
     def wrong(self) -> tuple[str, ...]:
@@ -160,103 +144,38 @@ def house(root="trainium_edu") -> dict[str, Package]:
     return found
 
 
-class Sheet:
-    """SVG elements from top to bottom."""
-
-    def __init__(self):
-        self.parts, self.y = [], MARGIN
-
-    def text(self, x, y, words, kind=""):
-        """Put one line of text."""
-        said = f' class="{kind}"' if kind else ""
-        self.parts.append(f'<text x="{x:.0f}" y="{y:.0f}"{said}>{escape(words)}</text>')
-
-    def box(self, x, y, width, height, kind, at=None):
-        """Put a rounded rectangle, on top of all or at a place in the list."""
-        made = (
-            f'<rect class="{kind}" x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" '
-            f'height="{height:.0f}" rx="5"/>'
-        )
-        self.parts.insert(len(self.parts) if at is None else at, made)
-
-    def rows(self, x, y, width, drawn: Package) -> float:
-        """Put a package's rows; return where they end."""
-        for names in drawn.rows:
-            said = " · ".join(n + "/" * (n in drawn.folders) for n in names)
-            lines = textwrap.wrap(said, int((width - 16) / LETTER))
-            kind = "wrong" if drawn.is_wrong(names) else "row"
-            self.box(x, y, width, LINE * len(lines) + 7, kind)
-            for i, line in enumerate(lines):
-                self.text(x + 8, y + LINE * (i + 1) - 1, line)
-            y += LINE * len(lines) + 11
-        return y
-
-    def svg(self, title) -> str:
-        """Return the picture."""
-        height = self.y + MARGIN
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" '
-            f'width="{WIDTH}" height="{height:.0f}" role="img">\n<title>{escape(title)}</title>\n'
-            f'<style>{STYLE}</style>\n<rect class="paper" width="100%" height="100%"/>\n'
-            + "\n".join(self.parts) + "\n</svg>\n"
-        )  # fmt: skip
-
-
 def verdict(packages) -> list[str]:
     """Return one sentence for each circle and climb, or the one that says there is none."""
     wrong = [text for p in packages for text in p.wrong]
     return wrong or [f"No circle in {len(packages)} packages, and no import climbs."]
 
 
-def floors_svg(found: dict[str, Package], root="trainium_edu") -> str:
-    """Draw all floors, each package with its own rows."""
-    sheet = Sheet()
+def rows_text(drawn: Package, between: str) -> str:
+    """Return what stands inside a package, highest row first; a folder ends with a slash."""
+    return between.join(
+        " · ".join(f"`{n}{'/' * (n in drawn.folders)}`" for n in names) for names in drawn.rows
+    )
+
+
+def floors_table(found: dict[str, Package], root="trainium_edu"):
+    """Yield the lines of a Markdown table: every floor from the top down, with its rows."""
+    yield "| floor | what it is for | inside, from the top down |"
+    yield "| --- | --- | --- |"
     for names in found[root].rows:
-        top, at = sheet.y, len(sheet.parts)
-        shares = [3 if n in found[root].folders else 1 for n in names]
-        ends, x = [], MARGIN + 10
-        for name, share in zip(names, shares, strict=True):
-            width = (WIDTH - 2 * MARGIN - 10 * (len(names) + 1)) * share / sum(shares)
-            about = textwrap.wrap(found[root].about[name], int(width / LETTER))
-            sheet.text(x, top + 20, name, "title")
-            for j, line in enumerate(about):
-                sheet.text(x, top + 38 + LINE * j, line, "about")
-            end = top + 32 + LINE * len(about)
+        for name in names:
             inside = found.get(f"{root}.{name}")
-            ends.append(sheet.rows(x, end, width, inside) if inside else end)
-            x += width + 10
-        sheet.y = max(ends) + 4
-        kind = "wrong" if found[root].is_wrong(names) else "floor"
-        sheet.box(MARGIN, top, WIDTH - 2 * MARGIN, sheet.y - top, kind, at)
-        sheet.y += 8
-    return _with_verdict(sheet, found.values(), "The floors: imports run downwards only")
+            rows = rows_text(inside, "<br>") if inside else ""
+            others = [n for n in names if n != name]
+            name_and_beside = "<br>".join([f"**`{name}`**", *(f"beside `{n}`" for n in others)])
+            yield f"| {name_and_beside} | {found[root].about[name]} | {rows} |"
 
 
-def package_svg(drawn: Package) -> str:
-    """Draw one package."""
-    sheet = Sheet()
-    sheet.y = sheet.rows(MARGIN, sheet.y, WIDTH - 2 * MARGIN, drawn)
-    return _with_verdict(sheet, [drawn], f"{drawn.name}: imports run downwards only")
-
-
-def _with_verdict(sheet, packages, title):
-    packages = list(packages)
-    kind = "wrong" if any(p.wrong for p in packages) else "about"
-    for sentence in verdict(packages):
-        for line in textwrap.wrap(sentence, int((WIDTH - 2 * MARGIN) / LETTER)):
-            sheet.y += LINE
-            sheet.text(MARGIN, sheet.y, line, kind)
-    return sheet.svg(title)
-
-
-def main(arguments):
-    """Draw, and say what is wrong."""
+def main():
+    """Say what is wrong."""
     found = house()
-    for path in arguments:
-        Path(path).write_text(floors_svg(found), encoding="utf-8")
     print("\n".join(verdict(found.values())))
     return any(p.wrong for p in found.values())
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

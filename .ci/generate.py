@@ -1,4 +1,4 @@
-"""Write what is made from the package: the glossary, Colab's notebook, tables, links, a drawing.
+"""Write what is made from the package: the glossary, Colab's notebook, tables, links, the floors.
 
 Usage: python .ci/generate.py [--check]
 
@@ -192,15 +192,14 @@ def generated() -> dict:
         )
     }
     linked = {p: with_links(p.read_text(encoding="utf-8"), p) for p in linked_pages()}
-    return (
-        linked
-        | books
-        | {
-            readme: with_addresses(with_table(linked[readme], readme_rows())),
-            ROOT / ".github" / "docs" / "floors.svg": FLOORS["floors_svg"](FLOORS["house"]()),
-            page: with_table(tables, exercise_rows()),
-        }
-    )
+    floors = ROOT / ".github" / "docs" / "architecture.md"
+    return {
+        **linked,
+        **books,
+        readme: with_addresses(with_table(linked[readme], readme_rows())),
+        floors: with_table(linked[floors], FLOORS["floors_table"](FLOORS["house"]())),
+        page: with_table(tables, exercise_rows()),
+    }
 
 
 def main(arguments):
