@@ -39,7 +39,7 @@ def answer_of(block, student=""):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lesson", ["03", "04"])
+@pytest.mark.parametrize("lesson", ["03", "04", "05", "07"])
 def test_a_lesson_runs_with_trainium2(lesson, monkeypatch):
     """Every cell, and each check of a solution; questions take their answers from the record."""
     monkeypatch.setenv("TRAINIUM_EDU_COMMITTED", "1")

@@ -51,5 +51,5 @@ __all__, __getattr__, __dir__ = names.late(__name__, {
     "timing.scheduler": "schedule",
     "timing.measure": "measure",
     "timing.durations": "parameters",
-    "timing.why": "Why why",
+    "timing.why": "Why differing_facts why",
 }, "systolic_array tilings", first="engines")  # fmt: skip

@@ -54,8 +54,9 @@ def rows(slow, tiles):
         show=lambda guess: [
             board(runs),
             Prose(
-                "**Partitions first**: an engine takes as long for one row as for 128, two cycles"
-                f" per element of a row ({SOURCES['nki-isa-2.26'].cited}, tensor_tensor). Why not"
+                "**Partitions first**: an engine takes as long for one row as for 128, on Trainium"
+                f" two cycles per element of a row ({SOURCES['nki-isa-2.26'].cited},"
+                " tensor_tensor). Why not"
                 " 128 times faster, then? Vector's own work did shrink a hundredfold, from"
                 f" {_us(slow, 'vector')} µs to"
                 f" {_us(tiles, 'vector')}; but the bytes did not shrink, and now their transfers"
@@ -138,7 +139,7 @@ def hoisting(products):
                 " of the two is faster is a tie (their ratio's band contains 1); this one is made"
                 " for any K.",
             ),
-            roofline(*products.values(), names=list(products)),
+            roofline(*products.values(), names=list(products), spec=blocked.timeline.spec),
             Prose(
                 "The roof is the bound of the engine (flat) and of the memory (slanted). *Tiled*"
                 " and *hoisted* stand left of the ridge, where no kernel can be fast, and below"
@@ -172,7 +173,7 @@ def fusion(three, one):
                 " kernel is not as many times faster: it is no longer bound by transfers. Its time"
                 " goes to the chain of small steps for each 128 queries (maximum, exponential, four"
                 " transposes, four products); with four such groups there is little to overlap.",
-                "On the chip the three kernels would also pay their start and stop three times, 18"
+                "On Trainium the three kernels would also pay their start and stop three times, 18"
                 f" to 19 µs each ({SOURCES['course-traces'].cited}), which the table leaves out:"
                 " counting it, the one kernel wins by a factor of two.",
             ),

@@ -16,7 +16,7 @@ from trainium_edu.neuroncore.timing.waits import Wait
 from trainium_edu.specs.fact import Fact, Kind
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["Piece", "Why", "certainty", "why"]
+__all__ = ["Piece", "Why", "certainty", "differing_facts", "why"]
 
 _RANK = (Kind.DOCUMENTED, Kind.DERIVED, Kind.MEASURED, Kind.ASSUMED)
 
@@ -52,11 +52,7 @@ class Piece:
     @property
     def sources(self) -> tuple[str, ...]:
         """Keys of ``specs.SOURCES``; of a derived fact those of its inputs."""
-        found = {}
-        for _, fact in self.facts:
-            for source in _sources(fact):
-                found[source] = True
-        return tuple(found)
+        return tuple(dict.fromkeys(source for _, f in self.facts for source in _sources(f)))
 
     @property
     def cause(self) -> str:
@@ -74,9 +70,7 @@ class Piece:
 
 
 def _sources(fact):
-    if not fact.inputs:
-        return [fact.source]
-    return [s for f in fact.inputs for s in _sources(f)]
+    return [s for f in fact.inputs for s in _sources(f)] or [fact.source]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +172,31 @@ def why(timeline: CoreTimeline, times: Times | None = None) -> Why:
     """
     walk = _Walk(timeline)
     return Why(timeline.program.name, timeline.makespan_ns, walk.pieces(), times)
+
+
+@checked
+def differing_facts(before: CoreTimeline, after: CoreTimeline) -> dict[str, tuple[Fact, Fact]]:
+    """Return what explains two chips' times of one program: facts that differ, by dotted name.
+
+    Those on either critical path, in its order.
+
+    Examples
+    --------
+    >>> from trainium_edu.neuroncore import NeuronCore, differing_facts, measure
+    >>> from trainium_edu.specs import TRN1, TRN2
+    >>> core = NeuronCore(values=False)
+    >>> tile = core.sbuf((128, 512))
+    >>> core.tensor_tensor(dst=tile, data1=tile, data2=tile, op="add")
+    >>> runs = (measure(core.program, spec=chip) for chip in (TRN1, TRN2))
+    >>> for name, (fact, other) in differing_facts(*runs).items():
+    ...     print(f"{name}: {fact.pretty}, {other.pretty}")
+    vector_engine.clock_hz: 1.12 GHz, 960 MHz
+    cycles.tensor_tensor: max(MIN, 2 * N) Vector Engine cycles, max(MIN, N) Vector Engine cycles
+    timing.vector_result_cycles: 135 Vector Engine cycles, 71 Vector Engine cycles
+    """
+    facts = dict(fact for timeline in (before, after) for p in why(timeline) for fact in p.facts)
+    pairs = {name: (before.spec.find(name), after.spec.find(name)) for name in facts}
+    return {name: pair for name, pair in pairs.items() if pair[0].value != pair[1].value}
 
 
 class _Walk:
