@@ -7,7 +7,8 @@ own; only of a very large graph advice and band are asked for the sections that 
 import re
 from collections import Counter, deque
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import pairwise
 from math import isfinite
 from statistics import median
 from typing import Any
@@ -26,6 +27,7 @@ from trainium_edu.xla.executable.sections import Body
 from trainium_edu.xla.executable.summary import advice
 from trainium_edu.xla.executable.times import Spent, Times, effects_of, with_advice, with_band
 from trainium_edu.xla.executable.tracks import ENGINES, LINKS, critical, exposed_ns
+from trainium_edu.xla.graph import Node
 from trainium_edu.xla.metrics import ASKED
 
 __all__ = ["MOST_INSTRUCTIONS", "band_of", "numbers", "summary_lines"]
@@ -40,42 +42,32 @@ _MOST_COMPARED = 16  #: graphs with which a new one is compared
 # -- steps ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Marked:
-    """One marked step, from the end of the one before to its own."""
+def _periods(record: RunRecord) -> list[float]:
+    """Return the ns of each marked step, from the end of the one before to its own.
 
-    record: StepRecord
-    ns: float
-
-
-def marked(record: RunRecord) -> list[Marked]:
-    """Return the steps that were marked; what ran early, fell back or was waited for is in them."""
-    found, before = [], 0.0
-    for one in record.steps:
-        if one.kind == "step":
-            found.append(Marked(one, one.end_ns - before))
-            before = one.end_ns
-    return found
+    What ran early, fell back or was waited for is in them.
+    """
+    return [end - begin for begin, end in pairwise((0.0, *(one.end_ns for one in record.marked)))]
 
 
 def main_graph(record: RunRecord) -> Executable | None:
     """Return the executable in which marked steps spend most time."""
     spent: Counter[Executable] = Counter()
-    for one in record.steps:
-        if one.kind == "step" and one.executable is not None:
+    for one in record.marked:
+        if one.executable is not None:
             spent[one.executable] += one.end_ns - one.begin_ns  # type: ignore[assignment]
     return max(spent, key=spent.__getitem__, default=None)
 
 
 def _step(record: RunRecord, main: Executable | None) -> dict[str, Any] | None:
     """Return how long a step is: the median of all but the first, with the graph's range."""
-    steps = marked(record)
-    if not steps:
+    periods = _periods(record)
+    if not periods:
         return None
-    ns = [one.ns for one in (steps[1:] or steps)]
+    ns = periods[1:] or periods
     middle = median(ns)
     found: dict[str, Any] = {
-        "count": len(steps), "median_ns": middle, "low_ns": middle, "high_ns": middle,
+        "count": len(periods), "median_ns": middle, "low_ns": middle, "high_ns": middle,
         "least_ns": min(ns), "most_ns": max(ns), "moved_most_by": "", "band_share": 1.0,
         "samples_per_s": record.samples / middle * 1e9 if middle else 0.0,
     }  # fmt: skip
@@ -278,12 +270,12 @@ def _slowest(executable: Executable, whole: float) -> list[dict[str, Any]]:
         if row is None:
             lines = dict.fromkeys(str(node.line) for node in section.nodes if node.line)
             engine = {name: sum(s.engine_ns[name] for s in times.spent) for name in TRACK_OF}
-            longest = max(range(len(times.spent)), key=lambda i: _length(times.spent[i]))
+            node, _ = max(zip(section.nodes, times.spent, strict=True), key=_length)
             row = found[section.body] = {
                 "name": section.body.name, "count": 0, "ns": times.makespan_ns,
                 "lines": list(lines)[:3], "busiest": TRACK_OF[max(engine, key=engine.__getitem__)],
                 "operations": _words(Counter(node.title for node in section.nodes)),
-                "type": str(section.nodes[longest].type),
+                "type": str(node.type),
             }  # fmt: skip
         row["count"] += 1
     for row in found.values():
@@ -291,8 +283,8 @@ def _slowest(executable: Executable, whole: float) -> list[dict[str, Any]]:
     return sorted(found.values(), key=lambda row: -row["share"])[:_MOST_ROWS]
 
 
-def _length(spent: Spent) -> float:
-    return spent.end_ns - spent.start_ns
+def _length(both: tuple[Node, Spent]) -> float:
+    return both[1].end_ns - both[1].start_ns
 
 
 def _words(counted: Counter) -> str:
@@ -395,41 +387,41 @@ _REST = "A step that an early run or a fall-back cut short; it goes away with th
 
 def _breaks(record: RunRecord) -> list[dict[str, Any]]:
     """Return what breaks the graph, by line: early runs, fall-backs, new graphs."""
-    return [*_cut_short(record), *_counted_only(record), *_compiled(record)]
+    return [*_cut_short(record), *_compiled(record)]
+
+
+def _row(what: str, line: str, why: str, do: str, count: int, first: int) -> dict[str, Any]:
+    return {"what": what, "line": line, "why": why, "do": do, "count": count, "ns": 0.0,
+            "first": first}  # fmt: skip
 
 
 def _cut_short(record: RunRecord) -> list[dict[str, Any]]:
-    """Return early runs, then fall-backs, the most frequent first."""
+    """Return early runs, then fall-backs, the most frequent first.
+
+    Last come fall-backs that were counted and whose lines nobody noted.
+    """
     rows: dict[tuple, dict[str, Any]] = {}
     for one in record.steps:
         if one.kind == "step":
             continue
-        is_early = one.kind == "value"
-        key = is_early, _text(one.line), "" if is_early else one.operation or one.why
-        row = rows.setdefault(key, {
-            "what": "early run" if is_early else "fall-back", "line": key[1], "why": key[2],
-            "do": _EARLY if is_early else _FELL, "count": 0, "ns": 0.0, "first": one.number,
-        })  # fmt: skip
+        what, do = ("early run", _EARLY) if one.kind == "value" else ("fall-back", _FELL)
+        key = what, _text(one.line), "" if do == _EARLY else one.operation or one.why
+        row = rows.setdefault(key, _row(*key, do, 0, one.number))
         row["count"] += 1
         row["ns"] += one.end_ns - one.begin_ns
-    return sorted(rows.values(), key=lambda row: (row["what"], -row["count"]))
+    known = {why for _, _, why in rows}
+    counted = [
+        _row("fall-back", "", name, _FELL, count, 0)
+        for name, count in _fallbacks(record).most_common()
+        if name not in known
+    ]
+    return [*sorted(rows.values(), key=lambda row: (row["what"], -row["count"])), *counted]
 
 
 def _fallbacks(record: RunRecord) -> Counter:
     """Return how often each operation ran on the host, but for values that were asked for."""
     return Counter({name: count for name, count in record.counters.items()
                     if name.startswith("aten::") and name not in ASKED})  # fmt: skip
-
-
-def _counted_only(record: RunRecord) -> list[dict[str, Any]]:
-    """Return fall-backs that were counted and whose lines nobody noted."""
-    known = {one.operation for one in record.steps if one.kind == "fallback"}
-    return [
-        {"what": "fall-back", "line": "", "why": name, "do": _FELL, "count": count, "ns": 0.0,
-         "first": 0}
-        for name, count in _fallbacks(record).most_common()
-        if name not in known
-    ]  # fmt: skip
 
 
 def _compiled(record: RunRecord) -> list[dict[str, Any]]:
@@ -450,11 +442,9 @@ def _compiled(record: RunRecord) -> list[dict[str, Any]]:
             event = replace(event, why=why_new(graph, before[-_MOST_COMPARED:]))
         if graph is not None:
             before.append(graph)
-        found.append({
-            "what": _NEW[event.kind], "line": _text(at.line) if at else "", "why": event.why,
-            "count": 1, "ns": 0.0, "do": _change(event, at, cut_short),
-            "first": at.number if at else event.step,
-        })  # fmt: skip
+        line, number = (_text(at.line), at.number) if at else ("", event.step)
+        do = _change(event, at, cut_short)
+        found.append(_row(_NEW[event.kind], line, event.why, do, 1, number))
     return found
 
 
@@ -516,7 +506,7 @@ def numbers(record: RunRecord) -> dict:
     (None, [], 1.34)
     """
     main = main_graph(record)
-    step, steps = _step(record, main), marked(record)
+    step = _step(record, main)
     price = _price(record, step)
     kinds = Counter(event.kind for event in record.history)
     breaks = _breaks(record)
@@ -529,7 +519,7 @@ def numbers(record: RunRecord) -> dict:
         "emulated_ns": _end(record), "step": step, "price": price, "spent": _spent(record, main),
         "compiler": {kind: kinds[kind] for kind in _KINDS},
         "steps": {
-            "number": [one.record.number for one in steps], "ns": [one.ns for one in steps],
+            "number": [one.number for one in record.marked], "ns": _periods(record),
             "new_graphs": sorted({(row["first"], row["line"]) for row in breaks
                                   if row["what"] in ("new graph", "graph from disk")}),
             **{name: sorted({(one.number, _text(one.line)) for one in record.steps

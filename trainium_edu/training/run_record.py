@@ -56,6 +56,11 @@ class RunRecord:
     samples: int = 0  #: per step, of all ranks; 0 if nobody knows
     problem: str = ""  #: in one sentence, if the run ended with an error
 
+    @property
+    def marked(self) -> list[StepRecord]:
+        """The steps that were marked."""
+        return [one for one in self.steps if one.kind == "step"]
+
 
 def to_json(record: RunRecord) -> str:
     """Return a record as JSON, with its graphs and without their times, which follow from them.

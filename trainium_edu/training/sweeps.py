@@ -10,12 +10,10 @@ sweep that was stopped goes on where it was.
 import hashlib
 import itertools
 import json
-import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, Executor, as_completed
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from trainium_edu import files
-from trainium_edu.neuroncore.execution.products import one_blas_thread
+from trainium_edu.neuroncore.execution.products import cpus, one_blas_thread
 from trainium_edu.specs.arguments import short, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.trainer import Job, fit
@@ -60,7 +58,7 @@ class Table:
     Examples
     --------
     >>> rows = [Row({"seed": s, "lr": r}, {"loss": s + r}) for r in (0.5, 0.25) for s in (1, 3)]
-    >>> print(Table(rows))
+    >>> Table(rows)
     seed    lr  loss
        1   0.5   1.5
        3   0.5   3.5
@@ -76,10 +74,6 @@ class Table:
         return len(self.rows)
 
     def __repr__(self):
-        failed = sum(bool(row.error) for row in self.rows)
-        return f"Table({len(self.rows)} rows" + (f", {failed} with errors)" if failed else ")")
-
-    def __str__(self):
         cells = [row.point | row.result | ({"error": row.error} if row.error else {})
                  for row in self.rows]  # fmt: skip
         names = dict.fromkeys(name for one in cells for name in one)
@@ -165,35 +159,34 @@ def sweep(job: Job, over: Mapping, *, steps: int, executor: Executor | None = No
     [0, 1]
     """
     whole(steps, "steps", 1, 2**31)
-    points, rows = _points(over), {}
-    file_of = {}  # where each point is kept
-    todo = {}
+    points, rows, todo = _points(over), {}, {}
     for i, point in enumerate(points):
         try:
-            todo[i] = replace(job, **point)
+            one = replace(job, **point)
         except (TypeError, ValueError) as problem:
             rows[i] = Row(point, error=str(problem))
             continue
-        if folder is not None:
-            file_of[i] = Path(folder) / f"{_key(todo[i], steps, measure)}.json"
-            if (result := _kept(file_of[i])) is not None:
-                rows[i] = Row(point, result)
-                del todo[i]
+        file = None if folder is None else Path(folder) / f"{_key(one, steps, measure)}.json"
+        if file is not None and (result := _kept(file)) is not None:
+            rows[i] = Row(point, result)
+        else:
+            todo[i] = one, file
     if folder is not None:
         Path(folder).mkdir(parents=True, exist_ok=True)
+    pool, running = executor or processes(max(1, min(cpus(), len(todo)))), {}
     try:
-        with _running(executor, todo, measure, steps) as running:
-            for future in as_completed(running):
-                i = running[future]
-                result, error = _outcome(future)
-                if file_of and not error:
-                    files.write(file_of[i], json.dumps([file_of[i].stem, result]))
-                rows[i] = Row(points[i], result, error)
-                if on_result is not None:
-                    on_result(rows[i])
+        for i, (one, _) in todo.items():
+            running[pool.submit(_at_point, measure, one, steps)] = i
+        for future in as_completed(running):
+            i = running[future]
+            result, error = _outcome(future)
+            if (file := todo[i][1]) is not None and not error:
+                files.write(file, json.dumps([file.stem, result]))
+            rows[i] = Row(points[i], result, error)
+            if on_result is not None:
+                on_result(rows[i])
     except BaseException as problem:
         table = problem.table = _table(rows)  # type: ignore[attr-defined]
-        stays = f"stay in {folder}" if file_of else "are in its attribute 'table'"
         if isinstance(problem, BrokenExecutor):
             waiting = "; ".join(_told(points[i]) for i in todo if i not in rows)
             problem.add_note(
@@ -201,28 +194,16 @@ def sweep(job: Job, over: Mapping, *, steps: int, executor: Executor | None = No
                 f"'__main__':`?) while one of these ran or waited: {waiting}; begin again with "
                 "the same folder" + (" and a new executor" if executor else "")
             )
+        stays = f"stay in {folder}" if folder is not None else "are in its attribute 'table'"
         problem.add_note(f"{len(table)} of {len(points)} points are done and {stays}")
         raise
-    return _table(rows)
-
-
-@contextmanager
-def _running(executor, jobs, work, steps) -> Iterator[dict]:
-    """Return a context with the point of each future; at its end, stop what still runs."""
-    pool = executor or processes(max(1, min(_cpus(), len(jobs))))
-    running = {}
-    try:
-        for i, job in jobs.items():
-            running[pool.submit(_at_point, work, job, steps)] = i
-        yield running
     finally:
-        for future in running:
-            future.cancel()
+        busy = [future for future in running if not future.cancel() and not future.done()]
         if executor is None:
-            is_busy = not all(future.done() for future in running)
-            for worker in list((pool._processes or {}).values()) if is_busy else ():
+            for worker in list((pool._processes or {}).values()) if busy else ():
                 worker.terminate()
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)
+    return _table(rows)
 
 
 def _outcome(future) -> tuple[dict, str]:
@@ -270,10 +251,10 @@ def _kept(path: Path) -> dict | None:
         return None
     try:
         key, result = json.loads(path.read_text(encoding="utf-8"))
-        if key == path.stem and isinstance(result, dict):
-            return result
     except (OSError, ValueError, TypeError):
-        pass
+        key = result = None
+    if key == path.stem:
+        return result
     warnings.warn(f"{path} is damaged; its point runs again", stacklevel=3)
     return None
 
@@ -284,8 +265,3 @@ def _told(point: Mapping) -> str:
 
 def _table(found: dict[int, Row]) -> Table:
     return Table([found[i] for i in sorted(found)])
-
-
-def _cpus() -> int:
-    allowed = getattr(os, "sched_getaffinity", None)
-    return len(allowed(0)) if allowed else os.cpu_count() or 1

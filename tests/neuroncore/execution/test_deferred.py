@@ -25,7 +25,7 @@ BF16 = ml_dtypes.bfloat16
 def helpers():
     """Let helpers take every product, however small, on any machine."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(products, "_cpus", lambda: 3)
+        patch.setattr(products, "cpus", lambda: 3)
         patch.setattr(products, "_WORTH_HELP", 1)
         with products.one_blas_thread():
             yield
@@ -136,7 +136,7 @@ def left_by(notes, program):
 @given(steps=st.lists(step, min_size=4, max_size=40))
 def test_a_random_program_leaves_the_same_bits_record_and_errors(rounding, steps):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(products, "_cpus", lambda: 3)
+        patch.setattr(products, "cpus", lambda: 3)
         patch.setattr(products, "_WORTH_HELP", 1)
         patch.setattr(deferred, "_MOST_WORK", 8 * ROWS * M * N)
         patch.setattr(deferred, "_MOST_CALLS", 5)
@@ -272,7 +272,7 @@ def test_the_bits_do_not_depend_on_the_number_of_cpus(monkeypatch):
     outputs = []
     kernel, arrays, more = KERNELS["blocked"]
     for cpus in (1, 2, 4):
-        monkeypatch.setattr(products, "_cpus", lambda cpus=cpus: cpus)
+        monkeypatch.setattr(products, "cpus", lambda cpus=cpus: cpus)
         outputs.append(nki.simulate(kernel)(*arrays, *more).tobytes())
     assert outputs[0] == outputs[1] == outputs[2]
 

@@ -13,7 +13,7 @@ from trainium_edu.neuroncore.execution import products
 
 @pytest.fixture
 def helpers(monkeypatch):
-    monkeypatch.setattr(products, "_cpus", lambda: 3)
+    monkeypatch.setattr(products, "cpus", lambda: 3)
     monkeypatch.setattr(products, "_WORTH_HELP", 1)
     with products.one_blas_thread():
         yield
@@ -82,7 +82,7 @@ def test_an_error_in_a_helper_is_raised_where_the_sum_is_waited_for(helpers):
 
 
 def test_with_one_cpu_nobody_is_asked(monkeypatch):
-    monkeypatch.setattr(products, "_cpus", lambda: 1)
+    monkeypatch.setattr(products, "cpus", lambda: 1)
     monkeypatch.setattr(products, "_offers", None)
     with products.one_blas_thread():
         out = np.zeros((256, 256), np.float32)
@@ -133,7 +133,7 @@ def test_a_forked_process_starts_helpers_of_its_own():
     code = """
 import os, numpy as np
 from trainium_edu.neuroncore.execution import products
-products._cpus, products._WORTH_HELP = lambda: 3, 1
+products.cpus, products._WORTH_HELP = lambda: 3, 1
 def work():
     ones, out = np.ones((8, 8), np.float32), np.zeros((8, 8), np.float32)
     found = products.Sum((), out, False, None)

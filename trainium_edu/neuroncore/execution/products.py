@@ -20,7 +20,7 @@ import numpy as np
 from trainium_edu.aside import aside, load
 from trainium_edu.neuroncore.recording.executor import product_of
 
-__all__ = ["Sum", "Work", "one_blas_thread", "side_by_side"]
+__all__ = ["Sum", "Work", "cpus", "one_blas_thread", "side_by_side"]
 
 _WORTH_HELP = 2**22  # multiply-adds: 0.1 ms
 _MOST_HELPERS = 3
@@ -122,7 +122,7 @@ def side_by_side(call: Callable[[int, int], object], count: int) -> None:
 
     Which CPU does what must not matter.  What a part raises is raised here.
     """
-    parts = min(count, 1 + min(_cpus() - 1, _MOST_HELPERS))
+    parts = min(count, 1 + min(cpus() - 1, _MOST_HELPERS))
     ends = [count * i // parts for i in range(parts + 1)]
     works = [Work(partial(call, *ends[i : i + 2])) for i in range(parts)]
     for one in works[1:]:
@@ -139,7 +139,7 @@ _lock = threading.Lock()
 
 
 def _offer(work):
-    helper_count = min(_cpus() - 1, _MOST_HELPERS)
+    helper_count = min(cpus() - 1, _MOST_HELPERS)
     if len(_helpers) < helper_count:
         with _lock:
             while len(_helpers) < helper_count:
@@ -156,7 +156,7 @@ def _help():
         _offers.get().compute()
 
 
-def _cpus() -> int:
+def cpus() -> int:
     """Return how many CPUs this process may use now."""
     allowed = getattr(os, "sched_getaffinity", None)
     return len(allowed(0)) if allowed else os.cpu_count() or 1
