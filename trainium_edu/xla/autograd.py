@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.graph import GraphError, Node, Type, scope, walk
-from trainium_edu.xla.operations.control import item
+from trainium_edu.xla.operations.control import items
 from trainium_edu.xla.operations.table import OPERATIONS, apply
 
 __all__ = ["gradients"]
@@ -77,5 +77,5 @@ def _add(sums, node, part):
 def _sum(a, b, like):
     if isinstance(a.type, Type):
         return apply("add", a, b, like=like)
-    items = [_sum(item(a, i), item(b, i), like) for i in range(len(a.type))]
-    return apply("tuple", *items, like=like)
+    parts = [_sum(x, y, like) for x, y in zip(items(a), items(b), strict=True)]
+    return apply("tuple", *parts, like=like)

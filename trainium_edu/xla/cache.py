@@ -214,9 +214,7 @@ class CompileCache:
         CompileFailed
             If compiling it failed, unless failures are to be tried again.
         """
-        return self._look_up(self.path(graph_hash, flags_hash))
-
-    def _look_up(self, folder) -> bytes | None:
+        folder = self.path(graph_hash, flags_hash)
         program = folder / PROGRAM
         if not (folder / DONE).exists():
             half = program.exists() and not _is_locked(folder / LOCK)
@@ -264,18 +262,17 @@ class CompileCache:
         Exception
             Whatever `compile` raises; the next look-up raises CompileFailed.
         """
-        folder = self.path(graph_hash, flags_hash)
-        found = self._look_up(folder)
-        if found is not None:
+        if (found := self.get(graph_hash, flags_hash)) is not None:
             return found, True
-        with self._locked(folder):
-            found = self._look_up(folder)  # another process may have compiled it meanwhile
-            if found is not None:
+        folder = self.path(graph_hash, flags_hash)
+        with self._locked(folder):  # another process may have compiled it meanwhile
+            if (found := self.get(graph_hash, flags_hash)) is not None:
                 return found, True
             try:
                 program = compile()
             except Exception as problem:
-                self._keep(folder, {FAILURE: _sentence(problem)}, graph, flags_json)
+                reason = f"{type(problem).__name__}: {problem}".encode()
+                self._keep(folder, {FAILURE: reason}, graph, flags_json)
                 raise
             self._keep(folder, {PROGRAM: _sealed(program)}, graph, flags_json)
         done = f"Compilation Successfully Completed for model.{folder.name}.hlo_module.pb"
@@ -449,10 +446,6 @@ class CompileCache:
 
 def _sealed(content: bytes) -> bytes:
     return _MAGIC + sha256(content).hexdigest().encode() + b"\n" + content
-
-
-def _sentence(problem) -> bytes:
-    return f"{type(problem).__name__}: {problem}".encode()
 
 
 def _is_locked(path) -> bool:

@@ -14,8 +14,8 @@ from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.graph import Graph, GraphError, Node, Type
 from trainium_edu.xla.operations import apply, constant, parameter
-from trainium_edu.xla.operations.control import item
-from trainium_edu.xla.tensor import Tensor
+from trainium_edu.xla.operations.control import items
+from trainium_edu.xla.tensor import Tensor, of_node
 
 __all__ = ["cond", "while_loop"]
 
@@ -100,8 +100,7 @@ def cond(predicate: Tensor, on_true: Callable, on_false: Callable, *operands: Te
 
 
 def _results(device: Device, node: Node) -> tuple[Tensor, ...]:
-    items = (item(node, i) for i in range(len(node.type)))
-    return tuple(Tensor(device, one.type, one) for one in items)
+    return tuple(of_node(device, one) for one in items(node))
 
 
 class _Inner(Device):
@@ -130,7 +129,7 @@ def _recorded(name: str, function: Callable, types: Sequence[Type]) -> Graph:
     """Call a function on stand-ins and return the graph of what it does."""
     device = _Inner(f"the inner function {name}")
     takes = [parameter(i, type) for i, type in enumerate(types)]
-    found = function(*(Tensor(device, node.type, node) for node in takes))
+    found = function(*(of_node(device, node) for node in takes))
     found = found if isinstance(found, tuple | list) else (found,)
     for one in found:
         if not isinstance(one, Tensor) or one.device is not device:

@@ -6,8 +6,8 @@ executable by the identity of the roots.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary, ref
@@ -62,14 +62,9 @@ def current_world() -> World:
 
 
 @checked
-@contextmanager
-def world(given: World) -> Iterator[World]:
-    """Let what is recorded and run inside belong to a world."""
-    token = _world.set(given)
-    try:
-        yield given
-    finally:
-        _world.reset(token)
+def world(given: World) -> AbstractContextManager:
+    """Return a context in which what is recorded and run belongs to a world."""
+    return graphs.holding(_world, given)
 
 
 _of_process: ContextVar[dict] = ContextVar("of_process", default={})  # noqa: B039  one for all
@@ -80,14 +75,9 @@ def of_process() -> dict:
     return _of_process.get()
 
 
-@contextmanager
-def apart() -> Iterator[None]:
-    """Let what runs inside have its own :func:`of_process`, empty at first."""
-    token = _of_process.set({})
-    try:
-        yield
-    finally:
-        _of_process.reset(token)
+def apart() -> AbstractContextManager:
+    """Return a context with an :func:`of_process` of its own, empty at first."""
+    return graphs.holding(_of_process, {})
 
 
 @dataclass
@@ -158,7 +148,7 @@ class Device:
         self.trained = WeakValueDictionary()  #: id -> tensors that want gradients, in order
         self._closures: list[tuple[Callable, Sequence]] = []
         self._scalars: dict[tuple, tuple[np.ndarray, Type]] = {}
-        self._newest: Execution | None = None
+        self.newest_run: Execution | None = None  #: with its inputs, if they were kept
         self.follows_switches, self._rounds_as_told = follows_switches, setting is not None
         self._switches: settings.LazySettings | None = None
         self._target = self.compiler.flags.target  # of flags that name none
@@ -197,11 +187,6 @@ class Device:
         if not self._rounds_as_told:
             self.setting = replace(self.setting, rounding=rounding.rounding, seed=rounding.seed)
         self.narrowed, self.eager, self._switches = now.casts, now.eager_debug, now
-
-    @property
-    def newest_run(self):
-        """The execution that ran last, with its inputs; None if they were not kept."""
-        return self._newest
 
     @property
     def executable(self):
@@ -341,7 +326,7 @@ class Device:
         keep = self.keep_feeds and not self.compiler.extracting
         if self.keep_feeds is None and not self.compiler.extracting:
             keep = sum(f.nbytes for f in feeds) <= _MOST_KEPT_BYTES
-        self._newest = Execution(executable, feeds, setting, self.executions) if keep else None
+        self.newest_run = Execution(executable, feeds, setting, self.executions) if keep else None
         return values
 
     def _publish(self, executable) -> None:
@@ -368,7 +353,7 @@ class Device:
         """Drop what is pending; tensors of this device cannot be used any more."""
         self.generation += 1
         self.forget()
-        self._newest = None
+        self.newest_run = None
         self.trained = WeakValueDictionary()
 
     # -- looking for what went wrong ------------------------------------------------------------
@@ -376,7 +361,8 @@ class Device:
     @checked
     def find_nan_of(self, execution: int) -> str:
         """Do as :meth:`find_nan` if that was the newest execution and its inputs were kept."""
-        return self.find_nan() if self._newest and self._newest.number == execution else ""
+        newest = self.newest_run
+        return self.find_nan() if newest and newest.number == execution else ""
 
     def find_nan(self) -> str:
         """Run the newest graph again and say which operation made the first NaN or infinity.
@@ -393,12 +379,12 @@ class Device:
         RuntimeError
             If the inputs of the newest run were not kept; ``keep_feeds = True`` keeps them.
         """
-        if self._newest is None:
+        if self.newest_run is None:
             raise RuntimeError(
                 "the inputs of the newest run were not kept, for they are large (or nothing ran); "
                 "set device.keep_feeds = True before the step"
             )
-        run, seen = self._newest, {"NaN": np.isnan, "infinity": np.isinf}
+        run, seen = self.newest_run, {"NaN": np.isnan, "infinity": np.isinf}
         first: dict[str, tuple[Node, int, int]] = {}
 
         def look(node, value):

@@ -154,6 +154,7 @@ class Plan:
                 )
             )  # fmt: skip
         self._stretches = _stretches(self._steps, kept)
+        self._alone = [([step], None) for step in self._steps]
         #: operands of a bucket → (its number, where they begin in its rows, how long these are)
         self._columns: dict[int, tuple[int, int, int]] = {}
         for step in self._steps:
@@ -182,28 +183,27 @@ class Plan:
         held = self._start.copy()
         for slot, array in zip(self._inputs, feeds, strict=True):
             held[slot] = array
-        with np.errstate(all="ignore"):
-            if setting.replicas is None or look is not None:
-                self._one_by_one(held, setting, look)
-            else:
-                with one_blas_thread():  # so that bits do not depend on how many it has
-                    self._in_stretches(held, setting)
+        is_replicated = setting.replicas is not None
+        stretches = self._stretches if is_replicated and look is None else self._alone
+        buckets: dict[int, np.ndarray] = {}
+        # with replicas, bits must not depend on how many threads BLAS has
+        with np.errstate(all="ignore"), one_blas_thread() if is_replicated else nullcontext():
+            for steps, kept in stretches:
+                if kept is None:
+                    (step,) = steps
+                    held[step.slot] = self._value(step, [held[i] for i in step.inputs], setting)
+                    buckets.pop(step.place, None)
+                else:
+                    self._stretch(held, steps, kept, setting, buckets)
+                for step in steps:
+                    for slot in step.done:
+                        held[slot] = None
+                if look is not None:  # which has each step alone
+                    look(steps[0].node, held[steps[0].slot])
         return [held[slot] for slot in self._outputs]
 
-    def _one_by_one(self, held, setting, look):
-        """Compute one operation after the other, each for all replicas."""
-        alone = nullcontext() if setting.replicas is None else one_blas_thread()
-        with alone:
-            for step in self._steps:
-                value = self._value(step, [held[i] for i in step.inputs], setting)
-                held[step.slot] = value
-                for one in step.done:
-                    held[one] = None
-                if look is not None:
-                    look(step.node, value)
-
-    def _value(self, step, arrays, setting):
-        """Return the value of one operation, rounded."""
+    def _value(self, step, arrays, setting, room=None):
+        """Return the value of one operation, rounded, in `room` where there is one."""
         node, row, call = step.node, step.row, step.call
         if row.outside:
             value = call(Inner(setting, step.place, self._inner), *arrays)
@@ -212,26 +212,18 @@ class Plan:
         else:
             value = call(*arrays)
         del arrays
-        if not step.rounds:
+        if step.rounds and room is not None and room.flags.c_contiguous:
+            value = value if value.shape == room.shape else np.broadcast_to(value, room.shape)
+            return _rounded(value, node.type, setting, step.place, step.mode, room)
+        if step.rounds:
+            # nobody else holds it: this name, and getrefcount's
+            is_own = value.base is None and getrefcount(value) == 2
+            out = value if is_own and value.flags.c_contiguous and value.flags.writeable else None
+            value = _rounded(value, node.type, setting, step.place, step.mode, out)
+        if room is None:
             return value
-        # nobody else holds it: this name, and getrefcount's
-        is_own = value.base is None and getrefcount(value) == 2
-        is_own = is_own and value.flags.c_contiguous and value.flags.writeable
-        return _rounded(value, node.type, setting, step.place, step.mode, value if is_own else None)
-
-    def _in_stretches(self, held, setting):
-        """Compute some replicas at a time through as many operations as need no other replica."""
-        buckets: dict[int, np.ndarray] = {}
-        for steps, kept in self._stretches:
-            if kept is None:
-                (step,) = steps
-                held[step.slot] = self._value(step, [held[i] for i in step.inputs], setting)
-                buckets.pop(step.place, None)
-            else:
-                self._stretch(held, steps, kept, setting, buckets)
-            for step in steps:
-                for one in step.done:
-                    held[one] = None
+        room[...] = value
+        return room
 
     def _stretch(self, held, steps, kept, setting, buckets):
         """Compute a stretch of operations; of what differs among replicas, some at a time."""
@@ -256,8 +248,8 @@ class Plan:
                         here[i] if i in inside else held[i][part] if own[i] else held[i]
                         for i in step.inputs
                     ]
-                    room = out.get(step.slot)
-                    here[step.slot] = self._part(step, arrays, setting, room, part)
+                    room = out[step.slot][part] if step.slot in out else None
+                    here[step.slot] = self._value(step, arrays, setting, room)
                     del arrays
                     for one in step.done:
                         here.pop(one, None)
@@ -283,21 +275,6 @@ class Plan:
         if place not in buckets:
             buckets[place] = np.empty((ranks, width), carrier(type.dtype))
         return buckets[place][:, begin : begin + type.size].reshape(shape)
-
-    def _part(self, step, arrays, setting, room, part):
-        """Return the value of one operation for some replicas, in `room` if it is kept."""
-        if room is None:
-            return self._value(step, arrays, setting)
-        room, node = room[part], step.node
-        if not room.flags.c_contiguous:
-            room[...] = self._value(step, arrays, setting)
-            return room
-        value = _by_replica(node, step.call, arrays) if step.row.by_replica else step.call(*arrays)
-        if step.rounds:
-            value = value if value.shape == room.shape else np.broadcast_to(value, room.shape)
-            return _rounded(value, node.type, setting, step.place, step.mode, room)
-        room[...] = value
-        return room
 
     def rounding_of(self, node: Node, setting: Setting) -> str:
         """Return how an operation's result is rounded in one execution."""

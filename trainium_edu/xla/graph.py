@@ -8,7 +8,7 @@ who wrote it.
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,8 +20,8 @@ from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.source import SourceLine, source_line
 from trainium_edu.specs.signatures import checked, checked_after
 
-__all__ = ["DTYPES", "Graph", "GraphError", "Node", "Type", "as_type", "intern", "recorded_at",
-           "scope", "walk"]  # fmt: skip
+__all__ = ["DTYPES", "Graph", "GraphError", "Node", "Type", "Typed", "as_type", "holding",
+           "intern", "recorded_at", "scope", "walk"]  # fmt: skip
 
 #: dtype -> how the text of a graph writes it
 DTYPES = {
@@ -87,7 +87,24 @@ def as_type(shape, dtype: str) -> Type:
     return Type(tuple(shape), dtype)
 
 
-class Node:
+class Typed:
+    """What has one type: a node with one result, or a tensor."""
+
+    __slots__ = ()
+    type: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> str:
+        """Its dtype by name."""
+        return self.type.dtype
+
+
+class Node(Typed):
     """One operation on other nodes; made by :func:`intern` alone, so equal nodes are one object.
 
     Attributes
@@ -126,16 +143,6 @@ class Node:
     def title(self) -> str:
         """Its operation; of a custom call, the name of what it calls."""
         return self.of["name"] if self.operation == "custom_op" else self.operation
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of its one result."""
-        return self.type.shape
-
-    @property
-    def dtype(self) -> str:
-        """The dtype of its one result."""
-        return self.type.dtype
 
     @property
     def at(self) -> str:
@@ -190,27 +197,28 @@ def forget(*, everything: bool = False) -> None:
         _nodes.clear()
 
 
-@checked
 @contextmanager
-def scope(name: str) -> Iterator[None]:
+def holding(variable: ContextVar, value: Any) -> Iterator[Any]:
+    """Return a context in which a variable has another value."""
+    token = variable.set(value)
+    try:
+        yield value
+    finally:
+        variable.reset(token)
+
+
+@checked
+def scope(name: str) -> AbstractContextManager:
     """Put a layer's name on the nodes that are made inside; scopes nest."""
     outer = _scope.get()
-    token = _scope.set(f"{outer}/{name}" if outer else name)
-    try:
-        yield
-    finally:
-        _scope.reset(token)
+    return holding(_scope, f"{outer}/{name}" if outer else name)
 
 
 @contextmanager
 def recorded_at(line: SourceLine | None, name: str = "") -> Iterator[None]:
-    """Let nodes made inside belong to a line and a layer that another recording has noted."""
-    tokens = _line.set(line), _scope.set(name)
-    try:
+    """Return a context whose nodes belong to a line and a layer that another recording noted."""
+    with holding(_line, line), holding(_scope, name):
         yield
-    finally:
-        _line.reset(tokens[0])
-        _scope.reset(tokens[1])
 
 
 def walk(outputs: Iterable[Node]) -> list[Node]:

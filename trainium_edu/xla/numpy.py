@@ -27,6 +27,7 @@ from trainium_edu.specs.signatures import Numbers, checked, checked_after
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.graph import GraphError, Type, as_type
 from trainium_edu.xla.operations import apply, constant
+from trainium_edu.xla.operations.table import stretched
 from trainium_edu.xla.tensor import (
     Tensor,
     aligned,
@@ -34,8 +35,9 @@ from trainium_edu.xla.tensor import (
     as_tensor,
     binary,
     check_device,
-    check_stretch,
+    of_node,
     promoted,
+    together,
     unary,
 )
 
@@ -154,7 +156,7 @@ def where(condition: Tensor, a: Tensor | float, b: Tensor | float) -> Tensor:
     """Return a where the condition holds, else b; tensors or numbers, stretched to one shape."""
     tensors = [x for x in (condition, a, b) if isinstance(x, Tensor)]
     check_device("where", *tensors)
-    check_stretch("where", *(t.type for t in tensors))
+    stretched("where", *(t.type for t in tensors))
     device, rank = condition.device, builtins.max(t.ndim for t in tensors)
     values = [x for x in (a, b) if isinstance(x, Tensor)]
     if len(values) == 2:
@@ -169,8 +171,7 @@ def where(condition: Tensor, a: Tensor | float, b: Tensor | float) -> Tensor:
         for x in (a, b)
     ]  # fmt: skip
     nodes.insert(0, astype(condition, "bool").as_node())
-    node = apply("select", *(aligned(n, rank) for n in nodes))
-    return Tensor(device, node.type, node)
+    return of_node(device, apply("select", *(aligned(n, rank) for n in nodes)))
 
 
 def clip(x: Tensor, low: Tensor | float | None = None,
@@ -226,8 +227,7 @@ def _mean(x: Tensor, axis, keepdims, fewer) -> Tensor:
     wide = x if x.dtype == "float32" else unary("cast", x, dtype="float32")
     total = sum(wide, axis, keepdims=keepdims)
     share = constant(np.full((1,) * total.ndim, 1.0 / count))
-    node = as_dtype(apply("multiply", total.as_node(), share), _float_like(x))
-    return Tensor(x.device, node.type, node)
+    return of_node(x.device, as_dtype(apply("multiply", total.as_node(), share), _float_like(x)))
 
 
 def _float_like(x: Tensor) -> str:
@@ -276,17 +276,12 @@ log_softmax = _last_axis("log_softmax", "Return the logarithm of the softmax alo
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
     """Return the last axis normalised to mean 0 and variance 1, times weight, plus bias."""
-    check_device("layer_norm", x, weight, bias)
-    node = apply("layer_norm", *(t.as_node() for t in (x, weight, bias)),
-                 eps=number(eps, "eps", 0))  # fmt: skip
-    return Tensor(x.device, node.type, node)
+    return together("layer_norm", x, weight, bias, eps=number(eps, "eps", 0))
 
 
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     """Return minus the log probability of each row's label: [rows, classes], int32[rows]."""
-    check_device("cross_entropy", logits, labels)
-    node = apply("cross_entropy", logits.as_node(), labels.as_node())
-    return Tensor(logits.device, node.type, node)
+    return together("cross_entropy", logits, labels)
 
 
 # -- products -----------------------------------------------------------------------------------
@@ -314,8 +309,7 @@ def matmul(a: Tensor, b: Tensor | Numbers) -> Tensor:
             n if n.shape[:-2] == batch else apply("broadcast", n, shape=(*batch, *n.shape[-2:]))
             for n in (x, y)
         )
-    node = apply("dot", x, y, turn_a=False, turn_b=False)
-    return Tensor(a.device, node.type, node)
+    return of_node(a.device, apply("dot", x, y, turn_a=False, turn_b=False))
 
 
 def _check_matmul(a: Type, b: Type):
@@ -354,11 +348,8 @@ def conv2d(x: Tensor, w: Tensor, bias: Tensor | None = None, *, stride: int | Se
     bias : Tensor, [filters], optional
     stride, padding : int, or (vertical, horizontal)
     """
-    check_device("conv2d", x, w)
-    rims = _pair(padding, "padding", 0)
-    node = apply("convolution", x.as_node(), w.as_node(), strides=_pair(stride, "stride", 1),
-                 padding=tuple((n, n) for n in rims))  # fmt: skip
-    out = Tensor(x.device, node.type, node)
+    rims = tuple((n, n) for n in _pair(padding, "padding", 0))
+    out = together("convolution", x, w, strides=_pair(stride, "stride", 1), padding=rims)
     return out if bias is None else out + reshape(bias, (1, bias.size, 1, 1))
 
 
@@ -429,8 +420,7 @@ def broadcast_to(x: Tensor, shape: int | Sequence) -> Tensor:
         raise GraphError(f"broadcast_to of {x.type} to {list(shape)}: only axes of size 1 stretch")
     if shape == x.shape:
         return x
-    node = apply("broadcast", aligned(x.as_node(), len(shape)), shape=shape)
-    return Tensor(x.device, node.type, node)
+    return of_node(x.device, apply("broadcast", aligned(x.as_node(), len(shape)), shape=shape))
 
 
 def concatenate(tensors: Iterable[Tensor], axis: int = 0) -> Tensor:
@@ -443,8 +433,8 @@ def concatenate(tensors: Iterable[Tensor], axis: int = 0) -> Tensor:
     for one in tensors[1:]:
         dtype = promoted("concatenate", Type((1,), dtype), Type((1,), one.dtype))
     nodes = [as_dtype(t.as_node(), dtype) for t in tensors]
-    node = apply("concatenate", *nodes, axis=_axes(tensors[0], (axis,))[0])
-    return Tensor(tensors[0].device, node.type, node)
+    (axis,) = _axes(tensors[0], axis)
+    return of_node(tensors[0].device, apply("concatenate", *nodes, axis=axis))
 
 
 def stack(tensors: Iterable[Tensor], axis: int = 0) -> Tensor:
@@ -502,8 +492,7 @@ def full(
     dtype = dtype or ("float32" if isinstance(value, float) else "int32")
     type = as_type(shape, device.narrowed.get(dtype, dtype))
     node = device.scalar(float(value), type.dtype, type.rank)
-    node = node if node.shape == shape else apply("broadcast", node, shape=shape)
-    return Tensor(device, type, node)
+    return of_node(device, node if node.shape == shape else apply("broadcast", node, shape=shape))
 
 
 def zeros(shape: int | Sequence, dtype: str = "float32", *, device: Device) -> Tensor:
@@ -544,8 +533,7 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: str 
     is_whole = builtins.all(isinstance(n, int) for n in (start, stop, step))
     dtype = dtype or ("int32" if is_whole else "float32")
     count = builtins.max(0, int(np.ceil((stop - start) / step)))
-    node = apply("iota", shape=(count,), axis=-1, dtype="int32")
-    counted = Tensor(device, node.type, node)
+    counted = of_node(device, apply("iota", shape=(count,), axis=-1, dtype="int32"))
     counted = counted if is_whole else astype(counted, "float32")
     counted = counted if step == 1 else counted * step
     return astype(counted if start == 0 else counted + start, dtype)
@@ -564,12 +552,10 @@ def take(x: Tensor, indices: Tensor | Numbers, axis: int = 0) -> Tensor:
     """Return the parts along an axis whose numbers (integers of any shape, from 0) are given."""
     if not isinstance(indices, Tensor):
         indices = as_tensor(indices, x.device)
-    check_device("take", x, indices)
     (axis,) = _axes(x, axis)
     front = axis + x.ndim
     turned = transpose(x, (front, *(i for i in range(x.ndim) if i != front)))
-    node = apply("gather", turned.as_node(), astype(indices, "int32").as_node())
-    picked = Tensor(x.device, node.type, node)
+    picked = together("gather", turned, astype(indices, "int32"))
     new = range(indices.ndim)  # where the indices' axes are now; they belong at `front`
     old = [indices.ndim + i for i in range(x.ndim - 1)]
     return transpose(picked, (*old[:front], *new, *old[front:]))

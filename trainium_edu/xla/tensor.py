@@ -22,10 +22,11 @@ from trainium_edu.specs.signatures import checked, checked_after
 from trainium_edu.xla.autograd import gradients
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.executor import as_held, hollow
-from trainium_edu.xla.graph import DTYPES, GraphError, Node, Type
+from trainium_edu.xla.graph import DTYPES, GraphError, Node, Type, Typed
 from trainium_edu.xla.operations import apply, constant
-from trainium_edu.xla.operations.control import item
+from trainium_edu.xla.operations.control import items
 from trainium_edu.xla.operations.custom import node_of
+from trainium_edu.xla.operations.table import stretched
 
 __all__ = ["EarlyRun", "NotFinite", "Tensor", "aligned", "as_tensor", "binary", "called",
            "promoted"]  # fmt: skip
@@ -46,7 +47,7 @@ class NotFinite(UserWarning):
     """A number that was asked for is NaN or infinite; the sentence names what made it."""
 
 
-class Tensor:
+class Tensor(Typed):
     """An array on a lazy device.
 
     Made by :func:`as_tensor` and by operations.  Exactly one of two things is known of it: the
@@ -296,7 +297,7 @@ class Tensor:
                              "call requires_grad_() before it is used, and mark_step after "
                              "backward")  # fmt: skip
         parts = [
-            (tensor, Tensor(device, tensor.type, node))
+            (tensor, of_node(device, node))
             for tensor, node in zip(wanted, found, strict=True) if node is not None
         ]  # fmt: skip
         for tensor, part in parts:
@@ -325,16 +326,6 @@ class Tensor:
         return unary("detach", self)
 
     # -- shape --------------------------------------------------------------------------------
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Its shape."""
-        return self.type.shape
-
-    @property
-    def dtype(self) -> str:
-        """Its dtype by name."""
-        return self.type.dtype
 
     @property
     def ndim(self) -> int:
@@ -374,15 +365,24 @@ def called(called, arguments, backward=None) -> list[Tensor]:
     check_device(called.name, *tensors)
     given = [a.as_node() if isinstance(a, Tensor) else a for a in arguments]
     node, device = node_of(called, given, backward), tensors[0].device
-    if isinstance(node.type, Type):
-        return [Tensor(device, node.type, node)]
-    return [Tensor(device, type, item(node, i)) for i, type in enumerate(node.type)]
+    return [of_node(device, one) for one in items(node)]
+
+
+def of_node(device: Device, node: Node) -> Tensor:
+    """Return the tensor that a node computes."""
+    return Tensor(device, node.type, node)
 
 
 def unary(operation: str, x: Tensor, /, **attributes) -> Tensor:
     """Record an operation on one tensor."""
-    node = apply(operation, x.as_node(), **attributes)
-    return Tensor(x.device, node.type, node)
+    return of_node(x.device, apply(operation, x.as_node(), **attributes))
+
+
+def together(operation: str, *tensors: Tensor, **attributes) -> Tensor:
+    """Record an operation on several tensors, which must be on one device."""
+    check_device(operation, *tensors)
+    nodes = [one.as_node() for one in tensors]
+    return of_node(tensors[0].device, apply(operation, *nodes, **attributes))
 
 
 def _say(what: str, kind: type[Warning]) -> None:
@@ -478,7 +478,7 @@ def promoted(operation: str, a: Type, b: Type) -> str:
     """
     if a.dtype == b.dtype:
         return a.dtype
-    kinds = [0 if t.dtype == "bool" else 2 if t.is_float else 1 for t in (a, b)]
+    kinds = [(t.is_float, t.dtype != "bool") for t in (a, b)]  # bool < integer < floating point
     if kinds[0] != kinds[1]:
         return (a if kinds[0] > kinds[1] else b).dtype
     if bool(a.rank) != bool(b.rank):
@@ -504,17 +504,6 @@ def as_dtype(node: Node, dtype: str) -> Node:
     return node if node.type.dtype == dtype else apply("cast", node, dtype=dtype)
 
 
-def check_stretch(operation: str, *types: Type) -> None:
-    """Raise unless shapes stretch to one, NumPy's way; say them as they were given."""
-    for back in range(1, max(t.rank for t in types) + 1):
-        sizes = [t.shape[-back] for t in types if t.rank >= back]
-        if len({n for n in sizes if n != 1}) > 1:
-            raise GraphError(
-                f"{operation} of {' and '.join(map(str, types))}: axis {-back} (from the end) has "
-                f"sizes {' and '.join(map(str, sizes))}, which must be equal, or one of them 1"
-            )
-
-
 def check_device(operation: str, *tensors: Tensor) -> None:
     """Raise unless all tensors are on one device."""
     first = tensors[0].device
@@ -535,7 +524,7 @@ def binary(operation: str, a, b) -> Tensor:
     x, y = a.as_node(), b.as_node()
     if a.type != b.type:
         if a.shape != b.shape:
-            check_stretch(operation, a.type, b.type)
+            stretched(operation, a.type, b.type)
         dtype = promoted(operation, a.type, b.type)
         x, y = as_dtype(x, dtype), as_dtype(y, dtype)
         rank = max(x.type.rank, y.type.rank)
@@ -543,8 +532,7 @@ def binary(operation: str, a, b) -> Tensor:
     if operation in _FRACTIONS and not x.type.is_float:
         float_dtype = a.device.narrowed.get("float32", "float32")
         x, y = as_dtype(x, float_dtype), as_dtype(y, float_dtype)
-    node = apply(operation, x, y)
-    return Tensor(a.device, node.type, node)
+    return of_node(a.device, apply(operation, x, y))
 
 
 def _with_number(operation, tensor, number, is_first):
@@ -562,8 +550,7 @@ def _with_number(operation, tensor, number, is_first):
         elif x.type.dtype == "bool":
             x = apply("cast", x, dtype="int32")
     y = tensor.device.scalar(float(number), x.type.dtype, x.type.rank)
-    node = apply(operation, *((y, x) if is_first else (x, y)))
-    return Tensor(tensor.device, node.type, node)
+    return of_node(tensor.device, apply(operation, *((y, x) if is_first else (x, y))))
 
 
 def _operator(operation, reverse=False):

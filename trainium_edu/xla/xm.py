@@ -18,7 +18,8 @@ from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.device import Device, World, current_world, world
 from trainium_edu.xla.numpy import Tensor  # with its methods
 from trainium_edu.xla.operations import apply
-from trainium_edu.xla.operations.control import item
+from trainium_edu.xla.operations.control import items
+from trainium_edu.xla.tensor import of_node
 
 __all__ = [
     "REDUCE_MAX", "REDUCE_MIN", "REDUCE_SUM", "World", "add_step_closure", "all_reduce",
@@ -145,11 +146,11 @@ def all_reduce(reduce_type: str, inputs: Tensor | list, scale: float = 1.0,
         return None
     node = apply("all_reduce", *(t.as_node() for t in tensors), kind=kind, scale=float(scale),
                  groups=groups and tuple(map(tuple, groups)))  # fmt: skip
+    results = [of_node(t.device, one) for t, one in zip(tensors, items(node), strict=True)]
     if isinstance(inputs, Tensor):
-        return Tensor(inputs.device, node.type, node)
-    results = [node] if len(tensors) == 1 else [item(node, i) for i in range(len(tensors))]
+        return results[0]
     for one, result in zip(tensors, results, strict=True):
-        one.set_(Tensor(one.device, result.type, result))
+        one.set_(result)
     return None
 
 

@@ -10,7 +10,7 @@ from trainium_edu.xla.operations import apply, parameter
 
 WRONG = [
     ("add", (f(2, 3), f(3)), {}, "ranks must be equal"),
-    ("add", (f(2, 3), f(2, 4)), {}, "axis 1 has sizes 3 and 4"),
+    ("add", (f(2, 3), f(2, 4)), {}, "axis -1 .from the end. has sizes 3 and 4"),
     ("add", (f(2), i(2)), {}, "both must have one dtype; cast one of them"),
     ("add", (b(2), b(2)), {}, "it takes numbers; cast both, or use logic"),
     ("divide", (i(2), i(2)), {}, "it takes floating-point numbers; cast both"),

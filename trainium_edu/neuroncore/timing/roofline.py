@@ -1,6 +1,7 @@
 """What a program computes and moves, and where that puts it under the machine's two limits."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.engine import Memory
 from trainium_edu.neuroncore.recording.program import Program
 
-__all__ = ["Roofline", "Traffic", "traffic"]
+__all__ = ["Roofline", "Traffic", "touched_bytes", "traffic"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +33,17 @@ def traffic(program: Program, times: np.ndarray) -> dict[Memory, Traffic]:
         How often each instruction runs.
     """
     totals = {memory: [0, 0] for memory in Memory}
-    sizes: dict[tuple, int] = {}
     for i, count in zip(program.instructions, times.tolist(), strict=True):
         for a in i.accesses:
-            if a.geometry not in sizes:
-                sizes[a.geometry] = _touched(*a.geometry)
             memory = program.allocations[a.allocation].memory
-            totals[memory][a.is_write] += sizes[a.geometry] * count
+            totals[memory][a.is_write] += touched_bytes(a.geometry) * count
     return {memory: Traffic(*both) for memory, both in totals.items()}
 
 
-def _touched(dtype, shape, strides, _):
+@lru_cache(2**14)
+def touched_bytes(geometry: tuple) -> int:
+    """Return the bytes of a view (of an access's geometry); what is stretched counts once."""
+    dtype, shape, strides, _ = geometry
     size = DTYPES[dtype].itemsize
     for length, stride in zip(shape, strides, strict=True):
         if stride:

@@ -229,41 +229,33 @@ class Executable:
             yield from (times for n in kept.body_of if (times := kept.times[n]) is not None)
             return
         for section in self.sections:
-            body = section.body
-            if body.is_collective:
-                yield self._collective(section)
-            else:
-                yield self.times_of(body, more)
-
-    def _collective(self, section: Section) -> Times:
-        """Return the times of a collective; equal ones are asked for once."""
-        found = self._known.get(section.body)
-        if found is None:
-            band = self._band_of_collective(section.nodes[0])
-            found = self._known[section.body] = of_collective(band)
-        return found
+            yield self.times_of(section.body, more)
 
     @checked
     def times_of(self, body: Body, more: Callable | None = None) -> Times:
         """Return the times of one distinct section; `more` fills in what is not known yet."""
         with self._lock:
-            times = self._known.get(body) or times_of(body)
+            times = self._known.get(body)
+            if times is None:
+                times = self._of_collective(body.own[0]) if body.is_collective else times_of(body)
             if more is not None:
                 times = more(times, body)
             self._known[body] = times
             return times
 
-    def _band_of_collective(self, node) -> Band:
-        if self.times is None and node.of.get("world") == 1:
-            return Band(0.0, 0.0, 0.0, {})  # a world of one needs nobody
-        if self.times is None:
-            raise ValueError(
-                f"{node.operation}{node.at} takes as long as links and other ranks do, and nobody "
-                "said how long that is; compile with times=, an object whose collective(node) "
-                "returns ns (a training world hands one in)"
+    def _of_collective(self, node) -> Times:
+        if self.times is not None:
+            found = self.times.collective(node)
+            return of_collective(
+                found if isinstance(found, Band) else Band(*(float(found),) * 3, {})
             )
-        found = self.times.collective(node)
-        return found if isinstance(found, Band) else Band(*(float(found),) * 3, {})
+        if node.of.get("world") == 1:
+            return of_collective(Band(0.0, 0.0, 0.0, {}))  # needs no other rank
+        raise ValueError(
+            f"{node.operation}{node.at} takes as long as links and other ranks do, and nobody "
+            "said how long that is; compile with times=, an object whose collective(node) "
+            "returns ns (a training world hands one in)"
+        )
 
     @property
     def is_timed(self) -> bool:

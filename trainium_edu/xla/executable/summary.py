@@ -1,34 +1,18 @@
 """A whole graph's time: where it goes, what to improve first, what each operation takes."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from trainium_edu.neuroncore.recording.source import SourceLine
 from trainium_edu.neuroncore.timing.durations import parameters
 from trainium_edu.neuroncore.timing.roofline import Roofline
-from trainium_edu.specs.record import Record
 from trainium_edu.xla.executable.sections import Section
 from trainium_edu.xla.executable.times import ENGINE_NAMES, Advised, Piece, Times
-from trainium_edu.xla.executable.tracks import LINKS, Placed, critical, exposed_ns
-from trainium_edu.xla.graph import Graph, Node
+from trainium_edu.xla.executable.tracks import LINKS, critical, exposed_ns
+from trainium_edu.xla.graph import Node
 from trainium_edu.xla.operations.table import OPERATIONS
 
 __all__ = ["Advice", "Operation", "Why", "advice", "operations", "why"]
-
-
-class Timed(Protocol):
-    """What these functions read of an executable."""
-
-    name: str
-    spec: Record
-
-    @property
-    def final(self) -> Graph: ...
-
-    def tracks(self) -> list[Placed]: ...
-
-    def timed(self) -> Iterator[tuple[Section, Times]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +29,21 @@ class Operation:
     roofline_ns: float  #: no machine with this peak and this HBM does it sooner
 
 
-def operations(executable: Timed) -> list[Operation]:
+def operations(executable) -> list[Operation]:
     """Return one record per node, in the graph's order; what is free stands where it is read."""
     found: dict[Node, Operation] = {}
-    limit, placed = _Limit(executable.spec), executable.tracks()
+    spec, placed = executable.spec, executable.tracks()
+    engine, clock_hz = spec.tensor_engine, parameters(spec)["tensor_clock_hz"].nominal
+    hbm = float(spec.hbm_bytes_per_s) / int(spec.cores)
+    roofs = Roofline(0, 0, 0.0, int(engine.rows) * int(engine.columns) * 2 * clock_hz, hbm, hbm)
     for number, (section, times) in enumerate(executable.timed()):
         begin = placed[number].start_ns
         for node, spent in zip(section.nodes, times.spent, strict=True):
             flops = OPERATIONS[node.operation].flops(node)
+            roof = replace(roofs, flops=flops, hbm_bytes=spent.bytes)
             found[node] = Operation(
                 node, number, begin + spent.start_ns, begin + spent.end_ns, spent.engine_ns,
-                spent.bytes, flops, limit.ns(flops, spent.bytes),
+                spent.bytes, flops, max(roof.compute_ns, roof.memory_ns),
             )  # fmt: skip
     none = dict.fromkeys(ENGINE_NAMES, 0.0)
     for node in executable.final.nodes:
@@ -63,19 +51,6 @@ def operations(executable: Timed) -> list[Operation]:
             ready = max((found[i].end_ns for i in node.inputs), default=0.0)
             found[node] = Operation(node, None, ready, ready, none, 0, 0, 0.0)
     return [found[node] for node in executable.final.nodes]
-
-
-class _Limit:
-    """The two roofs of one core."""
-
-    def __init__(self, spec: Record):
-        engine, values = spec.tensor_engine, parameters(spec)
-        self.peak = int(engine.rows) * int(engine.columns) * 2 * values["tensor_clock_hz"].nominal
-        self.hbm = float(spec.hbm_bytes_per_s) / int(spec.cores)
-
-    def ns(self, flops, moved):
-        roof = Roofline(flops, moved, 0.0, self.peak, self.hbm, self.hbm)
-        return max(roof.compute_ns, roof.memory_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +100,7 @@ class Why:
         return "\n".join(lines)
 
 
-def why(executable: Timed) -> Why:
+def why(executable) -> Why:
     """Add up the critical paths of the sections that lie on the graph's own."""
     pieces: list[tuple[Node, Piece]] = []
     placed, times = executable.tracks(), [times for _, times in executable.timed()]

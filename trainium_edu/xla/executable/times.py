@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.run import Run
 from trainium_edu.neuroncore.timing.bands import Band
 from trainium_edu.neuroncore.timing.expansion import ENGINES
+from trainium_edu.neuroncore.timing.roofline import touched_bytes
 from trainium_edu.xla.executable.sections import Body
 
 __all__ = ["ENGINE_NAMES", "Advised", "Piece", "Spent", "Times", "effects_of", "of_collective",
@@ -167,19 +167,10 @@ def _moving(timeline, rows, count):
 
 
 def _hbm_bytes(program):
-    """Return float64[instructions]: bytes to and from HBM; what is stretched counts once."""
-    sizes: dict[tuple, int] = {}
-
-    def touched(geometry):
-        if geometry not in sizes:
-            dtype, shape, strides, _ = geometry
-            walked = [n for n, step in zip(shape, strides, strict=True) if step]
-            sizes[geometry] = int(np.prod(walked)) * get_dtype(dtype).itemsize
-        return sizes[geometry]
-
+    """Return float64[instructions]: bytes to and from HBM."""
     in_hbm = [a.memory is Memory.HBM for a in program.allocations]
     return np.array([
-        sum(touched(a.geometry) for a in i.accesses if in_hbm[a.allocation])
+        sum(touched_bytes(a.geometry) for a in i.accesses if in_hbm[a.allocation])
         for i in program.instructions
     ], float)  # fmt: skip
 

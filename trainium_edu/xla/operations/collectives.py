@@ -18,7 +18,7 @@ is no target has zeros.
 import numpy as np
 
 from trainium_edu.xla.graph import GraphError, Type
-from trainium_edu.xla.operations.control import item
+from trainium_edu.xla.operations.control import items
 from trainium_edu.xla.operations.table import apply, carrier, register
 
 __all__ = ["check_pairs"]
@@ -196,10 +196,7 @@ def _lie_in_rows(ranks, types, arrays, elements) -> bool:
 def _reduce_back(node, g, gradients):
     if node.of["kind"] not in ("sum", "mean"):
         raise GraphError(f"all_reduce of kind {node.of['kind']!r} has no gradient; use sum or mean")
-    if len(node.inputs) == 1:
-        return (apply("all_reduce", g, **node.of),)
-    back = apply("all_reduce", *(item(g, i) for i in range(len(node.inputs))), **node.of)
-    return tuple(item(back, i) for i in range(len(node.inputs)))
+    return tuple(items(apply("all_reduce", *items(g), **node.of)))
 
 
 def _check_axis(node):

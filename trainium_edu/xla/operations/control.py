@@ -14,7 +14,7 @@ from trainium_edu.xla.operations.moves import copied
 from trainium_edu.xla.operations.shapes import zeros
 from trainium_edu.xla.operations.table import apply, parameter, register
 
-__all__ = ["item"]
+__all__ = ["item", "items"]
 
 
 # -- tuples -----------------------------------------------------------------------------------
@@ -23,6 +23,13 @@ __all__ = ["item"]
 def item(node: Node, index: int) -> Node:
     """Return one result of an operation that has several."""
     return node.inputs[index] if node.operation == "tuple" else apply("item", node, index=index)
+
+
+def items(node: Node) -> list[Node]:
+    """Return all results of an operation, of which there may be only one."""
+    if isinstance(node.type, Type):
+        return [node]
+    return [item(node, index) for index in range(len(node.type))]
 
 
 def _infer_item(types, index) -> Type:
@@ -47,7 +54,7 @@ register(
 )  # fmt: skip
 register(
     "tuple", lambda *types: types, value=lambda node, *arrays: arrays, flops=lambda node: 0,
-    vjp=lambda node, g: tuple(item(g, i) for i in range(len(node.inputs))),
+    vjp=lambda node, g: tuple(items(g)),
     lower=lambda lowering, node: lowering.alias(node, tuple(map(lowering.view, node.inputs))),
 )  # fmt: skip
 

@@ -16,7 +16,7 @@ from trainium_edu.neuroncore.tilings.pieces import pieces
 from trainium_edu.xla.graph import GraphError, Type
 from trainium_edu.xla.operations.loops import dense
 from trainium_edu.xla.operations.moves import copied, fill
-from trainium_edu.xla.operations.table import apply, register
+from trainium_edu.xla.operations.table import apply, check_dtypes, register
 
 __all__: list[str] = []
 
@@ -24,7 +24,7 @@ COLUMNS = 2**19  #: numbers of the executor's columns at a time: 2 MiB
 SLAB_BYTES = 24 * 1024  #: per partition, for one tile of lines or columns
 
 
-def _places(x, w, strides, padding, name="convolution"):
+def _places(x, w, strides, padding, name=""):
     """Return how many places a filter is laid on, down and across."""
     if len(x) != 4 or len(w) != 4 or x[1] != w[1]:
         raise GraphError(
@@ -47,35 +47,29 @@ def _places(x, w, strides, padding, name="convolution"):
     return tuple(sizes)
 
 
-def _one_dtype(name, *types):
-    if len({t.dtype for t in types}) > 1 or not types[0].is_float:
-        raise GraphError(
-            f"{name} of {' and '.join(map(str, types))}: both must have one floating dtype"
-        )
+#: operation -> the roles of its operands and its result: an image, a filter, the result's gradient
+_ROLES = {"convolution": ("x", "w", "g"), "convolution_of_input": ("w", "g", "x"),
+          "convolution_of_filter": ("x", "g", "w")}  # fmt: skip
+_GIVES = {roles[-1]: name for name, roles in _ROLES.items()}
 
 
-def _infer(x: Type, w: Type, strides, padding, dtype=None) -> Type:
-    _one_dtype("convolution", x, w)
-    places = _places(x.shape, w.shape, strides, padding)
-    return x.like((x.shape[0], w.shape[0], *places), dtype)
+def _infer(name):
+    def infer(a: Type, b: Type, strides, padding, shape=None, dtype=None) -> Type:
+        check_dtypes(name, "float", a, b)
+        shapes = dict(zip(_ROLES[name], (a.shape, b.shape, shape), strict=True))
+        x, w, g = (shapes[role] for role in "xwg")
+        places = _places(x, w, strides, padding, name)
+        if g not in (None, (x[0], w[0], *places)):
+            raise GraphError(f"{name}: the gradient is {b}, and must have shape "
+                             f"{[x[0], w[0], *places]}")  # fmt: skip
+        return a.like(shape or (x[0], w[0], *places), dtype)
+
+    return infer
 
 
-def _infer_of_input(w: Type, g: Type, shape, strides, padding, dtype=None) -> Type:
-    _one_dtype("convolution_of_input", w, g)
-    _check_gradient("convolution_of_input", shape, w.shape, g, strides, padding)
-    return w.like(shape, dtype)
-
-
-def _infer_of_filter(x: Type, g: Type, shape, strides, padding, dtype=None) -> Type:
-    _one_dtype("convolution_of_filter", x, g)
-    _check_gradient("convolution_of_filter", x.shape, shape, g, strides, padding)
-    return x.like(shape, dtype)
-
-
-def _check_gradient(name, x, w, g, strides, padding):
-    wanted = (x[0], w[0], *_places(x, w, strides, padding, name))
-    if g.shape != wanted:
-        raise GraphError(f"{name}: the gradient is {g}, and must have shape {list(wanted)}")
+def _in_roles(node, result):
+    """Return a node's operands, and its result or that one's gradient, by their roles."""
+    return dict(zip(_ROLES[node.operation], (*node.inputs, result), strict=True))
 
 
 def _patches(x, kernel, strides, padding):
@@ -127,46 +121,24 @@ def _value_of_input(node, w, g):
     return out[:, :, top : top + high, left : left + wide]
 
 
-def _with(name):
-    """Return a function that applies one of the three as a node of them says."""
-
-    def of(node, *operands, **shape):
-        dtype = node.inputs[0].dtype
-        a, b = (x if x.dtype == dtype else apply("cast", x, dtype=dtype) for x in operands)
-        return apply(name, a, b, strides=node.of["strides"], padding=node.of["padding"], **shape)
-
-    return of
-
-
-_forward, _of_input, _of_filter = map(
-    _with, ("convolution", "convolution_of_input", "convolution_of_filter")
-)
-
-
-def _back(node, g):
-    x, w = node.inputs
-    return _of_input(node, w, g, shape=x.shape), _of_filter(node, x, g, shape=w.shape)
-
-
-def _back_of_input(node, g):
-    w, up = node.inputs
-    return _of_filter(node, g, up, shape=w.shape), _forward(node, g, w)
-
-
-def _back_of_filter(node, g):
-    x, up = node.inputs
-    return _of_input(node, g, up, shape=x.shape), _forward(node, x, g)
+def _vjp(node, g):
+    """Return the gradients of both operands: the other two operations, of what is at hand."""
+    values, dtype = _in_roles(node, g), node.inputs[0].dtype
+    found = []
+    for operand in _ROLES[node.operation][:2]:
+        name = _GIVES[operand]
+        a, b = (values[role] for role in _ROLES[name][:2])
+        a, b = (x if x.dtype == dtype else apply("cast", x, dtype=dtype) for x in (a, b))
+        shape = {} if name == "convolution" else {"shape": values[operand].shape}
+        found.append(apply(name, a, b, strides=node.of["strides"], padding=node.of["padding"],
+                           **shape))  # fmt: skip
+    return tuple(found)
 
 
 def _flops(node):
     """Two per multiply-add of every place with every filter, the same for all three."""
-    roles = {
-        "convolution": (node, node.inputs[1]),
-        "convolution_of_input": (node.inputs[1], node.inputs[0]),
-        "convolution_of_filter": (node.inputs[1], node),
-    }
-    out, w = roles[node.operation]
-    return 2 * out.type.size * (w.type.size // w.shape[0])
+    values = _in_roles(node, node)
+    return 2 * values["g"].type.size * (values["w"].type.size // values["w"].shape[0])
 
 
 # -- instructions -----------------------------------------------------------------------------
@@ -347,9 +319,9 @@ def _lower_of_input(lowering, node):
         core.dma_copy(dst=lowering.out(node), src=image)
 
 
-register("convolution", _infer, value=_value, vjp=_back, lower=_lower, flops=_flops,
-         by_replica=True)  # fmt: skip
-register("convolution_of_input", _infer_of_input, value=_value_of_input, vjp=_back_of_input,
-         lower=_lower_of_input, flops=_flops, by_replica=True)  # fmt: skip
-register("convolution_of_filter", _infer_of_filter, value=_value_of_filter, vjp=_back_of_filter,
-         lower=_lower_of_filter, flops=_flops, by_replica=True)  # fmt: skip
+for _name, _function, _instructions in (
+    ("convolution", _value, _lower), ("convolution_of_input", _value_of_input, _lower_of_input),
+    ("convolution_of_filter", _value_of_filter, _lower_of_filter),
+):  # fmt: skip
+    register(_name, _infer(_name), value=_function, vjp=_vjp, lower=_instructions, flops=_flops,
+             by_replica=True)  # fmt: skip

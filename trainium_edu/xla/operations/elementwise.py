@@ -11,6 +11,7 @@ from trainium_edu.xla.graph import DTYPES, GraphError, Node, Type
 from trainium_edu.xla.operations.table import (
     apply,
     carrier,
+    check_dtypes,
     constant,
     register,
     stretched,
@@ -18,7 +19,7 @@ from trainium_edu.xla.operations.table import (
 )
 from trainium_edu.xla.operations.tiles import as_dtype, is_number, spread
 
-__all__ = ["scalar_like"]
+__all__ = ["infer_elementwise", "scalar_like"]
 
 _WORDS = ("int32", "uint32")
 
@@ -31,53 +32,29 @@ def scalar_like(node: Node, value: float) -> Node:
 # -- types ------------------------------------------------------------------------------------
 
 
-def _one_dtype(name, *types):
-    if len({t.dtype for t in types}) > 1:
-        raise GraphError(
-            f"{name} of {' and '.join(map(str, types))}: both must have one dtype; cast one of them"
-        )
+def infer_elementwise(name: str, count: int, kind: str, result: str | None = None):
+    """Return the `infer` of a row with so many operands of a kind; `result`: a dtype of its own."""
 
-
-def _pair(name, kinds="number"):
-    def infer(a: Type, b: Type) -> Type:
-        shape = stretched(name, a, b)
-        _one_dtype(name, a, b)
-        if kinds == "float" and not a.is_float:
-            raise GraphError(f"{name} of {a} and {b}: it takes floating-point numbers; cast both")
-        if kinds == "number" and a.dtype == "bool":
-            raise GraphError(f"{name} of {a} and {b}: it takes numbers; cast both, or use logic")
-        return a.like(shape)
-
-    return infer
-
-
-def _comparison(name):
-    def infer(a: Type, b: Type) -> Type:
-        shape = stretched(name, a, b)
-        _one_dtype(name, a, b)
-        return Type(shape, "bool")
-
-    return infer
-
-
-def _logic(name):
     def infer(*types: Type) -> Type:
-        shape = stretched(name, *types)
-        if any(t.dtype != "bool" for t in types):
-            raise GraphError(
-                f"{name} of {' and '.join(map(str, types))}: it takes pred; compare with 0 first"
-            )
-        return Type(shape, "bool")
+        if len(types) != count:
+            raise TypeError(f"{name} takes {count} operands, not {len(types)}")
+        check_dtypes(name, kind, *types)
+        return Type(_shape(name, *types), result or types[0].dtype)
 
     return infer
+
+
+def _shape(name, *types):
+    if len({t.rank for t in types}) > 1:
+        raise GraphError(f"{name} of {' and '.join(map(str, types))}: ranks must be equal")
+    return stretched(name, *types)
 
 
 def _infer_select(condition: Type, a: Type, b: Type) -> Type:
-    shape = stretched("select", condition, a, b)
     if condition.dtype != "bool":
         raise GraphError(f"select by {condition}: the condition must be pred; compare with 0 first")
-    _one_dtype("select", a, b)
-    return a.like(shape)
+    check_dtypes("select", "any", a, b)
+    return a.like(_shape("select", condition, a, b))
 
 
 def _infer_cast(x: Type, dtype, rounding=None) -> Type:
@@ -253,7 +230,7 @@ def _value(function):
     return lambda node, *arrays: function(*arrays)
 
 
-for _name, _function, _kinds, _vjp in (
+for _name, _function, _kind, _vjp in (
     ("add", np.add, "number", _of_add),
     ("subtract", np.subtract, "number", _of_subtract),
     ("multiply", np.multiply, "number", _of_multiply),
@@ -262,14 +239,18 @@ for _name, _function, _kinds, _vjp in (
     ("maximum", np.maximum, "number", _of_extreme("greater")),
     ("minimum", np.minimum, "number", _of_extreme("less")),
 ):
-    register(_name, _pair(_name, _kinds), value=_value(_function), vjp=_vjp, tile=_vector(_name))
+    register(_name, infer_elementwise(_name, 2, _kind), value=_value(_function), vjp=_vjp,
+             tile=_vector(_name))  # fmt: skip
 
 for _name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
-    register(_name, _comparison(_name), value=_value(getattr(np, _name)), tile=_vector(_name))
+    register(_name, infer_elementwise(_name, 2, "any", "bool"), value=_value(getattr(np, _name)),
+             tile=_vector(_name))  # fmt: skip
 
 for _name in ("logical_and", "logical_or"):
-    register(_name, _logic(_name), value=_value(getattr(np, _name)), tile=_vector(_name))
-register("logical_not", _logic("logical_not"), value=_value(np.logical_not), tile=_tile_not)
+    register(_name, infer_elementwise(_name, 2, "bool"), value=_value(getattr(np, _name)),
+             tile=_vector(_name))  # fmt: skip
+register("logical_not", infer_elementwise("logical_not", 1, "bool"),
+         value=_value(np.logical_not), tile=_tile_not)  # fmt: skip
 
 register("select", _infer_select, value=_value(np.where), vjp=_of_select, tile=_tile_select)
 register("cast", _infer_cast, value=_value_cast, vjp=_of_cast, tile=_tile_cast,

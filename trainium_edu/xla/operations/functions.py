@@ -5,22 +5,12 @@ from math import pi, sqrt
 import numpy as np
 
 from trainium_edu.neuroncore.engines import activations
-from trainium_edu.xla.graph import GraphError, Type
 from trainium_edu.xla.operations import curves
-from trainium_edu.xla.operations.elementwise import scalar_like
+from trainium_edu.xla.operations.elementwise import infer_elementwise, scalar_like
 from trainium_edu.xla.operations.table import apply, register
 from trainium_edu.xla.operations.tiles import spread
 
 __all__: list[str] = []
-
-
-def _infer(name, takes="float"):
-    def infer(x: Type) -> Type:
-        if not x.is_float and (takes == "float" or x.dtype not in takes):
-            raise GraphError(f"{name} of {x}: it takes floating-point numbers; cast it first")
-        return x
-
-    return infer
 
 
 def _scalar_engine(op, **options):
@@ -104,14 +94,13 @@ def _rsqrt_slope(y, x):
     return _scaled(apply("divide", y, x), -0.5)
 
 
-_SIGNED = ("int32",)
-for _name, _value, _takes, _tile, _vjp in (
-    ("negate", np.negative, _SIGNED, _scalar_engine("copy", scale=-1.0),
+for _name, _value, _kind, _tile, _vjp in (
+    ("negate", np.negative, "signed", _scalar_engine("copy", scale=-1.0),
      lambda node, g: (apply("negate", g),)),
-    ("absolute", np.abs, _SIGNED, _scalar_engine("abs"), _slope(lambda y, x: apply("sign", x))),
-    ("sign", np.sign, _SIGNED, _scalar_engine("sign"), lambda node, g: (None,)),
+    ("absolute", np.abs, "signed", _scalar_engine("abs"), _slope(lambda y, x: apply("sign", x))),
+    ("sign", np.sign, "signed", _scalar_engine("sign"), lambda node, g: (None,)),
     ("floor", np.floor, "float", _tile_floor, lambda node, g: (None,)),
-    ("square", np.square, _SIGNED, _scalar_engine("square"), _slope(lambda y, x: _scaled(x, 2.0))),
+    ("square", np.square, "signed", _scalar_engine("square"), _slope(lambda y, x: _scaled(x, 2.0))),
     ("exp", np.exp, "float", _scalar_engine("exp"), _slope(lambda y, x: y)),
     ("log", np.log, "float", _scalar_engine("log"),
      lambda node, g: (apply("divide", g, node.inputs[0]),)),
@@ -139,13 +128,9 @@ for _name, _value, _takes, _tile, _vjp in (
     ("silu_slope", activations.silu_dx, "float", _scalar_engine("silu_dx"), None),
 ):  # fmt: skip
     register(
-        _name, _infer(_name, _takes), value=lambda node, x, value=_value: value(x), vjp=_vjp,
-        tile=_tile,
+        _name, infer_elementwise(_name, 1, _kind), value=lambda node, x, value=_value: value(x),
+        vjp=_vjp, tile=_tile,
     )  # fmt: skip
 
-
-def _infer_is_nan(x: Type) -> Type:
-    return _infer("is_nan")(x).like(dtype="bool")
-
-
-register("is_nan", _infer_is_nan, value=lambda node, x: np.isnan(x), tile=_tile_is_nan)
+register("is_nan", infer_elementwise("is_nan", 1, "float", "bool"),
+         value=lambda node, x: np.isnan(x), tile=_tile_is_nan)  # fmt: skip

@@ -11,9 +11,19 @@ import numpy as np
 
 from trainium_edu.xla.graph import GraphError, Node, Type, as_type, intern
 
-__all__ = ["OPERATIONS", "Operation", "apply", "constant", "parameter", "register", "sum_to"]
+__all__ = ["OPERATIONS", "Operation", "apply", "check_dtypes", "constant", "parameter", "register",
+           "stretched", "sum_to"]  # fmt: skip
 
 OPERATIONS: dict[str, "Operation"] = {}
+#: kind of operand -> whether a type is of that kind, and what it is called in a sentence
+_KINDS: dict[str, tuple[Callable[[Type], bool], str]] = {
+    "any": (lambda type: True, ""),
+    "bool": (lambda type: type.dtype == "bool", "pred; compare with 0 first"),
+    "float": (lambda type: type.is_float, "floating-point numbers; cast {}"),
+    "number": (lambda type: type.dtype != "bool", "numbers; cast {}, or use logic"),
+    "signed": (lambda type: type.is_float or type.dtype == "int32",
+               "floating-point numbers; cast {}"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,22 +138,33 @@ def sum_to(node: Node, type: Type) -> Node:
 
 
 def stretched(name: str, *types: Type) -> tuple[int, ...]:
-    """Return the shape of an elementwise result: equal ranks, sizes equal or 1.
+    """Return the shape to which shapes stretch, as NumPy's do: sizes are equal, or 1.
 
     Raises
     ------
     GraphError
         With all shapes and the axis that does not fit.
     """
-    if len({t.rank for t in types}) > 1:
-        raise GraphError(f"{name} of {' and '.join(map(str, types))}: ranks must be equal")
     shape = []
-    for axis, sizes in enumerate(zip(*(t.shape for t in types), strict=True)):
+    for axis in range(-1, -max(t.rank for t in types) - 1, -1):
+        sizes = [t.shape[axis] for t in types if t.rank >= -axis]
         wide = {n for n in sizes if n != 1}
         if len(wide) > 1:
             raise GraphError(
-                f"{name} of {' and '.join(map(str, types))}: axis {axis} has sizes "
+                f"{name} of {' and '.join(map(str, types))}: axis {axis} (from the end) has sizes "
                 f"{' and '.join(map(str, sizes))}, which must be equal, or one of them 1"
             )
         shape.append(wide.pop() if wide else 1)
-    return tuple(shape)
+    return tuple(shape[::-1])
+
+
+def check_dtypes(name: str, kind: str, *types: Type) -> None:
+    """Raise unless operands are of one kind ("any", "bool", "float", ...) and of one dtype."""
+    fits, words = _KINDS[kind]
+    if not all(map(fits, types)):
+        words = words.format("both" if len(types) > 1 else "it first")
+        raise GraphError(f"{name} of {' and '.join(map(str, types))}: it takes {words}")
+    if len({t.dtype for t in types}) > 1:
+        raise GraphError(
+            f"{name} of {' and '.join(map(str, types))}: both must have one dtype; cast one of them"
+        )
