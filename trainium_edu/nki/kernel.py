@@ -196,7 +196,7 @@ def simulate(kernel):
 
 def run(
     kernel, /, *args, spec=None, buffers=None, optimise=True, passes=None, values=True, limit=None,
-    **kwargs
+    dge=None, **kwargs
 ):  # fmt: skip
     """Run a kernel and keep the whole story: outputs, programs, placement, timeline, advice.
 
@@ -220,6 +220,10 @@ def run(
         False records without computing: time, but no outputs.
     limit : int, optional
         Instructions after which a kernel is stopped (default 1 000 000).
+    dge : bool, optional
+        False: descriptors of transfers are written before the kernel starts; otherwise Trainium2
+        makes them when they are due, which takes as long as a short transfer.  Default: False with
+        ``--disable-dge`` in ``NEURON_CC_FLAGS``.
 
     Returns
     -------
@@ -233,10 +237,10 @@ def run(
     __tracebackhide__ = True
     kernel = _kernel(kernel)
     given = {"spec": spec, "buffers": buffers, "optimise": optimise, "passes": passes,
-             "values": values, "limit": limit}  # fmt: skip
-    spec, buffers, optimise, passes, values, limit = _ours(kernel, given, args, kwargs)
+             "values": values, "limit": limit, "dge": dge}  # fmt: skip
+    spec, buffers, optimise, passes, values, limit, dge = _ours(kernel, given, args, kwargs)
     entries = [(args, kwargs)]
-    results = launching.execute(kernel, entries, spec=spec, values=values, limit=limit)
+    results = launching.execute(kernel, entries, spec=spec, values=values, limit=limit, dge=dge)
     return _kept(kernel, results, passes, buffers=buffers, optimise=optimise)[0]
 
 

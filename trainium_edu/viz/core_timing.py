@@ -18,7 +18,7 @@ _DMA, _SYNC = ENGINES.index(Engine.DMA), ENGINES.index(Engine.SYNC)
 _STYLES = {
     Wait.START: "order", Wait.ENGINE: "order", Wait.OPERANDS: "data", Wait.CHAIN: "data",
     Wait.OVERWRITES: "place", Wait.PLACE: "place", Wait.PORT: "port", Wait.QUEUE: "queue",
-    Wait.STATED: "order",
+    Wait.STATED: "order", Wait.GENERATOR: "queue",
 }  # fmt: skip
 _LEGENDS = {
     "data": "waits for data",

@@ -21,7 +21,7 @@ __all__ = [
     "load", "store", "transfer",
 ]  # fmt: skip
 
-MODES = {"priority": None, "oob_mode": "error", "dge_mode": "unknown"}
+MODES = {"priority": None, "oob_mode": "error", "dge_mode": "unknown", "asked_by": None}
 
 
 # -- how many descriptors ---------------------------------------------------------------------

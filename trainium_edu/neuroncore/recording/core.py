@@ -20,7 +20,7 @@ import numpy as np
 
 from trainium_edu.neuroncore.recording.accesses import touched
 from trainium_edu.neuroncore.recording.dtypes import Rounding, get_dtype
-from trainium_edu.neuroncore.recording.engine import Memory
+from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.executor import Eager
 from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS, Call, get_row
 from trainium_edu.neuroncore.recording.memory import (
@@ -60,6 +60,9 @@ class NeuronCore:
         ``execution.deferred.Deferred()``: the same values, faster.
     line_of : callable, optional
         Returns the ``SourceLine`` of the instruction being issued; default: who called.
+    dge : bool
+        Whether a chip that can makes descriptors of transfers when they are due; False: all are
+        written before the program starts.
     """
 
     @checked
@@ -67,12 +70,12 @@ class NeuronCore:
         self, spec=TRN1, *, values: bool = True,
         rounding: str = "nearest", seed: int = 0,
         name: str = "program",
-        executor=None, line_of=None,
+        executor=None, line_of=None, dge: bool = True,
     ):  # fmt: skip
         arguments.choice(rounding, "rounding", ("nearest", "stochastic"))
         seed = arguments.whole(seed, "seed", 0, 2**64 - 1)
         self.spec = _check_spec(spec)
-        self.values = bool(values)
+        self.values, self.dge = bool(values), bool(dge)
         self.rounding = Rounding(rounding, seed)
         self.program = Program(spec, name, rounding)
         self.sbuf_memory = OnChipMemory(Memory.SBUF, spec.sbuf)
@@ -193,6 +196,8 @@ class NeuronCore:
         row = get_row(instruction)
         call = Call(row, engine, self, operands)
         is_free, tiles, work, options, flops = self.executor.check(call)
+        if not self.dge and call.engine is Engine.DMA:
+            options = (*options, ("dge_mode", "none"))
         accesses = call.index_accesses + touched(call, tiles)
         if self.values and not call.is_skipped:
             self.executor.execute(call)

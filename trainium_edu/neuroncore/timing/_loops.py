@@ -14,7 +14,7 @@ __all__ = ["first_fit", "hazards", "reorder", "rotate", "simulate", "successors"
 
 RAW, WAW, WAR, STATED = 1, 2, 3, 4  # kinds of edges
 # why an instruction started no earlier (waits.Wait has the words)
-W_START, W_ENGINE, W_RAW, W_WAW, W_WAR, W_PORT, W_QUEUE, W_CHAIN, W_STATED = range(9)
+W_START, W_ENGINE, W_RAW, W_WAW, W_WAR, W_PORT, W_QUEUE, W_CHAIN, W_STATED, W_MADE = range(10)
 TENSOR, VECTOR, SCALAR, GPSIMD, SYNC, DMA = 0, 1, 2, 3, 4, 5
 SBUF_PORT, PSUM_PORT = 1, 2
 
@@ -221,6 +221,7 @@ def simulate(limit, tolerance, kinds, rows, first, followers, streams, queues, s
     """
     lead, hold, drain, chain = kinds["lead"], kinds["hold"], kinds["result"], kinds["chain"]
     quick, least, quick_least = kinds["quick"], kinds["fixed"], kinds["quick_fixed"]
+    making, generator = kinds["making"], kinds["generator"]
     first_queue, wide, descriptors = kinds["first_queue"], kinds["wide"], kinds["descriptors"]
     ready, start, release, done = rows["ready"], rows["start"], rows["release"], rows["done"]
     kind_of, transfer, next_row = rows["kind"], rows["transfer"], rows["next_row"]
@@ -261,7 +262,18 @@ def simulate(limit, tolerance, kinds, rows, first, followers, streams, queues, s
                 _sink(heap, ready, 0, waiting)
         e, kind = engine[row], kind_of[row]
         if e == DMA:
-            issued = start[row] = ready[row]
+            issued = ready[row]
+            if making[kind] > 0:
+                maker = streams[generator[kind]]
+                if maker["made"] > issued:
+                    issued, ready_wait[row], ready_pred[row] = (
+                        maker["made"],
+                        W_MADE,
+                        maker["made_row"],
+                    )
+                streams["made"][generator[kind]] = issued + making[kind]
+                streams["made_row"][generator[kind]] = row
+            start[row] = issued
             finish = issued + lead[kind]
             why, by, slowest = ready_wait[row], ready_pred[row], -1
             k = transfer[row]

@@ -17,6 +17,9 @@ long streams.  A queue may be ahead of it by ``dma_burst_ns``, and is quicker un
 kernels were seen at 385 to 400 GB/s, long ones at 250 to 263.  Lists of short buffers were seen at
 one pace only; none costs more than a packet of its own.
 
+A chip with hardware for it makes a transfer's descriptors when it is due, for one transfer at a
+time: ``dge_ns`` for Sync, and so for Scalar.
+
 Every piece is a multiple of 2**-20 ns, so that sums of float64 are exact.
 """
 
@@ -132,7 +135,10 @@ def parameters(spec: Record) -> dict[str, Parameter]:
         ("dma_burst_speedup", "times the sustained rate", "DMA bursts", True),
         ("dma_burst_ns", "ns ahead of the sustained rate", "DMA bursts", True),
         ("fp32_load_speedup", "", "FP32 stationary loads", True),
+        ("dge_ns", "ns per transfer and generator", "DMA descriptors", False),
     ):
+        if not hasattr(t, name):
+            continue  # a chip without generators
         add(name, spec.find(f"timing.{name}").value, unit, group,
             (f"timing.{name}", f"timing.{name}_range"), spec.find(f"timing.{name}_range").value,
             zero=name not in ("dma_burst_speedup", "fp32_load_speedup"),
@@ -214,7 +220,8 @@ class Durations:
     descriptors: np.ndarray  #: int64, 0 for instructions
     quick: np.ndarray  #: ``work`` of a transfer in a burst
     quick_fixed: np.ndarray  #: its ``fixed`` in a burst
-    lanes: np.ndarray  #: int64[kinds, 2]: first queue and how many of a transfer, (0, 0) for all
+    making: np.ndarray  #: for how long a transfer holds the generator of its descriptors
+    lanes: np.ndarray  #: int64[kinds, 3]: a transfer's first queue, how many (0: all), generator
     tolerance: float  #: by how many ns of the sustained pace a queue may be ahead
 
     @property
@@ -269,7 +276,7 @@ def durations(run: Expanded, spec: Record, values: Mapping, without=()) -> Durat
     descriptors = np.zeros(n, np.int64)
     least = float(spec.cycles.min_initiation_cycles)
     queues = int(spec.dma.queues)
-    row_bytes, packets, lanes = np.zeros(n), np.ones(n), np.zeros((n, 2), np.int64)
+    row_bytes, packets, lanes = np.zeros(n), np.ones(n), np.zeros((n, 3), np.int64)
     far, in_hbm, has_lists = np.zeros((3, n), bool)
     for k, kind in enumerate(run.kinds):
         name, engine, sizes = kind[:3]
@@ -301,6 +308,8 @@ def durations(run: Expanded, spec: Record, values: Mapping, without=()) -> Durat
         first = min(full, max(least, full / max(kind.written, 1)))
         chain[k] = first * ns
     is_dma = descriptors > 0
+    dge_ns = 0.0 if {"dma", "fixed"} & {*without} else values.get("dge_ns", 0.0)
+    making = np.where(is_dma & (lanes[:, 2] >= 0), dge_ns, 0.0)
     lead[is_dma] = values["dma_start_ns"]
     work[is_dma] = dma_row_ns(row_bytes, values, queues, packets, far)[is_dma]
     fixed[is_dma] = values["dma_turnaround_ns"]
@@ -320,11 +329,12 @@ def durations(run: Expanded, spec: Record, values: Mapping, without=()) -> Durat
         if kind.left:
             lead[k], fixed[k], work[k] = np.multiply(kind.left, (lead[k], fixed[k], work[k]))
             quick_fixed[k], quick[k] = np.multiply(kind.left[1:], (quick_fixed[k], quick[k]))
-    lead, fixed, work, result, chain, quick, quick_fixed = map(
-        quantise, (lead, fixed, work, result, chain, quick, quick_fixed)
+    lead, fixed, work, result, chain, quick, quick_fixed, making = map(
+        quantise, (lead, fixed, work, result, chain, quick, quick_fixed, making)
     )
     engine_chain = np.where(is_dma, 0, np.minimum(fixed + chain, fixed + work) + result)
     return Durations(
-        lead, fixed, work, result, engine_chain, descriptors, quick, quick_fixed, lanes,
+        lead, fixed, work, result, engine_chain, descriptors, quick, quick_fixed,
+        making, lanes,
         float(quantise(values["dma_burst_ns"])),
     )  # fmt: skip

@@ -36,6 +36,7 @@ class Packets(NamedTuple):
     are_far: bool  #: whether they begin far apart in HBM
     first_queue: int
     queues: int  #: 0: all
+    generator: int  #: the engine whose hardware generator makes its descriptors; -1: none
     is_in_hbm: bool  #: whether it goes from HBM to HBM
     are_lists: bool  #: whether each is a list of several buffers
 
@@ -162,10 +163,18 @@ def _packets(transfer, allocations) -> Packets:
     packets = min(packets, count) if packets and is_plain else count
     has_lists = is_plain and not far and 0 < partitions < packets == count
     packets = partitions if has_lists else packets
+    generator = _generator(dict(transfer.options))
     if not lanes or count >= QUEUES:
-        return Packets(packets, far, 0, 0, not lanes, has_lists)
+        return Packets(packets, far, 0, 0, generator, not lanes, has_lists)
     first, last = min(lanes) // QUEUE_PARTITIONS, max(lanes) // QUEUE_PARTITIONS
-    return Packets(packets, far, first, last - first + 1, False, has_lists)
+    return Packets(packets, far, first, last - first + 1, generator, False, has_lists)
+
+
+def _generator(options) -> int:
+    """Return the engine that asks for a transfer's descriptors, on a chip that makes them."""
+    if "indirect" in options or str(options.get("dge_mode")) in ("none", "swdge"):
+        return -1  # made before the kernel starts, or by software on GpSimd
+    return _ENGINE[Engine(options.get("asked_by") or Engine.SYNC)]
 
 
 @lru_cache(4096)

@@ -29,10 +29,10 @@ _DMA = ENGINES.index(Engine.DMA)
 LONGEST_NS = 2.0**32  # beyond, float64 would begin to round the sums
 
 
-_PIECES = "lead", "hold", "result", "chain", "quick", "fixed", "quick_fixed"
-_KIND = table(" ".join(_PIECES), "first_queue wide descriptors")
+_PIECES = "lead", "hold", "result", "chain", "quick", "fixed", "quick_fixed", "making"
+_KIND = table(" ".join(_PIECES), "first_queue wide generator descriptors")
 #: the next row of an engine's stream, until when it and its ports are held, and by which row
-_STREAM = table("free sbuf_free psum_free", "head row sbuf_row psum_row")
+_STREAM = table("free sbuf_free psum_free made", "head row sbuf_row psum_row made_row")
 _QUEUE = table("debt free", "row")  # debt: until when at the sustained pace
 _SHARE = table("start end", "predecessor")
 #: of a row: when it may begin, and what else `_loops.simulate` reads and writes
@@ -130,7 +130,7 @@ def _kinds(pieces: Durations) -> np.ndarray:
     kinds = np.zeros(pieces.work.size, _KIND)
     for name in (*_PIECES, "descriptors"):
         kinds[name] = getattr(pieces, name)
-    kinds["first_queue"], kinds["wide"] = pieces.lanes.T
+    kinds["first_queue"], kinds["wide"], kinds["generator"] = pieces.lanes.T
     return kinds
 
 

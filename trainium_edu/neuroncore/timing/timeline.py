@@ -305,6 +305,12 @@ class CoreTimeline:
                              {"row": int(r), "instruction": int(run.instruction[r])})
                         for r in rows
                     ]  # fmt: skip
+        making, generator = self.pieces.making[run.kind], self.pieces.lanes[run.kind, 2]
+        spans += [
+            Span(f"descriptors for {ENGINES[generator[r]].title}", "made", start[r],
+                 start[r] + float(making[r]), {"row": r, "instruction": int(run.instruction[r])})
+            for r in np.flatnonzero(making).tolist()
+        ]  # fmt: skip
         return Timeline(spans)
 
     # -- what it did -----------------------------------------------------------------------------

@@ -25,6 +25,7 @@ class Wait(IntEnum):
     QUEUE = 6, "its DMA queue was busy"
     CHAIN = 7, "the result of the instruction before it was still in the pipeline"
     STATED = 8, "it was told to wait for an instruction"
+    GENERATOR = 9, "the hardware was still making descriptors of a transfer before it"
 
 
 #: What :func:`~trainium_edu.neuroncore.timing.causes.without` can take away, and what that means.

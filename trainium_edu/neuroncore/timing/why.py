@@ -241,7 +241,12 @@ class _Walk:
             self.then = Wait.QUEUE.words
             return before, queue
         self._add(row, self.start[row], begin, "DMA start")
-        return self._before(row, int(t.ready_wait[row]), int(t.ready_predecessor[row])), None
+        wait, by = int(t.ready_wait[row]), int(t.ready_predecessor[row])
+        while wait == Wait.GENERATOR:
+            self.then = Wait.GENERATOR.words
+            self._add(by, self.start[by], self.start[row], "DMA descriptors")
+            row, wait, by = by, int(t.ready_wait[by]), int(t.ready_predecessor[by])
+        return self._before(row, wait, by), None
 
     def _pace(self, row, ns):
         """Return how a queue moved its share: sustained, in a burst, or partly so."""
@@ -324,6 +329,8 @@ class _Walk:
                 if self.fixed[row_kind]:
                     paths = ("timing.fp32_load_speedup", clock)
                 names |= {"load_stationary_speedup", "fp32_load_speedup"}
+            case "DMA descriptors":
+                paths, names = ("timing.dge_ns",), {"dge_ns"}
             case "DMA start":
                 paths, names = ("dma.start_ns",), {"dma_start_ns"}
             case _:

@@ -39,7 +39,9 @@ def _check_dma_copy(operands):
     asked = enums.chosen(engine, operands.pop("engine"), "dma_copy: engine")
     if asked is not engine.unknown and operands["dge_mode"] != dge_mode.hwdge:
         raise refusal("isa.dma_engine", asked=asked)
-    return operands
+    if asked not in (engine.unknown, engine.sync, engine.scalar):
+        raise refusal("isa.dge_engine", asked=asked)
+    return operands | {"asked_by": None if asked is engine.unknown else asked.name}
 
 
 def _check_tensor_copy(operands):

@@ -21,7 +21,7 @@ __all__ = ["execute"]
 
 
 def execute(kernel, entries, *, spec=None, values=True, limit=None, precise=None,
-            give=None) -> list:  # fmt: skip
+            give=None, dge=None) -> list:  # fmt: skip
     """Run a kernel's programs, all ranks in one launch, and return (outputs, cores) of each rank.
 
     Parameters
@@ -29,7 +29,7 @@ def execute(kernel, entries, *, spec=None, values=True, limit=None, precise=None
     kernel : Kernel
     entries : list of (args, kwargs)
         What the kernel is called with, one entry per rank.
-    spec, values, limit
+    spec, values, limit, dge
         As for ``nki.run``.
     precise : bool, optional
         False keeps low precision as float32; default: as the environment says.
@@ -49,19 +49,21 @@ def execute(kernel, entries, *, spec=None, values=True, limit=None, precise=None
     """
     __tracebackhide__ = True  # IPython and pytest show the caller's line and the kernel's
     try:
-        return _execute(kernel, entries, spec, values, limit, precise, give)
+        return _execute(kernel, entries, spec, values, limit, precise, give, dge)
     except BaseException as problem:  # Ctrl-C too shows where the kernel was
         problem.__traceback__ = frames_of_kernel(problem)
         raise
 
 
-def _execute(kernel, entries, spec, values, limit, precise, give) -> list:
+def _execute(kernel, entries, spec, values, limit, precise, give, dge) -> list:
     if is_running():
         raise RuntimeError(
             f"{kernel.__name__} is started inside a running kernel; call it directly, then it is "
             "part of the one that runs"
         )
     values = flag(values, "values")
+    flags = settings.variable("NEURON_CC_FLAGS") or ""
+    dge = "--disable-dge" not in flags.split() if dge is None else flag(dge, "dge")
     names = [_check_call(kernel, *entry) for entry in entries]
     spec = chip(spec)
     if limit is not None:
@@ -79,7 +81,7 @@ def _execute(kernel, entries, spec, values, limit, precise, give) -> list:
         seed = rounding.seed + rank
         core = NeuronCore(
             spec, values=values, rounding=rounding.rounding, seed=seed, name=name,
-            executor=Deferred(),
+            executor=Deferred(), dge=dge,
         )  # fmt: skip
         if len(places) > 1:
             core.notes.append(("grid", -1, str(len(places)), None))
