@@ -28,19 +28,28 @@ def _tracked():
     return out.stdout.split("\n")[:-1]
 
 
+def conda_packages(name):
+    """Return the packages of an environment file with their bounds."""
+    lines = (ROOT / name).read_text().splitlines()
+    listed = [line.strip()[2:].split("#")[0] for line in lines if line.startswith("  - ")]
+    apart = "conda-forge", "pip", "pip:", "xeus-python"
+    return dict(map(_requirement, [c for c in listed if c not in apart and "://" not in c]))
+
+
 @pytest.mark.parametrize("name", ["environment.yml", ".binder/environment.yml"])
 def test_environment_yml_names_the_same_packages_and_bounds_as_pyproject(name):
-    conda = [
-        line.strip()[2:]
-        for line in (ROOT / name).read_text().splitlines()
-        if line.startswith("  - ")
-    ]
-    conda = [c.split("#")[0] for c in conda if c not in ("conda-forge", "pip", "pip:")]
-    conda = dict(map(_requirement, conda))
+    conda = conda_packages(name)
     assert conda.pop("python") == {PYPROJECT["project"]["requires-python"]}
     tests = dict(map(_requirement, PYPROJECT["project"]["optional-dependencies"]["test"]))
     reads_along = {name: tests[name] for name in ("nbval", "pytest")}
     assert conda == dict(map(_requirement, PYPROJECT["project"]["dependencies"])) | reads_along
+
+
+def test_the_site_for_browsers_has_the_packages_that_need_no_process():
+    needed = dict(map(_requirement, PYPROJECT["project"]["dependencies"]))
+    for absent in ("greenlet", "jupyterlab", "nbclient", "psutil"):  # test_webassembly.py
+        del needed[absent]
+    assert conda_packages(".github/jupyterlite/environment.yml") == needed
 
 
 def test_codespaces_install_and_serve_what_a_clone_does():

@@ -13,8 +13,9 @@ import sys
 import threading
 from types import FrameType, ModuleType
 
-__all__ = ["aside", "load"]
+__all__ = ["HAS_THREADS", "aside", "load"]
 
+HAS_THREADS = sys.platform != "emscripten"  #: a browser's Python has none
 LONG_S = 1.0
 LOOK_EVERY_S = 0.1  # from then on, as long as the call takes
 
@@ -56,7 +57,7 @@ def aside(function, *args, meanwhile=None):
     >>> aside(divmod, 7, 2)
     (3, 1)
     """
-    if getattr(_here, "is_aside", False) or sys.platform == "emscripten":  # a browser: no threads
+    if getattr(_here, "is_aside", False) or not HAS_THREADS:
         return function(*args)
     answer, is_running = [None, None], threading.Lock()
     is_running.acquire()

@@ -649,10 +649,10 @@ def _at_most(seconds):
     """Raise _TakesTooLong in the body after so many seconds, wherever in Python it stands.
 
     Seconds of this process's work, so that a busy machine stops nobody; one that sleeps is stopped
-    after six times as long.  In another thread than the main one, which no signal reaches, there
-    is no limit.
+    after six times as long.  In another thread than the main one, which no signal reaches, and
+    in a browser there is no limit.
     """
-    if threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread() or not aside.HAS_THREADS:
         yield
         return
 

@@ -172,7 +172,7 @@ def link_loads(schedule: Schedule, topology: Topology, sizes=None, *, ties=Ties.
     a_schedule(schedule), known(topology)
     sizes = _item_weights(schedule, sizes)
     move, link, _ = _paths(schedule, topology, choice(ties, Ties, "rule for ties"))
-    cells = schedule.step[move].astype(np.int64) * topology.links + link
+    cells = schedule.step[move].astype(np.intp) * topology.links + link
     flat = np.bincount(
         cells, move_weights(schedule, sizes)[move],
         minlength=schedule.steps * topology.links,
@@ -210,7 +210,7 @@ def memory_loads(schedule: Schedule, sizes=None):
         weight = np.tile(weight, 2)
     step, chip, item, count = reads_and_writes
     flat = np.bincount(
-        step.astype(np.int64) * chips + chip, count * weight[item], minlength=schedule.steps * chips
+        step.astype(np.intp) * chips + chip, count * weight[item], minlength=schedule.steps * chips
     )
     return flat.reshape(max(schedule.steps, 0), chips)
 

@@ -180,10 +180,10 @@ def routes(topology: Topology, src, dst, ties: Ties | str = Ties.BALANCED):
             f" up to {_MOST_PAIRS}. Take fewer chips, or an algorithm of neighbours such as ring"
         )
     ways = [_route(topology, int(p) // width, int(p) % width, ties) for p in pairs]
-    lengths = np.array([len(w) for w in ways], np.int64)
-    flat = np.array([link for way in ways for link in way], np.int64)
+    lengths = np.array([len(w) for w in ways], np.intp)
+    flat = np.array([link for way in ways for link in way], np.intp)
     first = np.concatenate(([0], np.cumsum(lengths)))[:-1]
-    take = lengths[which] if len(pairs) else np.zeros(0, np.int64)
-    start = np.concatenate(([0], np.cumsum(take))).astype(np.int64)
+    take = lengths[which] if len(pairs) else np.zeros(0, np.intp)
+    start = np.concatenate(([0], np.cumsum(take))).astype(np.intp)
     inside = np.arange(start[-1]) - np.repeat(start[:-1], take)
     return start, flat[np.repeat(first[which], take) + inside] if len(flat) else flat

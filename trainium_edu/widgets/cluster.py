@@ -12,7 +12,7 @@ from threading import Thread
 
 import numpy as np
 
-from trainium_edu import fabric
+from trainium_edu import aside, fabric
 from trainium_edu.cluster.memory import memory
 from trainium_edu.cluster.models import get_model
 from trainium_edu.cluster.placement import KINDS, placement
@@ -107,7 +107,8 @@ def memory_planner(model: str = "gpt3-175b", *, global_batch: int = 1536):
         return Page(scene, said, outputs, pressed="".join(pressed))
 
     totals = [0.0, 0.0]  # before the last move, and now
-    Thread(target=look_ahead, args=(shape, global_batch), daemon=True).start()
+    if aside.HAS_THREADS:
+        Thread(target=look_ahead, args=(shape, global_batch), daemon=True).start()
     press = {"start": ("Start again", "Everything on every NeuronCore", _START), **_RUNGS}
     controls = [
         slider("instances", "Instances", 0, 10, _START["instances"]),

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
-from trainium_edu import live, settings
+from trainium_edu import aside, live, settings
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla import graph as graphs
 from trainium_edu.xla.cache import open_cache, print_lines
@@ -331,6 +331,8 @@ class Device:
 
     def _publish(self, executable) -> None:
         """Let the tools around a run see an execution; a run that nobody began begins here."""
+        if not aside.HAS_THREADS:  # a browser: no other process looks
+            return
         run, here, replicas = live.current(), current_world(), self.setting.replicas
         core, count = (0, replicas) if replicas else (here.ordinal % here.per_instance, 1)
         if run is None:

@@ -101,7 +101,7 @@ def _expand(program):
     instructions, allocations = program.instructions, program.allocations
     n = rows.size
     # one line per access of the recorded program
-    counts = np.fromiter((len(i.accesses) for i in instructions), np.int64, len(instructions))
+    counts = np.fromiter((len(i.accesses) for i in instructions), np.intp, len(instructions))
     flat = list(chain.from_iterable(i.accesses for i in instructions))
     table = np.array([a[:6] for a in flat], np.int64).reshape(-1, 6)
     kind_of, kinds, engines = _kinds(instructions, allocations)
@@ -267,7 +267,7 @@ def _instances(program, starts, rows, access_allocation, access_row):
     for index, loop in enumerate(program.loops):  # inner loops come later and win
         if starts[index].size and loop.end > loop.start:
             loop_of[loop.first_allocation : loop.end_allocation] = index
-    turns = np.ones(loop_of.size, np.int64)
+    turns = np.ones(loop_of.size, np.intp)
     for index in np.unique(loop_of[loop_of >= 0]):
         turns[loop_of == index] = starts[index].size
     base = np.concatenate(([0], np.cumsum(turns)))

@@ -98,7 +98,7 @@ def _with_stated(run, start, edges):
             stated += [(one, _loops.STATED) for one in mine if one not in have]
         newest[index] = row
     rows = np.concatenate((np.repeat(np.arange(run.rows), np.diff(start)), waiting))
-    rows = rows.astype(np.int64)  # also where none waits
+    rows = rows.astype(np.intp)  # also where none waits
     order = np.argsort(rows, kind="stable")
     return _starts(rows, run.rows), np.concatenate((edges, np.array(stated, EDGE)))[order]
 

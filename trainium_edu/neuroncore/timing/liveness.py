@@ -47,8 +47,8 @@ class Lives:
         """Return the arrays of a program."""
         rows = len(program)
         each = [i.accesses for i in program.instructions]
-        at = np.repeat(np.arange(rows), np.fromiter(map(len, each), np.int64, rows))
-        tile = np.fromiter((a[0] for a in chain.from_iterable(each)), np.int64, at.size)
+        at = np.repeat(np.arange(rows), np.fromiter(map(len, each), np.intp, rows))
+        tile = np.fromiter((a[0] for a in chain.from_iterable(each)), np.intp, at.size)
         is_write = np.fromiter((a[5] for a in chain.from_iterable(each)), np.bool_, at.size)
         sizes = [a.row_bytes * (a.memory is memory) for a in program.allocations]
         return cls(rows, at, tile, is_write, np.array(sizes, np.int64))

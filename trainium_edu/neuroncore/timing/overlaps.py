@@ -74,7 +74,7 @@ def _in_pieces(row_access, domain, rectangle, is_write):
     first = np.where(which, rectangle[2], rectangle[0]) - low[which, chosen]
     last = np.where(which, rectangle[3], rectangle[1]) - low[which, chosen] - 1
     first, last = first // size[which, chosen], last // size[which, chosen]
-    copies = np.maximum(last - first + 1, 1)
+    copies = np.maximum(last - first + 1, 1).astype(np.intp)
     base = np.concatenate(([0], np.cumsum(pieces.max(0))))
     start = np.concatenate(([0], np.cumsum(copies)))
     again = np.arange(start[-1]) - np.repeat(start[:-1], copies)

@@ -194,7 +194,7 @@ class Packing:
 
     def _try(self, slots):
         """Take these numbers of slots, if they fit."""
-        site = np.repeat(np.arange(slots.size), slots)
+        site = np.repeat(np.arange(slots.size), slots.astype(np.intp))
         begin, end = np.zeros(site.size, np.int64), np.full(site.size, self.run.rows)
         address = None
         if slots @ self.site_bytes <= self.capacity:
