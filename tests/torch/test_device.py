@@ -13,6 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
+from torch.utils._pytree import tree_leaves  # noqa: E402
 
 from tests.torch.replay import core_of_a_test, replayed  # noqa: E402
 
@@ -197,13 +198,26 @@ def test_recurrent_layers_and_their_gradients(core, layer):
 
 
 @pytest.mark.parametrize("layer", [nn.LSTMCell, nn.GRUCell, nn.RNNCell])
-def test_recurrent_cells(device, layer):
+def test_recurrent_cells_and_their_gradients(core, layer):
     net, x = layer(3, 4), torch.randn(2, 3)
-    want = net(x)
-    got = net.to(device)(x.to(device))
-    for one, other in zip(got if isinstance(got, tuple) else [got],
-                          want if isinstance(want, tuple) else [want], strict=True):  # fmt: skip
-        torch.testing.assert_close(one.cpu(), other)
+    want = tree_leaves(net(x))
+    sum(one.sum() for one in want).backward()
+    gradient = net.weight_ih.grad.clone()
+    net.zero_grad()
+    net.to(core.device)
+    with torch.inference_mode():
+        inferred = tree_leaves(net(x.to(core.device)))
+    core.mark_step()
+    with replayed(core) as replay:
+        got = tree_leaves(net(x.to(core.device)))
+        sum(one.sum() for one in got).backward()
+        core.mark_step()
+    for one, other, right in zip(got, inferred, want, strict=True):
+        torch.testing.assert_close(one.cpu(), right)
+        torch.testing.assert_close(other.cpu(), right)
+    torch.testing.assert_close(net.weight_ih.grad.cpu(), gradient)
+    replay.assert_close(1e-5, 1e-6)
+    assert not any(step.kind == "fallback" for step in core.steps)
 
 
 def test_dropout_draws_with_pytorch_and_is_drawn_in_the_graph(core):

@@ -19,7 +19,6 @@ from trainium_edu.torch.operations import (  # noqa: E402
     WRITES,
     decomposes,
     dtype_of,
-    families,
     fits,
     name_of,
     parts,
@@ -40,7 +39,6 @@ RANDOM = {name for name, f in ROWS.items() if f.__module__.endswith(".random")}
 MASKS = [list(m) for n in (2, 3) for m in product([True, False], repeat=n)]  #: of results
 #: what has no kernel on the CPU, or is not defined: tried elsewhere in this file
 ELSEWHERE = {
-    "aten::convolution_overrideable", "aten::convolution_backward_overrideable",
     "aten::empty.memory_format", "aten::empty_strided", "aten::empty_like", "aten::new_empty",
     "aten::new_empty_strided", "aten::floor_divide.Scalar",
 }  # fmt: skip
@@ -133,7 +131,6 @@ def test_every_row_has_a_case():
     assert set(ROWS) - ours <= cases
     assert all(decomposes(overload(name)) for name in cases - ours - set(ROWS))
     assert set(supported()) == set(ROWS)
-    assert sum(families().values()) == len(ROWS)
 
 
 #: of which the table has never had a row
@@ -266,52 +263,6 @@ def test_an_empty_tensor_has_a_shape_and_a_dtype():
         assert (found.shape, found.dtype) == ((2, 3), "bfloat16"), name
 
 
-def test_the_overrideable_convolution_is_the_convolution():
-    x, w, how = torch.randn(2, 3, 8, 8), torch.randn(4, 3, 3, 3), CASES["convolution"][0][0][3:]
-    there = device()
-    here = moved(x, there), moved(w, there)
-    y = torch.ops.aten.convolution(x, w, None, *how)
-    found = row_of("aten::convolution_overrideable")(*here, None, *how)
-    back = row_of("aten::convolution_backward_overrideable")(
-        found, *here, *how, [True, True, False]
-    )
-    there.mark_step()
-    assert_same(found, y)
-    wanted = torch.ops.aten.convolution_backward(y, x, w, None, *how, [True, True, False])
-    for got, right in zip(back, wanted, strict=True):
-        assert_same(got, right)
-
-
-def lstm_cell(x, h, c, *weights):
-    cell = torch.nn.LSTMCell(4, 5)
-    return torch.func.functional_call(cell, dict(zip(NAMES, weights, strict=True)), (x, (h, c)))
-
-
-NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-
-
-@pytest.mark.parametrize("on_device", [True, False])
-def test_an_lstm_cell_is_pytorchs_with_its_gradients(on_device):
-    """Also where it has no kernel: the values on the CPU."""
-    x, h, c = torch.randn(3, 4), torch.randn(3, 5), torch.randn(3, 5)
-    weights = [torch.randn(20, 4), torch.randn(20, 5), torch.randn(20), torch.randn(20)]
-    given = [t.requires_grad_() for t in (x @ weights[0].T, h @ weights[1].T, c, *weights[2:])]
-    gates = given[0] + given[1] + given[3] + given[4]
-    i, f, g, o = gates.chunk(4, 1)
-    cy = f.sigmoid() * given[2] + i.sigmoid() * g.tanh()
-    hy = o.sigmoid() * cy.tanh()
-    torch.testing.assert_close((hy, cy), lstm_cell(x, h, c, *weights))
-    up = torch.randn(3, 5), torch.randn(3, 5)
-    wanted = torch.autograd.grad((hy, cy), (given[0], given[2], given[3]), up)
-    check_cell("_thnn_fused_lstm_cell", given, (hy, cy), on_device,
-               lambda move, found: (*up_(move, up), move(given[2]), *found[1:], True), wanted,
-               "_thnn_fused_lstm_cell_backward_impl")  # fmt: skip
-
-
-def up_(move, tensors):
-    return [move(t) for t in tensors]
-
-
 def gradients_of(out, given):
     """Return a gradient of the result, and those that autograd finds for what was given."""
     grad = torch.randn(out.shape)
@@ -337,38 +288,6 @@ def test_attention_by_one_call_is_pytorchs_with_its_gradients(on_device):
             assert_same(got, right.detach())
         else:
             torch.testing.assert_close(got, right.detach())
-
-
-def check_cell(name, given, wanted, on_device, arguments, gradients, backward):
-    there = device()
-    move = (lambda t: moved(t.detach(), there)) if on_device else (lambda t: t.detach())
-    table = ROWS if on_device else ON_CPU
-    found = table[f"aten::{name}"](*map(move, given))
-    back = table[f"aten::{backward}"](*arguments(move, found))
-    there.mark_step()
-    pairs = [*zip(found, wanted, strict=False), *zip(back, gradients, strict=False)]
-    for got, right in pairs:
-        if on_device:
-            assert_same(got, right.detach())
-        else:
-            torch.testing.assert_close(got, right.detach())
-
-
-@pytest.mark.parametrize("on_device", [True, False])
-def test_a_gru_cell_is_pytorchs_with_its_gradients(on_device):
-    cell = torch.nn.GRUCell(4, 5)
-    x, h, up = torch.randn(3, 4), torch.randn(3, 5), torch.randn(3, 5)
-    given = [x @ cell.weight_ih.T, h @ cell.weight_hh.T, h, cell.bias_ih, cell.bias_hh]
-    given = [t.detach().requires_grad_() for t in given]
-    gates = given[0] + given[3], given[1] + given[4]
-    (ir, iz, i_new), (hr, hz, h_new) = (g.chunk(3, 1) for g in gates)
-    z, new = (iz + hz).sigmoid(), (i_new + (ir + hr).sigmoid() * h_new).tanh()
-    hy = new + z * (given[2] - new)
-    torch.testing.assert_close(hy, cell(x, h))
-    wanted = torch.autograd.grad(hy, (*given[:3], *given[3:]), up)
-    check_cell("_thnn_fused_gru_cell", given, (hy,), on_device,
-               lambda move, found: (move(up), found[1], True), wanted,
-               "_thnn_fused_gru_cell_backward")  # fmt: skip
 
 
 # -- random numbers -------------------------------------------------------------------------------

@@ -9,6 +9,9 @@ Sources: `pytorch-xla`, ``torch_xla/csrc/autocast_mode.cpp``.
 from functools import partial
 
 import torch
+from torch.utils._pytree import tree_leaves
+
+from trainium_edu.torch.operations import overload
 
 __all__ = ["autocast_kernels"]
 
@@ -42,9 +45,7 @@ def autocast_kernels() -> list:
     others.fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")
     for names, rule in ((_NARROW, _narrow), (_WIDE, _wide), (_WIDEST, _widest)):
         for name in names:
-            packet, _, overload = name.partition(".")
-            func = getattr(getattr(torch.ops.aten, packet), overload or "default")
-            library.impl(name, partial(rule, func), "AutocastPrivateUse1")
+            library.impl(name, partial(rule, overload(f"aten::{name}")), "AutocastPrivateUse1")
     return [library, others]
 
 
@@ -57,7 +58,8 @@ def _wide(func, *args, **kwargs):
 
 
 def _widest(func, *args, **kwargs):
-    kinds = [t.dtype for t in _tensors([*args, *kwargs.values()]) if t.is_floating_point()]
+    given = tree_leaves((args, kwargs))
+    kinds = [t.dtype for t in given if isinstance(t, torch.Tensor) and t.is_floating_point()]
     wide = torch.float32 in kinds or len(set(kinds)) > 1
     kind = torch.float32 if wide else torch.get_autocast_dtype("xla")
     return _in_type(func, kind, args, kwargs)
@@ -78,11 +80,3 @@ def _cast(given, dtype):
     if not given.is_floating_point() or given.dtype is torch.float64 or given.device.type != "xla":
         return given
     return given.to(dtype)
-
-
-def _tensors(given):
-    for one in given:
-        if isinstance(one, list | tuple):
-            yield from _tensors(one)
-        elif isinstance(one, torch.Tensor):
-            yield one

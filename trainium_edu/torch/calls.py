@@ -6,8 +6,9 @@ A *call* is learned once per overload from its schema.
 from collections.abc import Iterator
 
 import torch
+from torch.utils._pytree import tree_map
 
-from trainium_edu.torch.operations import ON_CPU, ROWS, WRITES, decomposes
+from trainium_edu.torch.operations import ON_CPU, ROWS, WRITES, decomposes, name_of
 
 __all__ = ["Call", "call_of", "counted", "on_meta"]
 
@@ -57,7 +58,7 @@ class Call:
     out : bool
         All that it writes are keywords, as ``out=``.
     composite : bool
-        PyTorch makes it of others; it arrives only in ``torch.inference_mode``.
+        PyTorch makes it of others, by `decompose`; it arrives only in ``torch.inference_mode``.
     turns : bool
         It changes the shape in place, as ``t_``.
     moves : bool
@@ -79,20 +80,15 @@ class Call:
         Takes it in place of recording: moves between host and device, questions for values.
     """
 
-    __slots__ = (
-        "composite", "counter", "func", "functional", "gives_list", "is_list", "is_single",
-        "is_view", "lifts", "makes", "moves", "name", "numbers", "out", "products", "recorded",
-        "returns", "returns_written", "row", "run", "special", "times", "turns", "writes",
-    )  # fmt: skip
-
     def __init__(self, func):
         schema = func._schema
         self.func, self.counter = func, schema.name
-        self.name = _full(schema)
+        self.name = name_of(func)
         self.is_view = bool(func.is_view)
         self.composite = func.has_kernel_for_dispatch_key(
             torch._C.DispatchKey.CompositeImplicitAutograd
         )
+        self.decompose = func.decompose
         self.turns = torch.Tag.inplace_view in func.tags
         also = WRITES.get(self.name, ())
         written = [
@@ -130,15 +126,11 @@ class Call:
             return self.name
         if self.functional is None or self.turns or self.out:
             return ""
-        name = _full(self.functional._schema)
+        name = name_of(self.functional)
         return name if name in ROWS or decomposes(self.functional) else ""
 
     def __repr__(self):
         return f"Call({self.name!r})"
-
-
-def _full(schema) -> str:
-    return schema.name + (f".{schema.overload_name}" if schema.overload_name else "")
 
 
 def _functional(schema):
@@ -184,10 +176,10 @@ def counted() -> Iterator[tuple[str, int]]:
 
 def on_meta(given):
     """Return arguments with tensors of which only shape, strides and dtype are known."""
-    if isinstance(given, torch.Tensor):
-        return torch.empty_strided(given.size(), given.stride(), dtype=given.dtype, device="meta")
-    if isinstance(given, list | tuple):
-        return [on_meta(part) for part in given]
-    if isinstance(given, dict):
-        return {name: on_meta(part) for name, part in given.items()}
-    return torch.device("meta") if type(given) is torch.device else given
+
+    def hollow(one):
+        if isinstance(one, torch.Tensor):
+            return torch.empty_strided(one.size(), one.stride(), dtype=one.dtype, device="meta")
+        return torch.device("meta") if type(one) is torch.device else one
+
+    return tree_map(hollow, given)

@@ -9,7 +9,7 @@ import runpy
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -25,13 +25,14 @@ from trainium_edu.torch.origins import Origins
 from trainium_edu.torch.tape import Cell, Place, Tape, Trie
 from trainium_edu.torch.translate import Translation, translate
 from trainium_edu.torch.values import Values
+from trainium_edu.training.run_record import StepRecord
 from trainium_edu.xla.compiler import Compiler
-from trainium_edu.xla.device import Device, current_world
+from trainium_edu.xla.device import Device, World, current_world
 from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.executable.memory import nbytes, needs
 from trainium_edu.xla.metrics import PROCESS
 
-__all__ = ["HERE", "Core", "Step", "ValuesOff", "current", "is_there", "make_current", "user_line"]
+__all__ = ["HERE", "Core", "ValuesOff", "current", "is_there", "make_current", "user_line"]
 
 HERE = str(Path(__file__).resolve().parents[1])
 _MANY_CALLS = 50_000  #: pending, before a script is told of mark_step; a step of GPT-2 has 3 000
@@ -41,37 +42,6 @@ _LIBRARIES = (HERE, "site-packages", "dist-packages", str(Path(torch.__file__).p
 
 class ValuesOff(RuntimeError):
     """A value is asked for in a run that keeps shapes only."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One execution on the chip.
-
-    Attributes
-    ----------
-    number : int
-        Of the step, as ``mark_step`` counts.
-    kind : {"step", "value", "fallback"}
-        Why it ran: a cut, a value asked for, an operation that runs on the CPU.
-    begin_ns, end_ns : float
-        On the emulated clock.
-    executable : Executable
-    line : SourceLine or None
-        The script's line that asked for it.
-    why : str
-        Why its graph was new; "" if it was known.
-    operation : str
-        ``aten::name`` of a fall-back.
-    """
-
-    number: int
-    kind: str
-    begin_ns: float
-    end_ns: float
-    executable: Any
-    line: SourceLine | None
-    why: str
-    operation: str = ""
 
 
 def is_library(file: str) -> bool:
@@ -103,23 +73,28 @@ class Core:
         Rounding and seed; wins over the switches.
     ordinal : int
         Number of the device on the instance.
+    world : World, optional
+        Default: the current one.
 
     Attributes
     ----------
     clock : Clock
-    steps : list of Step
+    steps : list of StepRecord
+        Of an execution that another rank has made the executable for, it holds what is known of it.
     """
 
     def __init__(self, compiler: Compiler | None = None, *, instance: str = "trn1.2xlarge",
-                 values: str | int = "all", ordinal: int = 0, clock: Any = None):  # fmt: skip
+                 values: str | int = "all", ordinal: int = 0, clock: Any = None,
+                 world: World | None = None):  # fmt: skip
         self.compiler = Compiler() if compiler is None else compiler
         self.compiler.counts_operations = False
+        self.world = world or current_world()  #: who takes part, in every thread
         self.instance, self.values, self.clock = instance, values, clock or Clock()
         self.device = torch.device("xla", ordinal)
         #: records what is translated, and follows AWS's switches
         self.recorder = Device(f"xla:{ordinal}", compiler=self.compiler, follows_switches=True)
         self.recorder.setting = replace(self.recorder.setting, values=False)
-        self.steps: list[Step] = []
+        self.steps: list[StepRecord] = []
         self.number = 0  #: of the step
         self.taken = 0  #: steps that ran something; a loader marks one before anything is recorded
         self.closures: list[tuple[Callable, Sequence]] = []
@@ -135,11 +110,6 @@ class Core:
         self._rounds_by: tuple | None = None
         self._timed: tuple | None = None  # the newest executable, and its time
         self.follow()
-
-    @property
-    def world(self):
-        """Who takes part."""
-        return current_world()
 
     # -- values -----------------------------------------------------------------------------------
 
@@ -261,11 +231,13 @@ class Core:
                 file.write(text)
 
     def ran(self, executable, graph, kind: str, line, why: str = "", operation: str = "") -> None:
-        """Queue an execution, and keep what :class:`Step` has of it."""
+        """Queue an execution, and keep a record of it."""
         begin, end = self.clock.execute(self._met_ns(executable))
         self.compiler.metrics.add("ExecuteTime", end - begin)
         self._publish(graph, executable, end - begin)
-        self.steps.append(Step(self.number, kind, begin, end, executable, line, why, operation))
+        self.steps.append(
+            StepRecord(self.number, begin, end, kind, executable, line, why, operation)
+        )
 
     def _publish(self, graph, executable, ns: float) -> None:
         """Let the tools around a run see an execution."""

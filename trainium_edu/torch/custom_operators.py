@@ -5,6 +5,7 @@ time that of the graph's node; on the CPU there is none, as on a Trn1.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from os import PathLike
 
 import torch
@@ -60,10 +61,10 @@ def _define(library: Library) -> None:
     for name, schema in schemas.items():
         made.define(schema)
         full = f"{library.name}::{name}"
-        made.impl(name, _refusal(full), "CPU")
-        made.impl(name, _meta(operators, name), "Meta")
-        ON_CPU[full] = _value(operators, name)
-        ROWS[full] = _row(operators, name)
+        made.impl(name, partial(_refuse, full), "CPU")
+        ON_CPU[full] = partial(_value, operators, name)
+        made.impl(name, ON_CPU[full], "Meta")
+        ROWS[full] = partial(_row, operators, name)
 
 
 def _schema(name: str, signature: str) -> str:
@@ -71,40 +72,22 @@ def _schema(name: str, signature: str) -> str:
     return f"{name}({', '.join(kinds)}) -> Tensor"
 
 
-def _refusal(full):
-    def refuse(*arguments):
-        raise RuntimeError(
-            f"{full} of a tensor on the CPU at {cores.user_line()}; a custom operator runs on the "
-            "chip's GpSimd Engine: move its tensors to the device first, .to(device)"
-        )
-
-    return refuse
+def _refuse(name: str, *arguments):
+    raise RuntimeError(
+        f"{name} of a tensor on the CPU at {cores.user_line()}; a custom operator runs on the "
+        "chip's GpSimd Engine: move its tensors to the device first, .to(device)"
+    )
 
 
-def _meta(operators, name):
-    """Return what PyTorch asks for shapes: the shape function."""
-
-    def meta(*arguments):
-        types = [(tuple(a.shape), dtype_of(a.dtype)) if isinstance(a, torch.Tensor) else float(a)
-                 for a in arguments]  # fmt: skip
-        shape, dtype = operators[name].shape(*types)
-        return torch.empty(shape, dtype=getattr(torch, dtype), device="meta")
-
-    return meta
-
-
-def _value(operators, name):
-    """Return what computes a call on values, or on none."""
-    meta = _meta(operators, name)
-
-    def value(*arguments):
-        tensors = [a for a in arguments if isinstance(a, torch.Tensor)]
-        if any(a.device.type == "meta" for a in tensors):
-            return meta(*arguments)
+def _value(operators: dict[str, Operator], name: str, *arguments):
+    """Compute a call on values; on none, return what the shape function says."""
+    if not any(getattr(one, "is_meta", False) for one in arguments):
         return in_framework(operators[name](*arguments), "torch")
+    types = [(tuple(one.shape), dtype_of(one.dtype)) if isinstance(one, torch.Tensor)
+             else float(one) for one in arguments]  # fmt: skip
+    shape, dtype = operators[name].shape(*types)
+    return torch.empty(shape, dtype=getattr(torch, dtype), device="meta")
 
-    return value
 
-
-def _row(operators, name):
-    return lambda *arguments: custom_op(operators[name], *arguments)
+def _row(operators: dict[str, Operator], name: str, *arguments):
+    return custom_op(operators[name], *arguments)

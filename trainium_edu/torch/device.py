@@ -4,6 +4,7 @@ import sys
 import threading
 import warnings
 from functools import partial, wraps
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -11,9 +12,12 @@ from torch._decomp import decompositions
 from torch.optim import optimizer
 from torch.utils._pytree import tree_map
 
+from trainium_edu.specs import INSTANCES
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.autocast import autocast_kernels
 from trainium_edu.torch.backward import Guard, mend_engine
+from trainium_edu.torch.calls import call_of
+from trainium_edu.torch.operations import overload
 from trainium_edu.torch.operations.attention import is_plain
 from trainium_edu.torch.tensor import XlaTensor, dispatch
 
@@ -21,70 +25,34 @@ __all__ = ["register"]
 
 
 class _Hooks(torch._C._acc.PrivateUse1Hooks):
-    def is_available(self):
+    def is_available(self, index=0):
         return True
 
-    def has_primary_context(self, index):
-        return True
-
-    def is_built(self):
-        return True
+    has_primary_context = is_built = is_available
 
 
-class _Module:
-    """What ``torch.xla`` offers, as PyTorch expects of a backend."""
+class _AnyDevice:
+    """A context for a device; there is one, whichever is named."""
 
-    @staticmethod
-    def is_available() -> bool:
-        return True
+    def __init__(self, device):
+        self.index = 0
 
-    @staticmethod
-    def is_initialized() -> bool:
-        return True
+    def __enter__(self):
+        return self
 
-    @staticmethod
-    def device_count() -> int:
-        from trainium_edu.specs import INSTANCES
-
-        return int(INSTANCES[cores.current().instance].cores.value)
-
-    @staticmethod
-    def current_device() -> int:
-        return cores.current().device.index
-
-    @staticmethod
-    def set_device(device) -> None:
-        pass
-
-    class device:
-        """There is one device, whichever is named."""
-
-        def __init__(self, device):
-            self.index = 0
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            return False
-
-    @staticmethod
-    def synchronize(device=None) -> None:
-        cores.current().clock.wait()
-
-    @staticmethod
-    def manual_seed_all(seed) -> None:
-        pass
-
-    @staticmethod
-    def _is_in_bad_fork() -> bool:
+    def __exit__(self, *_):
         return False
 
-    @staticmethod
-    def get_amp_supported_dtype() -> list:
-        return [torch.bfloat16, torch.float16]
 
-
+#: What ``torch.xla`` offers, as PyTorch expects of a backend.
+_MODULE = SimpleNamespace(
+    is_available=lambda: True, is_initialized=lambda: True, set_device=lambda device: None,
+    device_count=lambda: int(INSTANCES[cores.current().instance].cores.value),
+    current_device=lambda: cores.current().device.index, device=_AnyDevice,
+    synchronize=lambda device=None: cores.current().clock.wait() and None,
+    manual_seed_all=lambda seed: None, _is_in_bad_fork=lambda: False,
+    get_amp_supported_dtype=lambda: [torch.bfloat16, torch.float16],
+)  # fmt: skip
 _lock = threading.Lock()
 _kept: list = []  # what must live as long as the process
 
@@ -99,7 +67,7 @@ def register() -> None:
         torch.set_autocast_dtype("xla", torch.bfloat16)
         torch.load, torch.nn.Module.to = _load_and_move, _to_and_tell
         torch.backends.mha.set_fastpath_enabled(False)  # nested tensors: XLA never takes them
-        torch._register_device_module("xla", _Module)
+        torch._register_device_module("xla", _MODULE)
         # DataParallel leaves a module alone, as where the only accelerator is XLA's
         parallel: Any = sys.modules["torch.nn.parallel.data_parallel"]  # a function has its name
         parallel._get_available_device_type = lambda: None
@@ -127,6 +95,7 @@ def _kernels() -> list:
     library.impl("_copy_from", _copy_from, "PrivateUse1")
     for name, composed in _RECURRENT.items():  # the others are fused kernels of CUDA
         library.impl(name, composed, "AutogradPrivateUse1")
+        call_of(overload(f"aten::{name}")).decompose = composed  # in torch.inference_mode
     library.impl("_pin_memory", lambda self, device=None: self.clone(), "CPU")
     library.impl("is_pinned", lambda self, device=None: False, "CPU")
     library.impl("scaled_dot_product_attention", _attention, "AutogradPrivateUse1")
@@ -135,9 +104,7 @@ def _kernels() -> list:
         for func in (packet.default, packet.tensor_lr):
             library.impl(func, partial(_fused_adam, func), "AutogradPrivateUse1")
     for name in _FACTORIES:
-        packet, _, overload = name.partition(".")
-        func = getattr(getattr(torch.ops.aten, packet), overload or "default")
-        library.impl(name, partial(_make, func), "PrivateUse1")
+        library.impl(name, partial(_make, overload(f"aten::{name}")), "PrivateUse1")
     return [library, others]
 
 

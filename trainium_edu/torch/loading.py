@@ -115,7 +115,8 @@ class _Batches:
     def __init__(self, loader, core, queues=None):
         self._core, self._loader, self._queues = core, loader, queues
         self._feed, self._begin_ns = None, core.clock.host_ns
-        self._shapes = queues is not None and core.values == "none" and _can_send_shapes(loader)
+        can_send_shapes = type(loader) is DataLoader and not loader.persistent_workers
+        self._shapes = queues is not None and core.values == "none" and can_send_shapes
         with _as_it_is(), _set_up(loader, self._shapes):
             self._iterator = iter(loader)
 
@@ -211,18 +212,9 @@ def timed():
         DataLoader.__iter__, DataLoader.check_worker_number_rationality = original
 
 
-class _Shapes:
+def _shapes(collate, samples):
     """Collate as given, and keep the shapes: what a worker sends instead of a batch."""
-
-    def __init__(self, collate):
-        self.collate = collate
-
-    def __call__(self, samples):
-        return each_tensor(self.collate(samples), lambda tensor: tensor.to("meta"))
-
-
-def _can_send_shapes(loader) -> bool:
-    return type(loader) is DataLoader and not loader.persistent_workers
+    return each_tensor(collate(samples), lambda tensor: tensor.to("meta"))
 
 
 @contextmanager
@@ -234,7 +226,7 @@ def _set_up(loader, shapes):
     before = loader.collate_fn, loader.pin_memory
     loader.pin_memory = False  # the emulated chip copies from anywhere
     if shapes:
-        loader.collate_fn = _Shapes(loader.collate_fn)
+        loader.collate_fn = partial(_shapes, loader.collate_fn)
     try:
         yield
     finally:

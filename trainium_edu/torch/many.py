@@ -8,7 +8,7 @@ from pathlib import Path
 from trainium_edu import settings
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.clock import Clock, emulated, is_shown
-from trainium_edu.torch.core import Core, Step
+from trainium_edu.torch.core import Core
 from trainium_edu.torch.ranks.processes import run_ranks
 from trainium_edu.torch.script import slow_imports
 from trainium_edu.training.parallel.collectives import Links, compiler_for, links
@@ -46,11 +46,9 @@ def record_of(core: Core, script: str = "this session", **more) -> RunRecord:
     )  # fmt: skip
 
 
-def _recorded(step: Step) -> StepRecord:
+def _recorded(step: StepRecord) -> StepRecord:
     """Return a step as plain data; a graph that was only written down has no executable."""
-    found = step.executable if isinstance(step.executable, Executable) else None
-    return StepRecord(step.number, step.begin_ns, step.end_ns, step.kind, found, step.line,
-                      step.why, step.operation)  # fmt: skip
+    return step if isinstance(step.executable, Executable) else replace(step, executable=None)
 
 
 def _silent(level, text) -> None:
@@ -82,7 +80,7 @@ def _told(core: Core) -> _Told:
         if isinstance(one.executable, Executable):
             is_known_here = calls(graph.nodes)
             graphs[graph.fingerprint] = one.executable.to_bytes() if is_known_here else graph
-        steps.append((replace(_recorded(one), executable=None), graph.fingerprint))
+        steps.append((replace(one, executable=None), graph.fingerprint))
     return _Told(steps, graphs, list(core.compiler.history), _counters(core),
                  list(core.clock.waits), core.compiler.flags,
                  settings.lazy().cache_url)  # fmt: skip

@@ -5,7 +5,8 @@ made anew: results' shapes, source lines and the compiled graph are kept at the 
 """
 
 import itertools
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 from weakref import ref
 
 __all__ = ["Cell", "Fed", "Place", "Slot", "Storage", "Tape"]
@@ -16,13 +17,15 @@ _MOST_PLACES = 1_000_000  #: kept; beyond, the trie begins anew
 _MANY = 32  #: tensors of one storage, before those let go are looked for
 
 
-class Slot(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Slot:
     """Stands for a tensor in a recorded call."""
 
     position: int  #: among the tape's results and leaves
 
 
-class Fed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Fed:
     """Stands for a Python number that may change from step to step."""
 
     position: int  #: in ``Tape.fed``

@@ -6,11 +6,13 @@ as calls like any other.
 
 from collections import OrderedDict
 from copy import deepcopy
+from itertools import count
 from typing import Any
 from weakref import ref
 
 import torch
 from torch._prims_common import make_contiguous_strides_for as strides_for
+from torch.utils._pytree import tree_leaves, tree_map
 
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.calls import Call, call_of, on_meta
@@ -123,16 +125,10 @@ class XlaTensor(torch.Tensor):
         return memo.setdefault(id(self), made)
 
     def __reduce_ex__(self, protocol):
+        if isinstance(self, torch.nn.Parameter):
+            return torch._utils._rebuild_parameter, (self.data, self.requires_grad, OrderedDict())
         parts = self.detach().cpu(), self.dtype, str(self.device), self.requires_grad
-        if not isinstance(self, torch.nn.Parameter):
-            return torch._utils._rebuild_device_tensor_from_cpu_tensor, parts
-        return _rebuilt_parameter, (parts, self.requires_grad, OrderedDict())
-
-
-def _rebuilt_parameter(parts, requires_grad, hooks):
-    """Return a parameter that was pickled."""
-    data = torch._utils._rebuild_device_tensor_from_cpu_tensor(*parts)
-    return torch._utils._rebuild_parameter(data, requires_grad, hooks)
+        return torch._utils._rebuild_device_tensor_from_cpu_tensor, parts
 
 
 def wrap(cell: Cell, shape, strides, dtype, device) -> XlaTensor:
@@ -184,7 +180,7 @@ def dispatch(func, args, kwargs):
     if call.row:
         return record(core, call, args, kwargs)
     if call.composite:
-        return func.decompose(*args, **kwargs)
+        return call.decompose(*args, **kwargs)
     if call.turns:
         return _turn(call, args, kwargs)
     if call.out and call.functional:
@@ -210,8 +206,7 @@ def record(core, call: Call, args, kwargs):
     if core.computes:
         out = core.rounded.compute(call, values, named)
     if place is None:
-        place = core.new_place(call, *_templates(tape, args, kwargs, call, len(tape.fed)),
-                               tape.slots)  # fmt: skip
+        place = core.new_place(call, *_templates(tape, call, args, kwargs), tape.slots)
         place.metas = _metas_of(call, args, kwargs, out)
         tape.grow(key, place)
     else:
@@ -295,8 +290,7 @@ _LEAVE_OUT = {"aten::cat", "aten::native_batch_norm_backward"}  # what has no el
 
 def _is_of_nothing(call, args, kwargs) -> bool:
     """Return whether numbers are made of tensors without elements, which no engine works on."""
-    parts = (one if isinstance(one, list | tuple) else (one,) for one in (*args, *kwargs.values()))
-    given = [one for part in parts for one in part if type(one) is XlaTensor]
+    given = [one for one in tree_leaves((args, kwargs)) if type(one) is XlaTensor]
     if all(one.numel() for one in given) or call.counter in _LEAVE_OUT:
         return False
     if call.counter.startswith("aten::_foreach") or call.is_view:
@@ -305,27 +299,21 @@ def _is_of_nothing(call, args, kwargs) -> bool:
     return any(0 not in shape for shape in made or [given[0].shape])
 
 
-def _templates(tape, args, kwargs, call, fed_before):
+def _templates(tape, call, args, kwargs):
     """Return arguments with slots in place of tensors."""
-    count = [fed_before]
+    positions = count(len(tape.fed))
 
     def kept(given):
-        kind = type(given)
-        if kind is XlaTensor:
+        if type(given) is XlaTensor:
             return Slot(given.cell.slot)
-        if kind is list or kind is tuple:
-            return [kept(one) for one in given]
         if isinstance(given, torch.Tensor):
             if given.dim():
                 return Slot(tape.slots - 1)
             given = given.item()
-            kind = type(given)
-        if kind is float and call.lifts and given != 0.0 and given != 1.0:
-            count[0] += 1
-            return Fed(count[0] - 1)
-        return given
+        is_fed = type(given) is float and call.lifts and given not in (0.0, 1.0)
+        return Fed(next(positions)) if is_fed else given
 
-    return [kept(one) for one in args], {key: kept(one) for key, one in kwargs.items()}
+    return tree_map(kept, (args, kwargs))
 
 
 def _metas_of(call, args, kwargs, out):
@@ -528,7 +516,7 @@ def fall_back(core, call: Call, args, kwargs):
         return on_device(result, core) if core.computes else hollow(
             result.size(), result.dtype, core)  # fmt: skip
 
-    return type(out)(map(moved, out)) if isinstance(out, list | tuple) else moved(out)
+    return tree_map(moved, out)
 
 
 def _computed_on_cpu(core, call: Call, args, kwargs):
@@ -537,13 +525,9 @@ def _computed_on_cpu(core, call: Call, args, kwargs):
     def value(given):
         if type(given) is XlaTensor:
             return ask(core, given.cell, "fallback", call.counter)
-        if isinstance(given, list | tuple):
-            return type(given)(value(one) for one in given)
-        if type(given) is torch.device and given.type == "xla":
-            return _CPU
-        return given
+        return _CPU if type(given) is torch.device and given.type == "xla" else given
 
-    given, named = [*map(value, args)], {key: value(one) for key, one in kwargs.items()}
+    given, named = tree_map(value, (args, kwargs))
     try:
         return call.run(*given, **named)
     except NotImplementedError:  # of which PyTorch says, in 40 lines, where it has a kernel
@@ -564,15 +548,9 @@ def _written_on_cpu(core, tensor: XlaTensor) -> None:
 
 def _shapes_on_cpu(core, call: Call, args, kwargs):
     """Cut the graph where values were needed, and return results on ``meta``."""
-
-    def run_early(given):
-        if type(given) is XlaTensor:
-            core.run_early(given.cell, "fallback", call.counter)
-        elif isinstance(given, list | tuple):
-            for one in given:
-                run_early(one)
-
-    run_early([*args, *kwargs.values()])
+    for one in tree_leaves((args, kwargs)):
+        if type(one) is XlaTensor:
+            core.run_early(one.cell, "fallback", call.counter)
     try:
         return call.func(*on_meta(args), **on_meta(kwargs))
     except (NotImplementedError, RuntimeError) as problem:

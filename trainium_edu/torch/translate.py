@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from torch.utils._pytree import tree_leaves, tree_map
 
 from trainium_edu.torch.operations import INVERSE, ROWS, dtype_of, row_of
 from trainium_edu.torch.tape import Fed, Place, Slot
@@ -151,15 +152,12 @@ def _replay(place: Place, records: dict[int, _Record], fed, device: Device) -> N
             return records[given.position].read()
         if kind is Fed:
             return fed[given.position]
-        if kind is list or kind is tuple:
-            return [filled(one) for one in given]
         return device if kind is torch.device else given
 
     if call.is_view:
         _view(place, records, filled)
         return
-    args = [filled(one) for one in place.args]
-    kwargs = {key: filled(one) for key, one in place.kwargs.items()}
+    args, kwargs = tree_map(filled, (place.args, place.kwargs))
     found = row_of(call.row)(*args, **kwargs)
     found = list(found) if isinstance(found, tuple | list) else [found]
     slot = place.first
@@ -178,8 +176,7 @@ def _written(place: Place) -> list[int]:
     found = []
     for which in place.call.writes:
         given = place.kwargs.get(which) if isinstance(which, str) else place.args[which]
-        given = [given] if given is None or type(given) is Slot else given
-        found += [tensor.position for tensor in given if tensor is not None]
+        found += [tensor.position for tensor in tree_leaves(given) if tensor is not None]
     return found
 
 
@@ -188,8 +185,7 @@ def _view(place: Place, records, filled) -> None:
     source, *rest = place.args
     record = records[source.position]
     value, chain = record.read(), record.chain
-    arguments = [filled(one) for one in rest]
-    arguments += [filled(one) for one in _in_order(place, len(place.args))]
+    arguments = tree_map(filled, [*rest, *_in_order(place, len(place.args))])
     if place.call.name == "aten::as_strided":  # of the storage, whatever view it is asked of
         value, chain = record.storage.value, ()
     for number, (name, given) in enumerate(_steps(place, value, arguments)):

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.utils._pytree import tree_leaves, tree_map
 
 from trainium_edu.numerics import rounding
 from trainium_edu.torch.calls import Call, on_meta
@@ -85,7 +86,7 @@ class Values:
             return self._product(call, values, named)
         if self.cast == "all":
             values = [self._narrow(one, i in call.writes) for i, one in enumerate(values)]
-        if self.mode == "stochastic" and any(map(_is_narrow, (*values, *named.values()))):
+        if self.mode == "stochastic" and any(map(_is_narrow, tree_leaves((values, named)))):
             return self._tossed(call, values, named)
         out = call.run(*values, **named)
         for which in call.writes:
@@ -150,13 +151,12 @@ class Values:
     def _tossed(self, call, values, named):
         """Compute in FP32 and round once."""
         kinds = self._kinds(call, values, named)
-        wide = [_widened(one) for one in values]
-        wide_named = {key: _widened(one) for key, one in named.items()}
+        wide, wide_named = tree_map(_widened, (values, named))
         out = call.run(*wide, **wide_named)
         for which in call.writes:
             pair = (named, wide_named) if isinstance(which, str) else (values, wide)
             old, new = (side[which] for side in pair)
-            for target, result in _pairs(old, new):
+            for target, result in zip(tree_leaves(old), tree_leaves(new), strict=True):
                 if target is not result:
                     target.copy_(self.round(result, _FORMATS[target.dtype]))
         results = out if isinstance(out, tuple | list) else (out,)
@@ -204,27 +204,15 @@ def _in_format(number, fmt: str):
 
 
 def _is_narrow(given) -> bool:
-    if isinstance(given, list):
-        return any(map(_is_narrow, given))
     if type(given) is torch.dtype:
         return given in _FORMATS
     return isinstance(given, torch.Tensor) and given.dtype in _FORMATS
 
 
 def _widened(given):
-    if isinstance(given, list):
-        return [_widened(one) for one in given]
     if not _is_narrow(given):
         return given
     return torch.float32 if type(given) is torch.dtype else given.float()
-
-
-def _pairs(old, new):
-    """Yield what was written, and what it was computed in."""
-    if isinstance(old, list):
-        yield from zip(old, new, strict=True)
-    elif old is not None:
-        yield old, new
 
 
 def _kind(given):

@@ -25,24 +25,22 @@ from trainium_edu.torch.operations import (  # noqa: F401
     pooling,
     products,
     random,
-    recurrent,
     reductions,
     views,
 )
-from trainium_edu.torch.operations.parts import decomposes, fits, row_of
+from trainium_edu.torch.operations.parts import decomposes, fits, overload, row_of
 from trainium_edu.torch.operations.table import (
     INVERSE,
     ON_CPU,
     ROWS,
     WRITES,
     dtype_of,
-    families,
     name_of,
     row,
     supported,
 )
 
 __all__ = [
-    "INVERSE", "ON_CPU", "ROWS", "WRITES", "decomposes", "dtype_of", "families", "fits", "name_of",
-    "row", "row_of", "supported",
+    "INVERSE", "ON_CPU", "ROWS", "WRITES", "decomposes", "dtype_of", "fits", "name_of",
+    "overload", "row", "row_of", "supported",
 ]  # fmt: skip

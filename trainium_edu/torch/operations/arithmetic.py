@@ -165,16 +165,6 @@ def _not(self):
     return xnp.logical_not(self)
 
 
-@row("isnan")
-def _isnan(self):
-    return xnp.isnan(self)
-
-
-@row("isinf")
-def _isinf(self):
-    return xnp.abs(_float(self)) == fixed(_float(self), inf)
-
-
 # -- functions of one number ----------------------------------------------------------------------
 
 
@@ -206,11 +196,6 @@ def _rounded(x: Tensor) -> Tensor:
     part, even = x - down, xnp.floor(down * half) * fixed(x, 2.0)
     goes_up = xnp.logical_or(part > half, xnp.logical_and(xnp.equal(part, half), down > even))
     return down + xnp.astype(goes_up, x.dtype)
-
-
-@row("round.decimals")
-def _round_decimals(self, *, decimals):
-    return _rounded(self * float(10**decimals)) / float(10**decimals)
 
 
 def log1p(x: Tensor) -> Tensor:

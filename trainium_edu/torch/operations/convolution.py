@@ -6,6 +6,7 @@ groups are convolutions side by side.
 """
 
 from functools import reduce
+from operator import add
 
 from trainium_edu.torch.operations.table import of_floats, record, row
 from trainium_edu.torch.operations.windows import Windows
@@ -102,10 +103,6 @@ class _Layer:
         return Windows(x.shape[2:], w.shape[2:], self.stride, self.padding, self.dilation)
 
 
-def _add(a, b):
-    return a + b
-
-
 def _column(w, place):
     """Return one element of each filter, [channels, 1, 1]."""
     return w[:, 0, place[0], place[1]][:, None, None]
@@ -113,14 +110,14 @@ def _column(w, place):
 
 def _by_channel(windows, x, w):
     x = windows.padded(x)
-    return reduce(_add, (windows.at(x, at) * _column(w, at) for at in windows.places()))
+    return reduce(add, (windows.at(x, at) * _column(w, at) for at in windows.places()))
 
 
 def _by_channel_back(windows, g, x, w, wanted):
     of_x, of_w, places = None, None, windows.places()
     if wanted[0]:
         parts = (windows.back(g * _column(w, at), at) for at in places)
-        of_x = windows.bare(reduce(_add, parts))
+        of_x = windows.bare(reduce(add, parts))
     if wanted[1]:
         x = windows.padded(x)
         sums = [xnp.sum(windows.at(x, at) * g, (0, 2, 3)) for at in places]
@@ -137,7 +134,7 @@ def _is_known(input, weight, bias=None, stride=(), padding=(), dilation=(), tran
     return len(input.shape) in (3, 4) and of_floats(input) and not beyond
 
 
-@row("convolution", "convolution_overrideable", fits=_is_known)
+@row("convolution", fits=_is_known)
 def _convolution(
     input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
 ):
@@ -154,11 +151,7 @@ def _convolution(
     return layer.narrow(out)
 
 
-def _is_known_back(grad_output, input, weight, *rest):
-    return _is_known(input, weight, *rest)
-
-
-@row("convolution_backward", fits=_is_known_back)
+@row("convolution_backward", fits=lambda grad_output, *given: _is_known(*given))
 def _convolution_backward(
     grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding,
     groups, output_mask,
@@ -182,15 +175,3 @@ def _convolution_backward(
         of_x, of_w = layer.backward(g, x, w, output_mask)
     of_bias = xnp.sum(g, (0, 2, 3)) if output_mask[2] else None
     return layer.narrow(of_x), layer.narrow(of_w), of_bias
-
-
-@row(
-    "convolution_backward_overrideable",
-    fits=lambda g, x, w, *rest: _is_known(x, w, None, *rest),
-)
-def _convolution_backward_overrideable(
-    grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups,
-    output_mask,
-):  # fmt: skip
-    return _convolution_backward(grad_output, input, weight, None, stride, padding, dilation,
-                                 transposed, output_padding, groups, output_mask)  # fmt: skip

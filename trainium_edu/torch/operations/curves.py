@@ -33,11 +33,6 @@ def _silu(self):
     return xnp.silu(self)
 
 
-@row("hardshrink_backward")
-def _hardshrink_backward(grad_out, self, lambd):
-    return xnp.where(xnp.abs(self) > lambd, grad_out, 0.0)
-
-
-@row("softshrink_backward")
-def _softshrink_backward(grad_output, self, lambd):
-    return _hardshrink_backward(grad_output, self, lambd)
+@row("hardshrink_backward", "softshrink_backward")
+def _shrink_backward(grad_output, self, lambd):
+    return xnp.where(xnp.abs(self) > lambd, grad_output, 0.0)

@@ -31,13 +31,8 @@ def _scalar_tensor(s, dtype=None, device=None, **_):
     return xnp.full((), s, _kind(dtype, 0.0), device=device)
 
 
-@row("empty.memory_format")
-def _zeros(size, dtype=None, device=None, **_):
-    return xnp.full(size, 0, _kind(dtype, 0.0), device=device)
-
-
-@row("empty_strided")
-def _empty_strided(size, stride, dtype=None, device=None, **_):
+@row("empty.memory_format", "empty_strided")
+def _empty(size, stride=(), dtype=None, device=None, **_):
     return xnp.full(size, 0, _kind(dtype, 0.0), device=device)
 
 

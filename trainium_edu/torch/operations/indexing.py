@@ -49,11 +49,7 @@ def _embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse
     return xnp.take(weight, indices)
 
 
-def _plain(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
-    return not scale_grad_by_freq
-
-
-@row("embedding_dense_backward", fits=_plain)
+@row("embedding_dense_backward", fits=lambda *given: not given[4])  # each counts the same
 def _embedding_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
     if padding_idx >= 0:
         grad_output = xnp.where((indices == padding_idx)[..., None], 0.0, grad_output)
@@ -62,11 +58,7 @@ def _embedding_backward(grad_output, indices, num_weights, padding_idx, scale_gr
     return _added(table, indices, grad_output)
 
 
-def _names_classes(self, num_classes=-1):
-    return num_classes > 0
-
-
-@row("one_hot", fits=_names_classes)
+@row("one_hot", fits=lambda self, num_classes=-1: num_classes > 0)
 def _one_hot(self, num_classes=-1):
     return xnp.one_hot(_int32(self), num_classes, "int32")
 

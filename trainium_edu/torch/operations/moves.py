@@ -14,15 +14,6 @@ def _cat(tensors, dim=0):
     return xnp.concatenate(kept, dim)
 
 
-@row("repeat")
-def _repeat(self, repeats):
-    shape = (1,) * (len(repeats) - self.ndim) + self.shape
-    apart = [n for size in shape for n in (1, size)]
-    wide = [n for times, size in zip(repeats, shape, strict=True) for n in (times, size)]
-    whole = [times * size for times, size in zip(repeats, shape, strict=True)]
-    return xnp.reshape(xnp.broadcast_to(xnp.reshape(self, apart), wide), whole)
-
-
 @row("flip")
 def _flip(self, dims):
     return xnp.flip(self, tuple(dims)) if dims else self

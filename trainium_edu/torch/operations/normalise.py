@@ -203,11 +203,6 @@ def _batch_norm(input, weight, bias, running_mean, running_var, training, moment
     return out, *kept, running_mean, running_var
 
 
-@row("_native_batch_norm_legit.no_stats")
-def _batch_norm_no_stats(input, weight, bias, training, momentum, eps):
-    return _batch_norm(input, weight, bias, None, None, True, momentum, eps)[:3]
-
-
 @row("_native_batch_norm_legit_no_training")
 def _batch_norm_evaluated(input, weight, bias, running_mean, running_var, momentum, eps):
     return _batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)[:3]

@@ -7,13 +7,14 @@ they are constants of the graph.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import torch
 from torch._decomp import decomposition_table
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map
 
 from trainium_edu.torch.operations import table
 from trainium_edu.torch.operations.table import ROWS, dtype_of, name_of, to_dtype
@@ -21,7 +22,7 @@ from trainium_edu.xla.device import Device
 from trainium_edu.xla.graph import GraphError
 from trainium_edu.xla.tensor import Tensor
 
-__all__ = ["decomposes", "fits", "row_of"]
+__all__ = ["decomposes", "fits", "overload", "row_of"]
 
 _BY_PARTS = torch._C.DispatchKey.CompositeExplicitAutograd
 _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
@@ -42,7 +43,8 @@ class _Hollow(NamedTuple):
         return torch.empty(self.shape, dtype=dtype, device=_META)
 
 
-class _Result(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Result:
     """Stands for a tensor among the parts of a call: an argument, or made by a part before."""
 
     number: int
@@ -52,7 +54,7 @@ class _Part(NamedTuple):
     """One call of a row."""
 
     name: str
-    args: list
+    args: tuple
     kwargs: dict[str, Any]
     makes: int  #: how many results it has
 
@@ -80,13 +82,14 @@ class _Recorder(TorchDispatchMode):
 
     def kept(self, given):
         """Return arguments or results with results' numbers in place of tensors."""
-        if isinstance(given, list | tuple):
-            return [self.kept(x) for x in given]
-        if not torch.is_tensor(given):
-            return given
-        if id(given) in self._tensors:
-            return _Result(self._tensors[id(given)][0])
-        return given.item()  # on the CPU: a number of the formula
+
+        def one(x):
+            if not torch.is_tensor(x):
+                return x
+            known = self._tensors.get(id(x))
+            return _Result(known[0]) if known else x.item()  # on the CPU: the formula's number
+
+        return tree_map(one, given)
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs, name = kwargs or {}, name_of(func)
@@ -101,8 +104,7 @@ class _Recorder(TorchDispatchMode):
         if not table.fits(name, *args, **kwargs):
             raise _NoRow
         out = func(*args, **kwargs)
-        named = {key: self.kept(x) for key, x in kwargs.items()}
-        self.parts.append(_Part(name, self.kept(args), named, self._number(out)))
+        self.parts.append(_Part(name, *self.kept((args, kwargs)), self._number(out)))
         return out
 
 
@@ -125,10 +127,11 @@ def decomposes(func) -> bool:
     return func in decomposition_table or func.has_kernel_for_dispatch_key(key)
 
 
-def _overload(name: str):
+def overload(name: str):
+    """Return the overload of a name with its namespace, such as ``aten::add.Tensor``."""
     space, _, rest = name.partition("::")
-    packet, _, overload = rest.partition(".")
-    return getattr(getattr(getattr(torch.ops, space), packet), overload or "default")
+    packet, _, kind = rest.partition(".")
+    return getattr(getattr(getattr(torch.ops, space), packet), kind or "default")
 
 
 def _signature(given) -> Any:
@@ -158,7 +161,7 @@ def _parts(name: str, args, kwargs) -> tuple[list[_Part], list] | None:
     recorder = _Recorder(name, [args, kwargs])
     try:
         with torch.no_grad(), recorder:
-            out = _decomposed(_overload(name), args, kwargs)
+            out = _decomposed(overload(name), args, kwargs)
     except (_NoRow, GraphError, RuntimeError, TypeError, ValueError, IndexError):
         return None  # if the call is wrong, PyTorch says so on the CPU
     out = list(out) if isinstance(out, list | tuple) else [out]
@@ -177,7 +180,7 @@ def fits(name: str, *arguments, **options) -> bool:
     """
     if name in ROWS:
         return table.fits(name, *arguments, **options)
-    return decomposes(_overload(name)) and _parts_of(name, arguments, options) is not None
+    return decomposes(overload(name)) and _parts_of(name, arguments, options) is not None
 
 
 def _parts_of(name, args, kwargs):
@@ -201,15 +204,13 @@ def _by_parts(name: str, *args, **kwargs):
     def filled(given):
         if type(given) is _Result:
             return values[given.number]
-        if type(given) is list:
-            return [*map(filled, given)]
         return device if type(given) is torch.device else given
 
     before, device.lifted = device.lifted, {x for x in given if type(x) in (int, float)}
     try:
         for part in parts:
-            named = {key: filled(x) for key, x in part.kwargs.items()}
-            out = ROWS[part.name](*map(filled, part.args), **named)
+            args, kwargs = tree_map(filled, (part.args, part.kwargs))
+            out = ROWS[part.name](*args, **kwargs)
             made = [x for x in (out if isinstance(out, list | tuple) else [out]) if x is not None]
             values += made[: part.makes]
     finally:

@@ -6,6 +6,7 @@ their gradients products with these transposed.
 
 from functools import reduce
 from math import inf
+from operator import add
 
 import numpy as np
 
@@ -62,7 +63,7 @@ def _max_pool_backward(
         windows.back(xnp.where(indices == windows.at(numbers, at), grad_output, 0.0), at)
         for at in windows.places()
     )
-    return windows.bare(reduce(lambda a, b: a + b, parts))
+    return windows.bare(reduce(add, parts))
 
 
 # -- products with a matrix for each axis ---------------------------------------------------------

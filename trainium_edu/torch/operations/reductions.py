@@ -8,10 +8,10 @@ from trainium_edu.torch.operations.views import part
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.tensor import Tensor
 
-__all__ = ["largest", "over"]
+__all__: list[str] = []
 
 
-def over(dim):
+def _over(dim):
     """Return axes as ``xla.numpy`` takes them: none given, or an empty list, means all."""
     return None if dim is None or dim == [] or dim == () else dim
 
@@ -38,7 +38,7 @@ def _counted(x: Tensor, dtype) -> Tensor:
 
 
 def _summed(x, dim, keepdim):
-    return xnp.sum(x, over(dim), keepdims=keepdim) if x.ndim else x
+    return xnp.sum(x, _over(dim), keepdims=keepdim) if x.ndim else x
 
 
 @row("sum.dim_IntList")
@@ -54,7 +54,7 @@ def _mean(self, dtype=None):
 @row("mean.dim")
 @_of_scalars_too
 def _mean_dims(self, dim, keepdim=False, dtype=None):
-    return xnp.mean(to_dtype(self, dtype), over(dim), keepdims=keepdim)
+    return xnp.mean(to_dtype(self, dtype), _over(dim), keepdims=keepdim)
 
 
 def _fewer(correction) -> int:
@@ -63,7 +63,7 @@ def _fewer(correction) -> int:
 
 def _whole_correction(self, dim=None, correction=None, keepdim=False):
     """Return whether a correction is an integer smaller than the count."""
-    axes = range(len(self.shape)) if over(dim) is None else dim
+    axes = range(len(self.shape)) if _over(dim) is None else dim
     count = 1
     for axis in [axes] if isinstance(axes, int) else axes:
         count *= self.shape[axis]
@@ -72,12 +72,12 @@ def _whole_correction(self, dim=None, correction=None, keepdim=False):
 
 @row("var.correction", fits=_whole_correction)
 def _var(self, dim=None, correction=None, keepdim=False):
-    return xnp.var(self, over(dim), ddof=_fewer(correction), keepdims=keepdim)
+    return xnp.var(self, _over(dim), ddof=_fewer(correction), keepdims=keepdim)
 
 
 @row("var_mean.correction", fits=_whole_correction)
 def _var_mean(self, dim=None, correction=None, keepdim=False):
-    mean = xnp.mean(self, over(dim), keepdims=keepdim)
+    mean = xnp.mean(self, _over(dim), keepdims=keepdim)
     return _var(self, dim, correction, keepdim), mean
 
 
@@ -87,13 +87,13 @@ def _var_mean(self, dim=None, correction=None, keepdim=False):
 @row("amax")
 @_of_scalars_too
 def _amax(self, dim=(), keepdim=False):
-    return xnp.max(self, over(dim), keepdims=keepdim)
+    return xnp.max(self, _over(dim), keepdims=keepdim)
 
 
 @row("amin")
 @_of_scalars_too
 def _amin(self, dim=(), keepdim=False):
-    return xnp.min(self, over(dim), keepdims=keepdim)
+    return xnp.min(self, _over(dim), keepdims=keepdim)
 
 
 @row("max")
@@ -114,8 +114,7 @@ def _position(x, dim, keepdim):
 
 @row("max.dim")
 @_of_scalars_too
-def largest(self: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """Return the largest element along an axis, and its place."""
+def _largest(self, dim, keepdim=False):
     return xnp.max(self, dim, keepdims=keepdim), _position(self, dim, keepdim)
 
 
@@ -158,35 +157,7 @@ def _topk(self, k, dim=-1, largest=True, sorted=True):
     return (values if largest else xnp.negative(values)), places
 
 
-# -- logic ----------------------------------------------------------------------------------------
-
-
-# -- norms ----------------------------------------------------------------------------------------
-
-
-@_of_scalars_too
-def _vector_norm(self, ord=2, dim=None, keepdim=False, dtype=None):
-    x, axes = xnp.abs(to_dtype(self, dtype)), over(dim)
-    if ord == inf:
-        return xnp.max(x, axes, keepdims=keepdim)
-    if ord == -inf:
-        return xnp.min(x, axes, keepdims=keepdim)
-    if ord == 0:
-        return xnp.sum(xnp.astype(x > 0, x.dtype), axes, keepdims=keepdim)
-    if ord == 1:
-        return xnp.sum(x, axes, keepdims=keepdim)
-    if ord == 2:
-        return xnp.sqrt(xnp.sum(xnp.square(x), axes, keepdims=keepdim))
-    return xnp.sum(xnp.power(x, ord), axes, keepdims=keepdim) ** (1 / ord)
-
-
 # -- products and running sums --------------------------------------------------------------------
-
-
-@row("prod")
-def _prod(self, dtype=None):
-    x = xnp.reshape(_counted(self, dtype), -1)
-    return _prod_dim(x, 0)
 
 
 @row("prod.dim_int")

@@ -1,6 +1,5 @@
 """The table: name of an aten overload -> what records it, and what rows are written with."""
 
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
@@ -14,7 +13,7 @@ from trainium_edu.xla.operations.table import OPERATIONS, apply, constant
 from trainium_edu.xla.tensor import Tensor
 
 __all__ = [
-    "INVERSE", "ON_CPU", "ROWS", "WRITES", "both", "dtype_of", "families", "fits", "fixed",
+    "INVERSE", "ON_CPU", "ROWS", "WRITES", "both", "dtype_of", "fits", "fixed",
     "gradient", "inverse", "name_of", "of_floats", "record", "row", "small_array", "supported",
     "to_dtype",
 ]  # fmt: skip
@@ -112,11 +111,6 @@ def fits(name: str, *arguments, **options) -> bool:
 def supported() -> list[str]:
     """Return the names of all rows, in alphabetical order."""
     return sorted(ROWS)
-
-
-def families() -> dict[str, int]:
-    """Return how many rows each family has; a family is a file."""
-    return dict(Counter(f.__module__.rpartition(".")[2] for f in ROWS.values()))
 
 
 def dtype_of(dtype: torch.dtype) -> str:

@@ -9,7 +9,7 @@ from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.graph import GraphError
 from trainium_edu.xla.tensor import Tensor
 
-__all__ = ["diagonal", "part", "with_part"]
+__all__ = ["part", "with_part"]
 
 
 def part(x: Tensor, dim: int, start: int, stop: int, step: int = 1) -> Tensor:
@@ -176,8 +176,7 @@ def _diagonal_places(shape, offset, dim1, dim2) -> tuple[list[int], np.ndarray]:
 
 
 @row("diagonal")
-def diagonal(self: Tensor, offset=0, dim1=0, dim2=1) -> Tensor:
-    """Return the elements on a diagonal of two axes, along a last axis."""
+def _diagonal(self, offset=0, dim1=0, dim2=1):
     order, places = _diagonal_places(self.shape, offset, dim1, dim2)
     turned = xnp.transpose(self, order)
     flat = xnp.reshape(turned, (*turned.shape[:-2], prod(turned.shape[-2:])))
@@ -244,6 +243,3 @@ def _dense(size, stride) -> list[int] | None:
             return None
         step *= size[axis]
     return order
-
-
-# -- gradients of parts ---------------------------------------------------------------------------

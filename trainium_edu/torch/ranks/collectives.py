@@ -11,7 +11,7 @@ For ``torch_xla`` and ``torch.distributed``; all take and return tensors on the 
     broadcast([tensors], root=0, groups=None)           -> None, in place
     reduce_gradients(parameters, groups=None)           -> None, means in place
     rendezvous(tag, payload=b"")                        -> list, one payload per rank
-    mesh_reduce(tag, data, function)                    -> function(list of the ranks' data)
+    mesh_reduce(tag, data, reduce_fn)                   -> reduce_fn(list of the ranks' data)
 
 `kind` is "sum", "mean", "max" or "min"; `groups` are lists of ranks, default all in one.
 
@@ -30,14 +30,15 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_map
 
 from trainium_edu.specs.arguments import choice
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.operations import ROWS
+from trainium_edu.torch.operations.table import record
 from trainium_edu.torch.tensor import dispatch, on_device
 from trainium_edu.xla import xm
 from trainium_edu.xla.loader import each_leaf
-from trainium_edu.xla.operations import apply
 from trainium_edu.xla.operations.collectives import check_pairs
 from trainium_edu.xla.operations.control import item
 from trainium_edu.xla.tensor import Tensor
@@ -101,13 +102,13 @@ def all_to_all(tensor: torch.Tensor, split: int = 0, concat: int = 0,
         return found.movedim(0, concat).flatten(concat, concat + 1)
 
 
-def collective_permute(tensor: torch.Tensor, pairs: Sequence) -> torch.Tensor:
+def collective_permute(value: torch.Tensor, pairs: Sequence) -> torch.Tensor:
     """Send the tensor of a pair's first rank to its second; zeros where no rank sends to."""
     check_pairs(_size(), pairs)
     if _size() == 1 or not pairs:
-        return tensor.clone() if pairs else torch.zeros_like(tensor)
+        return value.clone() if pairs else torch.zeros_like(value)
     flat = [int(rank) for pair in pairs for rank in pair]
-    return _call("collective_permute", tensor, flat, groups=None)
+    return _call("collective_permute", value, flat, groups=None)
 
 
 def _check_parts(name, tensor, dim, count) -> None:
@@ -161,12 +162,12 @@ def rendezvous(tag: str, payload: Any = b"", replicas: Any = None) -> list:
     return [payload] if found is None else found.rendezvous(tag, payload)
 
 
-def mesh_reduce(tag: str, data: Any, function: Callable[[list], Any]) -> Any:
+def mesh_reduce(tag: str, data: Any, reduce_fn: Callable[[list], Any]) -> Any:
     """Return what a function makes of the list of all ranks' data, tensors moved to the CPU."""
     kept = io.BytesIO()
     torch.save(each_leaf(data, _on_cpu), kept)
     payloads = rendezvous(tag, kept.getvalue())
-    return function([torch.load(io.BytesIO(one), weights_only=False) for one in payloads])
+    return reduce_fn([torch.load(io.BytesIO(one), weights_only=False) for one in payloads])
 
 
 def _on_cpu(value):
@@ -250,22 +251,8 @@ def _value(name: str) -> Callable:
     return compute
 
 
-def _gathered_shape(value, dim, groups, size):
-    return value.new_empty([n * (size if i - value.dim() == dim else 1)
-                            for i, n in enumerate(value.shape)])  # fmt: skip
-
-
-def _scattered_shape(value, kind, scale, dim, groups, size):
-    return value.new_empty([n // (size if i - value.dim() == dim else 1)
-                            for i, n in enumerate(value.shape)])  # fmt: skip
-
-
 def _same_shape(value, *rest):
-    return torch.empty_like(value)
-
-
-def _same_shapes(values, *rest):
-    return [torch.empty_like(one) for one in values]
+    return tree_map(torch.empty_like, value)
 
 
 def _in_place(function):
@@ -277,9 +264,10 @@ def _in_place(function):
 
 
 _SHAPES = {
-    "all_reduce": _same_shapes, "all_gather": _gathered_shape, "all_to_all": _same_shape,
-    "collective_permute": _same_shape, "reduce_scatter": _scattered_shape,
-    "broadcast": _same_shapes,
+    "all_reduce": _same_shape, "all_to_all": _same_shape, "collective_permute": _same_shape,
+    "broadcast": _same_shape,
+    "all_gather": lambda value, dim, groups, size: torch.cat([value] * size, dim),
+    "reduce_scatter": lambda value, *rest: value.chunk(rest[-1], rest[2])[0].clone(),
 }  # fmt: skip
 
 for _name, _schema in _SCHEMAS.items():
@@ -296,32 +284,25 @@ for _name, _schema in _SCHEMAS.items():
 # -- rows: the same on ``xla``'s tensors -----------------------------------------------------------
 
 
-def _tensors(node, tensors) -> list[Tensor]:
-    nodes = [node] if len(tensors) == 1 else [item(node, i) for i in range(len(tensors))]
-    return [Tensor(one.device, made.type, made) for one, made in zip(tensors, nodes, strict=True)]
-
-
 def _row_all_reduce(tensors, kind, scale, groups, size):
-    node = apply("all_reduce", *(one.as_node() for one in tensors), kind=kind, scale=scale,
-                 groups=_groups(groups, size))  # fmt: skip
-    return _tensors(node, tensors)
+    found = record("all_reduce", *tensors, kind=kind, scale=scale, groups=_groups(groups, size))
+    if len(tensors) == 1:
+        return [found]
+    nodes = [item(found.as_node(), i) for i in range(len(tensors))]
+    return [Tensor(found.device, node.type, node) for node in nodes]
 
 
 def _row_moved(name, tensor, dim, groups, size):
-    node = apply(name, tensor.as_node(), world=size, axis=dim, groups=_groups(groups, size))
-    return Tensor(tensor.device, node.type, node)
+    return record(name, tensor, world=size, axis=dim, groups=_groups(groups, size))
 
 
 def _row_collective_permute(tensor, pairs, groups, size):
-    node = apply("collective_permute", tensor.as_node(), world=size, groups=None,
-                 pairs=_groups(pairs, 2))  # fmt: skip
-    return Tensor(tensor.device, node.type, node)
+    return record("collective_permute", tensor, world=size, groups=None, pairs=_groups(pairs, 2))
 
 
 def _row_reduce_scatter(tensor, kind, scale, dim, groups, size):
-    node = apply("reduce_scatter", tensor.as_node(), kind=kind, world=size, axis=dim,
-                 groups=_groups(groups, size))  # fmt: skip
-    found = Tensor(tensor.device, node.type, node)
+    found = record("reduce_scatter", tensor, kind=kind, world=size, axis=dim,
+                   groups=_groups(groups, size))  # fmt: skip
     return found if scale == 1.0 else found * scale
 
 

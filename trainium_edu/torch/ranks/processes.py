@@ -95,24 +95,18 @@ class RankCore(Core):
     Parameters
     ----------
     exchange : Exchange
-    whole : World
     *given, **more
         Of :class:`Core`.
     """
 
     collectives: Exchange
 
-    def __init__(self, exchange: Exchange, whole: World, *given, **more):
+    def __init__(self, exchange: Exchange, *given, **more):
         super().__init__(*given, **more)
-        self.collectives, self.whole = exchange, whole
+        self.collectives = exchange
         self._owed: dict[int, int] = {}  #: id of a translation that others wait for -> its key
         self._seen: dict[int, Known] = {}
         self._asked_ns = 0  #: when the others were asked for a graph
-
-    @property
-    def world(self) -> World:
-        """Who takes part, in every thread."""
-        return self.whole
 
     def _translated(self, tape, live):
         key, self._asked_ns = digest(tape, live, self.recorder), time.perf_counter_ns()
@@ -303,9 +297,9 @@ def run_ranks(
             if other != number:
                 theirs.close()
         exchange = Exchange(number, seats, pipes[number][1], folder)
-        core = RankCore(exchange, World(number, len(seats), exchange, ranks),
-                        compiler_for(instance, reached), instance=instance, values=values,
-                        ordinal=number % ranks, clock=clock and clock())  # fmt: skip
+        core = RankCore(exchange, compiler_for(instance, reached), instance=instance, values=values,
+                        ordinal=number % ranks, clock=clock and clock(),
+                        world=World(number, len(seats), exchange, ranks))  # fmt: skip
         return _run(main, core, result)
 
     try:

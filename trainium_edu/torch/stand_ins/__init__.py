@@ -38,12 +38,11 @@ _TORCH_NEURONX = ["DataParallel", "__version__", "async_load", "dynamic_batch", 
                   "move_trace_to_device", "nki_jit", "trace"]  # fmt: skip
 _METRICS = [name for name in metrics.__all__ if name.islower()]
 _HOST = {
-    "utils.utils": "SampleGenerator TimedScope eprint getenv_as",
+    "utils.utils": "SampleGenerator eprint getenv_as",
     "test.test_utils": """close_summary_writer get_summary_writer now print_test_update
         print_training_update write_to_summary""",
     "utils.serialization": "load save",
-    "debug.profiler": """StepTrace Trace start_server start_trace stop_trace trace trace_detached
-        trace_me""",
+    "debug.profiler": "StepTrace Trace start_server start_trace stop_trace trace trace_detached",
 }
 
 #: Module → (where its names come from, the names).

@@ -10,14 +10,13 @@ from pathlib import Path
 import torch
 
 from trainium_edu import settings
-from trainium_edu.torch.clock import seconds
 from trainium_edu.torch.stand_ins import xla_model as xm
 from trainium_edu.xla import metrics
 
 __all__ = [
-    "SampleGenerator", "StepTrace", "TimedScope", "Trace", "close_summary_writer", "eprint",
+    "SampleGenerator", "StepTrace", "Trace", "close_summary_writer", "eprint",
     "get_summary_writer", "getenv_as", "load", "now", "print_test_update", "print_training_update",
-    "save", "start_server", "start_trace", "stop_trace", "trace", "trace_detached", "trace_me",
+    "save", "start_server", "start_trace", "stop_trace", "trace", "trace_detached",
     "write_to_summary",
 ]  # fmt: skip
 
@@ -63,15 +62,6 @@ def getenv_as(name: str, type: Callable, defval=None):
 def eprint(*args, **kwargs) -> None:
     """Print to the error stream."""
     print(*args, file=sys.stderr, **kwargs)
-
-
-@contextmanager
-def TimedScope(msg: str = "", printfn: Callable | None = eprint) -> Iterator[None]:
-    """Return a context that prints how long it took."""
-    began = seconds()
-    yield
-    if printfn is not None:
-        printfn(f"{msg}{1000 * (seconds() - began):.3f}ms")
 
 
 # -- torch_xla.test.test_utils --------------------------------------------------------------------
@@ -196,8 +186,3 @@ def _told(what: str) -> object:
         eprint(f"torch_xla.debug.profiler.{what}; the run's timeline is in the report: run "
                "--report DIR")  # fmt: skip
     return object()
-
-
-def trace_me(scope: str) -> Callable:
-    """Return a decorator that does as :func:`Trace`."""
-    return Trace(scope)

@@ -7,10 +7,9 @@ from trainium_edu.torch.stand_ins import xla_model as xm
 
 __all__ = [
     "addressable_device_count", "addressable_runtime_device_count", "device_type",
-    "get_num_cached_compilation_graph", "global_device_count", "global_ordinal",
-    "global_runtime_device_count", "host_index", "initialize_cache", "is_bf16_supported", "is_spmd",
-    "local_device_count", "local_ordinal", "local_process_count", "process_count", "process_index",
-    "use_spmd", "using_pjrt", "world_size", "xla_device",
+    "global_device_count", "global_ordinal", "global_runtime_device_count", "initialize_cache",
+    "is_bf16_supported", "is_spmd", "local_device_count", "local_ordinal", "local_process_count",
+    "process_count", "process_index", "use_spmd", "world_size", "xla_device",
 ]  # fmt: skip
 
 world_size = global_device_count = process_count = xm.xrt_world_size
@@ -48,12 +47,6 @@ def local_process_count() -> int:
 local_device_count = local_process_count
 
 
-def host_index() -> int:
-    """Return the number of this rank's instance."""
-    world = cores.current().world
-    return world.ordinal // world.per_instance
-
-
 def is_spmd() -> bool:
     """Return False: each process drives one NeuronCore."""
     return False
@@ -78,14 +71,3 @@ def initialize_cache(path: str, readonly: bool = False) -> None:
         Changes nothing here: whoever compiles a graph first keeps it.
     """
     os.environ.setdefault("NEURON_COMPILE_CACHE_URL", path)
-
-
-def get_num_cached_compilation_graph() -> int:
-    """Return how many graphs are compiled in this process."""
-    kinds = [event.kind for event in cores.current().compiler.history]
-    return len(kinds) - kinds.count("memory")
-
-
-def using_pjrt() -> bool:
-    """Return True."""
-    return True

@@ -11,6 +11,7 @@ from trainium_edu.torch import core as cores
 from trainium_edu.torch.clock import seconds
 from trainium_edu.torch.loading import each_tensor
 from trainium_edu.torch.ranks import collectives
+from trainium_edu.torch.ranks.collectives import collective_permute, mesh_reduce
 from trainium_edu.torch.ranks.group import XlaGroup
 from trainium_edu.torch.stand_ins.checkpoint import optimization_barrier_
 from trainium_edu.torch.tensor import XlaTensor
@@ -216,11 +217,6 @@ def all_to_all(value, split_dimension: int, concat_dimension: int, split_count: 
     return collectives.all_to_all(value, split_dimension, concat_dimension, groups)
 
 
-def collective_permute(value, pairs: Sequence):
-    """Record that ranks send their tensors by pairs of (source, target); others get zeros."""
-    return collectives.collective_permute(value, pairs)
-
-
 def reduce_scatter(reduce_type: str, input, scale: float, scatter_dim: int, shard_count: int,
                    groups: Sequence | None = None, output=None, pin_layout: bool = True,
                    channel_id=None, use_global_device_ids=None):  # fmt: skip
@@ -244,8 +240,7 @@ def _each(function, given, output):
 def collective_broadcast(tensors: Sequence, root_ordinal: int = 0, groups: Sequence | None = None,
                          pin_layout: bool = True) -> None:  # fmt: skip
     """Let tensors be what they are on one rank, in place."""
-    if xrt_world_size() > 1:
-        collectives.broadcast(list(tensors), root_ordinal, groups)
+    collectives.broadcast(tensors, root_ordinal, groups)
 
 
 def broadcast_master_param(model: torch.nn.Module) -> None:
@@ -262,16 +257,14 @@ def reduce_gradients(optimizer, groups: Sequence | None = None, pin_layout: bool
 
     They travel in buckets of ``ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB``, the last layer's first.
     """
-    collectives.reduce_gradients(_weights(optimizer), groups)
-
-
-def _weights(optimizer) -> list:
-    return [one for group in optimizer.param_groups for one in group["params"]]
+    weights = [one for group in optimizer.param_groups for one in group["params"]]
+    collectives.reduce_gradients(weights, groups)
 
 
 def _fetch_gradients(optimizer) -> list:
     """Return an optimiser's gradients; Accelerate, and so Hugging Face's Trainer, asks for them."""
-    return [one.grad for one in _weights(optimizer) if one.grad is not None]
+    return [one.grad for group in optimizer.param_groups for one in group["params"]
+            if one.grad is not None]  # fmt: skip
 
 
 def optimizer_step(optimizer, barrier: bool = False, optimizer_args: Mapping | None = None,
@@ -345,11 +338,6 @@ def rendezvous(tag: str, payload: bytes = b"", replicas: Sequence = ()) -> list[
         raise TypeError(f"the payload is {type(payload).__name__}; it has to be bytes")
     mark_step()
     return collectives.rendezvous(tag, payload)
-
-
-def mesh_reduce(tag: str, data, reduce_fn: Callable):
-    """Collect a value of every rank on the host, and return what a function makes of the list."""
-    return collectives.mesh_reduce(tag, data, reduce_fn)
 
 
 def do_on_ordinals(target: Callable, data: Sequence = (), ordinals=(0,)):
