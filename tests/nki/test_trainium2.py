@@ -212,6 +212,82 @@ def test_a_bias_may_be_a_number_there():
         nki.run(kernel, x, spec=TRN1)
 
 
+def _filled(fill, *arrays, shape, dtype=nl.float32, spec=TRN2):
+    """Return what `fill` writes to a tile, given tiles of the arrays."""
+
+    def kernel(*tensors):
+        out = nl.ndarray(shape, dtype, buffer=nl.shared_hbm)
+        tile = nl.zeros(shape, dtype, buffer=nl.sbuf)
+        fill(tile, *map(nl.load, tensors))
+        nl.store(out, tile)
+        return out
+
+    return nki.run(kernel, *arrays, spec=spec).outputs
+
+
+@pytest.mark.parametrize("compare", ["equal", "less", "less_equal", "greater", "greater_equal"])
+def test_a_range_is_selected_by_index(compare):
+    """Judge: NumPy, as the reference spells it; FP32's least number where nothing is chosen."""
+    x = np.random.default_rng(1).normal(size=(128, 40)).astype(np.float32)
+    low, high = (np.full((128, 1), n, np.float32) + np.arange(128)[:, None] % 5 for n in (9, 20))
+
+    def fill(tile, x, low, high):
+        nisa.range_select(tile[:, 1:], x, getattr(nl, compare), nl.less, low, high,
+                          reduce_res=tile[:, :1], range_start=3)  # fmt: skip
+
+    low, high = low.astype(np.float32), high.astype(np.float32)
+    found = _filled(fill, x, low, high, shape=(128, 41))
+    index = 3 + np.arange(40)
+    wanted = np.where(getattr(np, compare)(index, low) & (index < high), x, np.finfo("f4").min)
+    np.testing.assert_array_equal(found, np.hstack([wanted.max(1, keepdims=True), wanted]))
+    with pytest.raises(NkiValidationError, match=r"needs NeuronCore-v3 \(Trainium2\)"):
+        _filled(fill, x, low, high, shape=(128, 41), spec=TRN1)
+
+
+def test_nonzeros_are_found_in_one_partition_of_sixteen():
+    """Judge: NumPy, and the reference's example."""
+    x = np.zeros((128, 8), np.int32)
+    x[0], x[16] = [0, 1, 1, 0, 0, 1, 0, 0], 7
+    x[1] = 1
+
+    def fill(tile, x):
+        nisa.nonzero_with_count(tile, x, index_offset=16, padding_val=-1)
+
+    found = _filled(fill, x, shape=(128, 9), dtype=nl.int32)
+    assert found[0].tolist() == [17, 18, 21, -1, -1, -1, -1, -1, 3]
+    assert found[16].tolist() == [*range(16, 24), 8]
+    assert not found[1].any()
+
+
+def test_gpsimds_random_numbers_are_xorwow():
+    """Judge: Marsaglia's first numbers (Xorshift RNGs, 2003), from the state that he prints."""
+    seeds = np.tile(
+        np.uint32([123456789, 362436069, 521288629, 88675123, 5783321, 6615241]), (2, 1)
+    )
+
+    def fill(tile, seeds):
+        nisa.rand_set_state(seeds)
+        nisa.rng(tile[:, :4], engine=nisa.engine.gpsimd)
+        nisa.rand_get_state(tile[:, 4:])
+        nisa.rand_set_state(tile[:, 4:])
+
+    found = _filled(fill, seeds, shape=(2, 10), dtype=nl.uint32)
+    assert found[0, :4].tolist() == [246875399, 3690007200, 1264581005, 3906711041]
+    assert found[1, 9] == 6615241 + 4 * 362437
+
+
+def test_the_scalar_engine_copies_bits():
+    """Judge: NumPy; integers that FP32 cannot hold."""
+    x = np.full((128, 8), 2**24 + 1, np.int32)
+
+    def fill(tile, x):
+        nisa.tensor_copy(tile, x, engine=nisa.engine.scalar)
+
+    assert (_filled(fill, x, shape=(128, 8), dtype=nl.int32) == x).all()
+    with pytest.raises(NkiValidationError, match="activation with op=nl.copy"):
+        _filled(fill, x, shape=(128, 8), dtype=nl.int32, spec=TRN1)
+
+
 def test_what_is_not_modelled_of_the_chip_says_so():
     def kernel(x):
         nisa.core_barrier(x, (0, 1))

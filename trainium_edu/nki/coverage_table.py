@@ -45,14 +45,15 @@ def _table(interface: str, section: str) -> list[_Row]:
 
 def _state(row, interface) -> tuple[str, str, str]:
     """Return the state of an instruction, its test or chip or reason, and its judge."""
-    if "chip" in row:
-        return "later chip", row["chip"], ""
+    if chip := row.get("chip") or (interface == "old" and row.get("old_chip")):
+        return "later chip", chip, ""
     if "missing" in row:
         return "missing", row["missing"], ""
     if interface == "old":
         judge = "the reference's stub; values: NumPy"
         return "done", "nki/beta1/test_isa_signatures.py", judge
-    return "done", f"neuroncore/engines/test_{row['test']}.py", row["judge"]
+    test = row["test"] if "/" in row["test"] else f"neuroncore/engines/test_{row['test']}.py"
+    return "done", test, row["judge"]
 
 
 _NOW, _OLD = _table("now", "nki.isa"), _table("old", "neuronxcc.nki.isa")

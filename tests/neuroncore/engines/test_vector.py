@@ -108,7 +108,7 @@ def test_copy_between_free_shapes_and_in_place_overlap(bench):
 
 
 def test_copy_does_not_run_on_the_scalar_engine_of_this_chip(bench):
-    with pytest.raises(NkiValidationError, match="not on the Scalar Engine"):
+    with pytest.raises(NkiValidationError, match="on the Scalar Engine needs NeuronCore-v3"):
         bench.issue("tensor_copy", dst=bench.empty(1, 1), src=bench.tile([[1]]), engine="scalar")
 
 

@@ -110,6 +110,41 @@ define(
 )  # fmt: skip
 
 
+# -- nonzero_with_count -----------------------------------------------------------------------
+
+
+def _check_nonzero(call):
+    call.needs("nonzero_with_count", "the instruction", "use iota, a comparison and topk")
+    if call.dst.free_size != call.src.free_size + 1:
+        call.refuse(
+            f"dst has {call.dst.free_size} elements for each partition and src {call.src.free_size}"
+            "; dst takes one more: a place for each index, and the count"
+        )
+
+
+def _nonzero(call):
+    """Write the indices of one partition in sixteen: each processor reads and writes its first."""
+    src, dst = call.src, call.dst
+    for p in range(0, src.shape[0], call.core.spec.gpsimd_engine.partitions_per_processor.value):
+        row, out = (view.sliced(slice(p, p + 1)) for view in (src, dst))
+        places = np.flatnonzero(row.read()) + call.index_offset
+        line = np.full(out.shape, call.padding_val, np.int32)
+        line[0, : places.size], line[0, -1] = places, places.size
+        out.write_bits(line)
+
+
+_INT32 = f"int {-(2**31)}..{2**31 - 1}"
+define(
+    "nonzero_with_count", Engine.GPSIMD, reads=("src", "dst"),
+    options=("index_offset", "padding_val"), defaults={"index_offset": 0, "padding_val": -1},
+    check=limits(
+        chip=_check_nonzero, src="[P, F]; float32 int32", dst="[P, K]; int32",
+        index_offset=_INT32, padding_val=_INT32,
+    ),
+    execute=_nonzero, **priced("sequence_bounds", "src", any_stride=True),
+)  # fmt: skip
+
+
 # -- sequence_bounds --------------------------------------------------------------------------
 
 

@@ -1,7 +1,8 @@
 """Random numbers: ``set_rng_seed``, ``rng`` and the dice of ``dropout``.
 
-The hardware draws from a shift register that is not published in detail; here every draw is Philox
-of (seed, number of the element since the seed was set), so a run can be replayed and checked.
+Vector draws from a shift register that is not published in detail; here every draw is Philox of
+(seed, number of the element since the seed was set), so a run can be replayed and checked.  GpSimd,
+on later chips, has an XORWOW generator for each lane, whose six words can be read and set.
 """
 
 import numpy as np
@@ -44,20 +45,78 @@ define(
 # -- rng --------------------------------------------------------------------------------------
 
 
+def _states(core) -> np.ndarray:
+    """Return the XORWOW generator of each of GpSimd's lanes, uint32[128, 6]: x, y, z, w, v, d."""
+    if "xorwow" not in core.state:
+        core.state["xorwow"] = raw_bits(128 * 6, core.rounding.seed, _STREAM + 1, 0, 31).reshape(
+            128, 6
+        )
+    return core.state["xorwow"]
+
+
+def _xorwow(state, n: int) -> np.ndarray:
+    """Return the next `n` words of each lane, uint32[lanes, n] (Marsaglia 2003, section 3.1)."""
+    words = np.empty((len(state), n), np.uint32)
+    for k in range(n):
+        x, v = state[:, 0], state[:, 4]
+        t = x ^ (x >> np.uint32(2))
+        v = v ^ (v << np.uint32(4)) ^ t ^ (t << np.uint32(1))
+        state[:, :4], state[:, 4] = state[:, 1:5].copy(), v
+        state[:, 5] += np.uint32(362437)
+        words[:, k] = v + state[:, 5]
+    return words
+
+
+def _lanes(call, view) -> np.ndarray:
+    """Return the generators beside a tile's partitions."""
+    return _states(call.core)[view.start_partition :][: view.shape[0]]
+
+
+def _check_gpsimd(call):
+    if call.engine is Engine.GPSIMD:
+        call.needs("gpsimd_rng", f"{call.name} on the GpSimd Engine", "use the Vector Engine's rng")
+
+
 def _rng(call):
     dst = call.dst
-    words = draw(call.core, dst.size)
+    if call.engine is Engine.GPSIMD:
+        words = _xorwow(_lanes(call, dst), dst.free_size)
+    else:
+        words = draw(call.core, dst.size)
     kept = words.astype(f"u{dst.dtype.itemsize}")  # the least significant bits
     dst.write_bits(kept.view(dst.dtype.storage).reshape(dst.shape))
 
 
 define(
-    "rng", Engine.VECTOR, pure=False, execute=_rng,
+    "rng", (Engine.VECTOR, Engine.GPSIMD), pure=False, execute=_rng,
     check=limits(
-        dst="[P, F]; integer: random bits go into integers, so divide by their largest value "
+        on_gpsimd=_check_gpsimd, dst="[P, F]; integer: random bits go into integers, so divide by their largest value "
         "afterwards for a number from 0 to 1"
     ),
     **priced("rng", "dst", any_stride=True),
+)  # fmt: skip
+
+
+# -- rand_set_state, rand_get_state -----------------------------------------------------------
+
+
+def _set_state(call):
+    _lanes(call, call.src_seeds)[:] = call.src_seeds.read()
+
+
+def _get_state(call):
+    call.dst.write_bits(_lanes(call, call.dst).copy())
+
+
+_SIX = "[P, 6]: the six words of a lane's generator; uint32"
+define(
+    "rand_set_state", Engine.GPSIMD, writes=(), reads=("src_seeds",), pure=False,
+    check=limits(on_gpsimd=_check_gpsimd, src_seeds=_SIX), execute=_set_state,
+    **priced("rng", "src_seeds", any_stride=True),
+)  # fmt: skip
+define(
+    "rand_get_state", Engine.GPSIMD, pure=False, execute=_get_state,
+    check=limits(on_gpsimd=_check_gpsimd, dst=_SIX), **priced("rng", "dst", any_stride=True),
 )  # fmt: skip
 
 

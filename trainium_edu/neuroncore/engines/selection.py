@@ -5,6 +5,7 @@ import numpy as np
 from trainium_edu.neuroncore.engines.accumulators import accumulators
 from trainium_edu.neuroncore.engines.checks import limits
 from trainium_edu.neuroncore.engines.costs import priced
+from trainium_edu.neuroncore.engines.operators import get_operator
 from trainium_edu.neuroncore.engines.vector import operand_of, rows, store
 from trainium_edu.neuroncore.recording.dtypes import write_fp32
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
@@ -69,9 +70,14 @@ define(
 
 
 def _select_reduce(call):
-    chosen = np.where(_mask(call), rows(call.on_true), operand_of(call, "on_false"))
+    _reduce_and_store(
+        call, call.on_true, np.where(_mask(call), rows(call.on_true), operand_of(call, "on_false"))
+    )
+
+
+def _reduce_and_store(call, like, chosen):
     if call.reduce_cmd != "idle" or call.reduce_res is not None:
-        held = accumulators(call, "vector", call.on_true, -np.inf)
+        held = accumulators(call, "vector", like, -np.inf)
         if call.reduce_cmd != "idle":
             held[:] = np.maximum(held, chosen.max(axis=1))
     store(call, "dst", chosen)
@@ -96,6 +102,49 @@ define(
     execute=_select_reduce, by_shape=True,
     **priced("select_reduce", "dst", "on_true", "predicate",
              fast="select_reduce_psum", when=_in_psum("on_true", "predicate")),
+)  # fmt: skip
+
+
+# -- range_select -----------------------------------------------------------------------------
+
+_COMPARISONS = "operator equal less less_equal greater greater_equal"
+
+
+def _check_range(call):
+    call.needs("range_select", "the instruction", "use iota, two comparisons and select_reduce")
+    if call.on_false_value not in (Ellipsis, float(_LEAST), None):
+        call.refuse(
+            f"on_false_value is {call.on_false_value!r}; the hardware writes the least FP32 number"
+        )
+
+
+def _range_select(call):
+    """Compare indices with two bounds for each partition, all in FP32."""
+    data = rows(call.on_true_tile)
+    index = np.arange(data.shape[1], dtype=np.float32) + np.float32(call.range_start)
+    first, second = (
+        get_operator(call.__dict__[f"comp_op{k}"], f"comp_op{k}").function(
+            index, rows(call.__dict__[f"bound{k}"])) for k in (0, 1)
+    )  # fmt: skip
+    chosen = np.where((first != 0) & (second != 0), data, _LEAST)
+    _reduce_and_store(call, call.on_true_tile, chosen)
+
+
+_LEAST = np.finfo(np.float32).min
+define(
+    "range_select", Engine.VECTOR, writes=("dst", "reduce_res"),
+    reads=("on_true_tile", "bound0", "bound1"),
+    options=("comp_op0", "comp_op1", "range_start", "reduce_cmd", "reduce_op"),
+    defaults={"reduce_res": None, "reduce_cmd": "reset_reduce", "reduce_op": "maximum",
+              "range_start": 0, "on_false_value": None},
+    check=limits(
+        chip=_check_range, on_true_tile="[P, F]; float", dst="[P, F]",
+        bound0="[P, 1]; float32", bound1="[P, 1]; float32", comp_op0=_COMPARISONS,
+        comp_op1=_COMPARISONS, reduce_cmd="one of idle reset_reduce reduce",
+        reduce_op="operator maximum", reduce_res="None or [P, 1]; float",
+        range_start=f"int 0..{2**24}",
+    ),
+    execute=_range_select, **priced("range_select", "dst", "on_true_tile"),
 )  # fmt: skip
 
 

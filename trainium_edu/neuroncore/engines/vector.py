@@ -126,6 +126,12 @@ define(
 )  # fmt: skip
 
 
+def _check_scalar(call):
+    if call.engine is Engine.SCALAR:
+        call.needs("scalar_copy", "a copy on the Scalar Engine",
+                   "use activation with op=nl.copy, or leave the engine out")  # fmt: skip
+
+
 def _copy(call):
     """Move bits where the dtypes are equal, else go through FP32."""
     dst, src = call.dst, call.src
@@ -137,8 +143,8 @@ def _copy(call):
 
 
 define(
-    "tensor_copy", (Engine.VECTOR, Engine.GPSIMD), reads=("src",),
-    check=limits(src="[P, F]", dst="[P, F]"), execute=_copy,
+    "tensor_copy", (Engine.VECTOR, Engine.GPSIMD, Engine.SCALAR), reads=("src",),
+    check=limits(src="[P, F]", dst="[P, F]", on_scalar=_check_scalar), execute=_copy,
     more_facts=_ON_GPSIMD, by_shape=True, waits=True,
     **priced("tensor_copy", "dst", "src", has_modes=True),
 )  # fmt: skip

@@ -44,21 +44,9 @@ def _check_dma_copy(operands):
     return operands | {"asked_by": None if asked is engine.unknown else asked.name}
 
 
-def _check_tensor_copy(operands):
-    if getattr(operands["engine"], "name", None) == "scalar":
-        raise refusal("isa.scalar_copy")
-    return operands
-
-
 def _check_memset(operands):
     if type(operands["value"]) is bool and getattr(operands["dst"], "dtype", None) == "bool":
         operands["value"] = int(operands["value"])
-    return operands
-
-
-def _check_rng(operands):
-    if operands["engine"] == engine.gpsimd:
-        raise later_chip("nki.isa.rng on the GpSimd Engine", "NeuronCore-v3 (Trainium2)")
     return operands
 
 

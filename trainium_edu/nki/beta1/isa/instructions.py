@@ -79,8 +79,8 @@ def _issued(name, gives, operands, keywords, hidden):
 
 def _body(name, row):
     """Return the line that a function consists of."""
-    if "chip" in row:
-        return f"raise later_chip('nki.isa.{name}', {row['chip']!r})"
+    if chip := row.get("old_chip") or row.get("chip"):
+        return f"raise later_chip('nki.isa.{name}', {chip!r})"
     signature, _, gives = row["old"].partition("->")
     operands = ", ".join(f"{role}={role}" for role in names_in(signature))
     keywords = tuple(names_in(signature.partition("*")[2]))
