@@ -284,7 +284,7 @@ def test_the_scalar_engine_copies_bits():
         nisa.tensor_copy(tile, x, engine=nisa.engine.scalar)
 
     assert (_filled(fill, x, shape=(128, 8), dtype=nl.int32) == x).all()
-    with pytest.raises(NkiValidationError, match="activation with op=nl.copy"):
+    with pytest.raises(NkiValidationError, match=r"activation with op=nl\.copy"):
         _filled(fill, x, shape=(128, 8), dtype=nl.int32, spec=TRN1)
 
 

@@ -90,7 +90,8 @@ def _rng(call):
 define(
     "rng", (Engine.VECTOR, Engine.GPSIMD), pure=False, execute=_rng,
     check=limits(
-        on_gpsimd=_check_gpsimd, dst="[P, F]; integer: random bits go into integers, so divide by their largest value "
+        on_gpsimd=_check_gpsimd,
+        dst="[P, F]; integer: random bits go into integers, so divide by their largest value "
         "afterwards for a number from 0 to 1"
     ),
     **priced("rng", "dst", any_stride=True),

@@ -15,7 +15,8 @@ from trainium_edu.nki.objects.enums import oob_mode as oob_mode
 from trainium_edu.nki.objects.enums import reduce_cmd as reduce_cmd
 from trainium_edu.nki.refusals import refusal
 from trainium_edu.nki.rows import make, names_in, read
-from trainium_edu.nki.running import chip_here, later_chip
+from trainium_edu.nki.running import chip_here
+from trainium_edu.nki.running import later_chip as later_chip
 
 tensor_engine, vector_engine = engine.tensor, engine.vector
 scalar_engine, gpsimd_engine = engine.scalar, engine.gpsimd
