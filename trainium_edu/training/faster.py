@@ -35,11 +35,8 @@ class StepShare:
     @property
     def faster_by(self):
         """How much faster the step becomes: 0.3 is 30 %."""
-        before, after = (
-            self.arithmetic_s + self.update_s,
-            self.arithmetic_s + self.stochastic_update_s,
-        )
-        return before / after - 1
+        after = self.arithmetic_s + self.stochastic_update_s
+        return (self.arithmetic_s + self.update_s) / after - 1
 
 
 @checked

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from trainium_edu import numerics
-from trainium_edu.fabric.routing import routes
+from trainium_edu.fabric.routing import route
 from trainium_edu.fabric.schedule import Op, groups, item_sizes
 from trainium_edu.specs.arguments import short, whole
 from trainium_edu.specs.signatures import checked
@@ -231,10 +231,7 @@ def hops_of(reached: Links, shards: np.ndarray, place: int, size: int, dtype: st
 
 def _way(topology, src, dst) -> tuple[int, ...]:
     first, last = (int(topology.chip_of(rank)) for rank in (src, dst))
-    if first == last:
-        return (first,)
-    _, crossed = routes(topology, np.array([first]), np.array([last]))
-    return first, *(int(topology.dst[link]) for link in crossed)
+    return first, *(int(topology.dst[link]) for link in route(topology, first, last))
 
 
 def _toss(exact: float, dtype: str, draw, place: int, is_stochastic: bool) -> Toss | None:

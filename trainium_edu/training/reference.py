@@ -148,7 +148,7 @@ def gradient(weights: np.ndarray, images: np.ndarray, labels: np.ndarray, *, bf1
     _check_shape(labels, "labels", *images.shape[:2])
     if labels.dtype.kind not in "iu" or not ((labels >= 0) & (labels < CLASSES)).all():
         raise ValueError(f"labels are integers from 0 to {CLASSES - 1}, got {short(labels)}")
-    narrow = to_bf16 if bf16 else _as_is
+    narrow = to_bf16 if bf16 else np.asarray
     w1, b1, w2, b2 = parts(weights)
     x = np.swapaxes(images, -1, -2)
     h = matmul(w1, x) + b1[..., None]
@@ -442,10 +442,6 @@ def parts(flat):
 def to_bf16(x):
     """Round to BF16, nearest-even, and go on in FP32."""
     return round_to(x, "bf16")
-
-
-def _as_is(x):
-    return x
 
 
 assert BATCH % 2 == 0  # the compiled matmul takes rows in pairs

@@ -9,7 +9,6 @@ whoever wants to measures again.
 import functools
 import json
 import platform
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,12 +104,10 @@ def _best(work, repeats=_REPEATS) -> float:
 
 def _machine() -> str:
     """Name the processor, one thread."""
-    name = platform.processor() or platform.machine()
-    if sys.platform == "linux":
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                name = " ".join(line.split(":", 1)[1].split())
-                break
+    known = Path("/proc/cpuinfo")  # on Linux
+    lines = known.read_text(encoding="utf-8").splitlines() if known.exists() else ()
+    names = [line.partition(":")[2] for line in lines if line.startswith("model name")]
+    name = " ".join([*names, platform.processor() or platform.machine()][0].split())
     return f"{name}, one thread for rounding"
 
 

@@ -67,7 +67,7 @@ class Point:
 @checked
 def scaling(job: Job, ranks: Sequence[int] = (1, 2, 8, 32),
             kind: Literal["weak", "strong"] = "weak", *, task: Task | None = None,
-            input_wait_ns: float = 0.0, slowest: float = 1.0) -> list:  # fmt: skip
+            slowest: float = 1.0) -> list:  # fmt: skip
     """Return what a job's step takes on several numbers of ranks.
 
     Parameters
@@ -80,7 +80,7 @@ def scaling(job: Job, ranks: Sequence[int] = (1, 2, 8, 32),
         Weak: every rank keeps the job's batch.  Strong: all ranks share the job's global batch.
     task : Task, optional
         In place of the one that the job names.
-    input_wait_ns, slowest : float
+    slowest : float
         As for :func:`step_report`.
 
     Returns
@@ -102,9 +102,10 @@ def scaling(job: Job, ranks: Sequence[int] = (1, 2, 8, 32),
     for count in ranks:
         batch = _batch(job, whole(count, "ranks", 1, 2**20), kind)
         reached = links(count, job.instance, algorithm=job.algorithm)
-        program = _timed(_shape(job, count, batch), task).with_times(reached)
-        report = step_report(program, reached, count * batch * job.accumulate, overlap=job.overlap,
-                             input_wait_ns=input_wait_ns, slowest=slowest)  # fmt: skip
+        program, _ = _program(_shape(job, count, batch), task)
+        _ = program.band  # times and ranges of all sections, which every number of ranks shares
+        report = step_report(program.with_times(reached), reached, count * batch * job.accumulate,
+                             overlap=job.overlap, slowest=slowest)  # fmt: skip
         first = found[0] if found else None
         speed, base = report.samples_per_s / count, first and first.samples_per_s / first.ranks
         instances = 1 if reached is None else reached.topology.instances
@@ -168,14 +169,6 @@ def _program(job: Job, task: Task | None) -> tuple[Executable, dict[str, int]]:
     states = [tensor for name, tensor in held if name != "master"]
     kept = {"weights": weights, "master": parts, "states": states}
     return executable, {name: sum(map(_nbytes, tensors)) for name, tensors in kept.items()}
-
-
-@lru_cache(maxsize=64)
-def _timed(job: Job, task: Task | None) -> Executable:
-    """Return the program of one rank, with the time and range of every section."""
-    executable, _ = _program(job, task)
-    _ = executable.band
-    return executable
 
 
 def _nbytes(tensor) -> int:

@@ -186,7 +186,7 @@ def sweep(job: Job, over: Mapping, *, steps: int, executor: Executor | None = No
             if on_result is not None:
                 on_result(rows[i])
     except BaseException as problem:
-        table = problem.table = _table(rows)  # type: ignore[attr-defined]
+        table = problem.table = Table([rows[i] for i in sorted(rows)])  # type: ignore[attr-defined]
         if isinstance(problem, BrokenExecutor):
             waiting = "; ".join(_told(points[i]) for i in todo if i not in rows)
             problem.add_note(
@@ -203,7 +203,7 @@ def sweep(job: Job, over: Mapping, *, steps: int, executor: Executor | None = No
             for worker in list((pool._processes or {}).values()) if busy else ():
                 worker.terminate()
             pool.shutdown(cancel_futures=True)
-    return _table(rows)
+    return Table([rows[i] for i in sorted(rows)])
 
 
 def _outcome(future) -> tuple[dict, str]:
@@ -261,7 +261,3 @@ def _kept(path: Path) -> dict | None:
 
 def _told(point: Mapping) -> str:
     return " ".join(f"{name}={value}" for name, value in point.items()) or "the job as it is"
-
-
-def _table(found: dict[int, Row]) -> Table:
-    return Table([found[i] for i in sorted(found)])

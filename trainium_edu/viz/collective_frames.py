@@ -13,7 +13,7 @@ from matplotlib.colors import to_hex, to_rgb
 from trainium_edu.fabric import FabricError, account, execute, item_sizes, route
 from trainium_edu.viz import style
 from trainium_edu.viz.packing import pack
-from trainium_edu.viz.topology import Layout, layouts, missing_wires, wires_of
+from trainium_edu.viz.topology import Layout, layouts, links_of, missing_wires, wires_of
 from trainium_edu.viz.units import size_text
 
 __all__ = ["CollectiveFrames", "frames_of_schedule"]
@@ -21,6 +21,11 @@ __all__ = ["CollectiveFrames", "frames_of_schedule"]
 #: More ranks than these are too small to see.
 MOST_RANKS = 64
 _FIRST_COLOURS = ("blue", "orange", "green", "pink", "sky", "red", "yellow", "grey")
+
+
+#: What the page is told of messages.
+_MESSAGE = {"step": np.uint16, "src": np.uint16, "dst": np.uint16, "adds": np.uint8,
+            "bytes": np.float64, "begins": np.float32, "ends": np.float32}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +82,9 @@ class CollectiveFrames:
             "steps": self.steps, "full": self.full, "step_notes": self.step_notes,
             "down": self.down, "ending": self.ending, "palette": colours,
             "letters": ["#000" if _lightness(c) > 0.42 else "#fff" for c in colours],
-            "layouts": {
-                name: {"label": a.label, "xy": np.round(a.xy, 4).tolist(), "room": a.room,
-                       "bend": np.round(a.bend, 4).tolist(), "notes": a.notes}
-                for name, a in self.layouts.items()
-            },
+            "layouts": {name: {"label": one.label} | one.data()
+                        for name, one in self.layouts.items()},
         }  # fmt: skip
-        message = self.messages
         small = np.uint8 if self.full < 256 else np.uint16
         arrays = {
             "step_ns": self.step_ns.astype(np.float64),
@@ -92,13 +93,7 @@ class CollectiveFrames:
             "have": self.have.astype(small),
             "link_bytes": self.link_bytes.astype(np.float32),
             "link_busy": self.link_busy.astype(np.float32),
-            "msg_step": message["step"].astype(np.uint16),
-            "msg_src": message["src"].astype(np.uint16),
-            "msg_dst": message["dst"].astype(np.uint16),
-            "msg_adds": message["adds"].astype(np.uint8),
-            "msg_bytes": message["bytes"].astype(np.float64),
-            "msg_begins": message["begins"].astype(np.float32),
-            "msg_ends": message["ends"].astype(np.float32),
+            **{f"msg_{name}": self.messages[name].astype(kind) for name, kind in _MESSAGE.items()},
         }
         for name, lists in (("chunks", self.chunks_of), ("path", self.path_of)):
             arrays[f"msg_{name}_start"] = np.cumsum([0, *map(len, lists)]).astype(np.uint32)
@@ -154,11 +149,6 @@ def frames_of_schedule(
     bill = account(schedule, topology, nbytes, costs)
     wires, down = wires_of(topology), missing_wires(topology)
     every = np.concatenate([wires, down]) if len(down) else wires
-    number = {(int(a), int(b)): k for k, (a, b) in enumerate(every)}
-    wire = [
-        number[min(p), max(p)]
-        for p in zip(topology.src.tolist(), topology.dst.tolist(), strict=True)
-    ]
     speed = topology.bandwidth_bytes_per_s
     step_ns = np.concatenate(([0.0], np.cumsum(bill.time_ns)))
     have, full = _parts(schedule)
@@ -174,7 +164,7 @@ def frames_of_schedule(
         step_notes=_step_notes(schedule),
         wires=every,
         down=tuple(range(len(wires), len(every))),
-        links=np.array([topology.src, topology.dst, wire], int).T,
+        links=links_of(topology, every),
         have=have,
         values=None if values is None else _values(schedule, values),
         link_bytes=bill.link_bytes,

@@ -8,7 +8,7 @@ from trainium_edu.neuroncore.timing.lifetimes import lifetimes
 from trainium_edu.neuroncore.timing.waits import Wait
 from trainium_edu.specs import SOURCES
 from trainium_edu.viz.colours import ENGINE
-from trainium_edu.viz.core_trace import CoreTrace, Track, no_pieces
+from trainium_edu.viz.core_trace import CoreTrace, Track, columns_of
 from trainium_edu.viz.units import size_text
 
 __all__ = ["trace_of_core"]
@@ -59,14 +59,11 @@ def trace_of_core(core, *, why=None, band=None) -> CoreTrace:
     tracks, number = _tracks(core)
     lane = np.array([number.get(e, 0) for e in ENGINES], np.uint16)
     run = core.placement.run
-    rows = {
-        "start": core.start_ns,
-        "end": np.where(run.engine == _DMA, core.done_ns, core.end_ns),
-        "instruction": core.instruction_index.astype(np.int32),
-        "lane": lane[run.engine],
-        "critical": np.zeros(core.rows, np.uint8),
-    }
-    pieces, path = no_pieces(), {"whats": [], "facts": []}
+    rows = columns_of("rows", (
+        core.start_ns, np.where(run.engine == _DMA, core.done_ns, core.end_ns),
+        core.instruction_index, lane[run.engine], np.zeros(core.rows),
+    ))  # fmt: skip
+    pieces, path = columns_of("pieces"), {"whats": [], "facts": []}
     if why is not None:
         pieces, path = _pieces(core, why)
         rows["critical"][pieces["row"][pieces["row"] >= 0]] = 1
@@ -130,13 +127,7 @@ def _spans(core, number):
             parts.append(
                 (core.start_ns[rows], core.release_ns[rows], np.full(rows.size, number[name]), rows)
             )
-    kinds = (float, float, np.uint16, np.int32)
-    columns = zip(*parts, strict=True) if parts else ([], [], [], [])
-    joined = [
-        np.concatenate(c).astype(k) if len(c) else np.zeros(0, k)
-        for c, k in zip(columns, kinds, strict=True)
-    ]
-    return dict(zip(("start", "end", "track", "row"), joined, strict=True))
+    return columns_of("spans", map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _waits(core):
@@ -153,10 +144,7 @@ def _waits(core):
         parts.append(
             (rows[slow], late[slow], np.full(slow.sum(), int(Wait.QUEUE)), np.full(slow.sum(), -1))
         )
-    kinds = (np.int32, float, np.uint16, np.int32)
-    columns = zip(*parts, strict=True)
-    joined = [np.concatenate(c).astype(k) for c, k in zip(columns, kinds, strict=True)]
-    return dict(zip(("row", "ns", "reason", "on"), joined, strict=True))
+    return columns_of("waits", map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _tiles(core):
@@ -171,17 +159,11 @@ def _tiles(core):
     least = np.full(len(sites) + 1, 2**31)
     np.minimum.at(least, site, np.maximum(slot, 0))
     row_bytes = np.array([a.row_bytes for a in allocations], np.uint32)
-    return {
-        "memory": (run.memory[pick] - 1).astype(np.uint8),
-        "address": np.maximum(placement.address[pick], 0).astype(np.uint32),
-        "bytes": row_bytes[allocation],
-        "start": begin,
-        "end": until,
-        "allocation": allocation.astype(np.int32),
-        "slot": np.maximum(slot - least[site], 0).astype(np.uint16),
-        "first_row": run.first[pick].astype(np.int32),
-        "last_row": run.last[pick].astype(np.int32),
-    }
+    return columns_of("tiles", (
+        run.memory[pick] - 1, np.maximum(placement.address[pick], 0), row_bytes[allocation],
+        begin, until, allocation, np.maximum(slot - least[site], 0), run.first[pick],
+        run.last[pick],
+    ))  # fmt: skip
 
 
 def _memories(core):
@@ -249,13 +231,6 @@ def _pieces(core, why):
             (piece.start_ns, piece.end_ns, piece.row, whats[piece.what], number,
              examples[number][1], thens[piece.then])
         )  # fmt: skip
-    kinds = {"start": float, "end": float, "row": np.int32, "what": np.uint16,
-             "facts": np.uint16, "kind": np.uint8, "then": np.uint16}  # fmt: skip
-    columns = zip(*table, strict=True) if table else [()] * len(kinds)
-    arrays = {
-        name: np.array(column, kind)
-        for (name, kind), column in zip(kinds.items(), columns, strict=True)
-    }
     shares = why.share_by_kind()
     words = {
         "whats": [_what(w) for w in whats],
@@ -264,7 +239,7 @@ def _pieces(core, why):
         "facts": [_facts(core, piece.facts, piece.changed) for piece, _ in examples.values()],
         "shares": [{"kind": str(kind), "share": share} for kind, share in shares.items() if share],
     }
-    return arrays, words
+    return columns_of("pieces", zip(*table, strict=True)), words
 
 
 def _what(name):

@@ -5,6 +5,7 @@ lines, tiles' names; a *trace* holds one timing of it: spans, waits, the critica
 time.  A page gets the listing once, and a new trace whenever a parameter moves.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +24,20 @@ _ENGINE_TRACKS = {
 }
 
 
+#: The arrays of each group of a trace, and their kinds.
+GROUPS = {
+    "spans": {"start": float, "end": float, "track": np.uint16, "row": np.int32},
+    "rows": {"start": float, "end": float, "instruction": np.int32, "lane": np.uint16,
+             "critical": np.uint8},
+    "waits": {"row": np.int32, "ns": float, "reason": np.uint16, "on": np.int32},
+    "pieces": {"start": float, "end": float, "row": np.int32, "what": np.uint16,
+               "facts": np.uint16, "kind": np.uint8, "then": np.uint16},
+    "tiles": {"memory": np.uint8, "address": np.uint32, "bytes": np.uint32, "start": float,
+              "end": float, "allocation": np.int32, "slot": np.uint16, "first_row": np.int32,
+              "last_row": np.int32},
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Track:
     """One line of a timeline."""
@@ -38,17 +53,18 @@ class CoreTrace:
 
     ``spans`` say what stood on which track; ``rows`` are the executed instructions, a DMA transfer
     once however many queues it used; ``pieces`` are the critical path; ``tiles`` lie in memory from
-    first to last access.  All of them are structs of arrays, times in nanoseconds from the start.
+    first to last access.  All of them are structs of arrays (``GROUPS`` names them), times in
+    nanoseconds from the start.
     """
 
     title: str
     makespan_ns: float
     tracks: tuple[Track, ...]
-    spans: dict[str, np.ndarray]  #: start, end, track, row
-    rows: dict[str, np.ndarray]  #: start, end, instruction, lane, critical
-    waits: dict[str, np.ndarray]  #: row, ns, reason, on
-    pieces: dict[str, np.ndarray]  #: start, end, row, what, facts, kind, then
-    tiles: dict[str, np.ndarray]  #: memory, address, bytes, start, end, allocation, ...
+    spans: dict[str, np.ndarray]
+    rows: dict[str, np.ndarray]
+    waits: dict[str, np.ndarray]
+    pieces: dict[str, np.ndarray]
+    tiles: dict[str, np.ndarray]
     words: dict = field(default_factory=dict)  #: texts that the arrays point at, and the numbers
 
     def __repr__(self):
@@ -66,8 +82,7 @@ class CoreTrace:
             **self.words,
             **more,
         }
-        groups = ("spans", "rows", "waits", "pieces", "tiles")
-        arrays = {f"{g}_{n}": a for g in groups for n, a in getattr(self, g).items()}
+        arrays = {f"{g}_{n}": a for g in GROUPS for n, a in getattr(self, g).items()}
         for name in ("spans_start", "spans_end"):  # where to draw; what is said comes from rows
             arrays[name] = arrays[name].astype(np.float32)
         load_ns, load = self.dma_load()
@@ -125,17 +140,12 @@ def trace_of_timeline(timeline, title: str = "timeline") -> CoreTrace:
     end = np.array([s.end_ns - begin for s in timeline.spans], float)
     track = np.array([number[s.track] for s in timeline.spans], np.uint16)
     count = len(start)
-    rows = {
-        "start": start,
-        "end": end,
-        "instruction": np.arange(count, dtype=np.int32),
-        "lane": track,
-        "critical": np.zeros(count, np.uint8),
-    }
+    order = np.arange(count)
     trace = CoreTrace(
         title, timeline.makespan_ns, tuple(track_of(name) for name in names),
-        {"start": start, "end": end, "track": track, "row": np.arange(count, dtype=np.int32)},
-        rows, no_waits(), no_pieces(), no_tiles(),
+        columns_of("spans", (start, end, track, order)),
+        columns_of("rows", (start, end, order, track, np.zeros(count))),
+        columns_of("waits"), columns_of("pieces"), columns_of("tiles"),
         {"labels": [s.label for s in timeline.spans]},
     )  # fmt: skip
     trace.words["busy"] = [trace.busy_ns(t) for t in range(len(names))]
@@ -165,22 +175,8 @@ def _track_order(name):
     )
 
 
-def no_waits() -> dict:
-    """Return the arrays of no wait at all."""
-    return {"row": np.zeros(0, np.int32), "ns": np.zeros(0), "reason": np.zeros(0, np.uint16),
-            "on": np.zeros(0, np.int32)}  # fmt: skip
-
-
-def no_pieces() -> dict:
-    """Return the arrays of an unknown critical path."""
-    return {"start": np.zeros(0), "end": np.zeros(0), "row": np.zeros(0, np.int32),
-            "what": np.zeros(0, np.uint16), "facts": np.zeros(0, np.uint16),
-            "kind": np.zeros(0, np.uint8), "then": np.zeros(0, np.uint16)}  # fmt: skip
-
-
-def no_tiles() -> dict:
-    """Return the arrays of an empty memory."""
-    return {"memory": np.zeros(0, np.uint8), "address": np.zeros(0, np.uint32),
-            "bytes": np.zeros(0, np.uint32), "start": np.zeros(0), "end": np.zeros(0),
-            "allocation": np.zeros(0, np.int32), "slot": np.zeros(0, np.uint16),
-            "first_row": np.zeros(0, np.int32), "last_row": np.zeros(0, np.int32)}  # fmt: skip
+def columns_of(group: str, columns: Iterable = ()) -> dict[str, np.ndarray]:
+    """Return the arrays of a group, made of its columns in order; without any, they are empty."""
+    kinds, columns = GROUPS[group], list(columns)
+    return {name: np.asarray(column).astype(kind) for (name, kind), column in
+            zip(kinds.items(), columns or [()] * len(kinds), strict=True)}  # fmt: skip

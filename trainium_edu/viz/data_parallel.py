@@ -9,6 +9,7 @@ from trainium_edu.training.digits_on_ranks import step_table
 from trainium_edu.viz import style
 from trainium_edu.viz.chart import plain_ticks
 from trainium_edu.viz.colours import MEMORY
+from trainium_edu.viz.core_trace import steps as changes
 from trainium_edu.viz.numbers import Numbers
 from trainium_edu.viz.scene import Scene, linear
 from trainium_edu.viz.step_frames import HOST, exposed, on_tracks
@@ -107,7 +108,8 @@ def plot_pipeline(pipeline, *, steps: int = 12):
     share = pipeline.steady_wait_ns / (pipeline.step_ns + pipeline.steady_wait_ns)
     lanes.set_title(f"{pipeline.samples_per_s:,.0f} samples/s; the chips wait {share:.0%} of the "
                     f"time (red); the pace is set by: {pipeline.binds}")  # fmt: skip
-    moments, depth = _depth(line.on("ready"))
+    lying = np.array([(s.start_ns, s.end_ns) for s in line.on("ready")], float).reshape(-1, 2)
+    moments, depth = (np.append(0.0, one) for one in changes(*lying.T))
     ready.step(moments / 1e6, depth, where="post", color=style.COLOURS["green"])
     ready.fill_between(moments / 1e6, depth, step="post", color=style.COLOURS["green"], alpha=0.25)
     ready.set(xlabel="ms; batches of rank 0", ylabel="ready", xlim=(0, end / 1e6), ylim=(0, None))
@@ -116,14 +118,6 @@ def plot_pipeline(pipeline, *, steps: int = 12):
 
 
 _MOST_WORKERS = 8
-
-
-def _depth(spans) -> tuple[np.ndarray, np.ndarray]:
-    """Return when the number of batches that lie ready changes, and to how many."""
-    come = [(span.start_ns, 1) for span in spans]
-    go = [(span.end_ns, -1) for span in spans]
-    moments, change = np.array(sorted([(0.0, 0), *come, *go]), float).T
-    return moments, np.cumsum(change)
 
 
 @checked

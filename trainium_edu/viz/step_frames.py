@@ -10,7 +10,7 @@ import numpy as np
 
 from trainium_edu.timeline import Span
 from trainium_edu.viz.packing import pack
-from trainium_edu.viz.topology import layouts, wires_of
+from trainium_edu.viz.topology import layouts, links_of, wires_of
 from trainium_edu.xla.executable.tracks import ENGINES, LINKS
 
 __all__ = ["HOST", "MOST_CHIPS", "exposed", "on_tracks", "step_frames"]
@@ -111,18 +111,13 @@ _MOST_NAMES = 5
 def _add_machine(header, arrays, topology):
     """Add chips, cables and their places."""
     wires = wires_of(topology)
-    number = {tuple(pair): k for k, pair in enumerate(wires.tolist())}
-    ends = np.stack([topology.src, topology.dst], axis=1)
-    wire = [number[tuple(sorted(pair))] for pair in ends.tolist()]
     layout = next(iter(layouts(topology, wires).values()))
     header |= {
         "chips": topology.chips, "switches": topology.switches,
-        "ranks_per_chip": topology.ranks_per_chip,
-        "layout": {"xy": np.round(layout.xy, 4).tolist(), "bend": np.round(layout.bend, 4).tolist(),
-                   "room": layout.room, "notes": layout.notes},
+        "ranks_per_chip": topology.ranks_per_chip, "layout": layout.data(),
     }  # fmt: skip
     arrays["wires"] = wires.astype(np.uint16)
-    arrays["links"] = np.column_stack([ends, wire]).astype(np.uint16)
+    arrays["links"] = links_of(topology, wires).astype(np.uint16)
 
 
 def _add_bills(header, arrays, bills):

@@ -18,7 +18,7 @@ from trainium_edu.fabric.topology import Topology
 from trainium_edu.specs.signatures import Numbers, checked
 from trainium_edu.viz import style
 
-__all__ = ["Layout", "layouts", "missing_wires", "plot_topology", "wires_of"]
+__all__ = ["Layout", "layouts", "links_of", "missing_wires", "plot_topology", "wires_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,23 @@ class Layout:
     notes: tuple[str, ...] = ()  #: a second label per chip: an address, a place in the ring
     room: float = 0.15  #: side of a chip's box, as a share of the picture
 
+    def data(self) -> dict:
+        """Return it as plain data for the page, but for its label."""
+        return {"xy": np.round(self.xy, 4).tolist(), "bend": np.round(self.bend, 4).tolist(),
+                "room": self.room, "notes": self.notes}  # fmt: skip
+
 
 def wires_of(topology) -> np.ndarray:
     """Return the cables: pairs of vertices with a link in either direction, int[wires, 2]."""
     pairs = np.stack([topology.src, topology.dst], axis=1)
     return np.unique(np.sort(pairs, axis=1), axis=0) if len(pairs) else np.zeros((0, 2), int)
+
+
+def links_of(topology, wires) -> np.ndarray:
+    """Return each directed link as its two ends and its cable's number, int[links, 3]."""
+    ends = np.stack([topology.src, topology.dst], axis=1)
+    number = {tuple(pair): k for k, pair in enumerate(wires.tolist())}
+    return np.column_stack([ends, [number[tuple(sorted(pair))] for pair in ends.tolist()]])
 
 
 def missing_wires(topology) -> np.ndarray:

@@ -57,40 +57,30 @@ class Links:
 
         `draw` says which random bits, as ``step`` does in ``numerics.cast``.
         """
-        groups = self._groups(node, len(flat))
-        if len(groups) == 1:
+        if len(self._groups(node, len(flat))) == 1:
             return self._reduced(flat, node, draw)
-        out = np.empty_like(flat)
-        for ranks in groups:
-            out[ranks] = self.among(len(ranks))._reduced(flat[ranks], node, draw)
-        return out
+        return self._by_group(flat, node, lambda rows: self._reduced(rows, node, draw))
 
     def reduce_scatter(self, flat: np.ndarray, node: Node, draw: int = 0) -> np.ndarray:
         """Return [ranks, elements / world]: to each rank its part of what an all-reduce gives."""
-        total, groups = self.all_reduce(flat, node, draw), self._groups(node, len(flat))
-        if len(groups) == 1:
-            return total.reshape(len(flat), -1)
-        parts = total.reshape(len(flat), len(groups[0]), -1)
-        out = np.empty((len(flat), parts.shape[2]), flat.dtype)
-        for ranks in groups:
-            out[ranks] = parts[ranks, np.arange(len(ranks))]
-        return out
+        if len(self._groups(node, len(flat))) == 1:
+            return self._reduced(flat, node, draw).reshape(len(flat), -1)
+        return self._by_group(
+            flat, node, lambda rows: self._reduced(rows, node, draw).reshape(len(rows), -1)
+        )
 
     def all_gather(self, flat: np.ndarray, node: Node, draw: int = 0) -> np.ndarray:
         """Return [ranks, world * elements]: the group's rows, one after the other, for each."""
-        groups = self._groups(node, len(flat))
-        out = np.empty((len(flat), len(groups[0]) * flat.shape[1]), flat.dtype)
-        for ranks in groups:
-            out[ranks] = flat[ranks].reshape(-1)
-        return out
+        return self._by_group(flat, node, lambda rows: rows.reshape(-1))
 
     def all_to_all(self, flat: np.ndarray, node: Node, draw: int = 0) -> np.ndarray:
         """Return to rank r of a group the part r of each one's row, in the order of ranks."""
-        out = np.empty_like(flat)
-        for ranks in self._groups(node, len(flat)):
-            parts = flat[ranks].reshape(len(ranks), len(ranks), -1)
-            out[ranks] = parts.swapaxes(0, 1).reshape(len(ranks), -1)
-        return out
+
+        def exchanged(rows):
+            parts = rows.reshape(len(rows), len(rows), -1)
+            return parts.swapaxes(0, 1).reshape(len(rows), -1)
+
+        return self._by_group(flat, node, exchanged)
 
     def collective_permute(self, flat: np.ndarray, node: Node, draw: int = 0) -> np.ndarray:
         """Return to each rank the row of the one that sends to it, else zeros."""
@@ -130,10 +120,19 @@ class Links:
         if kind in ("max", "min"):
             return getattr(rows, kind)(axis=0)
         if type.is_float:
-            total = self.total(rows, type.dtype, draw)
+            total = self.among(len(rows)).total(rows, type.dtype, draw)
         else:
             total = rows.sum(axis=0, dtype=rows.dtype)  # exact, or wraps: the same in any order
         return (total / np.float32(len(rows))).astype(rows.dtype) if kind == "mean" else total
+
+    def _by_group(self, flat, node, work) -> np.ndarray:
+        """Return what `work` makes of each group's rows, at the places of its ranks."""
+        groups = self._groups(node, len(flat))
+        made = [work(flat[ranks]) for ranks in groups]
+        out = np.empty((len(flat), made[0].shape[-1]), flat.dtype)
+        for ranks, rows in zip(groups, made, strict=True):
+            out[ranks] = rows
+        return out
 
     def _groups(self, node, count) -> list[list[int]]:
         """Return the ranks that take part together; raise unless each is in one group."""

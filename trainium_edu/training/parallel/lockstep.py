@@ -44,7 +44,7 @@ from trainium_edu.xla.device import Device, World, apart, world
 from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.executable.sections import COLLECTIVES
 from trainium_edu.xla.executor import Setting
-from trainium_edu.xla.graph import Graph, Node
+from trainium_edu.xla.graph import Graph
 
 __all__ = ["Ranks", "RanksDisagree", "ReplicasDrift", "launch"]
 
@@ -111,7 +111,7 @@ class RankDevice(Device):
             node, _, of, leaf, _ = tensor.state
             tensor.state = node, values[0], of, leaf, -1
         else:
-            self._ran()
+            self.executions = self._hub.device.executions
             tensor.hold(values[0])
 
     def _run(self, tensors) -> None:
@@ -119,12 +119,9 @@ class RankDevice(Device):
         trained = tuple((i, t.name) for i, t in enumerate(tensors) if t.requires_grad)
         values, is_alone = self._hub.ask(Request("cut", what, self.pending.feeds, trained))
         if not is_alone:
-            self._ran()
+            self.executions = self._hub.device.executions
         for tensor, value in zip(tensors, values, strict=True):
             tensor.hold(value)
-
-    def _ran(self):
-        self.executions = self._hub.device.executions
 
     def find_nan(self) -> str:
         """Name the operation of the newest run that made the first NaN or infinity, on any rank."""
@@ -404,12 +401,9 @@ class Hub:
 @lru_cache
 def _with_others(graph: Graph) -> bool:
     """Return whether ranks take part in a graph together."""
-    return any(map(_is_collective, graph.nodes))
-
-
-def _is_collective(node: Node) -> bool:
-    return node.operation in COLLECTIVES or any(
-        isinstance(value, Graph) and _with_others(value) for _, value in node.attributes
+    inside = (value for node in graph.nodes for _, value in node.attributes)
+    return any(node.operation in COLLECTIVES for node in graph.nodes) or any(
+        isinstance(value, Graph) and _with_others(value) for value in inside
     )
 
 

@@ -16,10 +16,10 @@ import numpy as np
 
 __all__ = ["Process"]
 
-_ENVIRONMENT, _ARGUMENTS, _FILTERS = (vars(os.environ), "_data"), (vars(sys), "argv"), (
-    vars(warnings), "filters")  # fmt: skip
-_PLACES = (_ENVIRONMENT, _ARGUMENTS, _FILTERS, (vars(warnings), "showwarning"),
-           (vars(sys), "stdout"), (vars(sys), "stderr"), (sys.modules, "__main__"))  # fmt: skip
+#: Where the state is: the environment, arguments and filters first.
+_PLACES = ((vars(os.environ), "_data"), (vars(sys), "argv"), (vars(warnings), "filters"),
+           (vars(warnings), "showwarning"), (vars(sys), "stdout"), (vars(sys), "stderr"),
+           (sys.modules, "__main__"))  # fmt: skip
 
 
 class Process:

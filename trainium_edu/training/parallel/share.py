@@ -27,8 +27,6 @@ _PARAMETERS = {
     "BERT-Large": SOURCES["bert-paper"].says(340e6, "parameters", "BERT-large"),
     "GPT-3": SOURCES["gpt3-paper"].says(175e9, "parameters", "abstract"),
 }
-_PEAKS = {"p3dn.24xlarge": "peak_flops", "p4d.24xlarge": "peak_flops",
-          "trn1.32xlarge": "peak_flops_launch"}  # fmt: skip
 _TRN1_RANKS = (("trn1.2xlarge", 2), ("trn1.32xlarge", 8), ("trn1.32xlarge", 32),
                ("trn1n.32xlarge", 32), ("trn1.32xlarge", 64), ("trn1.32xlarge", 512),
                ("trn1n.32xlarge", 512), ("trn1.32xlarge", 4096))  # fmt: skip
@@ -159,11 +157,15 @@ def _gpt3(efficiency, tokens, width, parts) -> Iterator[Share]:
     said: Mapping[str, float] = dict(CLAIMS.communication_share.value)
     count: Mapping[str, int] = dict(CLAIMS.two_week_instances.value)
     size, step_ns = float(_PARAMETERS["GPT-3"].value), float(FABRIC.inter_step_latency_ns)
-    for key, network, chip in (("p3dn", "p3dn.24xlarge", "p3dn.24xlarge"),
-                               ("p4d", "p4d.24xlarge", "p4d.24xlarge"),
-                               ("trn1", "trn1n.32xlarge", "trn1.32xlarge")):  # fmt: skip
-        rate = float(INSTANCES[network].network_bits_per_s) / 8
-        peak = float(getattr(INSTANCES[chip], _PEAKS[chip])) * efficiency
+    for key, network, whole_peak in (
+        ("p3dn", "p3dn.24xlarge", INSTANCES["p3dn.24xlarge"].peak_flops),
+        ("p4d", "p4d.24xlarge", INSTANCES["p4d.24xlarge"].peak_flops),
+        ("trn1", "trn1n.32xlarge", INSTANCES["trn1.32xlarge"].peak_flops_launch),
+    ):
+        rate, peak = (
+            float(INSTANCES[network].network_bits_per_s) / 8,
+            float(whole_peak) * efficiency,
+        )
         mine, replicas = size * width / parts, max(2, count[key] // parts)
         form = fabric.inter_node("ring", replicas, step_ns=step_ns, bytes_per_s=rate)
         yield Share(

@@ -1,11 +1,11 @@
-"""One clock for a step on many ranks: engines, links, the loader, and the slowest rank.
+"""One clock for a step on many ranks: engines, links, and the slowest rank.
 
 Compute is what the lowered instructions take, communication what ``fabric`` says, and both lie on
 the tracks that ``xla.executable.tracks`` places.  All ranks do the same, so one rank's tracks are
 everyone's: a straggler makes all wait at the next sum, which the report adds to the step.
 
-Left out: what the host does besides loading (recording and launching a step are assumed hidden),
-and collectives of parts of the ranks.
+Left out: what the host does (loading is in ``pipeline.py``; recording and launching a step are
+assumed hidden), and collectives of parts of the ranks.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -47,7 +47,6 @@ class StepReport:
     communication_ns: float  #: of all collectives, one after the other
     exposed_ns: float  #: in which the engines stand still because ranks sum
     straggler_ns: float  #: by which the slowest rank makes the step longer
-    input_wait_ns: float  #: in which the engines wait for samples
     samples: int  #: per step, of all ranks
     ranks: int
     flops: int  #: of one rank's products: 2 M N K each, forward and backward; nothing else counts
@@ -70,8 +69,7 @@ class StepReport:
 
     def __str__(self):
         parts = {"compute": self.compute_ns, "exposed communication": self.exposed_ns,
-                 "waiting for the slowest rank": self.straggler_ns,
-                 "waiting for samples": self.input_wait_ns}  # fmt: skip
+                 "waiting for the slowest rank": self.straggler_ns}  # fmt: skip
         most = f"; {self.band.most} moves it most" if self.band.most else ""
         lines = [
             f"step {_us(self.step_ns)} ({_us(self.band.low_ns)} to {_us(self.band.high_ns)}{most})",
@@ -119,8 +117,7 @@ def peak_flops(spec: Record, dtype: str) -> float:
 
 @checked
 def step_report(executable: Executable, links: Links | None, samples: int, *,
-                overlap: bool = True, input_wait_ns: float = 0.0,
-                slowest: float = 1.0) -> StepReport:  # fmt: skip
+                overlap: bool = True, slowest: float = 1.0) -> StepReport:  # fmt: skip
     """Return where the time of one step goes.
 
     Parameters
@@ -133,8 +130,6 @@ def step_report(executable: Executable, links: Links | None, samples: int, *,
         Per step, of all ranks.
     overlap : bool
         Whether collectives run beside the engines.
-    input_wait_ns : float
-        For how long a step waits for samples before it begins.
     slowest : float
         Times which the slowest rank's engines take longer, 1 or more; all wait for it.
 
@@ -152,30 +147,23 @@ def step_report(executable: Executable, links: Links | None, samples: int, *,
     (True, 2)
     """
     whole(samples, "samples", 0)
-    wait, slowest = number(input_wait_ns, "input_wait_ns", 0), number(slowest, "slowest", 1)
+    slowest = number(slowest, "slowest", 1)
     usual, slow = executable.tracks(overlap), executable.tracks(overlap, slowest=slowest)
     compute = sum(one.end_ns - one.start_ns for one in usual if one.track == ENGINES)
-    alone, makespan = _end(usual), _end(slow)
-    step = wait + makespan
+    alone, step = _end(usual), _end(slow)
     flops, ideal, peak = products_of(executable)
     return StepReport(
-        step, _shifted(executable.band_if(overlap, slowest), wait), compute,
+        step, executable.band_if(overlap, slowest), compute,
         sum(one.end_ns - one.start_ns for one in usual if one.track == LINKS), alone - compute,
-        makespan - alone, wait, samples, 1 if links is None else links.topology.ranks,
+        step - alone, samples, 1 if links is None else links.topology.ranks,
         flops, ideal / step if step else 0.0, peak,
         engine_shares(executable, step), link_shares(links, usual, step),
-        step_spans(executable, slow, wait, slowest), lookups_of(executable),
+        step_spans(executable, slow, slowest), lookups_of(executable),
     )  # fmt: skip
 
 
 def _end(placed: Sequence[Placed]) -> float:
     return max((one.end_ns for one in placed), default=0.0)
-
-
-def _shifted(band: Band, ns: float) -> Band:
-    """Return a band of something that begins later."""
-    effects = {name: (low + ns, high + ns) for name, (low, high) in band.effects.items()}
-    return Band(band.low_ns + ns, band.nominal_ns + ns, band.high_ns + ns, effects)
 
 
 def products_of(executable: Executable) -> tuple[int, float, str]:
@@ -233,10 +221,9 @@ def link_shares(links: Links | None, placed: Iterable[Placed], step: float) -> n
     return busy / step if step else busy
 
 
-def step_spans(executable: Executable, placed: Sequence[Placed], wait: float = 0.0,
-               slowest: float = 1.0) -> Timeline:  # fmt: skip
+def step_spans(executable: Executable, placed: Sequence[Placed], slowest: float = 1.0) -> Timeline:
     """Return sections, each engine's part of them, and collectives, in time."""
-    spans = [Span("host", "waits for samples", 0.0, wait)] if wait else []
+    spans: list[Span] = []
     done: dict[int, list[Operation]] = {}
     for operation in executable.operations():
         if operation.section is not None:
@@ -245,7 +232,7 @@ def step_spans(executable: Executable, placed: Sequence[Placed], wait: float = 0
     for place, one in enumerate(placed):
         names = [node.title for node in one.section.nodes]
         info = {"section": place, "operations": names}
-        spans.append(Span(one.track, one.name, one.start_ns + wait, one.end_ns + wait, info))
+        spans.append(Span(one.track, one.name, one.start_ns, one.end_ns, info))
         if one.track == LINKS:
             continue
         begin = before[place].start_ns
@@ -253,6 +240,6 @@ def step_spans(executable: Executable, placed: Sequence[Placed], wait: float = 0
             using = [operation for operation in done[place] if operation.engine_ns[engine]]
             if using:
                 ends = min(o.start_ns for o in using), max(o.end_ns for o in using)
-                start, end = (wait + one.start_ns + (at - begin) * slowest for at in ends)
-                spans.append(Span(track, one.name, start, min(end, one.end_ns + wait), info))
+                start, end = (one.start_ns + (at - begin) * slowest for at in ends)
+                spans.append(Span(track, one.name, start, min(end, one.end_ns), info))
     return Timeline(spans)
