@@ -66,7 +66,7 @@ def _step(record: RunRecord, main: Executable | None) -> dict[str, Any] | None:
         return None
     ns = periods[1:] or periods
     middle = median(ns)
-    found: dict[str, Any] = {
+    row: dict[str, Any] = {
         "count": len(periods), "median_ns": middle, "low_ns": middle, "high_ns": middle,
         "least_ns": min(ns), "most_ns": max(ns), "moved_most_by": "", "band_share": 1.0,
         "samples_per_s": record.samples / middle * 1e9 if middle else 0.0,
@@ -74,10 +74,10 @@ def _step(record: RunRecord, main: Executable | None) -> dict[str, Any] | None:
     if main is not None:
         band, share = band_of(main)
         part = min(1.0, middle / band.nominal_ns) if band.nominal_ns else 1.0  # of shorter steps
-        found["low_ns"] += part * (band.low_ns - band.nominal_ns)
-        found["high_ns"] += part * (band.high_ns - band.nominal_ns)
-        found |= {"moved_most_by": band.most, "band_share": share}
-    return found
+        row["low_ns"] += part * (band.low_ns - band.nominal_ns)
+        row["high_ns"] += part * (band.high_ns - band.nominal_ns)
+        row |= {"moved_most_by": band.most, "band_share": share}
+    return row
 
 
 def _price(record: RunRecord, step) -> dict[str, Any]:
@@ -98,26 +98,26 @@ _WAITS = {"loader": "waiting for the loader", "transfer": "copies to and from th
 
 def _spent(record: RunRecord, main: Executable | None) -> dict[str, float]:
     """Return what the run's emulated time went to; the parts add up to it."""
-    found = dict.fromkeys(("the step's graph", "other graphs", "early runs", "fall-backs",
+    spent = dict.fromkeys(("the step's graph", "other graphs", "early runs", "fall-backs",
                            *_WAITS.values(), "the host"), 0.0)  # fmt: skip
     waits, at = deque(sorted(record.waits)), 0.0
-    for one in sorted(record.steps, key=lambda one: one.begin_ns):
-        gap = max(0.0, one.begin_ns - at)
-        while waits and waits[0][0] < one.begin_ns:
+    for step in sorted(record.steps, key=lambda step: step.begin_ns):
+        gap = max(0.0, step.begin_ns - at)
+        while waits and waits[0][0] < step.begin_ns:
             begin, end, what = waits.popleft()
-            waited = max(0.0, min(end, one.begin_ns) - max(begin, at))
-            if end > one.begin_ns:
-                waits.appendleft((one.begin_ns, end, what))
+            waited = max(0.0, min(end, step.begin_ns) - max(begin, at))
+            if end > step.begin_ns:
+                waits.appendleft((step.begin_ns, end, what))
             name = _WAITS.get(what, "the host")
-            found[name] += waited
+            spent[name] += waited
             gap -= waited
-        found["the host"] += max(0.0, gap)
-        name = {"value": "early runs", "fallback": "fall-backs"}.get(one.kind) or (
-            "the step's graph" if one.executable is main else "other graphs"
+        spent["the host"] += max(0.0, gap)
+        name = {"value": "early runs", "fallback": "fall-backs"}.get(step.kind) or (
+            "the step's graph" if step.executable is main else "other graphs"
         )
-        found[name] += max(0.0, one.end_ns - max(at, one.begin_ns))
-        at = max(at, one.end_ns)
-    return found
+        spent[name] += max(0.0, step.end_ns - max(at, step.begin_ns))
+        at = max(at, step.end_ns)
+    return spent
 
 
 # -- what a large graph is asked ----------------------------------------------------------------
@@ -134,17 +134,17 @@ def weightiest(executable: Executable) -> tuple[list[Body], float]:
     for section, times in executable.timed():
         body = section.body
         spent[body] = spent.get(body, 0.0) + times.makespan_ns
-        sizes[body] = sum(one.instructions for one in times.spent)
-    room, found, whole = MOST_INSTRUCTIONS, [], sum(spent.values())
+        sizes[body] = sum(each.instructions for each in times.spent)
+    room, looked, total_ns = MOST_INSTRUCTIONS, [], sum(spent.values())
     for body in sorted(spent, key=lambda body: -spent[body] / max(sizes[body], 1)):
         if sizes[body] <= room:
             room -= sizes[body]
-            found.append(body)
-    for body in sorted(spent.keys() - set(found), key=lambda body: -spent[body]):
-        is_little = sum(spent[one] for one in found) < whole / 2
-        if is_little or not any(sizes[one] for one in found):  # no engine's section among them
-            found.append(body)
-    return found, sum(spent[body] for body in found) / whole if whole else 1.0
+            looked.append(body)
+    for body in sorted(spent.keys() - set(looked), key=lambda body: -spent[body]):
+        is_little = sum(spent[other] for other in looked) < total_ns / 2
+        if is_little or not any(sizes[other] for other in looked):  # no engine's section among them
+            looked.append(body)
+    return looked, sum(spent[body] for body in looked) / total_ns if total_ns else 1.0
 
 
 def band_of(executable: Executable) -> tuple[Band, float]:
@@ -159,25 +159,25 @@ def band_of(executable: Executable) -> tuple[Band, float]:
         return executable.band, 1.0
     placed = executable.tracks()
     path = [placed[i].section.body for i in critical(placed)]
-    known = {body: band for body, times in of.items() if (band := times.band)}
+    ranges = {body: band for body, times in of.items() if (band := times.band)}
     count = Counter(section.body for section in executable.sections)
     rows = []
     for body in looked:
-        band = known.get(body) or executable.times_of(body, with_band).band
+        band = ranges.get(body) or executable.times_of(body, with_band).band
         assert band is not None  # it was filled in
-        known[body] = band
+        ranges[body] = band
         if not body.is_collective:
             ns = *_parts(of[body]), band.low_ns, band.high_ns
             rows.append([count[body] * one for one in ns])
-    seen, both = np.array(rows)[:, :2], np.array(rows)[:, 2:]
-    bands = [known[body] for body in path if body in known]
-    others = np.array([_parts(of[body]) for body in path if body not in known]).reshape(-1, 2)
+    parts, both = np.array(rows)[:, :2], np.array(rows)[:, 2:]
+    bands = [ranges[body] for body in path if body in ranges]
+    unseen = np.array([_parts(of[body]) for body in path if body not in ranges]).reshape(-1, 2)
     ends = []
     for end, ns, limits in zip(("low_ns", "high_ns"), both.T, ((0, 1), (1, np.inf)), strict=True):
-        alike = ns.sum() / seen.sum()  # of both parts; what the sections leave open stays so
-        apart = np.linalg.lstsq(seen, ns - alike * seen.sum(1), rcond=None)[0]
+        alike = ns.sum() / parts.sum()  # of both parts; what the sections leave open stays so
+        apart = np.linalg.lstsq(parts, ns - alike * parts.sum(1), rcond=None)[0]
         stretch = np.clip(alike + apart, *limits)
-        ends.append(sum(getattr(band, end) for band in bands) + float((others @ stretch).sum()))
+        ends.append(sum(getattr(band, end) for band in bands) + float((unseen @ stretch).sum()))
     effects = effects_of(bands, sum)
     return Band(ends[0], executable.makespan_ns, ends[1], effects), share
 
@@ -224,7 +224,7 @@ def _advised(executable: Executable, usd_per_ns: float) -> dict[str, Any]:
 
 def _graph(executable: Executable) -> dict[str, Any]:
     """Return where the time of one step's graph goes."""
-    whole = executable.makespan_ns or 1.0
+    step_ns = executable.makespan_ns or 1.0
     why, placed = executable.why(), executable.tracks()
     done = executable.operations()
     flops, ideal, peak = products_of(executable)
@@ -237,13 +237,13 @@ def _graph(executable: Executable) -> dict[str, Any]:
         "distinct": len({section.body for section in executable.sections}),
         "causes": why.share_by_cause(), "kinds": why.share_by_kind(),
         "by_operation": _top(why.share_by_operation()),
-        "by_line": _top({k: ns / whole for k, ns in why.ns_by(_line).items()}),
-        "engines": engine_shares(executable, whole, weightiest(executable)[0]),
-        "mfu": ideal / whole, "flops": flops, "peak": peak,
+        "by_line": _top({k: ns / step_ns for k, ns in why.ns_by(_line).items()}),
+        "engines": engine_shares(executable, step_ns, weightiest(executable)[0]),
+        "mfu": ideal / step_ns, "flops": flops, "peak": peak,
         "hbm_bytes": executable.hbm_bytes,
         "hbm_limit_bytes": int(executable.spec.hbm_bytes_per_core),
-        "moved_bytes": moved, "hbm_share": moved / rate / whole * 1e9,
-        "slowest": _slowest(executable, whole), "profile": _profile(done, placed, whole),
+        "moved_bytes": moved, "hbm_share": moved / rate / step_ns * 1e9,
+        "slowest": _slowest(executable, step_ns), "profile": _profile(done, placed, step_ns),
     }  # fmt: skip
 
 
@@ -262,25 +262,25 @@ def _top(shares: Mapping[str, float]) -> dict[str, float]:
 
 def _slowest(executable: Executable, whole: float) -> list[dict[str, Any]]:
     """Return the distinct sections that take longest together."""
-    found: dict[Body, dict[str, Any]] = {}
+    rows: dict[Body, dict[str, Any]] = {}
     for section, times in executable.timed():
         if section.body.is_collective:
             continue
-        row = found.get(section.body)
+        row = rows.get(section.body)
         if row is None:
             lines = dict.fromkeys(str(node.line) for node in section.nodes if node.line)
             engine = {name: sum(s.engine_ns[name] for s in times.spent) for name in TRACK_OF}
             node, _ = max(zip(section.nodes, times.spent, strict=True), key=_length)
-            row = found[section.body] = {
+            row = rows[section.body] = {
                 "name": section.body.name, "count": 0, "ns": times.makespan_ns,
                 "lines": list(lines)[:3], "busiest": TRACK_OF[max(engine, key=engine.__getitem__)],
                 "operations": _words(Counter(node.title for node in section.nodes)),
                 "type": str(node.type),
             }  # fmt: skip
         row["count"] += 1
-    for row in found.values():
+    for row in rows.values():
         row["share"] = row["count"] * row["ns"] / whole
-    return sorted(found.values(), key=lambda row: -row["share"])[:_MOST_ROWS]
+    return sorted(rows.values(), key=lambda row: -row["share"])[:_MOST_ROWS]
 
 
 def _length(both: tuple[Node, Spent]) -> float:
@@ -327,10 +327,10 @@ def _links(record: RunRecord, executable: Executable) -> dict[str, Any] | None:
     placed, whole = executable.tracks(), executable.makespan_ns or 1.0
     shares = link_shares(record.links, placed, whole)
     rows: dict[tuple, dict[str, Any]] = {}
-    for one in placed:
-        if one.track != LINKS:
+    for collective in placed:
+        if collective.track != LINKS:
             continue
-        node = one.section.nodes[0]
+        node = collective.section.nodes[0]
         nbytes = sum(t.type.size * get_dtype(t.type.dtype).itemsize for t in node.inputs)
         row = rows.get((node.operation, nbytes))
         if row is None:
@@ -340,7 +340,7 @@ def _links(record: RunRecord, executable: Executable) -> dict[str, Any] | None:
                 "low_ns": band.low_ns, "high_ns": band.high_ns, "exposed_ns": 0.0,
             }  # fmt: skip
         row["count"] += 1
-        row["exposed_ns"] += exposed_ns(placed, one)
+        row["exposed_ns"] += exposed_ns(placed, collective)
     return {
         "topology": record.links.topology.name, "algorithm": record.links.algorithm,
         "links": int(record.links.topology.links),
@@ -401,14 +401,14 @@ def _cut_short(record: RunRecord) -> list[dict[str, Any]]:
     Last come fall-backs that were counted and whose lines nobody noted.
     """
     rows: dict[tuple, dict[str, Any]] = {}
-    for one in record.steps:
-        if one.kind == "step":
+    for step in record.steps:
+        if step.kind == "step":
             continue
-        what, do = ("early run", _EARLY) if one.kind == "value" else ("fall-back", _FELL)
-        key = what, _text(one.line), "" if do == _EARLY else one.operation or one.why
-        row = rows.setdefault(key, _row(*key, do, 0, one.number))
+        what, do = ("early run", _EARLY) if step.kind == "value" else ("fall-back", _FELL)
+        key = what, _text(step.line), "" if do == _EARLY else step.operation or step.why
+        row = rows.setdefault(key, _row(*key, do, 0, step.number))
         row["count"] += 1
-        row["ns"] += one.end_ns - one.begin_ns
+        row["ns"] += step.end_ns - step.begin_ns
     known = {why for _, _, why in rows}
     counted = [
         _row("fall-back", "", name, _FELL, count, 0)
@@ -431,7 +431,7 @@ def _compiled(record: RunRecord) -> list[dict[str, Any]]:
         if one.executable is not None:
             first.setdefault(one.executable.graph.fingerprint, one)
     cut_short = {one.number for one in record.steps if one.kind != "step"}
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     before = []
     for event in record.history:
         if event.kind not in _NEW:
@@ -444,8 +444,8 @@ def _compiled(record: RunRecord) -> list[dict[str, Any]]:
             before.append(graph)
         line, number = (_text(at.line), at.number) if at else ("", event.step)
         do = _change(event, at, cut_short)
-        found.append(_row(_NEW[event.kind], line, event.why, do, 1, number))
-    return found
+        rows.append(_row(_NEW[event.kind], line, event.why, do, 1, number))
+    return rows
 
 
 #: Events of which a script hears something → how the report calls them.
@@ -510,7 +510,7 @@ def numbers(record: RunRecord) -> dict:
     price = _price(record, step)
     kinds = Counter(event.kind for event in record.history)
     breaks = _breaks(record)
-    told: dict[str, Any] = {
+    report: dict[str, Any] = {
         "script": _name(record.script), "command": record.command.replace(
             record.script, _name(record.script)) if record.script else record.command,
         "instance": record.instance, "instances": record.nodes, "ranks": record.ranks,
@@ -529,11 +529,11 @@ def numbers(record: RunRecord) -> dict:
         "breaks": breaks, "graph": None, "advice": None, "links": None,
     }  # fmt: skip
     if main is not None:
-        told["graph"] = _graph(main)
-        told["advice"] = _advised(main, price["usd_per_hour"] * record.nodes / 3.6e12)
-        told["links"] = _links(record, main)
-    told["bound"] = bound(told)
-    return cleaned(told)
+        report["graph"] = _graph(main)
+        report["advice"] = _advised(main, price["usd_per_hour"] * record.nodes / 3.6e12)
+        report["links"] = _links(record, main)
+    report["bound"] = bound(report)
+    return cleaned(report)
 
 
 _KINDS = ("compiled", "memory", "disk", "extracted", "failed")  #: of a compiler's events
@@ -549,14 +549,14 @@ def _end(record: RunRecord) -> float:
 
 def bound(told: Mapping[str, Any]) -> tuple[str, float]:
     """Return what takes most of the run's time, and its share."""
-    spent, whole = told["spent"], sum(told["spent"].values())
-    if not whole:
+    spent, run_ns = told["spent"], sum(told["spent"].values())
+    if not run_ns:
         return "", 0.0
-    parts = Counter({name: ns / whole for name, ns in spent.items() if name != "the step's graph"})
+    parts = Counter({name: ns / run_ns for name, ns in spent.items() if name != "the step's graph"})
     if told["graph"]:
         for cause, share in told["graph"]["causes"].items():
             who = re.split(r":| transfer| start", cause)[0]
-            parts[who] += share * spent["the step's graph"] / whole  # type: ignore[assignment]
+            parts[who] += share * spent["the step's graph"] / run_ns  # type: ignore[assignment]
     return max(parts.items(), key=lambda item: item[1])
 
 
