@@ -32,12 +32,7 @@ def code(lesson):
     return [(cell["cell_type"], "".join(cell["source"])) for cell in book["cells"]], book
 
 
-def of_package(lesson):
-    """Whether a lesson's questions are in the package."""
-    return bool(predict.of_lesson(lesson))
-
-
-WITH_QUESTIONS = [lesson for lesson in LESSONS if of_package(lesson)]
+WITH_QUESTIONS = [lesson for lesson in LESSONS if predict.of_lesson(lesson)]
 
 
 @pytest.mark.parametrize("lesson", WITH_QUESTIONS)

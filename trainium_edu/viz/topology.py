@@ -124,13 +124,19 @@ def _torus_layout(rows, cols, wires, *, label="torus", notes=()):
         xy[:, 1] = 0.5
     if cols == 1:
         xy[:, 0] = 0.5
+    out = -0.5 * np.where([cols > 1, rows > 1], [step_x, step_y], 0.6)
+    bend, room = _bends(wires, row, col, out), min(0.165, 0.6 / max(rows, cols))
+    return Layout(label, xy, bend, tuple(notes), room)
+
+
+def _bends(wires, row, col, out):
+    """Bend wires that wrap around by `out`, past the chips on their way."""
     bend = np.zeros((len(wires), 2))
     for k, (a, b) in enumerate(wires):
-        if row[a] == row[b] and abs(col[a] - col[b]) > 1:
-            bend[k, 1] = -0.5 * (step_y if rows > 1 else 0.6)
-        if col[a] == col[b] and abs(row[a] - row[b]) > 1:
-            bend[k, 0] = -0.5 * (step_x if cols > 1 else 0.6)
-    return Layout(label, xy, bend, tuple(notes), min(0.165, 0.6 / max(rows, cols)))
+        if max(a, b) < len(row):  # not to the network
+            down, across = abs(row[a] - row[b]), abs(col[a] - col[b])
+            bend[k] = out * [across == 0 and down > 1, down == 0 and across > 1]
+    return bend
 
 
 #: Steps along the address bits of a hypercube, for the outer cube and for the cube inside it;
@@ -182,16 +188,10 @@ def _cluster_layout(topology, wires):
     y = box_row * (high + 0.06) + 0.1 * high + 0.86 * high * row / max(1, rows - 1)
     hub = [[0.5, 0.5 if down > 1 else 0.94]] * topology.switches
     xy = np.concatenate([np.stack([x, y], axis=1), np.array(hub).reshape(-1, 2)])
-    bend = np.zeros((len(wires), 2))
-    for k, (a, b) in enumerate(wires):
-        if max(a, b) >= topology.chips:
-            continue
-        if row[a] == row[b] and abs(col[a] - col[b]) > 1:
-            bend[k, 1] = -0.4 * high * 0.86 / max(1, rows - 1)
-        if col[a] == col[b] and abs(row[a] - row[b]) > 1:
-            bend[k, 0] = -0.4 * wide * 0.86 / max(1, cols - 1)
+    out = -0.344 * np.array([wide / max(1, cols - 1), high / max(1, rows - 1)])
     notes = ("",) * topology.chips + ("network",) * topology.switches
-    return Layout("cluster", xy, bend, notes, min(0.1, 0.5 * wide / cols, 0.5 * high / rows))
+    room = min(0.1, 0.5 * wide / cols, 0.5 * high / rows)
+    return Layout("cluster", xy, _bends(wires, row, col, out), notes, room)
 
 
 @checked
@@ -201,6 +201,7 @@ def plot_topology(
     layout: str = "",
     path: Sequence[int] = (),
     colour_by: Numbers | None = None,
+    loads: Numbers | None = None,
     title: str = "",
     width: float = 5.4,
 ):
@@ -216,6 +217,8 @@ def plot_topology(
         Chips to mark, and the cables between neighbours in it.
     colour_by : int array [wires], optional
         Group of each cable of :func:`wires_of`: 0 drawn plain, 1 in blue, 2 in orange.
+    loads : array [wires], optional
+        What each cable carries: the more, the wider; the busiest in orange.
     title : str
     width : float, inches
 
@@ -244,8 +247,12 @@ def plot_topology(
     groups = np.zeros(len(there), int) if colour_by is None else np.asarray(colour_by)
     if groups.shape != (len(there),):
         raise ValueError(
-            f"colour_by has shape {groups.shape}; it gives each of {len(there)} wires a group"
+            f"colour_by has shape {groups.shape}; {len(there)} wires have a group each"
         )
+    wide = np.ones(len(wires))
+    if loads is not None:
+        busy = np.asarray(loads) / np.max(loads)
+        wide[: len(there)], groups = 2.4 * busy**2, 1 + (busy > 0.99)
     cables: dict[str, list] = {}
     for k, (a, b) in enumerate(wires):
         middle = (xy[a] + xy[b]) / 2 + 2 * chosen.bend[k] * [1, high]
@@ -255,9 +262,9 @@ def plot_topology(
             kind = "path"
         else:
             kind = _KINDS[int(groups[k])]
-        cables.setdefault(kind, []).append(Path([xy[a], middle, xy[b]], _CURVE))
-    for kind, curves in cables.items():
-        ax.add_collection(_cables(kind, curves), autolim=False)
+        cables.setdefault(kind, []).append((Path([xy[a], middle, xy[b]], _CURVE), wide[k]))
+    for kind, drawn in cables.items():
+        ax.add_collection(_cables(kind, *zip(*drawn, strict=True)), autolim=False)
     _draw_chips(ax, xy, chosen, set(path), topology.chips)
     pad = chosen.room / 2 + 0.02
     ax.set(xlim=(-pad, 1 + pad), ylim=(high + pad, -pad), aspect="equal")
@@ -270,19 +277,17 @@ _CURVE = [Path.MOVETO, Path.CURVE3, Path.CURVE3]
 _KINDS = ("link", "cycle 1", "cycle 2")  # by group
 
 
-def _cables(kind, curves):
+def _cables(kind, curves, wide):
     """Return the cables of one kind: plain, on the path, missing, or of a cycle."""
     look = {
         "link": {"edgecolor": style.ink("grid"), "linewidth": 3.5},
         "cycle 1": {"edgecolor": style.COLOURS["blue"], "linewidth": 3.5},
-        "cycle 2": {
-            "edgecolor": style.COLOURS["orange"],
-            "linewidth": 3.5,
-            "linestyle": (0, (4, 1)),
-        },
+        "cycle 2": {"edgecolor": style.COLOURS["orange"], "linewidth": 3.5,
+                    "linestyle": (0, (4, 1))},
         "path": {"edgecolor": style.COLOURS["red"], "linewidth": 5, "zorder": 1.5},
         "down": {"edgecolor": style.COLOURS["red"], "linewidth": 1.6, "linestyle": (0, (1, 3))},
-    }[kind]
+    }[kind]  # fmt: skip
+    look["linewidth"] = look["linewidth"] * np.array(wide)
     return PathCollection(curves, facecolor="none", capstyle="round", label=kind, **look)
 
 

@@ -547,14 +547,14 @@ def _as_widget(thing):
         return ipywidgets.Image(value=png if isinstance(png, bytes) else base64.b64decode(png))
     if "text/html" in data:
         return ipywidgets.HTML(value=data["text/html"])
-    text = thing if isinstance(thing, str) else data.get("text/plain", "")
-    return _paragraph(text, as_table="\n" in text)
+    return _paragraph(thing if isinstance(thing, str) else data.get("text/plain", ""))
 
 
-def _paragraph(text, *, as_table=False):
-    """Return text as a widget; several lines keep their columns."""
-    look = "white-space:pre-wrap;color:var(--jp-content-font-color1,#222)"
-    if as_table:
-        look += ";font:13px/1.35 var(--jp-code-font-family,monospace);overflow-x:auto"
-        look = look.replace("pre-wrap", "pre")
-    return ipywidgets.HTML(value=f'<div role="status" style="{look}">{html.escape(text)}</div>')
+def _paragraph(text):
+    """Return text as a widget; several lines keep their columns, in letters that fit the page."""
+    look = "white-space:pre-wrap;line-height:1.5;color:var(--jp-content-font-color1,#222)"
+    if "\n" in text:
+        fits = 165 / max(8, *map(len, text.split("\n")))  # a letter is 0.6 of its height wide
+        look += f";font:clamp(10px,{fits:.2f}cqw,13px)/1.35 var(--jp-code-font-family,monospace)"
+    shown = f'<div role="status" style="{look}">{html.escape(text)}</div>'
+    return ipywidgets.HTML(value=f'<div style="container-type:inline-size">{shown}</div>')

@@ -43,13 +43,16 @@ def way(topology: Topology, start: int, end: int) -> list[int]:
 
 @checked
 def topology_picture(topology: Topology, *, layout: str = "", path: Sequence[int] = (),
-                     colour_by=None, title: str = "", width: float = 5.4):  # fmt: skip
+                     colour_by=None, loads=None, title: str = "", width: float = 5.4):  # fmt: skip
     """Return a picture of a topology, with its links and path in words.
 
     Parameters
     ----------
     topology, layout, path, colour_by, title, width
         As for :func:`trainium_edu.viz.topology.plot_topology`.
+    loads : array [links], optional
+        What each link carries, as ``fabric.link_loads`` says it; a cable is as wide as the busier
+        of its two links.
 
     Returns
     -------
@@ -58,12 +61,13 @@ def topology_picture(topology: Topology, *, layout: str = "", path: Sequence[int
     told = f"{title or topology.name}: {topology.chips} chips, {len(wires_of(topology))} cables"
     if len(path):
         told += f", path {' → '.join(map(str, path))}"
-    return Picture(
-        lambda: plot_topology(
-            topology, layout=layout, path=path, colour_by=colour_by, title=title, width=width
-        ),
-        alt=f"{told}.",
-    )
+    if loads is not None:
+        _, cable = np.unique(np.sort([topology.src, topology.dst], 0), axis=1, return_inverse=True)
+        links, loads = loads, np.zeros(len(wires_of(topology)))
+        np.maximum.at(loads, cable.ravel(), links)
+    draw = partial(plot_topology, topology, layout=layout, path=path, colour_by=colour_by,
+                   loads=loads, title=title, width=width)  # fmt: skip
+    return Picture(draw, alt=f"{told}.")
 
 
 @checked

@@ -73,7 +73,7 @@ def start() -> Sketch:
     factor = float(f"{last / min(others):.2g}")
     return _raced(
         times, False, "One ReLU of 131 072 numbers, written in four ways. After each arrival the"
-        f" film's clock runs faster: the last takes **{factor:,.0f} times** as long as the first.",
+        f" film's clock runs faster: the last takes **{factor:.0f} times** as long as the first.",
     )  # fmt: skip
 
 
