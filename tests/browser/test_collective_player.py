@@ -27,7 +27,7 @@ CHIPS_PAINTED = """() => {
   const canvas = document.querySelector('.te-coll-stage canvas');
   const ratio = canvas.width / canvas.clientWidth, g = canvas.getContext('2d');
   const box = canvas.getBoundingClientRect();
-  return [...document.querySelectorAll('.te-coll-spot.te-coll-chip')].map((spot) => {
+  return [...document.querySelectorAll('.te-spot.te-chip')].map((spot) => {
     const b = spot.getBoundingClientRect();
     const x = (b.left + b.width / 2 - box.left) * ratio;
     const y = (b.top + b.height / 2 - box.top) * ratio;
@@ -57,7 +57,7 @@ def choose(page, machine):
     """Choose a machine from the menu; wait until the player shows it."""
     chips, ranks = MACHINES[machine]().chips, MACHINES[machine]().ranks
     page.page.locator("select[aria-label='machine']").select_option(machine)
-    spots = page.page.locator(".te-coll-spot.te-coll-chip")
+    spots = page.page.locator(".te-spot.te-chip")
     assert page.soon(lambda: spots.count() == chips, 30), (machine, page.console_errors)
     assert page.soon(lambda: f": {ranks} ranks" in page.page.inner_text(".te-coll-title"))
 

@@ -17,7 +17,7 @@ TRN1 = "trn1.32xlarge: 16 chips"
 MARKED = """() => {
   const canvas = document.querySelector('.te-topo canvas'), g = canvas.getContext('2d');
   const ratio = canvas.width / canvas.clientWidth, box = canvas.getBoundingClientRect();
-  return [...document.querySelectorAll('.te-topo-chip')].flatMap((spot, i) => {
+  return [...document.querySelectorAll('.te-chip')].flatMap((spot, i) => {
     const b = spot.getBoundingClientRect();
     const x = (b.left + 4 - box.left) * ratio, y = (b.top + b.height / 2 - box.top) * ratio;
     const [r, gr, bl] = g.getImageData(Math.round(x), Math.round(y), 1, 1).data;
@@ -54,14 +54,14 @@ def view(page):
 
 
 def draw_as(page, label):
-    page.page.locator(f".te-topo-layouts button:text-is('{label}')").click()
+    page.page.locator(f".te-layouts button:text-is('{label}')").click()
     page.still(page.page.locator(".te-topo"))  # it has grown
 
 
 def test_pointing_at_a_chip_tells_the_way_there(explorer):
     draw_as(explorer, "flat")
     for chip in (5, 15, 2):
-        explorer.page.mouse.move(*centre(explorer, ".te-topo-chip", chip))
+        explorer.page.mouse.move(*centre(explorer, ".te-chip", chip))
         assert explorer.soon(lambda chip=chip: told(explorer) == topology_explorer(end=chip).told)
 
 
@@ -69,7 +69,7 @@ def test_pointing_at_a_chip_tells_the_way_there(explorer):
 def test_no_way_is_drawn_through_a_chip_that_is_not_on_it(explorer, drawn_as):
     draw_as(explorer, drawn_as)
     for chip in (10, 8, 3, 6):
-        explorer.page.locator(".te-topo-chip").nth(chip).focus()
+        explorer.page.locator(".te-chip").nth(chip).focus()
         way = topology_explorer(end=chip).path
         assert explorer.soon(lambda way=way: explorer.page.evaluate(MARKED) == sorted(way)), chip
         said = topology_explorer(end=chip, drawn_as=drawn_as.removesuffix(" 1")).told
@@ -78,13 +78,13 @@ def test_no_way_is_drawn_through_a_chip_that_is_not_on_it(explorer, drawn_as):
 
 def test_a_click_on_a_cable_cuts_it_and_another_mends_it(explorer):
     draw_as(explorer, "flat")
-    explorer.page.locator(".te-topo-chip").nth(1).focus()
+    explorer.page.locator(".te-chip").nth(1).focus()
     whole = topology_explorer(end=1)
     assert explorer.soon(lambda: told(explorer) == whole.told)
-    explorer.page.mouse.click(*centre(explorer, ".te-topo-wire", 0))  # 0 - 1
+    explorer.page.mouse.click(*centre(explorer, ".te-wire", 0))  # 0 - 1
     broken = topology_explorer(end=1, cut="0 - 1")
     assert explorer.soon(lambda: told(explorer) == broken.told)
-    cable = explorer.page.locator(".te-topo-wire").first
+    cable = explorer.page.locator(".te-wire").first
     assert cable.get_attribute("aria-label").endswith("Enter mends it")
     cable.focus()
     explorer.page.keyboard.press("Enter")
@@ -119,7 +119,7 @@ def test_every_machine_follows_every_other(explorer, first, second):
     for machine in (first, second):
         menu.select_option(machine)
         chips = MACHINES[machine]().chips
-        assert explorer.page.locator(".te-topo-chip").count() == chips
-        explorer.page.locator(".te-topo-chip").nth(chips - 1).focus()
+        assert explorer.page.locator(".te-chip").count() == chips
+        explorer.page.locator(".te-chip").nth(chips - 1).focus()
         assert explorer.soon(lambda chips=chips: f"→ {chips - 1}: " in told(explorer))
     menu.select_option(TRN1)

@@ -58,7 +58,7 @@ class BitEditor(anywidget.AnyWidget):
     """State: a format and a code; see :func:`bit_editor`."""
 
     _esm = load("bit_editor.js")
-    _css = load("bit_editor.css")
+    _css = load("shared/common.css", "bit_editor.css")
     formats = traitlets.List().tag(sync=True)
     state = traitlets.Dict().tag(sync=True)  # format, code
     answer = traitlets.Dict().tag(sync=True)  # what the page shows

@@ -48,7 +48,7 @@ class CollectivePlayer(anywidget.AnyWidget):
     """
 
     _esm = load("collective_player.js")
-    _css = load("shared/playback.css", "collective_player.css")
+    _css = load("shared/common.css", "collective_player.css")
     film = traitlets.Bytes().tag(sync=True)
     layout_name = traitlets.Unicode().tag(sync=True)  # how the topology is drawn
     step = traitlets.Int(0).tag(sync=True)  # where the player rests

@@ -35,7 +35,7 @@ class GraphView(anywidget.AnyWidget):
     """
 
     _esm = load("graph_explorer.js")
-    _css = load("shared/playback.css", "graph_explorer.css")
+    _css = load("shared/common.css", "graph_explorer.css")
     graph = traitlets.Unicode().tag(sync=True)
     colours = traitlets.Dict(ENGINE).tag(sync=True)
     side = traitlets.Enum(_SIDES, "compiled").tag(sync=True)

@@ -85,7 +85,7 @@ class NumberLine(anywidget.AnyWidget):
     """State: x, the window and the formats shown; see :func:`number_line_explorer`."""
 
     _esm = load("number_line.js")
-    _css = load("number_line.css")
+    _css = load("shared/common.css", "number_line.css")
     formats = traitlets.List().tag(sync=True)  # what may be shown
     presets = traitlets.List().tag(sync=True)
     view = traitlets.Dict().tag(sync=True)  # x, lo, hi, shown, width, ask

@@ -62,7 +62,7 @@ class Prediction(anywidget.AnyWidget):
     """A question and its input; made by :func:`number`, :func:`choice` or :func:`order`."""
 
     _esm = load("prediction.js")
-    _css = load("prediction.css")
+    _css = load("shared/common.css", "prediction.css")
     key = traitlets.Unicode().tag(sync=True)
     kind = traitlets.Unicode().tag(sync=True)
     question = traitlets.Unicode().tag(sync=True)

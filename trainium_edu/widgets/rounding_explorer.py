@@ -53,7 +53,7 @@ class RoundingExplorer(anywidget.AnyWidget):
     """State: the gap, the place of x in it, and the trials; see :func:`rounding_explorer`."""
 
     _esm = load("rounding_explorer.js")
-    _css = load("rounding_explorer.css")
+    _css = load("shared/common.css", "rounding_explorer.css")
     formats = traitlets.List().tag(sync=True)
     format = traitlets.Unicode().tag(sync=True)
     gap = traitlets.Dict().tag(sync=True)  # what the page needs to draw the gap

@@ -50,7 +50,7 @@ class ScriptFilm(anywidget.AnyWidget):
     """State: none; the page plays what it was given."""
 
     _esm = load("script_film.js")
-    _css = load("shared/playback.css", "script_film.css")
+    _css = load("shared/common.css", "script_film.css")
     film = traitlets.Dict().tag(sync=True)
 
     def __init__(self, script, record, steps, graphs):

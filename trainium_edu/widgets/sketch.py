@@ -75,7 +75,7 @@ class Sketch(anywidget.AnyWidget):
     """
 
     _esm = load("sketch.js")
-    _css = load("shared/playback.css", "sketch.css")
+    _css = load("shared/common.css", "sketch.css")
     controls = traitlets.List().tag(sync=True)
     buttons = traitlets.List().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)

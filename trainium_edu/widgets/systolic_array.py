@@ -140,7 +140,7 @@ class SystolicArrayPlayer(anywidget.AnyWidget):
     """
 
     _esm = load("systolic_array.js")
-    _css = load("shared/playback.css", "systolic_array.css")
+    _css = load("shared/common.css", "systolic_array.css")
     film = traitlets.Bytes().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
     cycle = traitlets.Int(0).tag(sync=True)

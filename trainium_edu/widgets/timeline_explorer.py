@@ -56,7 +56,7 @@ class TimelineExplorer(anywidget.AnyWidget):
     """
 
     _esm = load("timeline_explorer.js")
-    _css = load("shared/playback.css", "timeline_explorer.css")
+    _css = load("shared/common.css", "timeline_explorer.css")
     book = traitlets.Bytes().tag(sync=True)
     film = traitlets.Bytes().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)

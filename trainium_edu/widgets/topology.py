@@ -99,7 +99,7 @@ class TopologyExplorer(anywidget.AnyWidget):
     """
 
     _esm = load("topology.js")
-    _css = load("shared/playback.css", "topology.css")
+    _css = load("shared/common.css", "topology.css")
     scenes = traitlets.Unicode().tag(sync=True)  # every machine's chips, cables and drawings
     ways = traitlets.Bytes().tag(sync=True)  # every way on every machine, behind one another
     machine = traitlets.Unicode().tag(sync=True)

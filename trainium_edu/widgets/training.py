@@ -75,7 +75,7 @@ class TrainingExplorer(WithRate):
     """
 
     _esm = load("training.js")
-    _css = load("training.css")
+    _css = load("shared/common.css", "training.css")
     offer = traitlets.Dict().tag(sync=True)  # what the controls offer
     epochs = traitlets.Int().tag(sync=True)
     shown = traitlets.List(traitlets.Unicode()).tag(sync=True)

@@ -55,7 +55,7 @@ class TrainingMonitor(anywidget.AnyWidget):
     """State: what the run has given so far, and one step's frames; see :func:`training_monitor`."""
 
     _esm = load("training_monitor.js")
-    _css = load("shared/playback.css", "training_monitor.css")
+    _css = load("shared/common.css", "training_monitor.css")
     setting = traitlets.Dict().tag(sync=True)  # steps planned, ranks
     loss = traitlets.Bytes().tag(sync=True)  # float32[steps]
     points = traitlets.Bytes().tag(sync=True)  # float32[points, 2]: steps done, accuracy

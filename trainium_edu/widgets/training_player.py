@@ -45,7 +45,7 @@ class TrainingPlayer(WithRate):
     """State: the learning rate; the page plays, Python trains anew when the rate changes."""
 
     _esm = load("training_film.js")
-    _css = load("shared/playback.css", "training_film.css")
+    _css = load("shared/common.css", "training_film.css")
     offer = traitlets.Dict().tag(sync=True)  # rates, passes, frames of a pass
     images = traitlets.Bytes().tag(sync=True)  # uint8[360, 64], sorted by digit
     labels = traitlets.Bytes().tag(sync=True)  # uint8[360]

@@ -79,7 +79,7 @@ class ZoomLadder(anywidget.AnyWidget):
     """State: the level shown; the texts and figures go to the page once."""
 
     _esm = load("zoom.js")
-    _css = load("shared/playback.css", "zoom.css")
+    _css = load("shared/common.css", "zoom.css")
     rungs = traitlets.List().tag(sync=True)
     beats = traitlets.List().tag(sync=True)  #: what one processing element does, beat by beat
     colours = traitlets.Dict().tag(sync=True)

@@ -9,6 +9,7 @@ import { button, focusable, make } from "./shared/elements.js";
 import { countDrawing, onChange, onSize } from "./shared/life.js";
 
 const span = (kind, ...parts) => make("span", { class: `te-be-${kind}` }, ...parts);
+const hint = (text) => make("span", { class: "te-hint" }, text);
 
 class BitEditor {
   constructor(model, host) {
@@ -21,11 +22,11 @@ class BitEditor {
     for (const name of ["reading", "formula", "facts", "map"]) {
       this[name] = make("div", { class: `te-be-${name}` });
     }
-    this.others = make("table", { class: "te-be-others" });
-    this.live = make("div", { class: "te-be-live", "aria-live": "polite" });
+    this.others = make("table", { class: "te-table te-be-others" });
+    this.live = make("div", { class: "te-live", "aria-live": "polite" });
     const head = [this.buildTop(), this.strip.element, this.reading, this.formula];
     const rest = [this.buildSteps(), this.facts, this.map, this.others, this.live];
-    this.root = make("div", { class: "te-be" }, ...head, ...rest);
+    this.root = make("div", { class: "te te-be" }, ...head, ...rest);
     host.append(this.root);
     this.stops = [
       onChange(model, { answer: () => this.draw() }),
@@ -40,14 +41,14 @@ class BitEditor {
     const open = (format) => this.send({ do: "format", format });
     const encode = (text) => this.send({ do: "type", text });
     const options = this.formats.map((f) => [f.name, f.label]);
-    this.format = menu("Number format", options, open, { class: "te-be-select" });
-    const look = { class: "te-be-typed", size: 10, placeholder: "e.g. 0.1" };
+    this.format = menu("Number format", options, open, { class: "te-field" });
+    const look = { class: "te-field", size: 10, placeholder: "e.g. 0.1" };
     this.typed = field("A number such as 0.1 or 1/3; Enter encodes it", encode, look);
     this.marks = span("marks");
     this.message = make("span", { class: "te-be-message", role: "status" });
     return make(
       "div",
-      { class: "te-be-bar" },
+      { class: "te-row te-be-bar" },
       make("label", {}, "Format ", this.format),
       make("label", {}, "Encode ", this.typed),
       button("Encode the number typed", "Go", () => encode(this.typed.value)),
@@ -60,8 +61,8 @@ class BitEditor {
     this.down = step("The next smaller number", "◀ next smaller", -1);
     this.up = step("The next larger number", "next larger ▶", 1);
     [this.below, this.above] = [span("near"), span("near")];
-    const parts = [this.down, this.below, span("here", "·"), this.above, this.up];
-    return make("div", { class: "te-be-bar te-be-steps" }, ...parts);
+    const parts = [this.down, this.below, hint("·"), this.above, this.up];
+    return make("div", { class: "te-row te-be-bar te-be-steps" }, ...parts);
   }
 
   draw() {
@@ -74,10 +75,10 @@ class BitEditor {
     const go = (name) => button(`Go to ${name}`, name, () => this.send({ do: "landmark", name }));
     this.marks.replaceChildren(...answer.landmarks.map(go));
     const value = make("strong", {}, answer.value_text);
-    this.reading.replaceChildren(value, span("kind", answer.kind_text));
-    const inked = ([kind, text]) => (kind ? make("b", { class: `te-be-ink-${kind}` }, text) : text);
+    this.reading.replaceChildren(value, hint(answer.kind_text));
+    const inked = ([kind, text]) => (kind ? make("b", { class: `te-${kind}` }, text) : text);
     this.formula.replaceChildren(...answer.formula.map(inked));
-    const fact = ([name, text]) => [span("fact", name), make("span", {}, text)];
+    const fact = ([name, text]) => [hint(name), make("span", {}, text)];
     this.facts.replaceChildren(...answer.facts.flatMap(fact));
     this.below.textContent = answer.below_text;
     this.above.textContent = answer.above_text;

@@ -50,7 +50,7 @@ class CollectivePlayer {
   build() {
     this.title = make("div", { class: "te-coll-title" });
     const show = (name) => this.showLayout(name);
-    this.layouts = choices("Draw as", show, { class: "te-coll-layouts" });
+    this.layouts = choices("Draw as", show, { class: "te-layouts" });
     const setHeat = (heat) => {
       this.isHeatNow = heat === "step";
       this.draw();
@@ -69,8 +69,8 @@ class CollectivePlayer {
     });
     this.root = make(
       "div",
-      { class: "te-coll", role: "group", on: { keydown: this.player.onKey } },
-      make("div", { class: "te-coll-top" }, ...top),
+      { class: "te te-coll", role: "group", on: { keydown: this.player.onKey } },
+      make("div", { class: "te-row te-coll-top" }, ...top),
       this.player.element,
       this.caption,
       this.view.body,
@@ -133,7 +133,7 @@ class CollectivePlayer {
   tellStory() {
     const { film, picked } = this;
     if (!picked) {
-      this.story.replaceChildren(make("span", { class: "te-coll-hint" }, HINT));
+      this.story.replaceChildren(make("span", { class: "te-hint" }, HINT));
       return;
     }
     const { head, sum, rows } =

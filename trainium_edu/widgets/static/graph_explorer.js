@@ -62,18 +62,18 @@ class GraphExplorer {
     const heads = ["operation", "result", this.bars, "time", "share"];
     this.root = make(
       "div",
-      { class: "te-graph", role: "group", "aria-label": `Graph of ${s.name}` },
+      { class: "te te-graph", role: "group", "aria-label": `Graph of ${s.name}` },
       div("top", div("title", make("b", {}, `${s.name}: ${nsText(s.total, 4)}`), ` · ${work}`)),
       div(
-        "tools",
+        "tools te-row",
         this.sides.element,
-        div("passes", passesText(s.passes, s.recorded.nodes.length)),
+        div("passes te-hint", passesText(s.passes, s.recorded.nodes.length)),
         fold("open all", true),
         fold("close all", false),
       ),
       div("heads", ...heads.map((text) => make("span", {}, text))),
       this.list.element,
-      div("legend", ...this.legend()),
+      div("legend te-row", ...this.legend()),
       div("hint", HINT),
       div("below", div("card", this.details, div("open", this.opener, this.said)), this.advice),
     );

@@ -18,7 +18,7 @@ class NumberLine {
     this.asker = new Asker(model, "view", 1500); // x, lo, hi, shown, width
     this.stage = new Stage(this);
     const { element } = this.stage;
-    const look = { class: "te-nl", "data-lm-suppress-shortcuts": "true" };
+    const look = { class: "te te-nl", "data-lm-suppress-shortcuts": "true" };
     host.append(make("div", look, this.top(), this.choice(), element, this.tools()));
     this.stops = [
       onChange(model, { answer: () => this.answered(), view: () => this.fromPython() }),
@@ -35,16 +35,16 @@ class NumberLine {
   top() {
     const lookUp = (text) => this.model.send({ do: "type", text });
     const name = "x, a number such as 0.1 or 1/3; Enter looks it up";
-    this.typed = field(name, lookUp, { class: "te-nl-x", size: 14 });
+    this.typed = field(name, lookUp, { class: "te-field te-nl-x", size: 14 });
     this.message = make("span", { class: "te-nl-message", role: "status" });
     const presets = this.model.get("presets");
     return make(
       "div",
-      { class: "te-nl-bar" },
+      { class: "te-row te-nl-bar" },
       make("span", { class: "te-nl-label" }, "x ="),
       this.typed,
       button("Look up the number typed", "Go", () => lookUp(this.typed.value)),
-      make("span", { class: "te-nl-hint" }, "or try"),
+      make("span", { class: "te-hint" }, "or try"),
       ...presets.map((text) => button(`Try x = ${text}`, text, () => lookUp(text))),
       this.message,
     );
@@ -58,19 +58,19 @@ class NumberLine {
       return make("label", look, this.boxes[i], make("i"), f.label);
     });
     const label = make("span", { class: "te-nl-label" }, "Formats");
-    const group = { class: "te-nl-bar", role: "group", "aria-label": "Formats shown" };
+    const group = { class: "te-row te-nl-bar", role: "group", "aria-label": "Formats shown" };
     return make("div", group, label, ...chips);
   }
   tools() {
     return make(
       "div",
-      { class: "te-nl-bar" },
+      { class: "te-row te-nl-bar" },
       button("Slide the window to smaller numbers", "◀", () => this.slide(-0.5)),
       button("Zoom out", "− zoom out", () => this.zoom(2)),
       button("Zoom in around x", "+ zoom in", () => this.zoom(0.5)),
       button("Slide the window to larger numbers", "▶", () => this.slide(0.5)),
       button("Show the first view again", "reset", () => this.model.send({ do: "reset" })),
-      make("span", { class: "te-nl-hint" }, HINT),
+      make("span", { class: "te-hint" }, HINT),
     );
   }
 

@@ -24,7 +24,7 @@ class Question {
     const tag = make("div", { class: "te-predict-tag" }, "Predict first");
     const question = make("div", { class: "te-predict-question" }, model.get("question"));
     const parts = [tag, question, this.body, this.live];
-    el.append(make("section", { class: "te-predict", "aria-label": label }, ...parts));
+    el.append(make("section", { class: "te te-predict", "aria-label": label }, ...parts));
     this.say(model.get("status"));
     if (this.isSettled()) this.rest();
     else this.ask();
@@ -42,7 +42,7 @@ class Question {
       this.model.send({ type: "commit", value: asked.value() });
     };
     const asked = ASK[this.model.get("kind")](this.model, commit, (text) => this.say(text));
-    this.body.replaceChildren(asked.box, press("Commit", commit, { class: "te-predict-commit" }));
+    this.body.replaceChildren(asked.box, press("Commit", commit, { class: "te-button te-commit" }));
   }
   /** The answer is given; it may be changed until the lesson has told the right one. */
   rest() {

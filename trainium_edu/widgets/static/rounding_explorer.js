@@ -22,7 +22,7 @@ class RoundingExplorer {
     this.words = make("div", { class: "te-re-words", role: "status" });
     this.bits = make("div", { class: "te-re-bits" });
     const parts = [this.bar(), this.message, this.picture.svg, this.words, this.bits];
-    this.root = make("div", { class: "te-re", "data-lm-suppress-shortcuts": "true" }, ...parts);
+    this.root = make("div", { class: "te te-re", "data-lm-suppress-shortcuts": "true" }, ...parts);
     el.append(this.root);
     this.draw = onceAFrame(() => this.drawNow());
     const takePlace = () => {
@@ -54,7 +54,7 @@ class RoundingExplorer {
   }
   bar() {
     const { model } = this;
-    const look = { class: "te-re-button" };
+    const look = { class: "te-button te-re-button" };
     const send = (name, text, content) => button(name, text, () => model.send(content()), look);
     const rounds = (name, text, n) => send(name, text, () => ({ do: "round", n }));
     const goTo = () => ({ do: "type", text: this.typed.value });
@@ -64,7 +64,7 @@ class RoundingExplorer {
     this.typed = field(name, () => model.send(goTo()), { size: 12, class: "te-re-typed" });
     return make(
       "div",
-      { class: "te-re-bar" },
+      { class: "te-row te-re-bar" },
       make("label", {}, "format ", this.format),
       make("label", {}, "x = ", this.typed),
       send("Go to the number typed", "Go", goTo),

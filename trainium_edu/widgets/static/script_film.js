@@ -51,7 +51,7 @@ class ScriptFilm {
     });
     this.root = make(
       "div",
-      { class: "te-sf", "data-lm-suppress-shortcuts": "true" },
+      { class: "te te-sf", "data-lm-suppress-shortcuts": "true" },
       this.player.element,
       make(
         "div",
@@ -72,13 +72,13 @@ class ScriptFilm {
     this.picture.setAttribute("width", this.width);
     const bottom = TOP + TRACKS.length * LANE;
     const parts = TRACKS.map((name, k) =>
-      words(LEFT - 6, TOP + LANE * k + 24, name, "te-sf-text", "end"),
+      words(LEFT - 6, TOP + LANE * k + 24, name, "te-small", "end"),
     );
     for (const us of this.film.ticks) {
-      parts.push(line(this.x(us), TOP, this.x(us), bottom, "te-sf-grid"));
-      parts.push(words(this.x(us), bottom + 15, us.toFixed(0), "te-sf-text", "middle"));
+      parts.push(line(this.x(us), TOP, this.x(us), bottom, "te-grid"));
+      parts.push(words(this.x(us), bottom + 15, us.toFixed(0), "te-small", "middle"));
     }
-    parts.push(words(this.width - RIGHT, bottom + 29, "µs", "te-sf-text", "end"));
+    parts.push(words(this.width - RIGHT, bottom + 29, "µs", "te-small", "end"));
     this.bars = this.film.spans.map((span) => this.bar(span, parts));
     this.cursor = line(0, TOP - 4, 0, bottom + 2, "te-sf-cursor");
     this.picture.replaceChildren(...parts, this.cursor);

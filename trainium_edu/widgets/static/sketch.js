@@ -34,16 +34,16 @@ class Sketch {
     this.stage = new Stage();
     this.controls = new Controls(model.get("controls"), (change) => this.asker.ask(change));
     this.said = make("div", { class: "te-sk-said" });
-    this.table = make("table", { class: "te-sk-table" });
-    this.live = make("div", { class: "te-sk-live", "aria-live": "polite" });
+    this.table = make("table", { class: "te-table" });
+    this.live = make("div", { class: "te-live", "aria-live": "polite" });
     this.row = model.get("buttons").map(([press, text, help]) => {
       const look = { class: "te-sk-button", "data-press": press };
       return button(help, text, () => model.send({ press }), look);
     });
     const row = make("div", { class: "te-sk-row" }, ...this.row);
-    const bar = make("div", { class: "te-sk-controls" }, ...this.controls.elements, row);
+    const bar = make("div", { class: "te-row te-sk-controls" }, ...this.controls.elements, row);
     const scroll = make("div", { class: "te-sk-scroll" }, this.table);
-    const look = { class: "te-sk", role: "group", "aria-label": model.get("label") };
+    const look = { class: "te te-sk", role: "group", "aria-label": model.get("label") };
     host.append(make("div", look, bar, this.stage.element, this.said, scroll, this.live));
     this.stops = [
       onChange(model, { page: () => this.draw() }),

@@ -77,8 +77,8 @@ class ArrayPlayer {
     const keydown = (event) => this.player.onKey(event);
     this.root = make(
       "div",
-      { class: "te-array", role: "group", "aria-label": label, on: { keydown } },
-      make("div", { class: "te-array-head" }, title, shows),
+      { class: "te te-array", role: "group", "aria-label": label, on: { keydown } },
+      make("div", { class: "te-row te-array-head" }, title, shows),
       this.player.element,
       this.story,
       this.body,
@@ -145,7 +145,7 @@ class ArrayPlayer {
 
 function render({ model, el }) {
   const stopNaming = watchControls(el); // a panel's stock controls around it
-  el.append(make("div", { class: "te-array" }, "Unpacking the run …"));
+  el.append(make("div", { class: "te te-array" }, "Unpacking the run …"));
   let isGone = false;
   let player = { stops: [] };
   const stop = () => player.stops.forEach((end) => end());

@@ -79,13 +79,14 @@ class Explorer {
     this.tools = createTools(s, () => this.relayout());
     const div = (css, ...children) =>
       make("div", { class: `te-core-${css}` }, ...children.filter(Boolean));
-    for (const name of ["title", "result", "details", "legend", "live"]) this[name] = div(name);
+    for (const name of ["title", "result", "details", "legend"]) this[name] = div(name);
+    this.live = make("div", { class: "te-live" });
     for (const spoken of [this.result, this.live]) spoken.setAttribute("aria-live", "polite");
     this.time = div("time", ...[this.overview, this.lanes, this.memory].map((p) => p?.element));
     this.root = make(
       "div",
-      { class: "te-core", role: "group", "aria-label": s.label },
-      div("head", this.title, this.tools.element),
+      { class: "te te-core", role: "group", "aria-label": s.label },
+      div("head te-row", this.title, this.tools.element),
       this.knobs.element,
       this.result,
       div("body", this.source?.element, div("right", this.time, this.legend)),

@@ -44,7 +44,7 @@ class TopologyExplorer {
     const set = (name) => (value) => tell(model, { [name]: value });
     const names = Object.keys(this.scenes).map((name) => [name, name]);
     this.machines = menu("Machine", names, set("machine"), { class: "te-speed" });
-    this.layouts = choices("Draw as", set("drawn_as"), { class: "te-topo-layouts" });
+    this.layouts = choices("Draw as", set("drawn_as"), { class: "te-layouts" });
     const turn = (degrees) => this.look({ ...this.view, spin: (degrees * Math.PI) / 180 });
     this.spin = slider("Turn through the fourth dimension, degrees", turn, { max: 90, value: 0 });
     this.spinBox = make("label", { class: "te-topo-spin" }, "4th dimension", this.spin);
@@ -70,11 +70,11 @@ class TopologyExplorer {
     this.told = make("div", { class: "te-topo-told", role: "status", "aria-live": "polite" });
     this.root = make(
       "div",
-      { class: "te-topo", role: "group", "aria-label": "Topology explorer" },
-      make("div", { class: "te-topo-top" }, ...controls),
+      { class: "te te-topo", role: "group", "aria-label": "Topology explorer" },
+      make("div", { class: "te-row te-topo-top" }, ...controls),
       this.stage.element,
       this.told,
-      make("div", { class: "te-topo-hint" }, HINT),
+      make("div", { class: "te-hint te-topo-hint" }, HINT),
     );
   }
 

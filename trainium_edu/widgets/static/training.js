@@ -22,9 +22,9 @@ class LiveTraining {
       new LivePlot("Training loss", "loss", point),
       new LivePlot("Accuracy on images never trained on, %", "accuracy", point),
     ];
-    const plots = make("div", { class: "te-tr-plots" }, ...this.plots.map((p) => p.element));
+    const plots = make("div", { class: "te-plots" }, ...this.plots.map((p) => p.element));
     this.words = make("div", { class: "te-tr-words", role: "status" });
-    const look = { class: "te-tr", "data-lm-suppress-shortcuts": "true" };
+    const look = { class: "te te-tr", "data-lm-suppress-shortcuts": "true" };
     this.root = make("div", look, this.bar(), this.legend(), plots, this.words);
     el.append(this.root);
     const actions = {
@@ -42,21 +42,20 @@ class LiveTraining {
   }
   bar() {
     const { rates, most_epochs: most } = this.offer;
-    const look = { class: "te-tr-slider" };
     const setRate = (i) => this.set("rate", rates[i]);
-    this.rate = slider("Learning rate", setRate, { ...look, max: rates.length - 1 });
-    this.rateText = make("output", { class: "te-tr-value" });
+    this.rate = slider("Learning rate", setRate, { max: rates.length - 1 });
+    this.rateText = make("output");
     const show = (epochs) => (this.epochsText.textContent = epochs);
     const setEpochs = () => this.set("epochs", Number(this.epochs.value));
-    const range = { ...look, min: 5, max: most, step: 5, on: { change: setEpochs } };
+    const range = { min: 5, max: most, step: 5, on: { change: setEpochs } };
     this.epochs = slider("Epochs, passes over the training images", show, range);
-    this.epochsText = make("output", { class: "te-tr-value" });
+    this.epochsText = make("output");
     const press = () => this.model.send({ do: this.model.get("running") ? "stop" : "start" });
-    this.button = button("Train again", "", press, { class: "te-tr-button" });
-    const control = (...parts) => make("label", { class: "te-tr-control" }, ...parts);
+    this.button = button("Train again", "", press, { class: "te-button te-tr-button" });
+    const control = (...parts) => make("label", { class: "te-control" }, ...parts);
     return make(
       "div",
-      { class: "te-tr-bar" },
+      { class: "te-row te-tr-bar" },
       control("learning rate", this.rate, this.rateText),
       control("epochs", this.epochs, this.epochsText),
       this.button,
@@ -76,7 +75,7 @@ class LiveTraining {
       return { arm, box, numbers, element: make("label", look, box, sample, name, numbers) };
     });
     const group = {
-      class: "te-tr-legend",
+      class: "te-row te-tr-legend",
       role: "group",
       "aria-label": "Ways to keep the weights",
     };

@@ -47,10 +47,9 @@ class TrainingFilm {
     this.wall = new DigitWall({ images, count, describe: (one) => this.describe(one) });
     this.rate = slider("Learning rate", () => this.showRate(), {
       max: offer.rates.length - 1,
-      class: "te-tf-slider",
       on: { change: () => tell(model, { rate: offer.rates[Number(this.rate.value)] }) },
     });
-    this.rateText = make("output", { class: "te-tf-value" });
+    this.rateText = make("output");
     this.numbers = make("div", { class: "te-tf-numbers" });
     this.player = new Playback({
       frames: this.frames,
@@ -62,11 +61,11 @@ class TrainingFilm {
     const rate = ["learning rate", this.rate, this.rateText];
     this.root = make(
       "div",
-      { class: "te-tf", "data-lm-suppress-shortcuts": "true" },
-      make("label", { class: "te-tf-control" }, ...rate),
+      { class: "te te-tf", "data-lm-suppress-shortcuts": "true" },
+      make("label", { class: "te-control" }, ...rate),
       this.player.element,
       this.numbers,
-      make("div", { class: "te-tf-plots" }, ...this.plots.map((plot) => plot.element)),
+      make("div", { class: "te-plots" }, ...this.plots.map((plot) => plot.element)),
       this.wall.element,
     );
   }

@@ -11,7 +11,7 @@ class TrainingMonitor {
     this.model = model;
     this.run = new RunView();
     this.step = new StepView((isOn) => tell(model, { overlap: isOn }));
-    const look = { class: "te-tm", role: "group", "aria-label": "Training monitor" };
+    const look = { class: "te te-tm", role: "group", "aria-label": "Training monitor" };
     this.root = make("div", look, this.run.element, this.step.element);
     el.append(this.root);
     this.takeStep();

@@ -76,7 +76,7 @@ class Zoom {
     const bar = make("div", group, ...controls);
     this.stage = make("div", { class: "te-zoom-stage" }, this.canvas, bar);
     const { ladder, stage, figures } = this;
-    const listen = { class: "te-zoom", on: { keydown: (event) => this.onKey(event) } };
+    const listen = { class: "te te-zoom", on: { keydown: (event) => this.onKey(event) } };
     this.root = make("div", listen, ladder.element, stage, figures.element, figures.source);
   }
 

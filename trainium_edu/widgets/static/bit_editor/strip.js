@@ -10,7 +10,7 @@ export class Strip {
   /** `flip(bit)` counts from the right; `step(way)` goes to the next number. */
   constructor({ flip, step }) {
     Object.assign(this, { flip, step, bits: [], shape: "", at: 0 });
-    this.element = make("div", { class: "te-be-strip", role: "group", "aria-label": KEYS });
+    this.element = make("div", { class: "te-row te-be-strip", role: "group", "aria-label": KEYS });
   }
   /** Show the bits of an answer; the boxes are made anew only for another format. */
   show({ shape, places, fields }) {

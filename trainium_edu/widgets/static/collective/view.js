@@ -45,7 +45,7 @@ export class View {
     const spots = (label, kind) => {
       const choose = (index) => pick({ kind, index });
       const on = { focus: choose, click: choose };
-      return new Spots(label, "te-coll-spots", `te-coll-spot te-coll-${kind}`, on);
+      return new Spots(label, `te-spot te-${kind}`, on);
     };
     this.chips = spots(CHIPS, "chip");
     this.wires = spots(WIRES, "wire");

@@ -1,7 +1,7 @@
 // Words about one instruction, one piece of the critical path, one tile, or the whole run.
 // Everything said here was worked out in Python.
 
-import { focusable, make } from "../shared/elements.js";
+import { fact, focusable, make } from "../shared/elements.js";
 import { pieceColour } from "./critical_path.js";
 import { siteColour } from "./memory_map.js";
 import { bytesText, momentText, nsText, percent } from "./words.js";
@@ -11,7 +11,6 @@ const KINDS = { documented: "▣", derived: "ƒ", measured: "◷", assumed: "≈
 const div = (css, ...children) => make("div", { class: `te-core-${css}` }, ...children);
 const span = (...children) => make("span", {}, ...children);
 const bold = (text) => make("b", {}, text);
-const fact = (name, ...value) => div("fact", span(name), span(...value));
 const swatch = (colour) => make("i", { style: `background:${colour}` });
 const badge = (kind) =>
   make("span", { class: `te-core-kind te-core-${kind}` }, `${KINDS[kind] ?? ""} ${kind}`);
@@ -150,7 +149,7 @@ export function certaintyCard({ film, panels }) {
   const how = "Click a piece of the critical path to see its facts and who says so.";
   return [
     div("name", "What this prediction rests on"),
-    div("shares", ...shares),
+    div("shares te-row", ...shares),
     div("where", how),
   ];
 }

@@ -8,7 +8,7 @@ const PATIENCE = 4000; // ms after which an answer is no longer expected
 
 /** Make the controls of a model's `sliders` and `switches`; call answered() with each film. */
 export function createKnobs(model, label) {
-  const group = { class: "te-core-knobs", role: "group", "aria-label": `What if: ${label}` };
+  const group = { class: "te-row te-core-knobs", role: "group", "aria-label": `What if: ${label}` };
   const element = make("div", group);
   const asker = new Asker(model, "knobs", PATIENCE);
   let asked = 0;

@@ -51,7 +51,7 @@ export function showDetails(element, s) {
   element.replaceChildren(...columns.map((column) => make("div", {}, ...column)));
   element.hidden = columns.every((column) => !column.length);
   if (!isPicked) return "";
-  const said = element.querySelectorAll(".te-core-name, .te-core-where, .te-core-fact");
+  const said = element.querySelectorAll(".te-core-name, .te-core-where, .te-fact");
   return [...said].map((line) => line.textContent).join(". ");
 }
 

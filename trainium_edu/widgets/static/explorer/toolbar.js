@@ -31,7 +31,7 @@ export function createTools(s, relayout) {
   });
   const element = make(
     "div",
-    { class: "te-core-tools", role: "group", "aria-label": `What is shown: ${label}` },
+    { class: "te-row te-layouts", role: "group", "aria-label": `What is shown: ${label}` },
     button(`Zoom in: ${label}`, "+", () => view.zoom(1.6)),
     button(`Zoom out: ${label}`, "−", () => view.zoom(1 / 1.6)),
     button(`Show the whole run: ${label}`, "whole run", () => view.whole()),

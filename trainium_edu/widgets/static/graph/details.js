@@ -1,7 +1,7 @@
 // What is said about one row, or about the whole step, and what to improve first.
 
 import { bytesText, nsText, percent } from "../explorer/words.js";
-import { button, make } from "../shared/elements.js";
+import { button, fact, make } from "../shared/elements.js";
 import { many } from "../shared/words.js";
 import { pathOf } from "./tree.js";
 import { boundText, fateText, flopsText, trafficText, typeFacts } from "./words.js";
@@ -9,7 +9,6 @@ import { boundText, fateText, flopsText, trafficText, typeFacts } from "./words.
 const NAMED = 6; // operations in a list, before "and 3 more"
 
 const div = (kind, ...children) => make("div", { class: `te-graph-${kind}` }, ...children);
-const fact = (name, ...value) => div("fact", make("span", {}, name), make("span", {}, ...value));
 const swatch = (colour) => make("i", { style: `background:${colour}` });
 
 function listed(numbers, nodes) {
@@ -23,7 +22,9 @@ function enginesFact(s, { engine_ns: times }) {
   const busy = times.flatMap((ns, e) =>
     ns > 0 ? [make("span", {}, swatch(s.colours[e]), `${s.engines[e]} ${nsText(ns)}`)] : [],
   );
-  return busy.length ? [fact("engines", make("span", { class: "te-graph-engines" }, ...busy))] : [];
+  return busy.length
+    ? [fact("engines", make("span", { class: "te-row te-graph-engines" }, ...busy))]
+    : [];
 }
 
 /** Time, engines and work; rates are those of the time during which it ran. */

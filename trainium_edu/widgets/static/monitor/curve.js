@@ -23,9 +23,9 @@ export class Curve {
     Object.assign(this, { kind, title, points: [] });
     this.still = shape("g");
     this.moving = shape("g");
-    this.picture = plotPicture("te-tm", HEIGHT);
+    this.picture = plotPicture(HEIGHT);
     this.picture.append(this.still, this.moving);
-    this.element = make("div", { class: "te-tm-frame" }, this.picture);
+    this.element = make("div", {}, this.picture);
     const drag = (event) => {
       if (event.buttons) seek(Math.round(this.x.back(event.offsetX)) - 1);
     };
@@ -43,7 +43,7 @@ export class Curve {
     const xTicks = [];
     const every = planned <= 600 ? stepFor(planned, 8) : 10 ** Math.floor(Math.log10(planned));
     for (let s = 0; s <= planned; s += every) xTicks.push([s, String(s)]);
-    const axes = { kind: "te-tm", title: this.title, below: "steps", box, x, y, xTicks, yTicks };
+    const axes = { title: this.title, below: "steps", box, x, y, xTicks, yTicks };
     const stride = Math.ceil(points.length / MOST_POINTS);
     const shown = points.filter((_, i) => i % stride === 0 || i === points.length - 1);
     const drawn = shown.map(([step, value]) => [x(step), y(value)]);
@@ -71,7 +71,7 @@ export class Curve {
   moveTo(done, said) {
     const { box, x, y } = this;
     const known = this.points.findLast(([step, value]) => step <= done && Number.isFinite(value));
-    const parts = [line(x(done), box.top, x(done), box.bottom, "te-tm-cursor")];
+    const parts = [line(x(done), box.top, x(done), box.bottom, "te-cursor")];
     if (known) {
       const [cx, cy] = [x(known[0]), y(known[1])];
       parts.push(shape("circle", { cx, cy, r: 5, class: `te-tm-${this.kind}-dot` }));

@@ -27,8 +27,8 @@ export class Lanes {
   /** `seek(ns)` when it is pressed or dragged on; `walk(by)` from moment to moment. */
   constructor({ seek, walk, keys }) {
     this.still = shape("g");
-    this.cursor = line(0, 2, 0, AXIS, "te-tm-cursor te-tm-now");
-    this.picture = shape("svg", { class: "te-tm-plot", height: HEIGHT });
+    this.cursor = line(0, 2, 0, AXIS, "te-cursor te-tm-now");
+    this.picture = shape("svg", { class: "te-plot", height: HEIGHT });
     this.picture.append(this.still, this.cursor);
     const drag = (event) => {
       if (event.buttons) seek(this.back(event.offsetX));
@@ -54,8 +54,8 @@ export class Lanes {
       Math.min(timeline.end, Math.max(0, linear(LEFT, width - RIGHT, 0, film.end)(x)));
     const { x } = this;
     const parts = [
-      words(LEFT - 8, LANES.compute + 17, "engines", "te-tm-small", "end"),
-      words(LEFT - 8, LANES.links + 17, "links", "te-tm-small", "end"),
+      words(LEFT - 8, LANES.compute + 17, "engines", "te-small", "end"),
+      words(LEFT - 8, LANES.links + 17, "links", "te-small", "end"),
     ];
     for (const top of Object.values(LANES)) {
       parts.push(rect(LEFT, top, width - RIGHT - LEFT, HIGH, "te-tm-lane"));
@@ -65,12 +65,12 @@ export class Lanes {
       parts.push(rect(x(from), MARK, Math.max(1, x(to) - x(from)), 5, "te-tm-exposed"));
     }
     for (const ns of timeTicks(film.end)) {
-      parts.push(line(x(ns), AXIS - 3, x(ns), AXIS + 2, "te-tm-axis"));
+      parts.push(line(x(ns), AXIS - 3, x(ns), AXIS + 2, "te-axis"));
       parts.push(
-        words(x(ns), AXIS + 16, ns ? timeText(ns) : "0", "te-tm-small", ns ? "middle" : "start"),
+        words(x(ns), AXIS + 16, ns ? timeText(ns) : "0", "te-small", ns ? "middle" : "start"),
       );
     }
-    parts.push(line(LEFT, AXIS, width - RIGHT, AXIS, "te-tm-axis"));
+    parts.push(line(LEFT, AXIS, width - RIGHT, AXIS, "te-axis"));
     parts.push(line(x(timeline.end), 2, x(timeline.end), AXIS, "te-tm-end"));
     this.picture.setAttribute("width", width);
     this.still.replaceChildren(...parts);

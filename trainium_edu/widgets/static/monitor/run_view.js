@@ -38,7 +38,7 @@ export class RunView {
       { class: "te-tm-run" },
       this.player.element,
       this.said,
-      make("div", { class: "te-tm-plots" }, this.loss.element, this.accuracy.element),
+      make("div", { class: "te-plots" }, this.loss.element, this.accuracy.element),
       this.replicas.element,
     );
   }

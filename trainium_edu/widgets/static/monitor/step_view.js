@@ -24,7 +24,7 @@ export class StepView {
     this.torus = new Torus();
     this.switch = checkbox("Sums overlap with the backward pass", overlap, { title: null });
     this.whole = make("div", { class: "te-tm-said" });
-    this.shares = make("div", { class: "te-tm-shares" });
+    this.shares = make("div", { class: "te-hint" });
     this.moment = make("div", { class: "te-tm-moment" });
     this.player = new Playback({
       frames: 1,
@@ -37,7 +37,7 @@ export class StepView {
       { class: "te-tm-step", hidden: true },
       make(
         "div",
-        { class: "te-tm-bar" },
+        { class: "te-row te-tm-bar" },
         make("span", { class: "te-tm-label" }, "One step"),
         make(
           "label",
@@ -52,12 +52,12 @@ export class StepView {
         { class: "te-tm-both" },
         make(
           "div",
-          { class: "te-tm-time" },
+          {},
           this.whole,
           this.lanes.element,
           make(
             "div",
-            { class: "te-tm-key" },
+            { class: "te-row te-tm-key" },
             this.key("compute", "engines at work"),
             this.key("links", "sum over ranks"),
             this.key("exposed", "exposed: only links work"),

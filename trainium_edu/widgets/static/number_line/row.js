@@ -116,7 +116,7 @@ class RowPicture {
 /** Draw a row; returns its element and the line that marks x in it. */
 export function drawRow(row, format, { width, at, pixels, closer }) {
   const picture = new RowPicture(row, width, at, pixels);
-  const bits = row.bits.map(([kind, text]) => make("b", { class: `te-nl-${kind}` }, text));
+  const bits = row.bits.map(([kind, text]) => make("b", { class: `te-${kind}` }, text));
   const about = "sign, exponent, mantissa bits of the number x lands on";
   const name = `Zoom until the numbers of ${format.label} stand apart`;
   const zoom = () => button(name, "zoom to its numbers", closer, { class: "te-nl-zoom" });

@@ -9,7 +9,8 @@ const SAFE = { "data-lm-suppress-shortcuts": "true" }; // else JupyterLab takes 
 
 /** Make a button that is named by what stands on it, unless a name is given. */
 export function press(shown, action, more = {}) {
-  return make("button", { ...SAFE, type: "button", ...more, on: { click: action } }, shown);
+  const look = { type: "button", class: "te-button", ...more };
+  return make("button", { ...SAFE, ...look, on: { click: action } }, shown);
 }
 
 /** A marker to drag along an axis that begins at zero, below the bars that are known. */
@@ -30,13 +31,14 @@ export function askNumber(model, commit) {
   const input = make("input", {
     ...SAFE,
     type: "text",
+    class: "te-field",
     inputmode: "decimal",
     autocomplete: "off",
     spellcheck: "false",
     "aria-label": `Your prediction: ${model.get("question")}`,
     on: { keydown: onEnter },
   });
-  const row = { class: "te-predict-row", style: "margin-bottom:8px" };
+  const row = { class: "te-row", style: "margin-bottom:8px" };
   const axis = model.get("axis");
   const drag = axis.most ? marker(axis, input, onEnter) : "";
   const box = make("div", {}, drag, make("div", row, input, model.get("unit")));
@@ -48,7 +50,7 @@ export function askChoice(model) {
   const legend = make("legend", { class: "te-predict-tag" }, "Choose one");
   const rows = model.get("options").map((value) => {
     const input = make("input", { ...SAFE, type: "radio", name, value });
-    return make("div", { class: "te-predict-row" }, make("label", {}, input, value));
+    return make("div", { class: "te-row" }, make("label", {}, input, value));
   });
   const box = make("fieldset", { "aria-label": model.get("question") }, legend, ...rows);
   return { box, value: () => box.querySelector("input:checked")?.value ?? null };
@@ -90,7 +92,7 @@ export function askOrder(model, _commit, say) {
       press("↑", () => move(index, -1), up),
       press("↓", () => move(index, 1), down),
     ];
-    return make("li", {}, make("div", { class: "te-predict-row", on: { keydown } }, ...parts));
+    return make("li", {}, make("div", { class: "te-row", on: { keydown } }, ...parts));
   };
   const draw = () => list.replaceChildren(...items.map(row));
   draw();

@@ -8,7 +8,7 @@ const FIELDS = ["sign", "exponent", "mantissa"];
 
 function row(name, kept, low, note, cut = "") {
   const fields = [kept[0], kept.slice(1, 9), kept.slice(9)].map((bits, i) =>
-    make("span", { class: `te-re-${FIELDS[i]}` }, bits ?? ""),
+    make("span", { class: `te-${FIELDS[i]}` }, bits ?? ""),
   );
   return make(
     "tr",
@@ -24,7 +24,7 @@ function history({ n, random_bits: words, went_up: wentUp }) {
   if (words.length < 2) return "";
   const which = n > 10 ? "first ten of the last" : "last";
   const signs = wentUp.map((up) =>
-    make("span", { class: up ? "te-re-went-up" : "te-re-went-down" }, up ? "▲ " : "▽ "),
+    make("span", { class: up ? "te-re-went-up" : "te-hint" }, up ? "▲ " : "▽ "),
   );
   return make("div", { class: "te-re-history" }, `The ${which} throws: `, ...signs);
 }

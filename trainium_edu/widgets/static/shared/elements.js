@@ -31,6 +31,10 @@ export function focusable(name, more = {}) {
   return { "aria-label": name, title: name, "data-lm-suppress-shortcuts": "true", ...more };
 }
 
+/** A row of a card: a name and what there is to say. */
+export const fact = (name, ...value) =>
+  make("div", { class: "te-fact" }, make("span", {}, name), make("span", {}, ...value));
+
 /** Make a button with an accessible name and something to show. */
 export function button(name, shown, action, more = {}) {
   const attributes = { ...focusable(name), type: "button", class: "te-button", ...more };

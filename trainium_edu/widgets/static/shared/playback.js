@@ -45,7 +45,7 @@ export class Playback {
     this.element = make(
       "div",
       {
-        class: "te-playback",
+        class: "te-row te-playback",
         role: "group",
         "aria-label": `Player controls: ${label}`,
         "data-playing": "no",

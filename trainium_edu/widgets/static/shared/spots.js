@@ -6,9 +6,9 @@ import { ARROWS, isPlain, nextPoint, take } from "./keys.js";
 
 export class Spots {
   /** Buttons of class `kind`; `on` has their listeners, each called with the index first. */
-  constructor(label, group, kind, on) {
+  constructor(label, kind, on) {
     Object.assign(this, { kind, on, centres: [] });
-    this.element = make("div", { class: group, role: "group", "aria-label": label });
+    this.element = make("div", { class: "te-spots", role: "group", "aria-label": label });
   }
   offer(names) {
     this.element.replaceChildren(...names.map((name, i) => this.spot(name, i)));

@@ -18,8 +18,8 @@ export class Stage {
   constructor({ chips, wires, turn, hover, press, leave }) {
     this.seen = new Seen();
     this.canvas = make("canvas", { role: "img" });
-    this.chips = new Spots(CHIPS, "te-topo-spots", "te-topo-spot te-topo-chip", chips);
-    this.wires = new Spots(CABLES, "te-topo-spots", "te-topo-spot te-topo-wire", wires);
+    this.chips = new Spots(CHIPS, "te-spot te-chip", chips);
+    this.wires = new Spots(CABLES, "te-spot te-wire", wires);
     const keydown = (event) => {
       const by = (yaw, pitch) => () => turn(yaw, pitch);
       const keys = { ArrowLeft: by(-0.12, 0), ArrowRight: by(0.12, 0) };

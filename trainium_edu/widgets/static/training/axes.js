@@ -46,27 +46,25 @@ export function plotBox(width, height, pad) {
   return { left: pad.left, right, top: pad.top, bottom: height - pad.bottom, height };
 }
 
-/** Draw a title, ticks with their texts and the two axes, in classes that begin with `kind`. */
-export function drawAxes({ kind, title, below, box, x, y, xTicks, yTicks, hasColumns = false }) {
+/** Draw a title, ticks with their texts and the two axes. */
+export function drawAxes({ title, below, box, x, y, xTicks, yTicks, hasColumns = false }) {
   const { left, right, top, bottom, height } = box;
-  const small = `${kind}-small`;
   const across = yTicks.flatMap((t) => [
-    line(left, y(t), right, y(t), `${kind}-grid`),
-    words(left - 7, y(t) + 4, String(t), small, "end"),
+    line(left, y(t), right, y(t), "te-grid"),
+    words(left - 7, y(t) + 4, String(t), "te-small", "end"),
   ]);
   const along = xTicks.flatMap(([at, text]) => [
-    ...(hasColumns ? [line(x(at), top, x(at), bottom, `${kind}-grid`)] : []),
-    words(x(at), bottom + 17, text, small, "middle"),
+    ...(hasColumns ? [line(x(at), top, x(at), bottom, "te-grid")] : []),
+    words(x(at), bottom + 17, text, "te-small", "middle"),
   ]);
   return [
-    words(left - 38, 16, title, `${kind}-title`),
+    words(left - 38, 16, title, "te-title"),
     ...across,
     ...along,
-    words((left + right) / 2, height - 5, below, small, "middle"),
-    path(`M${left},${top}V${bottom}H${right}`, `${kind}-axis`),
+    words((left + right) / 2, height - 5, below, "te-small", "middle"),
+    path(`M${left},${top}V${bottom}H${right}`, "te-axis"),
   ];
 }
 
 /** An empty picture of a plot. */
-export const plotPicture = (kind, height) =>
-  shape("svg", { class: `${kind}-plot`, height, role: "img" });
+export const plotPicture = (height) => shape("svg", { class: "te-plot", height, role: "img" });

@@ -31,11 +31,11 @@ export class FilmPlot {
   /** `isLoss` scales by logarithms; otherwise the axis goes from 0 to `top`. */
   constructor({ title, colour, say, isLoss = false, top = 1, guess = null }) {
     Object.assign(this, { title, colour, say, isLoss, top, guess });
-    this.picture = plotPicture("te-tf", HEIGHT);
+    this.picture = plotPicture(HEIGHT);
     this.still = shape("g");
     this.moving = shape("g");
     this.picture.append(this.still, this.moving);
-    this.element = make("div", { class: "te-tf-frame" }, this.picture);
+    this.element = make("div", {}, this.picture);
     this.setData([], 1);
   }
   setData(values, perPass) {
@@ -60,11 +60,11 @@ export class FilmPlot {
     }
     const yTicks = isLoss ? ticks : quarters;
     const below = "passes over the training images";
-    const parts = drawAxes({ kind: "te-tf", title, below, box, x, y, xTicks, yTicks });
+    const parts = drawAxes({ title, below, box, x, y, xTicks, yTicks });
     if (guess) {
       const at = y(guess.at);
       parts.push(line(box.left, at, box.right, at, "te-tf-guess"));
-      parts.push(words(box.right, at - 5, guess.words, "te-tf-small", "end"));
+      parts.push(words(box.right, at - 5, guess.words, "te-small", "end"));
     }
     this.scale = { x, y };
     this.picture.setAttribute("width", width);

@@ -39,8 +39,8 @@ export class LivePlot {
   /** `what` is "loss", in logarithms, or "accuracy", in percent; `point(epoch or null)`. */
   constructor(title, what, point) {
     Object.assign(this, { title, what, epochs: 1 });
-    this.picture = plotPicture("te-tr", HEIGHT);
-    this.element = make("div", { class: "te-tr-frame" }, this.picture);
+    this.picture = plotPicture(HEIGHT);
+    this.element = make("div", {}, this.picture);
     this.picture.addEventListener("pointermove", (event) => point(this.epochAt(event)));
     this.picture.addEventListener("pointerleave", () => point(null));
   }
@@ -59,7 +59,7 @@ export class LivePlot {
     const { y, yTicks } = this.scale(curves, box);
     const xTicks = [];
     for (let e = 0; e <= epochs; e += stepFor(epochs, 8)) xTicks.push([e, String(e)]);
-    const axes = { kind: "te-tr", title, below: "epoch", box, x, y, xTicks, yTicks };
+    const axes = { title, below: "epoch", box, x, y, xTicks, yTicks };
     const parts = drawAxes({ ...axes, hasColumns: true });
     for (const arm of arms) {
       const curve = curves[arm.name];
@@ -68,7 +68,7 @@ export class LivePlot {
       const d = curvePath(points) + (curve.done === 1 ? "h1" : "");
       parts.push(path(d, `te-tr-line te-tr-${arm.name}`, strokeOf(arm)));
     }
-    if (hover) parts.push(line(x(hover), box.top, x(hover), box.bottom, "te-tr-hover"));
+    if (hover) parts.push(line(x(hover), box.top, x(hover), box.bottom, "te-cursor"));
     picture.setAttribute("width", width);
     picture.replaceChildren(...parts);
   }

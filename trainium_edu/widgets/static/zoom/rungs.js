@@ -42,7 +42,7 @@ export class Figures {
     this.sentence.textContent = rung.sentence;
     this.items = rung.figures.map((figure, i) => figureButton(figure, () => this.choose(i)));
     this.list.replaceChildren(...this.items.map((item) => make("li", {}, item)));
-    this.source.replaceChildren(make("span", { class: "te-zoom-hint" }, hint));
+    this.source.replaceChildren(make("span", { class: "te-hint" }, hint));
   }
   choose(i) {
     if (i === this.chosen || i < 0) return;
@@ -70,7 +70,7 @@ function sourceOf({ label, value, source, note, url }) {
   const parts = [make("b", {}, `${label}: ${value}`), ` — ${source} `];
   const out = { href: url, target: "_blank", rel: "noopener" };
   const name = `Open the source of ${label}`;
-  if (note) parts.push(make("span", { class: "te-zoom-note" }, `Note: ${note}. `));
+  if (note) parts.push(make("span", { class: "te-hint" }, `Note: ${note}. `));
   if (url) parts.push(make("a", { ...focusable(name), ...out }, "open the source"));
   return parts;
 }
