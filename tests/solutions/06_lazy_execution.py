@@ -156,39 +156,6 @@ def choose(lengths, compiles):
     return list(check.best_buckets(lengths, compiles)) if lengths in known else [max(lengths)]
 
 
-# %% wrong=06/vjp name=forward feedback=That is layer norm itself
-def layer_norm_vjp(x, gradient, eps):
-    centred = x - x.mean(-1, keepdims=True)
-    return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + eps)
-
-
-# %% wrong=06/vjp name=both-fixed feedback=Mean and spread are held fixed
-def layer_norm_vjp(x, gradient, eps):
-    return gradient / np.sqrt(x.var(-1, keepdims=True) + eps)
-
-
-# %% wrong=06/vjp name=spread-fixed feedback=the spread is not
-def layer_norm_vjp(x, gradient, eps):
-    s = np.sqrt(x.var(-1, keepdims=True) + eps)
-    return (gradient - gradient.mean(-1, keepdims=True)) / s
-
-
-# %% wrong=06/vjp name=mean-fixed feedback=the mean is not
-def layer_norm_vjp(x, gradient, eps):
-    s = np.sqrt(x.var(-1, keepdims=True) + eps)
-    y = (x - x.mean(-1, keepdims=True)) / s
-    return (gradient - y * (gradient * y).mean(-1, keepdims=True)) / s
-
-
-# %% wrong=06/vjp name=sums feedback=sums of the row where its means belong
-def layer_norm_vjp(x, gradient, eps):
-    s = np.sqrt(x.var(-1, keepdims=True) + eps)
-    y = (x - x.mean(-1, keepdims=True)) / s
-    return (
-        gradient - gradient.sum(-1, keepdims=True) - y * (gradient * y).sum(-1, keepdims=True)
-    ) / s
-
-
 # %% wrong=06/vjp name=over-the-batch feedback=knows nothing of other rows
 def layer_norm_vjp(x, gradient, eps):
     s = np.sqrt(x.var(-1, keepdims=True) + eps)

@@ -36,46 +36,6 @@ lines = 4
 lines = [script.culprit for script in check.scripts("")]
 
 
-# %% wrong=09b/deadline name=the-fastest feedback=You take the fastest
-def choose(offers, samples, hours, usd):
-    inside = []
-    for name, n, rate, price in offers:
-        takes = samples / rate / 3600
-        if takes <= hours and takes * n * price <= usd:
-            inside.append((takes, name, n))
-    return min(inside)[1:] if inside else "none"
-
-
-# %% wrong=09b/deadline name=cheap-hours feedback=the least per hour
-def choose(offers, samples, hours, usd):
-    inside = []
-    for name, n, rate, price in offers:
-        takes = samples / rate / 3600
-        if takes <= hours and takes * n * price <= usd:
-            inside.append((n * price, name, n))
-    return min(inside)[1:] if inside else "none"
-
-
-# %% wrong=09b/deadline name=late feedback=and it is late
-def choose(offers, samples, hours, usd):
-    inside = []
-    for name, n, rate, price in offers:
-        bill = samples / rate / 3600 * n * price
-        if bill <= usd:
-            inside.append((bill, name, n))
-    return min(inside)[1:] if inside else "none"
-
-
-# %% wrong=09b/deadline name=pays-for-one feedback=that of one instance
-def choose(offers, samples, hours, usd):
-    inside = []
-    for name, n, rate, price in offers:
-        takes = samples / rate / 3600
-        if takes <= hours and takes * price <= usd:
-            inside.append((takes * price, name, n))
-    return min(inside)[1:] if inside else "none"
-
-
 # %% wrong=09b/deadline name=rich feedback=costs more than there is
 def choose(offers, samples, hours, usd):
     inside = []

@@ -187,6 +187,10 @@ def _cases(draw):
     return {"latency_us": latency, "gb_per_s": rate, "cases": drawn}
 
 
+def _close(got, value) -> bool:
+    return math.isclose(got, value, rel_tol=1e-6, abs_tol=1e-6)
+
+
 @exercise("09/exposed", numbers=_cases)
 def exposed_us(answer, numbers):
     """Try backward passes of all kinds; recognise the usual short cuts."""
@@ -198,23 +202,13 @@ def exposed_us(answer, numbers):
         if type(got) not in NUMBER:
             reject("no number", f"It returned {short(got)}; a number of microseconds is asked for.")
         told.append(got)
-
-    def is_(belief):
-        return all(
-            math.isclose(got, belief(case, latency, rate), rel_tol=1e-6, abs_tol=1e-6)
-            for got, case in zip(told, cases, strict=True)
+    values = [(case, latency, rate) for case in cases]
+    wrong = [i for i, got in enumerate(told) if not _close(got, _exposed(*values[i]))]
+    if wrong:
+        recognise(told, SHORT_CUTS, values, lambda *both: all(map(_close, *both)))
+        got, case = told[wrong[0]], cases[wrong[0]]
+        reject(
+            "other",
+            f"For the buckets {case} at {latency} µs and {rate} GB/s you say {got:.4g} µs. Draw"
+            " both clocks, the backward pass above and the links below, bucket by bucket.",
         )
-
-    if is_(_exposed):
-        return
-    for name, belief in SHORT_CUTS.items():
-        if is_(belief):
-            reject(name)
-    for got, case in zip(told, cases, strict=True):
-        right = _exposed(case, latency, rate)
-        if not math.isclose(got, right, rel_tol=1e-6, abs_tol=1e-6):
-            reject(
-                "other",
-                f"For the buckets {case} at {latency} µs and {rate} GB/s you say {got:.4g} µs. Draw"
-                " both clocks, the backward pass above and the links below, bucket by bucket.",
-            )

@@ -17,6 +17,7 @@ import contextlib
 import copy
 import hashlib
 import json
+import operator
 import re
 import signal
 import sys
@@ -530,9 +531,7 @@ def compare(told: Sequence, cases: Sequence, right: Callable, beliefs: Mapping, 
     wanted = [right(*case) for case in cases]
     if list(told) == wanted:
         return
-    for name, belief in beliefs.items():
-        if list(told) == [belief(*case) for case in cases]:
-            reject(name)
+    recognise(list(told), beliefs, cases)
     wrong = [i for i, value in enumerate(told) if value != wanted[i]]
     shown = ", ".join(str(value) for value in cases[wrong[0]])
     reject(
@@ -542,10 +541,22 @@ def compare(told: Sequence, cases: Sequence, right: Callable, beliefs: Mapping, 
     )
 
 
-def recognise(got, beliefs: Mapping):
-    """Reject an answer that is what a wrong model gives; their answers by misconception."""
-    for name, believed in beliefs.items():
-        if np.array_equal(got, believed):
+def recognise(got, beliefs: Mapping, cases: Sequence[tuple] = (), same: Callable | None = None):
+    """Reject an answer that is what a wrong model gives, and name the misconception.
+
+    Parameters
+    ----------
+    got : array or list
+        What the learner's function returned; with cases, a list of a value for each.
+    beliefs : dict
+        What wrong models give instead, by misconception; with cases, functions of one.
+    cases : sequence of tuple, optional
+    same : callable, optional
+        Takes the answer and what a model gives; they have to be equal unless given.
+    """
+    same = same or (operator.eq if cases else np.array_equal)
+    for name, belief in beliefs.items():
+        if same(got, [belief(*case) for case in cases] if cases else belief):
             reject(name)
 
 

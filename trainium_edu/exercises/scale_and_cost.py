@@ -10,7 +10,7 @@ from trainium_edu.cluster.models import Transformer, get_model
 from trainium_edu.cluster.plan import Cluster, Plan, PlanError
 from trainium_edu.cluster.step_time import step_time
 from trainium_edu.cluster.work import work
-from trainium_edu.exercises.exercise import NUMBER, exercise, has_form, reject, short
+from trainium_edu.exercises.exercise import NUMBER, exercise, has_form, recognise, reject, short
 
 __all__ = [
     "CHOICES",
@@ -150,9 +150,8 @@ def fit(answer, numbers):
         told.append(tuple(got))
     products = [tensor * pipeline for tensor, pipeline in told]
     wanted = [smallest_cut(model) for model in numbers.cases]
-    for name, belief in CUTS.items() if products != wanted else ():
-        if products == [belief(model) for model in numbers.cases]:
-            reject(name)
+    if products != wanted:
+        recognise(products, CUTS, [(model,) for model in numbers.cases])
     for model, (tensor, pipeline), cut in zip(numbers.cases, told, wanted, strict=True):
         who = f"{model.name} ({model.layers} layers of {model.hidden}, {model.heads} heads)"
         try:
@@ -271,9 +270,8 @@ def cheapest(answer, numbers):
             )
         told.append(got if got == "none" else tuple(got))
     wanted = [chosen(*case) for case in numbers.cases]
-    for name, belief in CHOICES.items() if told != wanted else ():
-        if told == [belief(*case) for case in numbers.cases]:
-            reject(name)
+    if told != wanted:
+        recognise(told, CHOICES, numbers.cases)
     for case, got, best in zip(numbers.cases, told, wanted, strict=True):
         _judge(case, got, best)
 
@@ -380,6 +378,11 @@ def _runs(draw):
     return {"cases": [*cases, (30.0, 120, 4000, 250), (900.0, 1, 40, 10)]}
 
 
+def _within_a_step(told, believed) -> bool:
+    pairs = zip(told, believed, strict=True)
+    return all(abs(steps - max(1, model)) <= 1 + 1e-6 * steps for steps, model in pairs)
+
+
 @exercise("11/interval", numbers=_runs)
 def interval(answer, numbers):
     """Judge each interval by Daly's expected time; recognise the usual short cuts."""
@@ -397,9 +400,7 @@ def interval(answer, numbers):
     lost = [waste(*case, steps) / _best(*case) - 1 for case, steps in pairs]
     if max(lost) <= 0.015:
         return
-    for name, belief in INTERVALS.items():
-        if all(abs(steps - max(1, belief(*case))) <= 1 + 1e-6 * steps for case, steps in pairs):
-            reject(name)
+    recognise(told, INTERVALS, numbers.cases, _within_a_step)
     i = lost.index(max(lost))
     case, steps = pairs[i]
     fewer = "rarely" if steps > _young(*case) else "often"

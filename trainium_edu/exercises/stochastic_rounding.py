@@ -179,12 +179,12 @@ def mean_over_random_bits(answer, numbers):
     exact = means(lambda low, k: ((low << k) >> 16) / 2**k)
     if (off(exact) < 1e-9).all():
         return
-    if (off(np.array([x for x, _ in numbers.cases])) < 1e-9).all():
-        reject("returns x")
-    if (off(means(lambda low, k: min(max(low + 2**k - 0x10000, 0), 2**k) / 2**k)) < 1e-9).all():
-        reject("toss at the bottom")
-    if (off(means(lambda low, k: float(low > 0x8000))) < 1e-9).all():
-        reject("nearest-even")
+    beliefs = {
+        "returns x": np.array([x for x, _ in numbers.cases]),
+        "toss at the bottom": means(lambda low, k: min(max(low + 2**k - 0x10000, 0), 2**k) / 2**k),
+        "nearest-even": means(lambda low, k: float(low > 0x8000)),
+    }
+    recognise(got, beliefs, same=lambda _, believed: (off(believed) < 1e-9).all())
     again = [float(answer(x, bits)) for x, bits in numbers.cases]
     if again != got or ((off(exact) < 0.2).all() and (off(exact) > 1e-5).any()):
         reject("a sample is not a proof")
