@@ -31,7 +31,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -350,9 +350,8 @@ class CompileCache:
                 with suppress(OSError):
                     lock.unlink()
                     cleared += 1
-        for part in self.root.glob("neuronxcc-*/MODULE_*/.*.part"):
-            if not _is_locked(part.parent / LOCK):
-                part.unlink(missing_ok=True)
+        parts = self.root.glob("neuronxcc-*/MODULE_*/.*.part")
+        _delete(part for part in parts if not _is_locked(part.parent / LOCK))
         return cleared, held
 
     def clean(self) -> int:
@@ -394,17 +393,13 @@ class CompileCache:
         return True
 
     def _keep_results(self, folder, results):
-        names = (DONE, PROGRAM, FAILURE)
-        for name in names:
-            (folder / name).unlink(missing_ok=True)
+        _delete(folder / name for name in (DONE, PROGRAM, FAILURE))
         try:
-            for name, content in results.items():
+            for name, content in {**results, DONE: b""}.items():
                 files.write(folder / name, content)
-            files.write(folder / DONE, b"")
         except BaseException:
-            for name in names:
-                with suppress(OSError):
-                    (folder / name).unlink(missing_ok=True)
+            with suppress(OSError):
+                _delete(folder / name for name in (DONE, PROGRAM, FAILURE))
             raise
 
     @contextmanager
@@ -414,8 +409,8 @@ class CompileCache:
         with suppress(OSError):  # writing will say why
             self._acquire(lock, folder)
         try:
-            for part in folder.glob(".*.part") if lock.is_locked else ():  # of a killed process
-                part.unlink(missing_ok=True)
+            if lock.is_locked:
+                _delete(folder.glob(".*.part"))  # of a killed process
             yield
         finally:
             if lock.is_locked:
@@ -442,6 +437,11 @@ class CompileCache:
         if text not in self._said:
             self._said.add(text)
             self._log(level, text)
+
+
+def _delete(paths: Iterable[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
 
 
 def _sealed(content: bytes) -> bytes:

@@ -8,9 +8,10 @@ from the most similar graph known.
 
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,10 @@ class Compiler:
     metrics: Metrics = PROCESS
     counts_operations: bool = True
     history: list[Event] = field(default_factory=list)
-    _recordings: dict[tuple, Recording] = field(default_factory=dict, repr=False)  # by their roots
+    #: what :func:`cut` makes of a recording; one of the same roots is cut once
+    recorded: Callable[..., Recording] = field(
+        default_factory=lambda: lru_cache(_MOST_RECORDED)(cut), repr=False
+    )
     _entries: OrderedDict = field(default_factory=OrderedDict, repr=False)  # used last at the end
 
     @property
@@ -108,16 +112,6 @@ class Compiler:
         good = [entry.graph for entry in self._entries.values() if entry.graph is not None]
         newest = {graph.fingerprint: graph for graph in reversed(good)}
         return [*newest.values()][_MOST_COMPARED - 1 :: -1]
-
-    @checked
-    def recorded(self, roots: tuple[Node, ...], replaced: tuple = ()) -> Recording:
-        """Return what :func:`cut` makes of a recording; one of the same roots is cut once."""
-        recording = self._recordings.get((roots, replaced))
-        if recording is None:
-            if len(self._recordings) == _MOST_RECORDED:
-                self._recordings.clear()
-            recording = self._recordings[roots, replaced] = cut(roots, replaced)
-        return recording
 
     @checked
     def get(self, graph: Graph, step: int):
@@ -146,7 +140,10 @@ class Compiler:
         self._entries[key] = entry
         self._entries.move_to_end(key)
         if self.counts_operations:
-            entry.counts = entry.counts or _counted(graph)
+            entry.counts = entry.counts or Counter(
+                f"xla::{node.operation}" for node in graph.nodes
+                if node.operation not in ("parameter", "constant")
+            )  # fmt: skip
             self.metrics.count_all(entry.counts)
         self.metrics.add("TensorsGraphSize", len(graph.nodes))
         if self.most is not None:
@@ -278,13 +275,6 @@ def compile_bytes(graph_json: str, flags_text: str = "") -> bytes:
         Of ``Executable.to_bytes``.
     """
     return Executable(Graph.from_json(graph_json), parse(flags_text)).to_bytes()
-
-
-def _counted(graph: Graph) -> dict[str, int]:
-    """Return the counters of a graph's operations, ``xla::dot`` and so on."""
-    return Counter(
-        f"xla::{n.operation}" for n in graph.nodes if n.operation not in ("parameter", "constant")
-    )
 
 
 def why_new(graph: Graph, known: Sequence[Graph]) -> str:

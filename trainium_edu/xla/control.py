@@ -8,12 +8,10 @@ stated bound) and where an access begins (indices are data: ``take(x, start + ar
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.graph import Graph, GraphError, Node, Type
-from trainium_edu.xla.operations import apply, constant, parameter
+from trainium_edu.xla.operations import apply, parameter
 from trainium_edu.xla.operations.control import items
 from trainium_edu.xla.tensor import Tensor, of_node
 
@@ -106,10 +104,6 @@ def _results(device: Device, node: Node) -> tuple[Tensor, ...]:
 class _Inner(Device):
     """Where an inner function is recorded: numbers are constants, other data stay outside."""
 
-    def scalar(self, value: float, dtype: str, rank: int) -> Node:
-        """Return a Python number as a constant."""
-        return constant(np.full((1,) * rank, value), dtype)
-
     def evaluate(self, tensor) -> None:
         """Refuse to compute: there is no value while an inner function is recorded."""
         raise GraphError(
@@ -128,6 +122,7 @@ class _Inner(Device):
 def _recorded(name: str, function: Callable, types: Sequence[Type]) -> Graph:
     """Call a function on stand-ins and return the graph of what it does."""
     device = _Inner(f"the inner function {name}")
+    device.lifted = set()
     takes = [parameter(i, type) for i, type in enumerate(types)]
     found = function(*(of_node(device, node) for node in takes))
     found = found if isinstance(found, tuple | list) else (found,)

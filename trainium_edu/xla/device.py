@@ -33,7 +33,6 @@ _MOST_KEPT_BYTES = 2**28  #: of inputs that are kept to look for a NaN
 _MOST_SCALARS = 4096
 #: where a device stands unless someone says so: with at most two NeuronCores, or with more
 _SIZES = {"inf2": ("inf2.xlarge", "inf2.48xlarge"), "trn2": ("trn2.3xlarge", "trn2.48xlarge")}
-_LIMITS = {"int32": (-(2**31), 2**31 - 1), "uint32": (0, 2**32 - 1), "uint8": (0, 255)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +188,11 @@ class Device:
         self.narrowed, self.eager, self._switches = now.casts, now.eager_debug, now
 
     @property
+    def float_dtype(self) -> str:
+        """What float32 is on the device."""
+        return self.narrowed.get("float32", "float32")
+
+    @property
     def executable(self):
         """The executable that ran last; None before the first."""
         return self.compiler.newest
@@ -213,10 +217,10 @@ class Device:
         key = value, dtype, rank
         found = self._scalars.get(key)
         if found is None:
-            low, high = _LIMITS.get(dtype, (value, value))
-            if value < low or value > high:
-                raise GraphError(f"{value:g} does not fit into {dtype}; cast the tensor first")
             type = Type((1,) * rank, dtype)
+            limits = np.iinfo(dtype) if dtype in ("int32", "uint32", "uint8") else None
+            if limits and not limits.min <= value <= limits.max:
+                raise GraphError(f"{value:g} does not fit into {dtype}; cast the tensor first")
             if len(self._scalars) > _MOST_SCALARS:
                 self._scalars = {}
             found = self._scalars[key] = as_held(np.full(type.shape, value), type), type

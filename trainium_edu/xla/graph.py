@@ -21,7 +21,7 @@ from trainium_edu.neuroncore.recording.source import SourceLine, source_line
 from trainium_edu.specs.signatures import checked, checked_after
 
 __all__ = ["DTYPES", "Graph", "GraphError", "Node", "Type", "Typed", "as_type", "holding",
-           "intern", "recorded_at", "scope", "walk"]  # fmt: skip
+           "inner_graphs", "intern", "recorded_at", "scope", "walk"]  # fmt: skip
 
 #: dtype -> how the text of a graph writes it
 DTYPES = {
@@ -138,6 +138,11 @@ class Node(Typed):
         if self._of is None:
             self._of = dict(self.attributes)
         return self._of
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        """The types of its results, of which there is one, or several."""
+        return (self.type,) if isinstance(self.type, Type) else self.type
 
     @property
     def title(self) -> str:
@@ -428,18 +433,18 @@ def _attribute_text(value) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
+def inner_graphs(graph: Graph) -> list[Graph]:
+    """Return the graphs in the attributes of nodes, each once, behind those inside it."""
+    found: dict[Graph, None] = {}
+    for node in graph.nodes:
+        for _, value in node.attributes:
+            if isinstance(value, Graph):
+                found |= dict.fromkeys((*inner_graphs(value), value))
+    return list(found)
+
+
 def _computations(graph: Graph, lines: bool) -> Iterator[str]:
     """Yield the texts of inner graphs, then of this one."""
-    inner: dict[Graph, None] = {}
-
-    def collect(of):
-        for node in of.nodes:
-            for _, value in node.attributes:
-                if isinstance(value, Graph) and value not in inner:
-                    collect(value)
-                    inner[value] = None
-
-    collect(graph)
-    for one in inner:
+    for one in inner_graphs(graph):
         yield from (f"%{one.name}.{one.fingerprint:x} {{", *_lines(one, lines), "}", "")
     yield from (f"ENTRY %{graph.name} {{", *_lines(graph, lines), "}")

@@ -90,10 +90,15 @@ class Lowering:
             if node not in self._views:
                 self.lower(node)
 
+    def with_views(self, views, on_load=frozenset()) -> "Lowering":
+        """Return a lowering on the same core that knows where these nodes of another graph lie."""
+        inner = Lowering(self.core, on_load=on_load)
+        inner._views.update(views)
+        return inner
+
     def inside(self, graph: Graph, views: Sequence[View]) -> list[View]:
         """Issue an inner graph on views of its parameters; return where its results are."""
-        inner = Lowering(self.core, on_load=casts_on_load(graph))
-        inner._views.update(zip(graph.parameters, views, strict=True))
+        inner = self.with_views(zip(graph.parameters, views, strict=True), casts_on_load(graph))
         inner.issue(graph)
         self.collectives += inner.collectives
         return [inner.view(output) for output in graph.outputs]

@@ -158,13 +158,10 @@ def where(condition: Tensor, a: Tensor | float, b: Tensor | float) -> Tensor:
     check_device("where", *tensors)
     stretched("where", *(t.type for t in tensors))
     device, rank = condition.device, builtins.max(t.ndim for t in tensors)
-    values = [x for x in (a, b) if isinstance(x, Tensor)]
-    if len(values) == 2:
-        dtype = promoted("where", *(t.type for t in values))
-    else:
-        dtype = values[0].dtype if values else "int32"
+    types = [x.type for x in (a, b) if isinstance(x, Tensor)] or [Type((), "int32")]
+    dtype = promoted("where", types[0], types[-1])
     if not as_type((), dtype).is_float and builtins.any(isinstance(x, float) for x in (a, b)):
-        dtype = device.narrowed.get("float32", "float32")
+        dtype = device.float_dtype
     nodes = [
         as_dtype(x.as_node(), dtype) if isinstance(x, Tensor)
         else device.scalar(float(x), dtype, rank)
@@ -227,11 +224,8 @@ def _mean(x: Tensor, axis, keepdims, fewer) -> Tensor:
     wide = x if x.dtype == "float32" else unary("cast", x, dtype="float32")
     total = sum(wide, axis, keepdims=keepdims)
     share = constant(np.full((1,) * total.ndim, 1.0 / count))
-    return of_node(x.device, as_dtype(apply("multiply", total.as_node(), share), _float_like(x)))
-
-
-def _float_like(x: Tensor) -> str:
-    return x.dtype if x.type.is_float else x.device.narrowed.get("float32", "float32")
+    dtype = x.dtype if x.type.is_float else x.device.float_dtype
+    return of_node(x.device, as_dtype(apply("multiply", total.as_node(), share), dtype))
 
 
 def var(x: Tensor, axis: Axes = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
@@ -579,35 +573,31 @@ def index(x: Tensor, key) -> Tensor:
         key = (*key, Ellipsis)
     at = key.index(Ellipsis)
     key = (*key[:at], *[slice(None)] * (x.ndim - given), *key[at + 1 :])
-    starts, stops, steps, shape, backwards = [], [], [], [], []
-    sizes = iter(x.shape)
-    for one in key:
-        if one is None:
+    places: list[range] = []  # of each axis
+    shape = []
+    for part in key:
+        if part is None:
             shape.append(1)
             continue
-        size = next(sizes)
-        if isinstance(one, slice):
-            places = range(*one.indices(size))
-            shape.append(len(places))
-        else:
-            if isinstance(one, bool | np.bool_):
-                raise GraphError(f"index {one} of a {x.type} tensor; use where for a condition")
-            number = as_integer(one)
-            if not -size <= number < size:
-                raise GraphError(f"index {number} of an axis of size {size} in {x.type}")
-            places = range(number % size, number % size + 1)
-        if places.step < 0:
-            backwards.append(len(starts) - x.ndim)
-            places = places[::-1]
-        starts.append(places[0] if places else 0)
-        stops.append(places[-1] + 1 if places else 0)
-        steps.append(places.step)
-    part = x
-    if (*stops,) != x.shape or builtins.any(starts) or set(steps) - {1}:
-        part = unary("slice", x, starts=(*starts,), limits=(*stops,), strides=(*steps,))
-    if backwards:
-        part = flip(part, tuple(backwards))
-    return reshape(part, tuple(shape))
+        size = x.shape[len(places)]
+        if isinstance(part, slice):
+            places.append(range(*part.indices(size)))
+            shape.append(len(places[-1]))
+            continue
+        if isinstance(part, bool | np.bool_):
+            raise GraphError(f"index {part} of a {x.type} tensor; use where for a condition")
+        number = as_integer(part)
+        if not -size <= number < size:
+            raise GraphError(f"index {number} of an axis of size {size} in {x.type}")
+        places.append(range(number % size, number % size + 1))
+    backwards = tuple(axis - x.ndim for axis, span in enumerate(places) if span.step < 0)
+    places = [span if span.step > 0 else span[::-1] for span in places]
+    starts = tuple(span[0] if span else 0 for span in places)
+    limits = tuple(span[-1] + 1 if span else 0 for span in places)
+    strides = tuple(span.step for span in places)
+    if limits != x.shape or builtins.any(starts) or set(strides) - {1}:
+        x = unary("slice", x, starts=starts, limits=limits, strides=strides)
+    return reshape(flip(x, backwards) if backwards else x, tuple(shape))
 
 
 # -- methods ------------------------------------------------------------------------------------

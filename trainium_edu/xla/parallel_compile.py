@@ -16,7 +16,7 @@ import multiprocessing
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.cache import CompileCache, CompileFailed, Entry
-from trainium_edu.xla.graph import Graph, Node
+from trainium_edu.xla.graph import Graph, inner_graphs
 
 __all__ = ["Compiled", "Report", "analyze", "compile_collected", "counts", "processes"]
 
@@ -117,10 +117,8 @@ def compile_collected(cache: CompileCache, compile_bytes: CompileBytes, *, worke
     started = time.monotonic()
     wanted = ("remaining", "failed") if cache.retry_failed else ("remaining",)
     entries = [entry for entry in cache.entries() if entry.status in wanted]
-    if not entries:
-        return Report((), time.monotonic() - started, times)
     given = (str(cache.root), cache.version, cache.retry_failed, compile_bytes, retries)
-    with processes(min(workers, len(entries))) as pool:
+    with processes(min(workers, len(entries)) or 1) as pool:
         running = [pool.submit(_compile, entry, *given) for entry in entries]
         try:
             done = [_result(entry, one) for entry, one in zip(entries, running, strict=True)]
@@ -200,7 +198,9 @@ def analyze(cache: CompileCache, lowered: Collection[str]) -> dict:
     unknown: dict[tuple[str, str], int] = {}
     for entry in cache.entries():
         kept = cache.graph_of(entry) if entry.graph.exists() else None
-        for node in _nodes(Graph.from_json(kept[0])) if kept else ():
+        recorded = [Graph.from_json(kept[0])] if kept else []
+        graphs = recorded + [inner for graph in recorded for inner in inner_graphs(graph)]
+        for node in (node for graph in graphs for node in graph.nodes):
             if node.operation in lowered or not node.inputs:
                 known[f"xla::{node.operation}"] += 1
             else:
@@ -216,12 +216,3 @@ def analyze(cache: CompileCache, lowered: Collection[str]) -> dict:
             for (kind, call), count in sorted(unknown.items())
         ]},
     }  # fmt: skip
-
-
-def _nodes(graph: Graph) -> Iterator[Node]:
-    """Yield the nodes of a graph and of the graphs in its attributes."""
-    for node in graph.nodes:
-        yield node
-        for _, value in node.attributes:
-            if isinstance(value, Graph):
-                yield from _nodes(value)

@@ -10,6 +10,7 @@ computed from the old value keeps that.  Slices are copies; elements cannot be s
 
 import time
 import warnings
+from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,22 @@ class NotFinite(UserWarning):
     """A number that was asked for is NaN or infinite; the sentence names what made it."""
 
 
+def _operators(operation: str) -> tuple[Callable[..., "Tensor"], ...]:
+    """Return the methods of an operator: x + y, y + x, x += y."""
+
+    def forward(self, other):
+        return binary(operation, self, other)
+
+    def reverse(self, other):
+        return binary(operation, other, self)
+
+    def in_place(self, other):
+        result = binary(operation, self, other)
+        return result if result is NotImplemented else self.set_(result)
+
+    return forward, reverse, in_place
+
+
 class Tensor(Typed):
     """An array on a lazy device.
 
@@ -67,16 +84,20 @@ class Tensor(Typed):
                  "device", "grad", "name", "node", "requires_grad", "type")  # fmt: skip
     __array_ufunc__ = None  # NumPy leaves operators to this class
 
-    if TYPE_CHECKING:  # attached at the end of this file, and in numpy.py
+    __add__, __radd__, __iadd__ = _operators("add")
+    __sub__, __rsub__, __isub__ = _operators("subtract")
+    __mul__, __rmul__, __imul__ = _operators("multiply")
+    __truediv__, __rtruediv__, __itruediv__ = _operators("divide")
+    __pow__, __rpow__, __ipow__ = _operators("power")
+    __lt__, __le__ = _operators("less")[0], _operators("less_equal")[0]
+    __gt__, __ge__ = _operators("greater")[0], _operators("greater_equal")[0]
+    __eq__, __ne__ = _operators("equal")[0], _operators("not_equal")[0]  # type: ignore[assignment]
 
-        def _with(self, other: Any) -> "Tensor": ...
-        def _alone(self) -> "Tensor": ...
+    if TYPE_CHECKING:  # attached in numpy.py
+
         def _given(self, *given: Any, **options: Any) -> "Tensor": ...
 
-        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _with
-        __truediv__ = __rtruediv__ = __pow__ = __matmul__ = __getitem__ = _with
-        __lt__ = __le__ = __gt__ = __ge__ = _with
-        __neg__ = _alone
+        __matmul__ = __getitem__ = __neg__ = _given
         abs = all = any = argmax = astype = clip = max = mean = min = reshape = _given
         squeeze = sum = swapaxes = take = transpose = var = _given
 
@@ -530,8 +551,7 @@ def binary(operation: str, a, b) -> Tensor:
         rank = max(x.type.rank, y.type.rank)
         x, y = aligned(x, rank), aligned(y, rank)
     if operation in _FRACTIONS and not x.type.is_float:
-        float_dtype = a.device.narrowed.get("float32", "float32")
-        x, y = as_dtype(x, float_dtype), as_dtype(y, float_dtype)
+        x, y = as_dtype(x, a.device.float_dtype), as_dtype(y, a.device.float_dtype)
     return of_node(a.device, apply(operation, x, y))
 
 
@@ -546,34 +566,8 @@ def _with_number(operation, tensor, number, is_first):
     x = tensor.as_node()
     if not x.type.is_float:
         if isinstance(number, float | np.floating) or operation in _FRACTIONS:
-            x = apply("cast", x, dtype=tensor.device.narrowed.get("float32", "float32"))
+            x = apply("cast", x, dtype=tensor.device.float_dtype)
         elif x.type.dtype == "bool":
             x = apply("cast", x, dtype="int32")
     y = tensor.device.scalar(float(number), x.type.dtype, x.type.rank)
     return of_node(tensor.device, apply(operation, *((y, x) if is_first else (x, y))))
-
-
-def _operator(operation, reverse=False):
-    def method(self, other):
-        return binary(operation, other, self) if reverse else binary(operation, self, other)
-
-    return method
-
-
-def _in_place(operation):
-    def method(self, other):
-        result = binary(operation, self, other)
-        return result if result is NotImplemented else self.set_(result)
-
-    return method
-
-
-_OPERATORS = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide",
-              "pow": "power"}  # fmt: skip
-for _name, _row in _OPERATORS.items():
-    setattr(Tensor, f"__{_name}__", _operator(_row))
-    setattr(Tensor, f"__r{_name}__", _operator(_row, reverse=True))
-    setattr(Tensor, f"__i{_name}__", _in_place(_row))
-for _name, _row in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
-                    "eq": "equal", "ne": "not_equal"}.items():  # fmt: skip
-    setattr(Tensor, f"__{_name}__", _operator(_row))

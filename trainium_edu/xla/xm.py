@@ -16,6 +16,7 @@ from trainium_edu.specs import INSTANCES
 from trainium_edu.specs.arguments import choice, short
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.device import Device, World, current_world, world
+from trainium_edu.xla.loader import each_leaf
 from trainium_edu.xla.numpy import Tensor  # with its methods
 from trainium_edu.xla.operations import apply
 from trainium_edu.xla.operations.control import items
@@ -282,16 +283,14 @@ def save(data, file_or_path: str | Path, master_only: bool = True,
     """
     arrays: dict[str, np.ndarray] = {}
     named = data if isinstance(data, Mapping) else {"data": data}
-    plain = split(_on_host(named), "", arrays)
+    plain = split(each_leaf(named, _on_host), "", arrays)
     if not master_only or is_master_ordinal(local=not global_master):
         files.write(file_or_path, sealed("trainium_edu state", 1, plain, arrays))
     rendezvous("torch_xla.core.xla_model.save")
 
 
-def _on_host(data):
-    """Return nested dicts with each tensor as an array of its dtype."""
-    if isinstance(data, Mapping):
-        return {name: _on_host(value) for name, value in data.items()}
-    if isinstance(data, Tensor):
-        return data.numpy().astype(get_dtype(data.dtype).storage, copy=False)
-    return data
+def _on_host(leaf):
+    """Return a tensor as an array of its dtype, and what is no tensor as it is."""
+    if not isinstance(leaf, Tensor):
+        return leaf
+    return leaf.numpy().astype(get_dtype(leaf.dtype).storage, copy=False)

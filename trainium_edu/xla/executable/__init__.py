@@ -145,7 +145,7 @@ class Executable:
         executable = cls.__new__(cls)
         if flags is None:
             flags = Flags(auto_cast=kept.auto_cast, auto_cast_type=kept.auto_cast_type)
-        executable._begin(kept.name, flags, kept.spec, times, kept.is_fused, overlaps)
+        executable._begin(kept.name, flags, saved.CHIPS[kept.chip], times, kept.is_fused, overlaps)
         executable._kept, executable.hbm_bytes = kept, kept.hbm_bytes
         if graph is not None:
             executable.graph = graph

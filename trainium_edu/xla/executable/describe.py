@@ -1,7 +1,7 @@
 """An executable as plain data, for the graph explorer and whoever else draws or counts."""
 
 from trainium_edu.specs.arguments import short
-from trainium_edu.xla.graph import Graph, Node, Type
+from trainium_edu.xla.graph import Graph, Node
 
 __all__ = ["describe"]
 
@@ -68,9 +68,8 @@ def describe(executable) -> dict:
 
 
 def _node(node: Node, ids) -> dict:
-    types = (node.type,) if isinstance(node.type, Type) else node.type
     return {
-        "id": ids[node], "operation": node.operation, "type": ", ".join(map(str, types)),
+        "id": ids[node], "operation": node.operation, "type": ", ".join(map(str, node.types)),
         "inputs": [ids[i] for i in node.inputs], "scope": node.scope,
         "line": str(node.line) if node.line else "",
     }  # fmt: skip

@@ -6,7 +6,7 @@ from heapq import nlargest
 
 from trainium_edu.neuroncore.recording.core import HBM_BYTES
 from trainium_edu.specs.errors import NkiValidationError
-from trainium_edu.xla.graph import Graph, Node, Type
+from trainium_edu.xla.graph import Graph, Node
 from trainium_edu.xla.operations.table import OPERATIONS
 
 __all__ = ["check", "high_water", "needs"]
@@ -94,15 +94,14 @@ def _given(graph, donated, home, last, order):
         if owner not in place or last.get(parameter, -1) > place[owner]:
             continue
         items[owner] += 1
-        parts = 1 if isinstance(owner.type, Type) else len(owner.type)
+        parts = len(owner.types)
         if items[owner] == parts and (owner is node or parts > 1):
             found.add(owner)
     return found
 
 
 def nbytes(node: Node) -> int:
-    types = (node.type,) if isinstance(node.type, Type) else node.type
-    return sum(type.nbytes for type in types)
+    return sum(type.nbytes for type in node.types)
 
 
 def check(name: str, most: int, alive: list[Node], available: int = HBM_BYTES) -> None:

@@ -14,7 +14,6 @@ import numpy as np
 
 from trainium_edu.sealed import BROKEN, Damaged, OtherVersion, sealed, split, unsealed
 from trainium_edu.specs import INF2, TRN1, TRN2
-from trainium_edu.specs.record import Record
 from trainium_edu.xla.executable.sections import Section, sections_of
 from trainium_edu.xla.executable.times import Times, with_advice, with_band
 from trainium_edu.xla.graph import Graph
@@ -43,15 +42,10 @@ class Kept:
     collective: list[bool]  #: by body
     times: list[Times | None]  #: by body; None of a collective
 
-    @property
-    def spec(self) -> Record:
-        """The chip."""
-        return CHIPS[self.chip]
-
     def sections(self, final: Graph) -> list[Section]:
         """Return the sections of the final graph, those with the same body sharing it."""
         members = [tuple(final.nodes[i] for i in places) for places in self.members]
-        return sections_of(final, self.spec, members, self.body_of, self.collective)
+        return sections_of(final, CHIPS[self.chip], members, self.body_of, self.collective)
 
 
 def pack(executable) -> bytes:

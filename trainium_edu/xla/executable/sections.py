@@ -8,8 +8,8 @@ A collective is a section of its own.  Where there are some, the graph is reorde
 cut: see :func:`in_order`.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -229,45 +229,25 @@ def in_order(graph: Graph) -> tuple[Sequence[Node], Mapping[Node, int]]:
     queue = [node for node in graph.nodes if node.operation in COLLECTIVES]
     if not queue:
         return graph.nodes, {}
-    _, needed = _reach(graph, queue)
-    work = [0] * len(queue)
+    own = {node: {node} for node in queue}
+    before: dict[Node, set[Node]] = {}  # by node: itself, if it is one, and those it waits for
+    after: dict[Node, set[Node]] = {}  # by node: itself, if it is one, and those that need it
     depth: dict[Node, int] = {}
     for node in graph.nodes:
-        before = max((depth[i] for i in node.inputs), default=0)
-        depth[node] = before + (node.operation in COLLECTIVES)
-        for number in _bits(needed[node]):
-            work[number] += 1
-    load = dict(zip(queue, work, strict=True))
+        before[node] = own.get(node, set()).union(*(before[i] for i in node.inputs))
+        depth[node] = max((depth[i] for i in node.inputs), default=0) + (node in own)
+    for node in reversed(graph.nodes):
+        after[node] = own.get(node, set()).union(*(after[user] for user in graph.users[node]))
+    load = Counter(one for needed in after.values() for one in needed)
     queue.sort(key=lambda node: (depth[node], load[node]))
-    waits, needed = _reach(graph, queue)
+    place = {node: number for number, node in enumerate(queue, 1)}
+    waits = {node: max((place[one] for one in before[node]), default=0) for node in graph.nodes}
 
     def turn(node):
-        first = needed[node] & -needed[node]
-        return first.bit_length() if first else len(queue) + 1 + waits[node].bit_length()
+        rest = len(queue) + 1 + waits[node]
+        return min((place[one] for one in after[node]), default=rest)
 
-    return sorted(graph.nodes, key=turn), {node: w.bit_length() for node, w in waits.items()}
-
-
-def _reach(graph, queue):
-    """Return, by node, a bit for each collective that comes before it, and that needs it."""
-    before: dict[Node, int] = {}
-    needed: dict[Node, int] = {}
-    bit = {node: 1 << number for number, node in enumerate(queue)}
-    for node in graph.nodes:
-        before[node] = bit.get(node, 0)
-        for one in node.inputs:
-            before[node] |= before[one]
-    for node in reversed(graph.nodes):
-        needed[node] = bit.get(node, 0)
-        for one in graph.users[node]:
-            needed[node] |= needed[one]
-    return before, needed
-
-
-def _bits(number: int) -> Iterator[int]:
-    while number:
-        yield (number & -number).bit_length() - 1
-        number &= number - 1
+    return sorted(graph.nodes, key=turn), waits
 
 
 def sections_of(graph: Graph, spec: Record, members, body_of, collective) -> list[Section]:

@@ -26,7 +26,7 @@ __all__ = ["check_pairs"]
 _KINDS = ("sum", "mean", "max", "min")
 
 
-def _check(name, x: Type, kind, groups, axis=None, world=1):
+def _check(name, x: Type, kind, groups, axis=None, world=1, is_cut=False):
     if kind not in _KINDS:
         raise GraphError(f"{name}: kind is {kind!r}; it must be one of {', '.join(_KINDS)}")
     if groups is not None:
@@ -41,6 +41,11 @@ def _check(name, x: Type, kind, groups, axis=None, world=1):
         raise GraphError(
             f"{name} of {x} along axis {axis} among {world}: it takes an axis counted from the "
             "end, and one rank or more"
+        )
+    if is_cut and x.shape[axis] % world:
+        raise GraphError(
+            f"{name} of {x} along axis {axis}: {x.shape[axis]} elements do not split into "
+            f"{world} equal parts"
         )
 
 
@@ -77,17 +82,15 @@ def _infer_gather(x: Type, world, axis=None, groups=None, shapes=()) -> Type | t
 
 def _infer_scatter(*types: Type, kind, world, axis=None, groups=None) -> Type:
     x = types[0]
-    _check("reduce_scatter", x, kind, groups, axis, world)
+    _check("reduce_scatter", x, kind, groups, axis, world, axis is not None)
     if axis is None:
         _check_bucket("reduce_scatter", types)
         return x.like((_width(types, world),))
-    _check_parts("reduce_scatter", x, axis, world)
     return x.like(tuple(n // world if i == axis + x.rank else n for i, n in enumerate(x.shape)))
 
 
 def _infer_exchange(x: Type, world, axis, groups=None) -> Type:
-    _check("all_to_all", x, "sum", groups, axis, world)
-    _check_parts("all_to_all", x, axis, world)
+    _check("all_to_all", x, "sum", groups, axis, world, True)
     return x
 
 
@@ -103,14 +106,6 @@ def check_pairs(world: int, pairs) -> None:
         raise GraphError(
             f"collective_permute among {world} ranks by {list(pairs)}: pairs are (source, target), "
             f"and each of 0 to {world - 1} is at most one's source, and at most one's target"
-        )
-
-
-def _check_parts(name, x: Type, axis, world):
-    if x.shape[axis] % world:
-        raise GraphError(
-            f"{name} of {x} along axis {axis}: {x.shape[axis]} elements do not split into "
-            f"{world} equal parts"
         )
 
 
@@ -131,11 +126,11 @@ def _value(node, inner, *arrays):
     if is_alone and (axis is not None or node.operation in ("all_reduce", "collective_permute")):
         return arrays if len(arrays) > 1 else arrays[0]
     types = [one.type for one in node.inputs]
-    results = [node.type] if isinstance(node.type, Type) else node.type
     is_scatter = axis is None and node.operation == "reduce_scatter"
     if axis is not None:
         arrays = [np.moveaxis(arrays[0], axis, arrays[0].ndim - types[0].rank)]
-    flat = _in_rows(ranks, types, arrays, node.of["world"] * results[0].size if is_scatter else 0)
+    width = node.of["world"] * node.type.size if is_scatter else 0
+    flat = _in_rows(ranks, types, arrays, width)
     draw = setting.step * 2**20 + inner.place
     if is_alone:
         out = flat if setting.replicas else flat[0]
@@ -150,7 +145,7 @@ def _value(node, inner, *arrays):
     if is_scatter:
         return out
     parts, begin = [], 0
-    for type in results:
+    for type in node.types:
         part = out[..., begin : begin + type.size]
         parts.append(part.reshape((*out.shape[:-1], *type.shape)))
         begin += type.size

@@ -70,13 +70,18 @@ def _text(types) -> str:
     return f"({', '.join(map(str, types))})"
 
 
-def _infer_while(*state: Type, condition: Graph, body: Graph, most: int | None = None) -> tuple:
-    for what, graph in (("condition", condition), ("body", body)):
-        if _types(graph.parameters) != state:
+def _check_takes(operation, whose, types, **graphs: Graph):
+    """Raise unless inner graphs take values of these types."""
+    for name, graph in graphs.items():
+        if _types(graph.parameters) != types:
             raise GraphError(
-                f"while: its {what} takes {_text(_types(graph.parameters))}, and its state is "
-                f"{_text(state)}; both must be the same"
+                f"{operation}: its {name} takes {_text(_types(graph.parameters))}, and its {whose} "
+                f"{_text(types)}; both must be the same"
             )
+
+
+def _infer_while(*state: Type, condition: Graph, body: Graph, most: int | None = None) -> tuple:
+    _check_takes("while", "state is", state, condition=condition, body=body)
     if _types(condition.outputs) != (Type((), "bool"),):
         raise GraphError(
             f"while: its condition gives {_text(_types(condition.outputs))}; it must give one bool"
@@ -161,12 +166,7 @@ register("while", _infer_while, value=_while, lower=_lower_while, outside=True,
 def _infer_cond(predicate: Type, *operands: Type, on_true: Graph, on_false: Graph) -> tuple:
     if predicate != Type((), "bool"):
         raise GraphError(f"cond: its predicate is {predicate}; it must be one bool")
-    for what, graph in (("on_true", on_true), ("on_false", on_false)):
-        if _types(graph.parameters) != operands:
-            raise GraphError(
-                f"cond: {what} takes {_text(_types(graph.parameters))}, and its operands are "
-                f"{_text(operands)}; both must be the same"
-            )
+    _check_takes("cond", "operands are", operands, on_true=on_true, on_false=on_false)
     if _types(on_true.outputs) != _types(on_false.outputs):
         raise GraphError(
             f"cond: on_true gives {_text(_types(on_true.outputs))} and on_false "

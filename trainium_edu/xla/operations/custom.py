@@ -163,8 +163,7 @@ def _lower(lowering, node):
 
 
 def _flops(node):
-    types = (node.type,) if isinstance(node.type, Type) else node.type
-    return node.of["flops"] or sum(type.size for type in types)
+    return node.of["flops"] or sum(type.size for type in node.types)
 
 
 register("custom_op", _infer, value=_value, vjp=_vjp, lower=_lower, flops=_flops, by_replica=True)

@@ -15,7 +15,7 @@ from trainium_edu.neuroncore.tilings.pieces import load, pieces, store
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.xla.graph import Node
 from trainium_edu.xla.operations.moves import copied
-from trainium_edu.xla.operations.table import OPERATIONS, constant_array
+from trainium_edu.xla.operations.table import OPERATIONS, constant_number
 from trainium_edu.xla.operations.tiles import is_number
 
 __all__ = ["as_rows", "dense", "lower_elementwise"]
@@ -54,19 +54,12 @@ def lower_elementwise(lowering, nodes: Sequence[Node], outputs: Sequence[Node]) 
     (output,) = outputs
     inside = set(nodes)
     feeds = dict.fromkeys(i for node in nodes for i in node.inputs if i not in inside)
-    numbers = {node: value for node in feeds if (value := _number(node)) is not None}
+    numbers = {node: value for node in feeds if (value := constant_number(node)) is not None}
     views = {node: lowering.view(node) for node in feeds if node not in numbers}
     views[output] = lowering.out(output)
     group = _Group(lowering.core, nodes, output, numbers)
     for part in _blocks(views, output.shape or (1,)):
         group.run(part)
-
-
-def _number(node):
-    """Return the number that a constant of one element is, or None."""
-    if node.operation != "constant" or node.type.size != 1:
-        return None
-    return float(constant_array(node).item())
 
 
 # -- how tensors are walked -------------------------------------------------------------------

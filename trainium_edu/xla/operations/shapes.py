@@ -214,24 +214,14 @@ register("pad", _infer_pad, value=_pad, vjp=_pad_back, lower=_lower_pad, flops=l
 
 
 def _infer_concatenate(*types: Type, axis) -> Type:
-    first = types[0] if types else None
-    if first is None or not -first.rank <= axis < 0:
-        raise GraphError(
-            f"concatenate of {' and '.join(map(str, types)) or 'nothing'} along axis {axis}: it "
-            "takes one tensor or more, and an axis counted from the end"
-        )
-    for other in types[1:]:
-        same = [n for i, n in enumerate(first.shape) if i != axis + first.rank]
-        if other.dtype != first.dtype or other.rank != first.rank or same != [
-            n for i, n in enumerate(other.shape) if i != axis + first.rank
-        ]:  # fmt: skip
-            raise GraphError(
-                f"concatenate of {first} and {other} along axis {axis}: dtype and the other axes "
-                "must be equal"
-            )
-    sizes = list(first.shape)
-    sizes[axis] = sum(t.shape[axis] for t in types)
-    return first.like(tuple(sizes))
+    told = f"concatenate of {' and '.join(map(str, types)) or 'nothing'} along axis {axis}"
+    if not types or not -types[0].rank <= axis < 0:
+        raise GraphError(f"{told}: it takes one tensor or more, and an axis counted from the end")
+    alike = {(t.rank, t.dtype, t.shape[:axis], t.shape[axis:][1:]) for t in types}
+    if len(alike) > 1:
+        raise GraphError(f"{told}: dtype and the other axes must be equal")
+    ((_, dtype, before, after),) = alike
+    return Type((*before, sum(t.shape[axis] for t in types), *after), dtype)
 
 
 def _concatenate(node, *arrays):

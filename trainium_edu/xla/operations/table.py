@@ -121,6 +121,13 @@ def constant_array(node: Node) -> np.ndarray:
     return np.frombuffer(node.of["data"], carrier(type.dtype)).reshape(type.shape)
 
 
+def constant_number(node: Node) -> float | None:
+    """Return the number that a constant of one element is, or None."""
+    if node.operation != "constant" or node.type.size != 1:
+        return None
+    return float(constant_array(node).item())
+
+
 def sum_to(node: Node, type: Type) -> Node:
     """Add up the axes along which a value of this type was stretched; the gradient of stretching.
 

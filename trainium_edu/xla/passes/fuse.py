@@ -9,7 +9,7 @@ that needs no fusion; products with an elementwise epilogue stay two operations 
 from collections.abc import Iterable
 
 from trainium_edu.xla.graph import Graph, Node
-from trainium_edu.xla.operations.table import OPERATIONS, apply, parameter
+from trainium_edu.xla.operations.table import OPERATIONS, apply, constant_number, parameter
 from trainium_edu.xla.passes.rewrite import Step, on_inputs, rewritten
 
 __all__ = ["MOST_OPERANDS", "fuse"]
@@ -85,11 +85,7 @@ def _operands(tree: Iterable[Node]) -> list[Node]:
     """Return what a tree reads from outside; numbers stand in the instructions."""
     inside = set(tree)
     read = dict.fromkeys(i for node in reversed(list(tree)) for i in node.inputs)
-    return [i for i in read if i not in inside and not _is_number(i)]
-
-
-def _is_number(node):
-    return node.operation == "constant" and node.type.size == 1
+    return [i for i in read if i not in inside and constant_number(i) is None]
 
 
 def _body(tree, root):
