@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import md5
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.source import SourceLine, source_line
@@ -126,6 +126,12 @@ class Node(Typed):
 
     __slots__ = ("__weakref__", "_of", "attributes", "inputs", "line", "number", "operation",
                  "scope", "type")  # fmt: skip
+
+    if TYPE_CHECKING:  # attached in operations/table.py
+
+        def _formula(self, *other: Any) -> "Node": ...
+
+        __add__ = __sub__ = __rsub__ = __mul__ = __truediv__ = __neg__ = _formula
 
     def __init__(self, operation, inputs, attributes, type, number, line, scope):
         self.operation, self.inputs, self.attributes = operation, inputs, attributes

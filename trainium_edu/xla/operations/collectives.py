@@ -213,10 +213,6 @@ def _scatter_back(node, g, gradients):
     return (apply("all_gather", g, **of),)
 
 
-def _exchange_back(node, g, gradients):
-    return (apply("all_to_all", g, **node.of),)
-
-
 def _permute_back(node, g, gradients):
     back = tuple((target, source) for source, target in node.of["pairs"])
     return (apply("collective_permute", g, **node.of | {"pairs": back}),)
@@ -241,5 +237,6 @@ _SAME = {"value": _value, "lower": _lower, "flops": _flops, "outside": True}
 register("all_reduce", _infer_reduce, vjp=_reduce_back, **_SAME)
 register("all_gather", _infer_gather, vjp=_gather_back, **_SAME)
 register("reduce_scatter", _infer_scatter, vjp=_scatter_back, **_SAME)
-register("all_to_all", _infer_exchange, vjp=_exchange_back, **_SAME)
+register("all_to_all", _infer_exchange, **_SAME,
+         vjp=lambda node, g, gradients: (apply("all_to_all", g, **node.of),))  # fmt: skip
 register("collective_permute", _infer_permute, vjp=_permute_back, **_SAME)

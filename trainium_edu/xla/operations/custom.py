@@ -162,8 +162,5 @@ def _lower(lowering, node):
     )  # fmt: skip
 
 
-def _flops(node):
-    return node.of["flops"] or sum(type.size for type in node.types)
-
-
-register("custom_op", _infer, value=_value, vjp=_vjp, lower=_lower, flops=_flops, by_replica=True)
+register("custom_op", _infer, value=_value, vjp=_vjp, lower=_lower, by_replica=True,
+         flops=lambda node: node.of["flops"] or sum(type.size for type in node.types))  # fmt: skip

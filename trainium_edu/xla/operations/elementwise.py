@@ -7,26 +7,21 @@ how tiles are loaded and stored around a row's `tile` is in ``loops.py``.
 import numpy as np
 
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
-from trainium_edu.xla.graph import DTYPES, GraphError, Node, Type
+from trainium_edu.xla.graph import DTYPES, GraphError, Type
 from trainium_edu.xla.operations.table import (
     apply,
     carrier,
     check_dtypes,
-    constant,
     register,
+    scalar_like,
     stretched,
     sum_to,
 )
 from trainium_edu.xla.operations.tiles import as_dtype, is_number, spread
 
-__all__ = ["infer_elementwise", "scalar_like"]
+__all__ = ["infer_elementwise"]
 
 _WORDS = ("int32", "uint32")
-
-
-def scalar_like(node: Node, value: float) -> Node:
-    """Return a constant that stretches to a node's shape."""
-    return constant(np.full((1,) * node.type.rank, value), node.dtype)
 
 
 # -- types ------------------------------------------------------------------------------------
@@ -149,34 +144,23 @@ def _both(node, a, b):
     return sum_to(a, x.type), sum_to(b, y.type)
 
 
-def _of_add(node, g):
-    return _both(node, g, g)
-
-
-def _of_subtract(node, g):
-    return _both(node, g, apply("negate", g))
-
-
 def _of_multiply(node, g):
     a, b = node.inputs
-    return _both(node, apply("multiply", g, b), apply("multiply", g, a))
+    return _both(node, g * b, g * a)
 
 
 def _of_divide(node, g):
-    b = node.inputs[1]
-    part = apply("divide", g, b)
-    return _both(node, part, apply("negate", apply("multiply", part, node)))
+    part = g / node.inputs[1]
+    return _both(node, part, -(part * node))
 
 
 def _of_power(node, g):
     """Where the power is 0 the base has no slope, and where the base is 0 the power has none."""
     a, b = node.inputs
-    zero, less = scalar_like(g, 0.0), apply("subtract", b, scalar_like(b, 1.0))
-    slope = apply("multiply", b, apply("power", a, less))
-    slope = apply("select", apply("equal", b, zero), zero, slope)
-    growth = apply("multiply", node, apply("log", a))
-    growth = apply("select", apply("equal", a, zero), zero, growth)
-    return _both(node, apply("multiply", g, slope), apply("multiply", g, growth))
+    zero = scalar_like(g, 0.0)
+    slope = apply("select", apply("equal", b, zero), zero, b * apply("power", a, b - 1.0))
+    growth = apply("select", apply("equal", a, zero), zero, node * apply("log", a))
+    return _both(node, g * slope, g * growth)
 
 
 def _of_extreme(compare):
@@ -184,8 +168,7 @@ def _of_extreme(compare):
 
     def vjp(node, g):
         a, b = node.inputs
-        zero, is_tie = scalar_like(g, 0.0), apply("equal", a, b)
-        half = apply("multiply", g, scalar_like(g, 0.5))
+        zero, is_tie, half = scalar_like(g, 0.0), apply("equal", a, b), g * 0.5
         parts = [
             apply("select", is_tie, half, apply("select", apply(compare, one, two), g, zero))
             for one, two in ((a, b), (b, a))
@@ -231,8 +214,8 @@ def _value(function):
 
 
 for _name, _function, _kind, _vjp in (
-    ("add", np.add, "number", _of_add),
-    ("subtract", np.subtract, "number", _of_subtract),
+    ("add", np.add, "number", lambda node, g: _both(node, g, g)),
+    ("subtract", np.subtract, "number", lambda node, g: _both(node, g, -g)),
     ("multiply", np.multiply, "number", _of_multiply),
     ("divide", np.divide, "float", _of_divide),
     ("power", np.power, "float", _of_power),

@@ -6,7 +6,7 @@ import numpy as np
 
 from trainium_edu.neuroncore.engines import activations
 from trainium_edu.xla.operations import curves
-from trainium_edu.xla.operations.elementwise import infer_elementwise, scalar_like
+from trainium_edu.xla.operations.elementwise import infer_elementwise
 from trainium_edu.xla.operations.table import apply, register
 from trainium_edu.xla.operations.tiles import spread
 
@@ -51,71 +51,42 @@ def _tile_is_nan(core, node, out, x):
 # -- gradients: functions of (node, its operand) that give the slope ----------------------------
 
 
-def _times(a, b):
-    return apply("multiply", a, b)
-
-
-def _less(number, x):
-    return apply("subtract", scalar_like(x, number), x)
-
-
-def _scaled(x, number):
-    return apply("multiply", x, scalar_like(x, number))
-
-
 def _slope(slope):
     """Return the vjp of a function with this slope."""
-    return lambda node, g: (_times(g, slope(node, node.inputs[0])),)
-
-
-def _sigmoid_slope(y, x):
-    return _times(y, _less(1.0, y))
-
-
-def _tanh_slope(y, x):
-    return _less(1.0, apply("square", y))
-
-
-def _erf_slope(y, x):
-    return _scaled(apply("exp", apply("negate", apply("square", x))), 2 / sqrt(pi))
+    return lambda node, g: (g * slope(node, node.inputs[0]),)
 
 
 def _gelu_tanh_slope(y, x):
     """Return the derivative of x (1 + tanh u) / 2 with u = c (x + 0.044715 x^3)."""
     c, squared = sqrt(2 / pi), apply("square", x)
-    inner = apply("add", _scaled(squared, c * 0.044715), scalar_like(x, c))
-    tanh = apply("tanh", _times(x, inner))
-    rise = apply("add", _scaled(squared, 3 * c * 0.044715), scalar_like(x, c))
-    curve = _times(_times(x, rise), _less(1.0, apply("square", tanh)))
-    return _scaled(apply("add", apply("add", tanh, curve), scalar_like(x, 1.0)), 0.5)
-
-
-def _rsqrt_slope(y, x):
-    return _scaled(apply("divide", y, x), -0.5)
+    tanh = apply("tanh", x * (squared * (c * 0.044715) + c))
+    rise = squared * (3 * c * 0.044715) + c
+    return (tanh + x * rise * (1.0 - apply("square", tanh)) + 1.0) * 0.5
 
 
 for _name, _value, _kind, _tile, _vjp in (
     ("negate", np.negative, "signed", _scalar_engine("copy", scale=-1.0),
-     lambda node, g: (apply("negate", g),)),
+     lambda node, g: (-g,)),
     ("absolute", np.abs, "signed", _scalar_engine("abs"), _slope(lambda y, x: apply("sign", x))),
     ("sign", np.sign, "signed", _scalar_engine("sign"), lambda node, g: (None,)),
     ("floor", np.floor, "float", _tile_floor, lambda node, g: (None,)),
-    ("square", np.square, "signed", _scalar_engine("square"), _slope(lambda y, x: _scaled(x, 2.0))),
+    ("square", np.square, "signed", _scalar_engine("square"), _slope(lambda y, x: x * 2.0)),
     ("exp", np.exp, "float", _scalar_engine("exp"), _slope(lambda y, x: y)),
-    ("log", np.log, "float", _scalar_engine("log"),
-     lambda node, g: (apply("divide", g, node.inputs[0]),)),
-    ("sqrt", np.sqrt, "float", _scalar_engine("sqrt"),
-     lambda node, g: (apply("divide", _scaled(g, 0.5), node),)),
-    ("rsqrt", lambda x: 1.0 / np.sqrt(x), "float", _scalar_engine("rsqrt"), _slope(_rsqrt_slope)),
+    ("log", np.log, "float", _scalar_engine("log"), lambda node, g: (g / node.inputs[0],)),
+    ("sqrt", np.sqrt, "float", _scalar_engine("sqrt"), lambda node, g: (g * 0.5 / node,)),
+    ("rsqrt", lambda x: 1.0 / np.sqrt(x), "float", _scalar_engine("rsqrt"),
+     _slope(lambda y, x: y / x * -0.5)),
     ("reciprocal", np.reciprocal, "float",
      lambda core, node, out, x: core.reciprocal(dst=out, data=spread(core, x, out)),
-     _slope(lambda y, x: apply("negate", apply("square", y)))),
+     _slope(lambda y, x: -apply("square", y))),
     ("sin", np.sin, "float", _tile_wave(0.0), _slope(lambda y, x: apply("cos", x))),
-    ("cos", np.cos, "float", _tile_wave(pi / 2),
-     _slope(lambda y, x: apply("negate", apply("sin", x)))),
-    ("tanh", np.tanh, "float", _scalar_engine("tanh"), _slope(_tanh_slope)),
-    ("sigmoid", activations.sigmoid, "float", _scalar_engine("sigmoid"), _slope(_sigmoid_slope)),
-    ("erf", curves.erf, "float", _scalar_engine("erf"), _slope(_erf_slope)),
+    ("cos", np.cos, "float", _tile_wave(pi / 2), _slope(lambda y, x: -apply("sin", x))),
+    ("tanh", np.tanh, "float", _scalar_engine("tanh"),
+     _slope(lambda y, x: 1.0 - apply("square", y))),
+    ("sigmoid", activations.sigmoid, "float", _scalar_engine("sigmoid"),
+     _slope(lambda y, x: y * (1.0 - y))),
+    ("erf", curves.erf, "float", _scalar_engine("erf"),
+     _slope(lambda y, x: apply("exp", -apply("square", x)) * (2 / sqrt(pi)))),
     ("relu", lambda x: np.maximum(x, 0), "float", _scalar_engine("relu"),
      lambda node, g: (apply("relu_gradient", g, node),)),
     ("gelu", curves.gelu, "float", _scalar_engine("gelu"),

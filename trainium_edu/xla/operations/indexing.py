@@ -48,10 +48,6 @@ def _infer_gather(table: Type, indices: Type) -> Type:
     return table.like((*indices.shape, *table.shape[1:]))
 
 
-def _gather(node, table, indices):
-    return table[_inside(node, indices, table.shape[0])]
-
-
 def _gather_back(node, g):
     table, indices = node.inputs
     return apply("scatter_add", zeros(table.type), indices, g), None
@@ -75,8 +71,9 @@ def _lower_gather(lowering, node):
         core.dma_copy(dst=out.sliced(down), src=tile)
 
 
-register("gather", _infer_gather, value=_gather, vjp=_gather_back, flops=lambda node: 0,
-         by_replica=True, lower=_lower_gather)  # fmt: skip
+register("gather", _infer_gather, vjp=_gather_back, flops=lambda node: 0, by_replica=True,
+         value=lambda node, table, indices: table[_inside(node, indices, table.shape[0])],
+         lower=_lower_gather)  # fmt: skip
 
 
 def _infer_scatter_add(operand: Type, indices: Type, updates: Type) -> Type:
@@ -198,8 +195,7 @@ def _pick(node, x, indices):
 def _pick_back(node, g):
     x, indices = node.inputs
     hot = apply("one_hot", indices, classes=x.shape[-1], dtype=x.dtype)
-    column = apply("reshape", g, shape=(*g.shape, 1))
-    return apply("multiply", hot, column), None
+    return hot * apply("reshape", g, shape=(*g.shape, 1)), None
 
 
 def _lower_pick(lowering, node):

@@ -60,10 +60,6 @@ def _value_gradient(node, logits, labels, g):
     return out
 
 
-def _vjp(node, g):
-    return apply("cross_entropy_gradient", *node.inputs, g), None
-
-
 def _lower(lowering, node):
     logits, labels = node.inputs
     column = dense(lowering, labels, (labels.type.size, 1))
@@ -83,6 +79,7 @@ def _work(node):
     return 5 * node.inputs[0].type.size
 
 
-register("cross_entropy", _infer, value=_value, vjp=_vjp, flops=_work, lower=_lower)
+register("cross_entropy", _infer, value=_value, flops=_work, lower=_lower,
+         vjp=lambda node, g: (apply("cross_entropy_gradient", *node.inputs, g), None))  # fmt: skip
 register("cross_entropy_gradient", _infer_gradient, value=_value_gradient, flops=_work,
          lower=_lower_gradient)  # fmt: skip

@@ -4,7 +4,6 @@ import numpy as np
 
 from trainium_edu.neuroncore import tilings
 from trainium_edu.xla.graph import GraphError, Type
-from trainium_edu.xla.operations.elementwise import scalar_like
 from trainium_edu.xla.operations.loops import as_rows
 from trainium_edu.xla.operations.table import apply, register
 
@@ -14,10 +13,6 @@ __all__: list[str] = []
 def row_sum(x):
     """Return the sum of each row, with the last axis kept."""
     return apply("reduce_sum", x, axes=(-1,), keep=True)
-
-
-def _times(a, b):
-    return apply("multiply", a, b)
 
 
 def _infer(name):
@@ -46,15 +41,6 @@ def log_softmax(x: np.ndarray) -> np.ndarray:
     return shifted
 
 
-def _of_softmax(node, g):
-    mean = row_sum(_times(g, node))
-    return (_times(node, apply("subtract", g, mean)),)
-
-
-def _of_log_softmax(node, g):
-    return (apply("subtract", g, _times(apply("exp", node), row_sum(g))),)
-
-
 def _lower(tiling):
     def lower(lowering, node):
         tiling(lowering.core, lowering.out(node), as_rows(lowering, node.inputs[0]))
@@ -62,11 +48,15 @@ def _lower(tiling):
     return lower
 
 
-register("softmax", _infer("softmax"), value=lambda node, x: softmax(x), vjp=_of_softmax,
-         flops=lambda node: 5 * node.type.size, lower=_lower(tilings.softmax))  # fmt: skip
-register("log_softmax", _infer("log_softmax"), value=lambda node, x: log_softmax(x),
-         vjp=_of_log_softmax, flops=lambda node: 5 * node.type.size,
-         lower=_lower(tilings.log_softmax))  # fmt: skip
+for _name, _function, _tiling, _vjp in (
+    ("softmax", softmax, tilings.softmax, lambda node, g: (node * (g - row_sum(g * node)),)),
+    ("log_softmax", log_softmax, tilings.log_softmax,
+     lambda node, g: (g - apply("exp", node) * row_sum(g),)),
+):  # fmt: skip
+    register(
+        _name, _infer(_name), value=lambda node, x, function=_function: function(x), vjp=_vjp,
+        flops=lambda node: 5 * node.type.size, lower=_lower(_tiling),
+    )  # fmt: skip
 
 
 # -- layer norm -------------------------------------------------------------------------------
@@ -99,22 +89,19 @@ def _of_layer_norm(node, g):
     width = x.shape[-1]
 
     def mean(v):
-        return _times(row_sum(v), scalar_like(v, 1 / width))
+        return row_sum(v) * (1 / width)
 
-    centred = apply("subtract", x, mean(x))
-    variance = mean(apply("square", centred))
-    spread = apply("rsqrt", apply("add", variance, scalar_like(x, node.of["eps"])))
-    unit = _times(centred, spread)
-    row = apply("reshape", weight, shape=(1,) * (x.type.rank - 1) + (width,))
-    weighted = _times(g, row)
-    along = _times(unit, mean(_times(weighted, unit)))
-    rest = apply("subtract", apply("subtract", weighted, mean(weighted)), along)
+    centred = x - mean(x)
+    spread = apply("rsqrt", mean(apply("square", centred)) + node.of["eps"])
+    unit = centred * spread
+    weighted = g * apply("reshape", weight, shape=(1,) * (x.type.rank - 1) + (width,))
+    along = unit * mean(weighted * unit)
+    rest = weighted - mean(weighted) - along
     leading = tuple(range(-x.type.rank, -1))
     of_weight, of_bias = (
-        apply("reduce_sum", v, axes=leading, keep=False) if leading else v
-        for v in (_times(g, unit), g)
+        apply("reduce_sum", v, axes=leading, keep=False) if leading else v for v in (g * unit, g)
     )
-    return _times(rest, spread), of_weight, of_bias
+    return rest * spread, of_weight, of_bias
 
 
 def _lower_layer_norm(lowering, node):

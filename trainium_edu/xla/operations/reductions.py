@@ -32,10 +32,6 @@ def _infer_extreme(x: Type, axes, keep) -> Type:
     return _infer(x, axes, keep)
 
 
-def _infer_argmax(x: Type, axis) -> Type:
-    return _infer_extreme(x, (axis,), False).like(dtype="int32")
-
-
 # -- gradients --------------------------------------------------------------------------------
 
 
@@ -54,7 +50,7 @@ def _of_extreme(node, g):
     x = node.inputs[0]
     chosen = apply("cast", apply("equal", x, _kept(node, node)), dtype=x.dtype)
     count = apply("reduce_sum", chosen, axes=node.of["axes"], keep=True)
-    return (apply("multiply", chosen, apply("divide", _kept(node, g), count)),)
+    return (chosen * (_kept(node, g) / count),)
 
 
 # -- instructions -----------------------------------------------------------------------------
@@ -82,7 +78,8 @@ def _lower(op):
         while sum(gone for _, gone in groups) > 1:  # the last ones first, by way of HBM
             last = max(i for i, (_, gone) in enumerate(groups) if gone)
             left = [group for i, group in enumerate(groups) if i != last]
-            part = core.hbm([size for size, _ in left], _between(x), name=f"{node.operation} part")
+            between = "float32" if x.type.is_float else x.dtype
+            part = core.hbm([size for size, _ in left], between, name=f"{node.operation} part")
             _reduce(lowering, op, part, view, last)
             groups, view = [[size, gone] for size, gone in left], part
         gone = [i for i, (_, is_gone) in enumerate(groups) if is_gone]
@@ -93,10 +90,6 @@ def _lower(op):
             core.dma_copy(dst=out.reshaped(*view.shape), src=view)
 
     return lower
-
-
-def _between(x):
-    return "float32" if x.type.is_float else x.dtype
 
 
 def _reduce(lowering, op, dst, view, axis):
@@ -133,25 +126,24 @@ def _lower_argmax(lowering, node):
 
 
 def _value(function):
-    return lambda node, x: function.reduce(x, node.of["axes"], keepdims=node.of["keep"])
+    def value(node, x):
+        return function.reduce(x, node.of["axes"], keepdims=node.of["keep"], dtype=x.dtype)
 
-
-def _value_sum(node, x):
-    return np.add.reduce(x, node.of["axes"], keepdims=node.of["keep"], dtype=x.dtype)
-
-
-def _value_argmax(node, x):
-    return np.argmax(x, node.of["axis"]).astype(np.int32)
+    return value
 
 
 def _work(node):
     return node.inputs[0].type.size
 
 
-register("reduce_sum", _infer_sum, value=_value_sum, vjp=_of_sum, flops=_work, lower=_lower("add"))
+register("reduce_sum", _infer_sum, value=_value(np.add), vjp=_of_sum, flops=_work,
+         lower=_lower("add"))  # fmt: skip
 register("reduce_max", _infer_extreme, value=_value(np.maximum), vjp=_of_extreme, flops=_work,
          lower=_lower("maximum"))  # fmt: skip
 register("reduce_min", _infer_extreme, value=_value(np.minimum), vjp=_of_extreme, flops=_work,
          lower=_lower("minimum"))  # fmt: skip
-register("argmax", _infer_argmax, value=_value_argmax, vjp=lambda node, g: (None,), flops=_work,
-         lower=_lower_argmax)  # fmt: skip
+register(
+    "argmax", lambda x, axis: _infer_extreme(x, (axis,), False).like(dtype="int32"),
+    value=lambda node, x: np.argmax(x, node.of["axis"]).astype(np.int32),
+    vjp=lambda node, g: (None,), flops=_work, lower=_lower_argmax,
+)  # fmt: skip

@@ -189,10 +189,6 @@ def _cut_out(x, place):
     return apply("slice", x, starts=starts, limits=limits, strides=(1,) * len(place))
 
 
-def _pad_back(node, g):
-    return (_cut_out(g, _inside(node)),)
-
-
 def _lower_pad(lowering, node):
     """Fill the borders, axis by axis (all of it where rows get longer), and copy the rest."""
     core, out, x = lowering.core, lowering.out(node), lowering.view(node.inputs[0])
@@ -207,7 +203,8 @@ def _lower_pad(lowering, node):
     core.dma_copy(dst=out.sliced(*inside), src=x)
 
 
-register("pad", _infer_pad, value=_pad, vjp=_pad_back, lower=_lower_pad, flops=lambda node: 0)
+register("pad", _infer_pad, value=_pad, vjp=lambda node, g: (_cut_out(g, _inside(node)),),
+         lower=_lower_pad, flops=lambda node: 0)  # fmt: skip
 
 
 # -- concatenate ------------------------------------------------------------------------------
@@ -245,10 +242,6 @@ def _along(node) -> list[tuple[slice, ...]]:
     return places
 
 
-def _concatenate_back(node, g):
-    return tuple(_cut_out(g, place) for place in _along(node))
-
-
 def _lower_concatenate(lowering, node):
     out = lowering.out(node)
     for one, place in zip(node.inputs, _along(node), strict=True):
@@ -256,8 +249,9 @@ def _lower_concatenate(lowering, node):
             lowering.core.dma_copy(dst=out.sliced(*place), src=lowering.view(one))
 
 
-register("concatenate", _infer_concatenate, value=_concatenate, vjp=_concatenate_back,
-         lower=_lower_concatenate, flops=lambda node: 0)  # fmt: skip
+register("concatenate", _infer_concatenate, value=_concatenate, flops=lambda node: 0,
+         vjp=lambda node, g: tuple(_cut_out(g, place) for place in _along(node)),
+         lower=_lower_concatenate)  # fmt: skip
 
 
 # -- iota -------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import numpy as np
 from trainium_edu.xla.graph import GraphError, Node, Type, as_type, intern
 
 __all__ = ["OPERATIONS", "Operation", "apply", "check_dtypes", "constant", "parameter", "register",
-           "stretched", "sum_to"]  # fmt: skip
+           "scalar_like", "stretched", "sum_to"]  # fmt: skip
 
 OPERATIONS: dict[str, "Operation"] = {}
 #: kind of operand -> whether a type is of that kind, and what it is called in a sentence
@@ -107,6 +107,25 @@ def constant(value, dtype: str = "float32") -> Node:
     """Return a constant: a number, or a small array."""
     array = np.asarray(value, carrier(dtype))
     return apply("constant", data=array.tobytes(), type=as_type(array.shape, dtype))
+
+
+def scalar_like(node: Node, value: float) -> Node:
+    """Return a constant that stretches to a node's shape."""
+    return constant(np.full((1,) * node.type.rank, value), node.dtype)
+
+
+def _arithmetic(operation):
+    """Return the method that combines a node with a node or a number."""
+    return lambda a, b: apply(operation, a, b if isinstance(b, Node) else scalar_like(a, b))
+
+
+# so that a gradient reads as its formula, g * (1.0 - y)
+for _name, _method in {
+    "add": _arithmetic("add"), "sub": _arithmetic("subtract"), "mul": _arithmetic("multiply"),
+    "truediv": _arithmetic("divide"), "neg": lambda node: apply("negate", node),
+    "rsub": lambda b, a: apply("subtract", scalar_like(b, a), b),
+}.items():  # fmt: skip
+    setattr(Node, f"__{_name}__", _method)
 
 
 def carrier(dtype: str) -> np.dtype:

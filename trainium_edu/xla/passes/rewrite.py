@@ -1,6 +1,7 @@
 """What every pass shares: nodes made again on other inputs, and what stands for what."""
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import NamedTuple
 
 from trainium_edu.xla.graph import Graph, Node, intern
@@ -85,8 +86,4 @@ def _stands_for(before, after, image):
     for node in reversed(after.nodes):
         if not stands[node]:
             stands[node] = dict.fromkeys(old for u in after.users[node] for old in stands[u])
-    return {node: tuple(sorted(of, key=_number)) for node, of in stands.items()}
-
-
-def _number(node):
-    return node.number
+    return {node: tuple(sorted(of, key=attrgetter("number"))) for node, of in stands.items()}

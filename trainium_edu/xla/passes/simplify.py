@@ -42,17 +42,14 @@ def simplify(graph: Graph) -> Step:
 
 def _simple(node: Node, done: dict) -> Node:
     if node not in done:
-        found = next((new for rule in _rules(node) if (new := rule(node)) is not None), None)
+        rules = (_known, _unstretched, *RULES.get(node.operation, ()))
+        found = next((new for rule in rules if (new := rule(node)) is not None), None)
         if found is None:
             done[node] = node
         else:
             inputs = tuple(_simple(i, done) for i in found.inputs)
             done[node] = _simple(on_inputs(found, inputs), done)
     return done[node]
-
-
-def _rules(node):
-    return (_known, _unstretched, *RULES.get(node.operation, ()))
 
 
 def _known(node):
