@@ -8,6 +8,7 @@ from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import cycles_of
 from trainium_edu.neuroncore.timing.bands import Times
+from trainium_edu.nki import collectives as ncc
 from trainium_edu.nki import isa as nisa
 from trainium_edu.nki import language as nl
 from trainium_edu.nki.published import KERNELS
@@ -288,12 +289,56 @@ def test_the_scalar_engine_copies_bits():
         _filled(fill, x, shape=(128, 8), dtype=nl.int32, spec=TRN1)
 
 
-def test_what_is_not_modelled_of_the_chip_says_so():
-    def kernel(x):
-        nisa.core_barrier(x, (0, 1))
+@nki.jit
+def _exchange(x, source=None, mover=nisa.dma_engine.dma):
+    core = nl.program_id(0)
+    both, out = (nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm) for _ in range(2))
+    mine = nl.load(x[core])
+    theirs = nl.ndarray(mine.shape, x.dtype, buffer=nl.sbuf)
+    nisa.sendrecv(mine, theirs, 1 - core, 1 - core if source is None else source, 0, mover)
+    nl.store(both[core], mine)
+    nisa.core_barrier(both, (0, 1))
+    nl.store(out[core], nl.add(theirs, nl.load(both[1 - core])))
+    return out
 
-    x = np.zeros((128, 4), np.float32)
-    with pytest.raises(NkiValidationError, match="is not modelled here"):
-        nki.run(kernel, x, spec=TRN2)
+
+def test_two_cores_that_are_one_exchange_tiles_and_wait_for_each_other():
+    """Judge: NumPy; of the time, a DMA's: what an exchange costs is assumed."""
+    x = np.random.default_rng(2).normal(size=(2, 128, 64)).astype(np.float32)
+    run = nki.run(_exchange[2], x, spec=TRN2)
+    np.testing.assert_array_equal(run.outputs, 2 * x[::-1])
+    assert run.timeline.makespan_ns > 4 * TRN2.dma.start_ns.value  # load, exchange, barrier, store
+    long = np.zeros((2, 128, 257), np.float32)
+    for kernel, arguments, words in (
+        (_exchange, (x[:1],), "start it as kernel"),
+        (_exchange[2], (x, 0), "which sends to core 1"),
+        (_exchange[2], (long, None, nisa.dma_engine.gpsimd_dma), "at most 256"),
+    ):
+        with pytest.raises(NkiValidationError, match=words):
+            nki.run(kernel, *arguments, spec=TRN2)
     with pytest.raises(NkiValidationError, match="this is a NeuronCore-v2"):
-        nki.run(kernel, x, spec=TRN1)
+        nki.run(_exchange[2], x, spec=TRN1)
+
+
+def test_chunks_of_any_length_are_gathered(monkeypatch):
+    """Judge: the reference's layout: equal slots, a count of what came from each rank."""
+    monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", "trn2")
+    group = ncc.ReplicaGroup([[0, 1, 2, 3]])
+
+    def kernel(x, metadata):
+        out = nl.ndarray((4, 8), x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.zeros((4, 8), x.dtype, buffer=nl.sbuf))
+        ncc.all_gather_v([x], [out], group, metadata)
+        return out
+
+    x = 10 * np.arange(1, 5, dtype=np.float32)[:, None] + np.arange(8, dtype=np.float32)
+    tables = [np.uint32([[k, 9, 9, 9], [1, 9, 9, 9], [0] * 4]) for k in range(4)]
+    wanted = np.zeros((4, 8), np.float32)
+    for k in range(4):
+        wanted[k, :k] = x[k, 1 : k + 1]
+    for run in nki.run_ranks(kernel, list(zip(x, tables, strict=True))):
+        np.testing.assert_array_equal(run.outputs, wanted)
+    assert tables[2][2].tolist() == [0, 1, 2, 3]
+    group = ncc.ReplicaGroup([[0, 1]])
+    with pytest.raises(NkiValidationError, match="four ranks"):
+        nki.run_ranks(kernel, list(zip(x, tables, strict=True))[:2])

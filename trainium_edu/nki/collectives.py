@@ -22,7 +22,7 @@ from trainium_edu.nki.objects.object import NKIObject
 from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.objects.virtual_register import VirtualRegister
 from trainium_edu.nki.refusals import misuse, refusal
-from trainium_edu.nki.running import Running, current, later_chip
+from trainium_edu.nki.running import Running, chip_here, current, later_chip
 from trainium_edu.specs import FABRIC, INSTANCES
 from trainium_edu.specs.arguments import flag, whole
 from trainium_edu.specs.errors import NkiValidationError
@@ -174,6 +174,7 @@ _ROWS = {
     "collective_permute_implicit": _Row(_same, _sent, single=True),
     "collective_permute_implicit_reduce": _Row(_same, _sent, "dsts", _reduced_before, single=True),
     "all_to_all_v": _Row(_same, _dealt, "dsts", on_chip=False, single=True),
+    "all_gather_v": _Row(_same, _dealt, "dsts", on_chip=False, single=True),
 }
 
 
@@ -509,7 +510,13 @@ def all_to_all_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=F
     On Trainium the reference supports groups of same-indexed ranks of different instances only; a
     group here may represent one, and is timed as if it were in one instance.
     """
-    kind = "all_to_all_v"
+    return _by_length("all_to_all_v", srcs, dsts, replica_group, metadata_tensor,
+                      recv_counts_known, has_rdispls, priority, name)  # fmt: skip
+
+
+def _by_length(kind, srcs, dsts, replica_group, metadata_tensor, recv_counts_known, has_rdispls,
+               priority, name):  # fmt: skip
+    """Deal chunks, each of its own length, to the ranks of a group; or one chunk to all."""
     _check_lists(kind, srcs, dsts, priority)
     for role, value in (("recv_counts_known", recv_counts_known), ("has_rdispls", has_rdispls)):
         flag(value, f"{kind}: {role}")
@@ -528,7 +535,7 @@ def all_to_all_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=F
     table = metadata_tensor._view.read().reshape(3, ranks).astype(np.int64)
     flat = src._view.read().reshape(-1)
     chunks = []
-    for count, start in zip(table[0], table[1], strict=True):
+    for count, start in table[:2, [0] * ranks if kind == "all_gather_v" else range(ranks)].T:
         if start + count > flat.size:
             raise refusal("collectives.chunk", count=count, start=start, size=flat.size)
         chunks.append(np.array(flat[start : start + count]))
@@ -563,8 +570,17 @@ def _check_metadata(kind, metadata, dst, ranks):
 
 def all_gather_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=False,
                  has_rdispls=False, priority=None, name=None):  # fmt: skip
-    """Collect every rank's chunk, of its own length, on all ranks (hardware: LNC=2, Trainium2)."""
-    raise later_chip("all_gather_v", "NeuronCore-v3 (Trainium2), where LNC is 2")
+    """Collect every rank's chunk, of its own length, on all ranks (from Trainium2 on).
+
+    Metadata are those of :func:`all_to_all_v`; of what to send the first column counts.  The
+    reference has groups of four ranks, each of two cores that are one.
+    """
+    if chip_here().generation.value < 3:
+        raise later_chip("all_gather_v", "NeuronCore-v3 (Trainium2), where LNC is 2")
+    if len(_group("all_gather_v", replica_group)) != 4:
+        raise refusal("collectives.four", group=replica_group)
+    return _by_length("all_gather_v", srcs, dsts, replica_group, metadata_tensor,
+                      recv_counts_known, has_rdispls, priority, name)  # fmt: skip
 
 
 __getattr__ = names_of(__name__, "nki.collectives")

@@ -4,6 +4,7 @@ All issue the instruction of their name, with their arguments as operands; what 
 raises, naming it.  ``nisa.tensor_copy??`` shows one.
 """
 
+from trainium_edu.nki.isa import pairs
 from trainium_edu.nki.issuing import issue as issue
 from trainium_edu.nki.language.elementwise import equal as equal
 from trainium_edu.nki.language.elementwise import maximum as maximum
@@ -59,6 +60,8 @@ def _body(name, row):
     if "chip" in row:
         return f"raise later_chip('nki.isa.{name}', {row['chip']!r})"
     operands = ", ".join(f"{role}={role}" for role in names_in(row["now"]))
+    if hasattr(pairs, name):
+        return f"return pairs.{name}(dict({operands}), name)"
     if f"_check_{name}" in globals():
         operands = f"**_check_{name}(dict({operands}))"
     return f"return issue('{name}', {operands}, name=name)"
