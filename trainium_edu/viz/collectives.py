@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator
 
 from trainium_edu.specs.signatures import Numbers, checked
 from trainium_edu.viz import style
@@ -130,7 +131,7 @@ def plot_times(
 
 def _times_ground(sizes, names, published, low, high, title):
     """Draw what does not depend on the times: axes, legend, published marks."""
-    ax = style.figure(7.4, 3.9, margins=(0.75, 0.2, 0.75, 0.4)).subplots()
+    ax = style.figure(7.4, 3.9, margins=(0.9, 0.2, 0.75, 0.4)).subplots()
     ax.set_yscale("log")
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     ax.minorticks_off()
@@ -191,13 +192,7 @@ def plot_bus_bandwidth(
 
 
 @checked
-def plot_scaling(
-    ranks: Numbers,
-    times_ns: Numbers,
-    names: Sequence[str],
-    *,
-    title: str = "",
-):
+def plot_scaling(ranks: Numbers, times_ns: Numbers, names: Sequence[str], *, title: str = ""):
     """Draw time against the number of ranks, both axes logarithmic.
 
     Parameters
@@ -220,6 +215,8 @@ def plot_scaling(
         )
     ax.set(xscale="log", yscale="log", xlabel="ranks", ylabel="time (ms)")
     ax.set_xticks(list(ranks), [f"{r:,}" for r in ranks])
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_formatter("{x:,.0f}")
     ax.minorticks_off()
     ax.legend(loc="upper left", fontsize=9)
     _settle(ax, title or "the same buffer on more ranks", below=0.38)

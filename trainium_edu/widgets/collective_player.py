@@ -29,6 +29,8 @@ class CollectivePlayer(anywidget.AnyWidget):
         ``"torus"``, ``"hypercube"``, ``"ring"``, ``"ring2"`` or ``"cluster"``, where it applies.
     step : int, optional
         Steps done when it opens.
+    begins : bool
+        Whether it plays unasked, for readers who want motion.
     values : array [ranks, chunks], optional
         Small whole numbers to show in the buffers.
     **options
@@ -52,12 +54,15 @@ class CollectivePlayer(anywidget.AnyWidget):
     film = traitlets.Bytes().tag(sync=True)
     layout_name = traitlets.Unicode().tag(sync=True)  # how the topology is drawn
     step = traitlets.Int(0).tag(sync=True)  # where the player rests
+    begins = traitlets.Bool(False).tag(sync=True)
     picked = traitlets.Unicode("").tag(sync=True)  # "chip 5" or "wire 3", set by the page
 
-    def __init__(self, schedule, topology, nbytes, *, layout="", step=0, values=None, **options):
+    def __init__(self, schedule, topology, nbytes, *, layout="", step=0, begins=False, values=None,
+                 **options):  # fmt: skip
         self.frames = frames_of_schedule(schedule, topology, nbytes, values=values, **options)
+        fabric.topology.whole_number(step, "step", least=0, most=self.frames.steps)
         super().__init__(
-            film=self.frames.to_bytes(), layout_name=self._layout(layout), step=self._checked(step)
+            film=self.frames.to_bytes(), layout_name=self._layout(layout), step=step, begins=begins
         )
 
     def play(self, schedule, topology, nbytes, **options):
@@ -65,9 +70,8 @@ class CollectivePlayer(anywidget.AnyWidget):
         self.frames = frames_of_schedule(schedule, topology, nbytes, **options)
         with self.hold_sync():
             self.step, self.picked = 0, ""
-            self.layout_name = self._layout(
-                self.layout_name if self.layout_name in self.frames.layouts else ""
-            )
+            kept = self.layout_name if self.layout_name in self.frames.layouts else ""
+            self.layout_name = self._layout(kept)
             self.film = self.frames.to_bytes()
 
     def _layout(self, name):
@@ -77,9 +81,6 @@ class CollectivePlayer(anywidget.AnyWidget):
                 f"{name!r} is not a way to draw this topology; there are {', '.join(known)}"
             )
         return name or next(iter(known))
-
-    def _checked(self, step):
-        return fabric.topology.whole_number(step, "step", least=0, most=self.frames.steps)
 
     def __repr__(self):
         return f"CollectivePlayer({self.frames.title!r}, {self.frames.steps} steps)"

@@ -146,7 +146,7 @@ def inf2_factor(torus, ring, nbytes):
         show=lambda guess: [
             Numbers(
                 "\n".join(line for line, *_ in beside),
-                "The ring's time, in times of the torus'",
+                "How many times as long the ring takes",
                 {what: {"": ratio} for _, what, ratio in beside},
             ),
         ],

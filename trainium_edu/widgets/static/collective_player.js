@@ -33,6 +33,7 @@ class CollectivePlayer {
     el.append(this.root);
     this.takeFilm();
     this.followStep();
+    if (model.get("begins")) this.player.begin();
     const isResized = () => Math.abs(this.root.clientWidth - this.view.pageWidth) > 1;
     this.stops = [
       watchControls(el), // the menus of the panel around it
