@@ -199,7 +199,10 @@ class Estimator:
                 f"training job {name} failed: {job.problem} (exit code {process.returncode}); its "
                 f"log is {job.folder / 'log.txt'}"
             )
-        print(self._bill(job) if logs else "", end="")
+        if logs:
+            here = "" if job.wall_s is None else f" ({job.wall_s:.0f} s here)"
+            print(f"{datetime.now():%Y-%m-%d %H:%M:%S} {job.status} - training job {name}{here}")
+            print(self.bill())
 
     def _prepare(self, job: TrainingJob, channels: dict[str, Path]) -> subprocess.Popen:
         """Make the job's folders, and start its process."""
@@ -237,22 +240,21 @@ class Estimator:
         return [name for name in names if name in (".git", "__pycache__", ".ipynb_checkpoints")
                 or Path(folder, name) == self.output_path]  # fmt: skip
 
-    def _bill(self, job: TrainingJob) -> str:
-        """Return the lines that end a job's log: status, seconds, price."""
-        first = f"{datetime.now():%Y-%m-%d %H:%M:%S} {job.status} - training job {job.name}\n"
-        if job.emulated_s is None:
-            return f"{first}Billable seconds: unknown; the run left no times\n"
-        kind, count = self.instance_type, self.instance_count
+    def bill(self) -> str:
+        """Return what the newest job costs, in two lines: its emulated seconds, and their price."""
+        job, kind, count = self.latest_training_job, self.instance_type, self.instance_count
+        if job is None or job.emulated_s is None:
+            return "Billable seconds: unknown; no run has left its times"
         seconds = count * max(1, math.ceil(job.emulated_s))  # begun ones count
         prices = PRICES[kind.removeprefix("ml.")]
         rate = getattr(prices, "sagemaker_usd_per_hour", None)
         of_whom = "" if rate else "the managed service's is not known here; EC2 on demand would be "
         rate = rate or prices.on_demand_usd_per_hour
         price = seconds * float(rate) / 3600
-        return (f"{first}Billable seconds: {seconds} (emulated: {job.emulated_s:.6g} s on {count} x"
-                f" {kind}; {job.wall_s:.0f} s here)\nPrice: {of_whom}{price:.4f} USD at "
+        return (f"Billable seconds: {seconds} (emulated: {job.emulated_s:.6g} s on {count} x"
+                f" {kind})\nPrice: {of_whom}{price:.4f} USD at "
                 f"{float(rate)} USD/hour ({rate.source}, {rate.as_of}); what is not modelled comes "
-                "on top\n")  # fmt: skip
+                "on top")  # fmt: skip
 
     @property
     def model_data(self) -> str:
