@@ -13,7 +13,9 @@ import pytest
 
 from trainium_edu.exercises.lessons import folder
 from trainium_edu.exercises.questions.your_own_script import rows_of
+from trainium_edu.specs import PRICES
 from trainium_edu.torch import programs
+from trainium_edu.torch.jobs import Estimator
 from trainium_edu.training.run_numbers import summary_lines
 
 FOLDER = folder() / "programs"
@@ -76,6 +78,18 @@ def test_the_script_on_the_chip_differs_by_three_lines():
              for name in ("plain", "three_lines")]  # fmt: skip
     new = [line for line in difflib.ndiff(*texts) if line.startswith("+ ")]
     assert len(new) == 3
+
+
+@pytest.mark.judge
+def test_a_job_is_billed_alike_where_it_runs_and_where_it_is_stored(tmp_path):
+    """Judge: the price of an hour over 3600, for the second that was begun."""
+    job = Estimator("digits_three_lines.py", FOLDER, instance_type="ml.trn1.2xlarge",
+                    output_path=tmp_path)  # fmt: skip
+    stored = programs.fit(job, live=False)
+    assert programs.fit(job, live=True) == stored
+    price = float(PRICES["trn1.2xlarge"].on_demand_usd_per_hour) / 3600
+    assert stored.startswith("Billable seconds: 1 (")
+    assert f"{price:.4f} USD at" in stored
 
 
 def test_a_program_that_is_not_stored_needs_pytorch(tmp_path):

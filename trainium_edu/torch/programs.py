@@ -70,9 +70,7 @@ def run(script: str | Path, arguments: Sequence = (), *, live: bool | None = Non
         If the program ends with an error, in its words.
     """
     script = Path(script)
-    if live is None:
-        live = find_spec("torch") is not None
-    if not live:
+    if not _runs_here(live):
         return stored(script.stem)
     running = aside.load("trainium_edu.torch.running")
     out, told = io.StringIO(), io.StringIO()
@@ -122,9 +120,7 @@ def fit(estimator: Estimator, *, live: bool | None = None) -> str:
     str
         The job's bill.
     """
-    if live is None:
-        live = find_spec("torch") is not None
-    if live:
+    if _runs_here(live):
         estimator.fit(logs=None)
     else:
         ended_ns = max(s.end_ns for s in stored(estimator.entry_point.stem).record.steps)
@@ -136,9 +132,7 @@ def fit(estimator: Estimator, *, live: bool | None = None) -> str:
 
 def operations(*, live: bool | None = None) -> list[str]:
     """Return the operations of PyTorch that have a row: of this release, or as they were stored."""
-    if live is None:
-        live = find_spec("torch") is not None
-    if not live:
+    if not _runs_here(live):
         return list(_kept()["operations"])
     return aside.load("trainium_edu.torch.operations").supported()
 
@@ -149,6 +143,10 @@ def vit_on_instances() -> list[OnInstance]:
     Its graph has 1.2 MB and takes minutes to record and time; batch 16, 224 x 224, BF16, Adam.
     """
     return [OnInstance(**{**row, "band": Band(**row["band"])}) for row in _kept()["instances"]]
+
+
+def _runs_here(asked: bool | None) -> bool:
+    return find_spec("torch") is not None if asked is None else asked
 
 
 @cache
