@@ -48,7 +48,7 @@ MEMORY = ("constants", "model_code", "model_shared_scratchpad", "runtime_memory"
 _EVERY_S = 0.2  #: between two writings
 _PERIOD_S = 1.0  #: a period to report on is at least this long, by the clock on the wall
 _LATENCIES = 128  #: newest executions whose times are published
-_MOST_BYTES = 2**20  #: of a file
+_MOST_BYTES = 2**20  #: the largest file that is read
 _MOST_TEXT = 4096
 _MOST = {int: 2**63, float: math.inf}  #: a number is below it
 _SAME_START_S = 1.5  #: up to which two readings of a process's start are equal
@@ -90,7 +90,7 @@ class Model:
     model_id: int
     first: int
     count: int
-    flops: float  #: of one execution
+    flops: float  #: operations of one execution
     memory: dict[str, int]
 
 
@@ -106,7 +106,7 @@ class Seen:
     is_tool: bool  #: reads what others do, and uses no NeuronCore
     cores: tuple[int, ...]  #: it holds, numbered from the first of its first instance
     now: Totals
-    before: Totals  #: at the beginning of its last period
+    before: Totals  #: the totals when its last period began
     period_s: float  #: how long that was, by the clock on the wall
     latencies_ns: tuple[tuple[float, float], ...]  #: on the device and in all, the newest last
     models: tuple[Model, ...]
@@ -278,7 +278,7 @@ class Live:
     # -- what is written --------------------------------------------------------------------------
 
     def _wake(self):
-        """Let the file be written soon, aside: what is counted meanwhile is in it."""
+        """Have the file written soon, in another thread, with what is counted until then."""
         if self._waits:
             return
         self._waits = True
@@ -377,7 +377,7 @@ def current() -> Live | None:
 
 
 def _forget():
-    """Let a forked child begin anew; the parent's file is the parent's."""
+    """Forget the run in a forked child: the file is the parent's."""
     global _current
     _current = None
 

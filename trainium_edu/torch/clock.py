@@ -64,9 +64,9 @@ class Clock:
         self.device_free_ns = 0.0
         self.spent_ns: dict[str, float] = {}  #: what the host waited for, and how long
         self.waits: list[tuple[float, float, str]] = []  #: (begin, end, what), but for the chip
-        self.read_ns = 0.0  #: for which the clock was read
+        self.read_ns = 0.0  #: added by readings of the clock
         self.of_models: dict[int, Clock] = {}  #: of the NeuronCores of models that threads call
-        self.of_threads: dict[threading.Thread, Clock] = {}  #: of these, where each waited last
+        self.of_threads: dict[threading.Thread, Clock] = {}  #: where each waited last
         self._aside = False
 
     def here(self) -> "Clock":
@@ -127,7 +127,7 @@ class Clock:
         return self.host_ns
 
     def add_host(self, ns: float, what: str) -> None:
-        """Let the host be busy for a while; the clock never runs backwards.
+        """Keep the host busy for a while; the clock never runs backwards.
 
         Raises
         ------
@@ -180,7 +180,7 @@ class Clock:
 
 
 def transfer_ns(size_bytes) -> float:
-    """Return how long a copy of so many bytes takes between host and chip."""
+    """Return the time, in ns, of a copy of `size_bytes` bytes between host and chip."""
     return float(HOST_LATENCY_NS) + size_bytes / float(HOST_BYTES_PER_S) * 1e9
 
 
@@ -322,7 +322,7 @@ def _replace(old, new):
 
 
 def _file_of(names) -> str:
-    """Return the file of a module by its names; what has none and is not the script is Python's."""
+    """Return the file of a module by its names; one without a file is the script or Python's."""
     main = names.get("__name__") == "__main__"
     return names.get("__file__") or ("<script>" if main else "<frozen>")
 

@@ -35,7 +35,7 @@ from trainium_edu.xla.metrics import PROCESS
 __all__ = ["HERE", "Core", "ValuesOff", "current", "is_there", "make_current", "user_line"]
 
 HERE = str(Path(__file__).resolve().parents[1])
-_MANY_CALLS = 50_000  #: pending, before a script is told of mark_step; a step of GPT-2 has 3 000
+_MANY_CALLS = 50_000  #: pending, beyond which a warning names mark_step; GPT-2's step has 3 000
 _LIBRARIES = (HERE, "site-packages", "dist-packages", str(Path(torch.__file__).parent), "<frozen",
               str(Path(runpy.__file__).parent))  # fmt: skip
 
@@ -61,7 +61,7 @@ def user_line(frame: FrameType | None = None) -> SourceLine | None:
 
 
 class Core:
-    """What one process has of the chip.
+    """The part of the chip that one process has.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Core:
         self.recorder = Device(f"xla:{ordinal}", compiler=self.compiler, follows_switches=True)
         self.recorder.setting = replace(self.recorder.setting, values=False)
         self.steps: list[StepRecord] = []
-        self.number = 0  #: of the step
+        self.number = 0  #: of the current step
         self.taken = 0  #: steps that ran something; a loader marks one before anything is recorded
         self.closures: list[tuple[Callable, Sequence]] = []
         self.problem = ""  #: that ended the script
@@ -114,7 +114,7 @@ class Core:
     # -- values -----------------------------------------------------------------------------------
 
     def follow(self) -> None:
-        """Do as AWS's switches say, if they say something new; and as the step's number says."""
+        """Apply AWS's switches, if they have changed, and the step's number."""
         device = self.recorder
         device.follow_switches()
         setting, flags = device.setting, device.compiler.flags
@@ -148,7 +148,7 @@ class Core:
             if live:
                 self._execute(tape, live, "step")
                 self.taken += 1
-        finally:  # what could not run is left out: the next step begins anew
+        finally:  # what could not run is left out: the next step begins with an empty tape
             self.tape = self.trie.begin()
         self.number += 1
         self.origins.forget()
@@ -194,7 +194,7 @@ class Core:
         return f" after step {self.values}" if type(self.values) is int else " (--values none)"
 
     def run_early(self, cell: Cell, kind: str = "value", operation: str = "") -> None:
-        """Let the chip compute one tensor now; what else is pending stays so."""
+        """Compute one tensor on the chip now; other pending tensors stay pending."""
         tape = self.tape
         if tape.is_pending(cell):
             self._execute(tape, ((cell.slot, -1),), kind, operation)
@@ -240,7 +240,7 @@ class Core:
         )
 
     def _publish(self, graph, executable, ns: float) -> None:
-        """Let the tools around a run see an execution."""
+        """Publish an execution for the tools around a run."""
         core = self.world.ordinal if self.world.size > 1 else self.device.index or 0
         run = published.current()
         if run is None:
@@ -343,7 +343,7 @@ def is_there() -> bool:
 
 
 def make_current(core: Core | None) -> Core | None:
-    """Let a core be this process's; return the one before."""
+    """Make a core this process's; return the one before."""
     global _current
     before, _current = _current, core
     return before

@@ -44,7 +44,7 @@ BYTES_OF_PHOTOGRAPH = SOURCES["emulator"].says(
 
 
 class Feed:
-    """When the batches of a loader are there, on the emulated clock.
+    """The times at which the batches of a loader are there, on the emulated clock.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class _Batches:
 
 
 def each_tensor(batch, function):
-    """Return a batch with a function's result for each tensor; what is no tensor stays as it is."""
+    """Return a batch with a function's result for each tensor; other values are unchanged."""
     return each_leaf(batch, lambda one: function(one) if isinstance(one, torch.Tensor) else one)
 
 
@@ -180,7 +180,7 @@ _own_pace = False  # whether a DataLoader is gone through without the emulated c
 
 @contextmanager
 def _as_it_is():
-    """Go through loaders as PyTorch does."""
+    """Read loaders as PyTorch does, inside the context."""
     global _own_pace
     before, _own_pace = _own_pace, True
     try:
@@ -191,7 +191,7 @@ def _as_it_is():
 
 @contextmanager
 def timed():
-    """Let every ``DataLoader`` that a script goes through take its time on the emulated clock.
+    """Charge the time of each ``DataLoader`` that a script reads to the emulated clock.
 
     What PyTorch says about the vCPUs of the computer that emulates is left out.
     """
@@ -219,7 +219,7 @@ def _shapes(collate, samples):
 
 @contextmanager
 def _set_up(loader, shapes):
-    """Let a ``DataLoader`` begin with what suits the emulator: shapes only, no pinned memory."""
+    """Set up a ``DataLoader`` for the emulator: shapes only, no pinned memory."""
     if not isinstance(loader, DataLoader):
         yield
         return
@@ -251,7 +251,7 @@ def _check_shared_memory(size, workers, prefetch, processes):
 
 @contextmanager
 def _memory_told():
-    """Say what a worker died of, if it was shared memory."""
+    """Name full shared memory, if a worker died of it."""
     try:
         yield
     except RuntimeError as error:

@@ -52,7 +52,7 @@ def _recorded(step: StepRecord) -> StepRecord:
 
 
 def _silent(level, text) -> None:
-    """Say nothing: the ranks have said it."""
+    """Print nothing: the ranks have printed it."""
 
 
 def _counters(core: Core) -> dict[str, int]:
@@ -62,9 +62,9 @@ def _counters(core: Core) -> dict[str, int]:
 
 @dataclass
 class _Told:
-    """What a rank that is a process tells in the end; it can be pickled."""
+    """The report of a rank's process at its end; it can be pickled."""
 
-    steps: list[tuple[StepRecord, int]]  #: with the fingerprint of each one's graph
+    steps: list[tuple[StepRecord, int]]  #: each step, and the fingerprint of its graph
     graphs: dict[int, Graph | bytes]  #: or programs, where custom calls are in them
     history: list[Event]
     counters: Mapping[str, int]
@@ -88,7 +88,7 @@ def _told(core: Core) -> _Told:
 
 @dataclass(frozen=True)
 class Place:
-    """Where ranks run: the options of ``run_script`` that say so."""
+    """The options of ``run_script`` that say where ranks run."""
 
     ranks: int
     nodes: int

@@ -48,7 +48,7 @@ _last: RunRecord | None = None  # of a script that has ended
 @checked
 def activate(instance: str = "trn1.2xlarge", *, values: str | int = "all", clock: str = "wall",
              replace: bool = False) -> bool:  # fmt: skip
-    """Let ``xla`` mean the emulated device in this process, and ``torch_xla`` the stand-ins.
+    """Make ``xla`` the emulated device of this process, and ``torch_xla`` the stand-ins.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def activate(instance: str = "trn1.2xlarge", *, values: str | int = "all", clock
 
 
 def _end_live() -> None:
-    """Let the tools around a run see that it has ended."""
+    """Tell the tools around a run that it has ended."""
     run = live.current()
     if run is not None:
         run.close()

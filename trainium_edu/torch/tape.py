@@ -1,7 +1,7 @@
 """What a script calls between two cuts, as a path through a trie.
 
-A step that does what an earlier one did walks the same path, one look-up per call, and nothing is
-made anew: results' shapes, source lines and the compiled graph are kept at the places passed.
+A step that repeats an earlier one walks the same path, with one look-up per call.  The places on it
+keep the shapes of results, the source lines and the compiled graph.
 """
 
 import itertools
@@ -13,7 +13,7 @@ __all__ = ["Cell", "Fed", "Place", "Slot", "Storage", "Tape"]
 
 _serial = itertools.count(1)
 _made, _gone, _reads = itertools.count(), itertools.count(), itertools.count()
-_MOST_PLACES = 1_000_000  #: kept; beyond, the trie begins anew
+_MOST_PLACES = 1_000_000  #: in the trie, which is emptied beyond
 _MANY = 32  #: tensors of one storage, before those let go are looked for
 
 
@@ -32,7 +32,7 @@ class Fed:
 
 
 class Cell:
-    """What one tensor on the device is: its value, and where it is on the tape.
+    """One tensor on the device: its value, and its place on the tape.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Place:
     call : calls.Call or None
         None for a leaf: data that come in here.
     args, kwargs
-        With ``Slot`` and ``Fed`` in the place of tensors and changing numbers.
+        With ``Slot`` for tensors and ``Fed`` for changing numbers.
     metas : list of (shape, strides, dtype) or None
         One per result.
     first : int
@@ -127,7 +127,7 @@ class Place:
 
 
 class Trie:
-    """Where tapes begin."""
+    """All paths that tapes have taken."""
 
     def __init__(self):
         self.clear()
@@ -173,7 +173,7 @@ class Tape:
         self.slots = 0
 
     def step(self, key: tuple) -> Place | None:
-        """Go on to the place of a call, if it is known."""
+        """Advance to the place of a call, if it is known."""
         place = self.here.next.get(key)
         if place is not None:
             self.here = place
@@ -181,14 +181,14 @@ class Tape:
         return place
 
     def grow(self, key: tuple, place: Place) -> None:
-        """Go on to a new place."""
+        """Advance to a new place."""
         self.here.next[key] = place
         self.here = place
         self.path.append(place)
         self.trie.places += 1
 
     def give(self, cell: Cell) -> None:
-        """Let a cell be the next result."""
+        """Make a cell the next result."""
         cell.tape, cell.slot = self.number, self.slots
         self.slots += 1
         self.made.append(ref(cell))
@@ -200,7 +200,7 @@ class Tape:
             cell = weak() if weak is not None else None
             if cell is not None and cell.slot == slot and cell.tape == number:
                 found.append((slot, cell.leaf))
-        for storage in self.writes:  # whoever holds them sees what was written through a view
+        for storage in self.writes:  # their holders see what was written through a view
             if not all(self.is_result(cell) for cell in storage.cells()):
                 found.append((storage.slot, storage.leaf))
         return tuple(found)
@@ -226,7 +226,7 @@ class Tape:
             self.asked[cell.slot] = self.writes.get(cell.storage, 0)
 
     def leave(self, cell: Cell) -> None:
-        """Let a cell be data from here on, and all that share its storage."""
+        """Turn a cell, and all that share its storage, into data from here on."""
         storage = cell.storage
         for one in [cell] if storage is None else storage.cells():
             one.tape, one.leaf = 0, -1

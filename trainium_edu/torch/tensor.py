@@ -24,7 +24,7 @@ from trainium_edu.xla.graph import GraphError, Type
 __all__ = ["XlaTensor", "dispatch", "hollow", "on_device", "wrap"]
 
 _aten = torch.ops.aten
-_LIFTED = "number"  #: stands in a key for what is not constant
+_LIFTED = "number"  #: in a key: a number that may change
 _wrapper = torch.Tensor._make_wrapper_subclass
 _set_data = torch.Tensor.data.__set__  # type: ignore[attr-defined]
 
@@ -97,7 +97,7 @@ class XlaTensor(torch.Tensor):
 
     @property
     def kernel_type(self) -> Type:
-        """What a kernel in NKI sees of it in HBM."""
+        """The type of a kernel's argument in HBM."""
         kind, narrowed = dtype_of(self.dtype), cores.current().recorder.narrowed
         return Type(tuple(self.shape), narrowed.get(kind, kind))
 
@@ -332,36 +332,32 @@ def _metas_of(call, args, kwargs, out):
 
 def _results(core, tape, place, call, args, out):
     """Return the tensors that a call made."""
-    device = core.device
+    base = args[0].cell if call.is_view else None
     if call.is_single:
-        meta = place.metas[0]
-        made = _wrapper(XlaTensor, meta[0], strides=meta[1], dtype=meta[2], device=device)
-        cell = made.cell = Cell(out, tape.number, tape.slots, meta)
-        tape.slots += 1
-        tape.made.append(ref(cell))
-        if call.is_view:
-            _share(args[0].cell, cell, place, 0)
-        return made
-    found: list = []
-    values = out if isinstance(out, list | tuple) else (out,)
-    for number, meta in enumerate(place.metas):
-        if meta is None:
-            found.append(None)
-            continue
-        made = _wrapper(XlaTensor, meta[0], strides=meta[1], dtype=meta[2], device=device)
-        cell = made.cell = Cell(None if out is None else values[number], meta=meta)
-        tape.give(cell)
-        if call.is_view:
-            _share(args[0].cell, cell, place, number)
-        found.append(made)
-    return found if call.gives_list else tuple(found)
+        return _result(core, tape, place, 0, out, base)
+    values = out if isinstance(out, list | tuple) else [out] * len(place.metas)
+    results = [meta and _result(core, tape, place, number, values[number], base)
+               for number, meta in enumerate(place.metas)]  # fmt: skip
+    return results if call.gives_list else tuple(results)
+
+
+def _result(core, tape, place, number, value, base):
+    """Return one tensor that a call made, a view if it has a base."""
+    meta = shape, strides, dtype = place.metas[number]
+    made = _wrapper(XlaTensor, shape, strides=strides, dtype=dtype, device=core.device)
+    cell = made.cell = Cell(value, tape.number, tape.slots, meta)
+    tape.slots += 1
+    tape.made.append(ref(cell))
+    if base is not None:
+        _share(base, cell, place, number)
+    return made
 
 
 # -- tensors that share their data ----------------------------------------------------------------
 
 
 def _share(base: Cell, cell: Cell, place: Place, number: int) -> None:
-    """Let a cell be a view of another."""
+    """Make a cell a view of another."""
     storage = base.storage
     if storage is None:
         storage = base.storage = Storage(base)
@@ -424,7 +420,7 @@ def _slots_of_data(tape, count: int) -> int:
 
 
 def _written(core, tape, call, args, kwargs):
-    """Give new slots to what a call wrote, and return it."""
+    """Return what a call wrote, in new slots."""
     written = _targets(call, args, kwargs)
     for tensor in written:
         cell = tensor.cell
@@ -453,14 +449,14 @@ def _returned(call, written):
 
 
 def _become(tensor: XlaTensor, other: XlaTensor) -> XlaTensor:
-    """Let a tensor be what another is: shape, data, all but its place in autograd."""
+    """Return a tensor with another's shape and data, but its own place in autograd."""
     _set_data(tensor, other)
     tensor.cell = other.cell
     return tensor
 
 
 def _turn(call: Call, args, kwargs):
-    """Do what changes a tensor's shape in place (``t_``, ``squeeze_``): become a view of it."""
+    """Change a tensor's shape in place (``t_``, ``squeeze_``): it becomes a view of itself."""
     return _become(args[0], dispatch(call.functional, args, kwargs))
 
 
@@ -539,7 +535,7 @@ def _computed_on_cpu(core, call: Call, args, kwargs):
 
 
 def _written_on_cpu(core, tensor: XlaTensor) -> None:
-    """Let a tensor that was written on the CPU be data from here on."""
+    """Turn a tensor that was written on the CPU into data."""
     value = tensor.cell.value
     core.tape.leave(tensor.cell)
     if core.computes and tensor.shape != core.rounded.settle(value).shape:
@@ -647,7 +643,7 @@ def _empty(core, func, args, kwargs):
 
 
 def _by_parts(core, func, args, kwargs):
-    """Let PyTorch compose it: its sizes of batches stay on the CPU."""
+    """Compose it as PyTorch does: its sizes of batches stay on the CPU."""
     return func._op_dk(torch._C.DispatchKey.CompositeExplicitAutograd, *args, **kwargs)
 
 

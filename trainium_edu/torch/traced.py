@@ -174,7 +174,7 @@ def _kind(tensor) -> tuple[list[int], str]:
 
 
 class _Built(torch.nn.Module):
-    """What ``torch.jit.trace`` makes a module of: one operator, and what it needs."""
+    """The module that ``torch.jit.trace`` records: one operator, its program and weights."""
 
     def __init__(self, about: str, program: bytes, weights, spec):
         super().__init__()
@@ -222,7 +222,7 @@ def _forward(about, program, weights, inputs, batch):
 
 @contextmanager
 def _on_own_core(program):
-    """Let what runs inside, called by one of a script's threads, be on its model's NeuronCore."""
+    """Run what is inside, called by one of a script's threads, on its model's NeuronCore."""
     core, thread = cores.current(), threading.current_thread()
     shown = core.clock
     if thread is threading.main_thread() or shown.of_threads.get(thread) is shown:
@@ -308,7 +308,7 @@ def inputs_of(model) -> list[tuple[list[int], str]]:
 
 
 def dynamic_batch(neuron_script: torch.jit.ScriptModule) -> torch.jit.ScriptModule:
-    """Let a traced model take any number of examples along dimension 0, in place.
+    """Make a traced model take any number of examples along dimension 0, in place.
 
     They are cut into batches of the size that it was traced with, the last one filled with zeros,
     and run one after the other.
@@ -362,7 +362,7 @@ class DataParallel(torch.nn.Module):
             dynamic_batch(model)
 
     def disable_dynamic_batching(self) -> None:
-        """Let parts have the size that the model was traced with."""
+        """Require of parts the size that the model was traced with."""
         self.model.batch.fill_(_FIXED)
 
     def forward(self, *inputs):

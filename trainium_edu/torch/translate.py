@@ -143,7 +143,7 @@ def _leaf(place: Place, device: Device) -> Tensor:
 
 
 def _replay(place: Place, records: dict[int, _Record], fed, device: Device) -> None:
-    """Do one call on lazy tensors."""
+    """Repeat one call on lazy tensors."""
     call = place.call
 
     def filled(given):
@@ -181,7 +181,7 @@ def _written(place: Place) -> list[int]:
 
 
 def _view(place: Place, records, filled) -> None:
-    """Let results share the storage of what they are views of."""
+    """Make results that share the storage of what they are views of."""
     source, *rest = place.args
     record = records[source.position]
     value, chain = record.read(), record.chain

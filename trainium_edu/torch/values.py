@@ -2,7 +2,7 @@
 
 Of FP32 tensors under ``XLA_USE_BF16``, and of 16-bit ones under stochastic rounding, a result is
 computed in FP32 and rounded once.  ``--auto-cast`` rounds operands too.  The executor of ``xla``
-rounds once per operation of the compiled graph, here it is once per call of PyTorch: where calls
+rounds once per operation of the compiled graph, this module once per call of PyTorch.  Where calls
 are fused, or one call is several operations, the two differ by some units of the last place.
 
 Numbers of Python and data of the host are rounded on the host, to nearest, before they get here:
@@ -29,7 +29,7 @@ _FORMATS = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float8_e4m3fn: 
 
 
 class Values:
-    """How results are rounded.
+    """The rounding of results.
 
     Parameters
     ----------

@@ -19,6 +19,7 @@ from trainium_edu.torch.jobs.toolkit import arguments_of, path_of, variables_of
 __all__ = ["Estimator", "PyTorch", "TrainingJob", "UnexpectedStatusException"]
 
 _TRAINS_ON = ("ml.trn1.2xlarge", "ml.trn1.32xlarge", "ml.trn1n.32xlarge")
+_ALL_CORES = {"torch_distributed": {"enabled": True}}  #: a rank for each NeuronCore
 _LAUNCHER = [sys.executable, "-m", "trainium_edu"]
 _PACKAGE = Path(__file__).resolve().parents[2]
 
@@ -130,24 +131,20 @@ class Estimator:
         self.entry_point = path_of(entry_point, "entry_point", self.source_dir or "")
         self.instance_type = choice(instance_type, "instance_type", _TRAINS_ON)
         self.instance_count = whole(instance_count, "instance_count", 1)
-        self.ranks = self._ranks_of(distribution)
+        if distribution and distribution != _ALL_CORES:
+            raise ValueError(f"distribution is {short(distribution)}; on Trn1 the service has "
+                             f"{json.dumps(_ALL_CORES)}")  # fmt: skip
+        cores = INSTANCES[self.instance_type.removeprefix("ml.")].cores
+        #: that ``torchrun`` starts on each instance; 0 if it is not used
+        self.ranks = int(cores) if distribution else 0
         if self.instance_count > 1 and not self.ranks:
             raise ValueError(f"instance_count is {self.instance_count} without distribution; give "
-                             '{"torch_distributed": {"enabled": True}}')  # fmt: skip
+                             f"{json.dumps(_ALL_CORES)}")  # fmt: skip
         self.output_path = path_of(output_path, "output_path", must_exist=False)
         self.base_job_name = base_job_name
         self.environment, self.options = dict(environment or {}), tuple(options)
         self._hyperparameters = _named(hyperparameters, "hyperparameters")
         self.latest_training_job: TrainingJob | None = None
-
-    def _ranks_of(self, distribution) -> int:
-        """Return how many ranks ``torchrun`` starts on each instance; 0 if it is not used."""
-        enabled = {"torch_distributed": {"enabled": True}}
-        if distribution and distribution != enabled:
-            raise ValueError(f"distribution is {short(distribution)}; on Trn1 the service has "
-                             f"{json.dumps(enabled)}")  # fmt: skip
-        cores = INSTANCES[self.instance_type.removeprefix("ml.")].cores
-        return int(cores) if distribution else 0
 
     def hyperparameters(self) -> dict:
         """Return what the script is given as arguments."""

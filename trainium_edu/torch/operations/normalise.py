@@ -1,4 +1,4 @@
-"""Softmax; layer, group and batch norm, and their gradients.
+"""Softmax; layer and batch norm, and their gradients.
 
 A norm's gradient uses the mean and 1/deviation that its forward pass returned, as PyTorch's does.
 """
@@ -132,39 +132,6 @@ def _layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight, 
         _like(xnp.sum(one, lead) if lead else one, input) if wanted else None
         for one, wanted in zip((g * unit, g), output_mask[1:], strict=True)
     )
-    return of_x, of_weight, of_bias
-
-
-# -- group norm -----------------------------------------------------------------------------------
-
-
-@row("native_group_norm")
-def _group_norm(input, weight, bias, N, C, HxW, group, eps):
-    grouped = _f32(xnp.reshape(input, (N, group, C // group * HxW)))
-    mean, rstd = _moments(grouped, 2, eps)
-    out = xnp.reshape((grouped - mean) * rstd, input.shape)
-    out = out if weight is None else out * _lay(weight, out, 1)
-    out = out if bias is None else out + _lay(bias, out, 1)
-    return _like(out, input), *(_like(xnp.squeeze(m, 2), input) for m in (mean, rstd))
-
-
-@row("native_group_norm_backward")
-def _group_norm_backward(
-    grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask
-):  # fmt: skip
-    grouped = (N, group, C // group * HxW)
-    mean, rstd = (_f32(m)[:, :, None] for m in (mean, rstd))
-    unit, g = (_f32(xnp.reshape(input, grouped)) - mean) * rstd, _f32(grad_out)
-    of_x = of_weight = of_bias = None
-    if output_mask[0]:
-        weighted = g if weight is None else g * _lay(weight, g, 1)
-        of_x = _back(xnp.reshape(weighted, grouped), unit, rstd, 2)
-        of_x = _like(xnp.reshape(of_x, input.shape), input)
-    g = xnp.reshape(g, (N, C, HxW))
-    if output_mask[1]:
-        of_weight = _like(xnp.sum(g * xnp.reshape(unit, (N, C, HxW)), (0, 2)), input)
-    if output_mask[2]:
-        of_bias = _like(xnp.sum(g, (0, 2)), input)
     return of_x, of_weight, of_bias
 
 

@@ -74,7 +74,7 @@ class _Recorder(TorchDispatchMode):
         self._number(arguments)
 
     def _number(self, given) -> int:
-        """Give numbers to tensors; return how many."""
+        """Return how many tensors there are, each now with a number."""
         tensors = [x for x in tree_leaves(given) if torch.is_tensor(x)]
         for tensor in tensors:
             self._tensors[id(tensor)] = len(self._tensors), tensor

@@ -133,7 +133,7 @@ def reduce_scatter(kind: str, tensor: torch.Tensor, scale: float = 1.0, dim: int
 def broadcast(
     tensors: Sequence[torch.Tensor], root: int = 0, groups: Sequence | None = None
 ) -> None:
-    """Give all ranks the tensors of one, in place.
+    """Copy the tensors of one rank to all, in place.
 
     On the chip it is a sum to which the others add zeros, as in PyTorch/XLA.
     """

@@ -23,11 +23,11 @@ __all__ = ["Desk", "Dismissed", "Request", "Seat", "Summing"]
 
 
 class Request(NamedTuple):
-    """What a rank wants of others."""
+    """A request of one rank to others."""
 
     what: tuple  #: begins with a name; equal on those that want the same
     members: tuple[int, ...]  #: who takes part, in order
-    line: str  #: of the script; "" if unknown
+    line: str  #: where the script asks; "" if unknown
     brings: Any  #: a payload, or what lies in the rank's row
 
 
@@ -36,11 +36,11 @@ class Dismissed(NamedTuple):
 
 
 class Summing(NamedTuple):
-    """What lies in a rank's row, and how it is reduced."""
+    """The layout of a rank's row, and how it is reduced."""
 
     elements: int
     carrier: str  #: dtype of NumPy
-    dtype: str  #: of the device
+    dtype: str  #: its name on the device
     rounding: str
     seed: int
 
@@ -55,7 +55,7 @@ class Seat:
     result: Shared = field(default_factory=Shared)  #: for those it leads; the desk alone writes
     request: Request | None = None
     asks_for: int | None = None  #: a graph that another rank may be compiling
-    code: int | None = None  #: with which it has ended
+    code: int | None = None  #: its exit code, once it has ended
     readers: set = field(default_factory=set)  #: who may still read `result`
 
     def __str__(self):
@@ -65,13 +65,13 @@ class Seat:
         return f"rank {self.number} {_told(what)}" + (f" at {line}" if line else "")
 
     def answer(self, given) -> None:
-        """Let it go on."""
+        """Send the answer; the rank then continues."""
         self.request = self.asks_for = None
         self.line.send_bytes(pickle.dumps(given, protocol=5))
 
 
 class Desk:
-    """Answers ranks.
+    """The meeting point of all ranks: takes their requests and answers them.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Desk:
         self._makers: dict[int, int] = {}
 
     def hear(self, seat: Seat, message: tuple) -> None:
-        """Take in what a rank says, and answer whoever need not wait longer.
+        """Take a message of a rank, and answer every rank whose request can be met now.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class Desk:
         self.settle()
 
     def settle(self) -> None:
-        """Answer whoever need not wait longer."""
+        """Answer every rank whose request can be met now."""
         for seat in self.seats:
             if seat.request is not None:
                 self._meet(seat.request)
@@ -127,7 +127,7 @@ class Desk:
                 self._give_graph(seat)
 
     def dismiss(self, seat: Seat) -> bool:
-        """Let a rank that waits leave; return whether it did wait."""
+        """Send a waiting rank away; return whether it waited."""
         waits = seat.request is not None or seat.asks_for is not None
         if waits:
             seat.answer(Dismissed())
@@ -136,7 +136,7 @@ class Desk:
     # -- meetings ----------------------------------------------------------------------------------
 
     def _check(self, seat: Seat) -> None:
-        """Raise if somebody waits for this rank, and for something else."""
+        """Raise if a rank waited for has ended or made another request."""
         one = seat.request
         for number in one.members:  # type: ignore[union-attr]
             other = self.seats[number]
@@ -185,7 +185,10 @@ class Desk:
     # -- graphs ------------------------------------------------------------------------------------
 
     def _give_graph(self, seat: Seat) -> None:
-        """Give a rank what is known of a graph, or let it make it; the first rank makes most."""
+        """Answer who asks for a graph: with what is known of it, or that it must make it itself.
+
+        The first rank makes most.
+        """
         key = seat.asks_for
         assert key is not None
         if key in self._made:

@@ -43,15 +43,15 @@ class Exchange:
     # -- asking ------------------------------------------------------------------------------------
 
     def tell(self, *message) -> None:
-        """Say something to the desk, without an answer."""
+        """Send the desk a message that has no answer."""
         self.line.send_bytes(pickle.dumps(message, protocol=5))
 
     def ask(self, *message) -> Any:
-        """Say something to the desk, and wait for its answer."""
+        """Send the desk a message, and wait for its answer."""
         try:
             self.tell(*message)
             answer = pickle.loads(self.line.recv_bytes())
-        except (EOFError, OSError):  # whoever started the ranks is no more
+        except (EOFError, OSError):  # the process that started the ranks has ended
             os._exit(1)
         if type(answer) is Dismissed:
             self.dismissed(1)
@@ -65,7 +65,7 @@ class Exchange:
                                         brings))  # fmt: skip
 
     def agree(self, what: tuple) -> None:
-        """Let ranks compare what they do, where no value is computed."""
+        """Compare what ranks do, where no value is computed."""
         self.meet(what, members=self.members(what[1]))
 
     def rendezvous(self, tag: str, payload: Any, members: Sequence[int] = ()) -> list:

@@ -132,7 +132,7 @@ class XlaGroup(dist.ProcessGroup):
         return _done(tensors)
 
     def broadcast(self, tensors, opts):
-        """Give all the tensors of one."""
+        """Copy the tensors of one rank to all."""
         self._spread(tensors, opts.rootRank)
         return _done(tensors)
 
@@ -161,7 +161,7 @@ class XlaGroup(dist.ProcessGroup):
         return _done(outputs)
 
     def scatter(self, outputs, inputs, opts):
-        """Give each its tensor of one rank's list."""
+        """Send each rank its tensor of one rank's list."""
         output = outputs[0]
         shape = (len(self._ranks), *output.shape)
         is_root = opts.rootRank == self._place
@@ -171,7 +171,7 @@ class XlaGroup(dist.ProcessGroup):
         return _done(outputs)
 
     def reduce_scatter(self, outputs, inputs, opts):
-        """Give each its part of the reduced tensors."""
+        """Reduce tensors, and keep this rank's part."""
         return self.reduce_scatter_tensor_coalesced(outputs, map(torch.stack, inputs), opts)
 
     def _reduce_scatter_base(self, output, given, opts):
@@ -197,7 +197,7 @@ class XlaGroup(dist.ProcessGroup):
         return _done([])
 
     def send(self, *given):
-        """Refuse."""
+        """Refuse: the group has no point-to-point messages."""
         raise _refused("send and recv", "let all ranks take part: broadcast, all_gather, "
                        "all_reduce")  # fmt: skip
 
@@ -235,7 +235,7 @@ def _kind(operation) -> str:
 
 
 def _keep(tensors) -> None:
-    """Let tensors live up to the step's end, so that they are in every rank's graph."""
+    """Hold tensors up to the step's end, so that they are in every rank's graph."""
     cores.current().closures.append((len, (tensors,)))
 
 
@@ -254,7 +254,7 @@ def _done(result):
 
 
 def register() -> None:
-    """Let ``torch.distributed`` know the group, and how ranks of ours find each other."""
+    """Register the group with ``torch.distributed``, and how its ranks find each other."""
     if "xla" in dist.Backend.backend_list:
         return
     dist.Backend.register_backend("xla", _made, extended_api=True, devices=["xla", "cpu"])
@@ -325,7 +325,7 @@ class _Reducer(dist.Reducer):
 
 @contextmanager
 def _with_values() -> Iterator[None]:
-    """Let values of a few numbers be kept although the run keeps shapes only."""
+    """Keep the values of a few numbers although the run keeps shapes only."""
     core = cores.current()
     before = core.values, core.computes
     core.values, core.computes = "all", True

@@ -58,7 +58,7 @@ _DIE_WITH_PARENT = 1  #: PR_SET_PDEATHSIG
 
 @dataclass
 class Outcome:
-    """What became of all ranks.
+    """The result of a run of all ranks.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Outcome:
 
 
 class Known(NamedTuple):
-    """What another rank has made of the same calls: its time, and its size."""
+    """A graph that another rank has compiled: its time and its size."""
 
     outputs: int
     fingerprint: int
@@ -104,54 +104,44 @@ class RankCore(Core):
     def __init__(self, exchange: Exchange, *given, **more):
         super().__init__(*given, **more)
         self.collectives = exchange
-        self._owed: dict[int, int] = {}  #: id of a translation that others wait for -> its key
         self._seen: dict[int, Known] = {}
         self._asked_ns = 0  #: when the others were asked for a graph
+        self._newest: tuple = None, None  #: what was translated and compiled for all
 
     def _translated(self, tape, live):
+        """Translate and compile, unless another rank does, and tell the others what came of it."""
         key, self._asked_ns = digest(tape, live, self.recorder), time.perf_counter_ns()
-        known = self.collectives.ask("graph", key)
-        if known:
-            return Translation(known, [], [])
+        found = self.collectives.ask("graph", key)
+        if found:
+            return Translation(found, [], [])
+        known: Known | bool = False
         try:
-            found = super()._translated(tape, live)
-        except BaseException:
-            self.collectives.tell("made", key, False)
-            raise
-        if known is None:
-            self._owed[id(found)] = key
-            if not found.graph.outputs:
-                self._give(found, None)
-        return found
+            made = super()._translated(tape, live)
+            executable = super()._compiled(made) if made.graph.outputs else None
+            known = self._seen[made.graph.fingerprint] = self._known(made.graph, executable)
+        finally:
+            if found is None:
+                self.collectives.tell("made", key, known)
+        self._newest = made, executable
+        return made
 
     def _compiled(self, found):
         if isinstance(found.graph, Known):
             return self._take(found.graph)
-        try:
-            executable = super()._compiled(found)
-        except BaseException:
-            if id(found) in self._owed:
-                self.collectives.tell("made", self._owed.pop(id(found)), False)
-            raise
-        if id(found) in self._owed or found.graph.fingerprint not in self._seen:
-            self._seen[found.graph.fingerprint] = self._give(found, executable)
-        return executable
+        newest, self._newest = self._newest, (None, None)
+        return newest[1] if newest[0] is found else super()._compiled(found)
 
-    def _give(self, found, executable) -> Known:
-        """Tell the others what they need not make."""
-        nodes = [n for n in found.graph.nodes if n.operation in COLLECTIVES]
+    def _known(self, graph, executable) -> Known:
+        """Return what the others need not make."""
+        nodes = [n for n in graph.nodes if n.operation in COLLECTIVES]
         groups = [n.of["groups"] or (self.collectives.everybody,) for n in nodes]
-        known = Known(
-            len(found.graph.outputs), found.graph.fingerprint,
-            executable and self.makespan_ns(executable),
+        return Known(
+            len(graph.outputs), graph.fingerprint, executable and self.makespan_ns(executable),
             tuple(f"{n.operation} of {' and '.join(str(i.type) for i in n.inputs[:2])}"
                   for n in nodes),
             tuple(sorted({rank for all_ in groups for group in all_ for rank in group})),
-            len(found.graph.nodes),
+            len(graph.nodes),
         )  # fmt: skip
-        if id(found) in self._owed:
-            self.collectives.tell("made", self._owed.pop(id(found)), known)
-        return known
 
     def _take(self, known: Known) -> Known:
         """Count what another rank has compiled as found in the cache."""
@@ -215,7 +205,7 @@ class _Process:
     seat: Seat
     pid: int
     outputs: dict[int, Any]  #: file descriptor -> stream of ours
-    begun: dict[int, bytes] = field(default_factory=dict)  #: of lines
+    begun: dict[int, bytes] = field(default_factory=dict)  #: lines without an end yet
     result: Any = None
     told: str = ""  #: how it failed
 
@@ -478,7 +468,7 @@ class _Launcher:
             self.desk.hear(one.seat, message)
 
     def _dismiss(self, told: str) -> str:
-        """Let ranks that wait say what they did so far; return `told`."""
+        """Collect what waiting ranks did so far; return `told`."""
         waiting = [one for one in self.processes if self.desk.dismiss(one.seat)]
         until = time.monotonic() + _GRACE_S
         while waiting and time.monotonic() < until:

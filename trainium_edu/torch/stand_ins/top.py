@@ -44,7 +44,7 @@ def step():
 
 def compile(f: Callable | None = None, full_graph: bool | None = False, name: str | None = None,
             max_different_graphs: int | None = None, custom_compile_options=None):  # fmt: skip
-    """Give a function, or the inside of a ``with``, graphs of its own.
+    """Compile a function, or a ``with`` block, as separate graphs.
 
     Parameters
     ----------
