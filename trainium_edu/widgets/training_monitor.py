@@ -56,7 +56,7 @@ class TrainingMonitor(anywidget.AnyWidget):
 
     _esm = load("training_monitor.js")
     _css = load("shared/common.css", "training_monitor.css")
-    setting = traitlets.Dict().tag(sync=True)  # steps planned, ranks
+    setting = traitlets.Dict().tag(sync=True)  # steps, ranks, perhaps a bound of the loss
     loss = traitlets.Bytes().tag(sync=True)  # float32[steps]
     points = traitlets.Bytes().tag(sync=True)  # float32[points, 2]: steps done, accuracy
     differ = traitlets.Bytes().tag(sync=True)  # bits[steps, ranks]: ranks unlike the others

@@ -43,15 +43,13 @@ class ArrayPlayer {
   build() {
     const { film, label } = this;
     const redraw = () => this.draw(this.now);
-    const onChoose = redraw;
     const seek = (cycle) => this.player.goTo(cycle);
     const onFollow = () => this.followPicked();
     this.stage = new Stage(film, label, { onPick: redraw, onFollow });
-    this.result = new ResultTable(film, label, { seek, onChoose });
+    this.result = new ResultTable(film, label, { seek, onChoose: redraw });
     this.busy = new BusyStrip(film, seek);
     this.past = new PastStrip(film);
-    const follow = (m, n) => this.result.follow(m, n);
-    const pointing = { onPoint: redraw, onFollow: follow };
+    const pointing = { onPoint: redraw, onFollow: (m, n) => this.result.follow(m, n) };
     this.matrices = film.w && new Matrices(film, label, pointing);
     this.player = new Playback({
       frames: film.cycles,

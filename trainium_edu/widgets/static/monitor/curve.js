@@ -32,8 +32,8 @@ export class Curve {
     this.picture.addEventListener("pointerdown", drag);
     this.picture.addEventListener("pointermove", drag);
   }
-  /** Take the points so far, [steps done, value]; draw all but the cursor. */
-  take(points, planned) {
+  /** Take the points so far, [steps done, value], and a bound if known; draw all but the cursor. */
+  take(points, planned, bound) {
     this.points = points;
     const width = Math.max(200, this.element.clientWidth);
     const box = plotBox(width, HEIGHT, PAD);
@@ -48,10 +48,12 @@ export class Curve {
     const shown = points.filter((_, i) => i % stride === 0 || i === points.length - 1);
     const drawn = shown.map(([step, value]) => [x(step), y(value)]);
     const dots = this.kind === "accuracy" && drawn.length <= 40 ? drawn : [];
+    const bounds = bound ? [line(box.left, y(bound), box.right, y(bound), "te-cursor")] : [];
     Object.assign(this, { x, y, box });
     this.picture.setAttribute("width", width);
     this.still.replaceChildren(
       ...drawAxes(axes),
+      ...bounds,
       path(curvePath(drawn) || "M0,0", `te-tm-line te-tm-${this.kind}`, { fill: "none" }),
       ...dots.map(([cx, cy]) => shape("circle", { cx, cy, r: 3, class: `te-tm-${this.kind}-dot` })),
     );
@@ -60,11 +62,8 @@ export class Curve {
     if (this.kind === "accuracy") {
       return { y: linear(0, 100, bottom, top), yTicks: [0, 25, 50, 75, 100] };
     }
-    const { low, high, ticks } = lossRange(
-      this.points.map(([, loss]) => loss),
-      0.2,
-      1.15,
-    );
+    const losses = this.points.map(([, loss]) => loss);
+    const { low, high, ticks } = lossRange(losses, 0.2, 1.15);
     return { y: logarithmic(low, high, bottom, top), yTicks: ticks };
   }
   /** Put the cursor behind a number of steps, on the last point known there. */

@@ -2,8 +2,8 @@
 
 export class RunData {
   /** `loss` float32[steps]; `points` float32[n, 2]: step, accuracy; `differ` bits[steps, ranks]. */
-  constructor({ loss, points, differ, ranks, planned }) {
-    Object.assign(this, { loss, points, differ, ranks, planned });
+  constructor({ loss, points, differ, ranks, planned, bound }) {
+    Object.assign(this, { loss, points, differ, ranks, planned, bound });
     this.done = loss.length;
     this.rowBytes = Math.ceil(ranks / 8);
   }

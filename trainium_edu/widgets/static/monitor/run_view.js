@@ -14,10 +14,10 @@ const floats = (view) => new Float32Array(bytesOf(view).buffer);
 
 /** A model's run so far. */
 export function readRun(model) {
-  const { steps, ranks } = model.get("setting");
+  const { steps, ranks, bound } = model.get("setting");
   const [loss, points] = ["loss", "points"].map((name) => floats(model.get(name)));
   const planned = Math.max(1, steps, loss.length);
-  return new RunData({ loss, points, differ: bytesOf(model.get("differ")), ranks, planned });
+  return new RunData({ loss, points, differ: bytesOf(model.get("differ")), ranks, planned, bound });
 }
 
 export class RunView {
@@ -61,7 +61,7 @@ export class RunView {
   redraw() {
     const { run } = this;
     const loss = Array.from(run.loss, (value, i) => [i + 1, value]);
-    this.loss.take(loss, run.planned);
+    this.loss.take(loss, run.planned, run.bound);
     const percent = run.accuracies.map(([step, share]) => [step, 100 * share]);
     this.accuracy.take(percent, run.planned);
   }
