@@ -3,8 +3,12 @@
 Judge: the reference solutions and the named misconceptions in tests/solutions.
 """
 
+import ast
+import inspect
 import itertools
 import sys
+from pathlib import Path
+from string import Formatter
 
 import numpy as np
 import pytest
@@ -130,6 +134,29 @@ def test_a_wrong_model_that_is_fed_back_is_called_by_its_name(exercise):
             assert told == gives if isinstance(gives, list) else np.array_equal(told, gives), name
             named.add(result.misconception)
     assert named == set(given)
+
+
+@for_each("exercise", EXERCISES, ids=lambda e: e.key)
+def test_each_sentence_of_a_check_has_a_use_and_its_values(exercise):
+    """Judge: the text of the check, and of the functions of its module that it calls."""
+    path = Path(inspect.getsourcefile(exercise.function))
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    ahead, own = {exercise.function.__name__} & set(functions), set()
+    while ahead:
+        own |= ahead
+        called = (node for name in ahead for node in ast.walk(functions[name]))
+        ahead = {n.id for n in called if isinstance(n, ast.Name)} & set(functions) - own
+    if exercise not in PUZZLES:  # theirs are rows of their words
+        assert set(exercise.wrong) <= texts
+    for call in (node for name in own for node in ast.walk(functions[name])):
+        if getattr(getattr(call, "func", None), "id", "") != "reject" or len(call.args) != 1:
+            continue
+        if isinstance(call.args[0], ast.Constant):
+            values = {keyword.arg for keyword in call.keywords} | set(exercise.numbers("ab123"))
+            asked = Formatter().parse(exercise.wrong[call.args[0].value])
+            assert {name for _, name, *_ in asked if name is not None} <= values
 
 
 @for_each("exercise", PUZZLES, ids=lambda e: e.key)

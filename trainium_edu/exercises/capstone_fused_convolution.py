@@ -102,11 +102,7 @@ def turn(answer, numbers):
         return Figures(found)
     if found["hbm_bytes"] > 1.5 * (weights.nbytes + out.size * 2):
         reject("loaded again")
-    reject(
-        "short rows",
-        f"Right, in {found['makespan_ns'] / 1e3:.0f} µs: its transfers have rows of a few bytes."
-        " Load whole rows; pick a place out of SBUF.",
-    )
+    reject("short rows", us=found["makespan_ns"] / 1000.0)
 
 
 @exercise(
@@ -140,11 +136,7 @@ def pool(answer, numbers):
     expect_moved(found, x)
     passes = sum(count for name, count in found["instructions"].items() if "dma" not in name)
     if passes > 1:
-        reject(
-            "not in one",
-            f"Right, in {passes} compute instructions. One tensor_reduce reads a tile in any order"
-            " of its axes.",
-        )
+        reject("not in one", passes=passes)
     return Figures(found)
 
 
@@ -235,10 +227,4 @@ def _large(answer, dtype):
 
 def _say_why_slow(found, dtype, took, asked):
     busy = found["timeline"].busy_ns("tensor") / found["makespan_ns"]
-    reject(
-        "slow",
-        f"Right, and the large image takes {took:.0f} µs in {dtype}; {asked:.0f} are asked. The"
-        f" Tensor Engine works for {busy:.0%} of that. Is that little? Keep its operands, or load"
-        " the next ones while it works. Is it nearly all? Give each product as many columns as a"
-        " bank of PSUM takes, and turn the weights once.",
-    )
+    reject("slow", took=took, dtype=dtype, asked=asked, busy=busy)

@@ -67,9 +67,7 @@ def overturn(answer, numbers):
         reject("no move")
     key, name, value = answer
     if key not in numbers.headlines:
-        reject(
-            "another headline", f"{short(key)} is none of yours: {', '.join(numbers.headlines)}."
-        )
+        reject("another headline", key=short(key), headlines=", ".join(numbers.headlines))
     try:
         turned = overturned(key, {name: value})
     except ValueError as problem:
@@ -79,18 +77,11 @@ def overturn(answer, numbers):
         _unit(key, name, value)
         ruling = judge(key, **{name: value})
         gives = ruling.claim.written(ruling.value)
-        reject(
-            "not turned",
-            f"With {name} at {value:.4g} the arithmetic gives {gives}: that does"
-            " not turn it. Which way does the input have to go, and how far?",
-        )
+        reject("not turned", name=name, value=value, gives=gives)
     used = next(each.used for each in COURT[key].inputs if each.name == name)
     least = edge(key, name)
     if not abs(value - used) <= _FARTHER * abs(least - used):
-        reject(
-            "farther than it takes",
-            f"It turns, and it turns sooner: between {used:.4g} and {value:.4g}. From where on?",
-        )
+        reject("farther than it takes", used=used, value=value)
 
 
 def _unit(key, name, value):
@@ -99,8 +90,4 @@ def _unit(key, name, value):
     for factor, words in ((1e12, "TFLOPS"), (1e15, "PFLOPS"), (100, "per cent"), (1e9, "billions")):
         for scaled in (value * factor, value / factor):
             if math.isclose(scaled, least, rel_tol=0.1):
-                reject(
-                    "another unit",
-                    f"{value:.4g} looks like the right move in {words}; inputs"
-                    " are in the unit that `judge` stores them in.",
-                )
+                reject("another unit", value=value, words=words)

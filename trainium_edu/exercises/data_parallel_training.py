@@ -99,8 +99,9 @@ def _check_mean(answer, ranks, seed):
     if got.shape != gradients.shape[1:] or got.dtype.kind not in "iuf":
         reject(
             "wrong shape",
-            f"For gradients of shape {gradients.shape} it returned {short(returned)}; one row of"
-            f" {gradients.shape[1]} numbers is asked for, the mean that every rank holds.",
+            shape=gradients.shape,
+            returned=short(returned),
+            elements=gradients.shape[1],
         )
     right = executed(gradients)
     if np.array_equal(got, right):
@@ -207,8 +208,4 @@ def exposed_us(answer, numbers):
     if wrong:
         recognise(told, SHORT_CUTS, values, lambda *both: all(map(_close, *both)))
         got, case = told[wrong[0]], cases[wrong[0]]
-        reject(
-            "other",
-            f"For the buckets {case} at {latency} µs and {rate} GB/s you say {got:.4g} µs. Draw"
-            " both clocks, the backward pass above and the links below, bucket by bucket.",
-        )
+        reject("other", case=case, latency=latency, rate=rate, got=got)

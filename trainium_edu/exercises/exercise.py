@@ -67,9 +67,10 @@ class Status(StrEnum):
 class Rejected(Exception):
     """The answer is wrong in a way that has a name."""
 
-    def __init__(self, misconception, feedback, picture=""):
+    def __init__(self, misconception, feedback, picture="", values=()):
         super().__init__(feedback)
         self.misconception, self.feedback, self.picture = misconception, feedback, picture
+        self.values = dict(values)
 
 
 class NotAttempted(Exception):
@@ -80,7 +81,7 @@ class NotChecked(Exception):
     """The machine lacks what the check needs; the answer may be right."""
 
 
-def reject(misconception: str, feedback: str = "", picture: Any = ""):
+def reject(misconception: str, feedback: str = "", picture: Any = "", **values):
     """Reject an answer, with the reason; call it in the body of an exercise.
 
     Parameters
@@ -92,8 +93,10 @@ def reject(misconception: str, feedback: str = "", picture: Any = ""):
         own words unless given.
     picture : object
         What shows the fault, with a text and as HTML; the exercise's own picture unless given.
+    **values
+        What ``{name}`` stands for in the exercise's words, besides its numbers.
     """
-    raise Rejected(misconception, feedback, picture)
+    raise Rejected(misconception, feedback, picture, values)
 
 
 class Draw:
@@ -438,7 +441,7 @@ def exercise(
         ``tests``: what it tests, in half a sentence, for the instructor's table; ``hints``: at
         least two, the last of which stops short of the solution; ``wrong``: the feedback of each
         misconception that :func:`reject`, :func:`compare` or :func:`recognise` names without one,
-        where ``{name}`` stands for one of the numbers;
+        where ``{name}`` stands for one of the numbers, or of the values given to :func:`reject`;
         ``literal``: true where the answer is a value for the student's own numbers instead of a
         function.
 
@@ -596,7 +599,8 @@ def _examine(exercise, answer, numbers):
         return None, exercise.function(watched, numbers)
     except (Rejected, NotAttempted, NotChecked) as error:
         if isinstance(error, Rejected) and not error.feedback:
-            error.feedback = exercise.wrong[error.misconception].format_map(numbers)
+            words = exercise.wrong[error.misconception]
+            error.feedback = words.format_map({**numbers, **error.values})
         return error, None
     except Exception as error:
         # The check met a type or a shape that its author did not foresee.

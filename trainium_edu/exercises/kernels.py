@@ -49,17 +49,9 @@ def tile_add(answer, numbers):
     if slower <= 1.5:
         return Figures(found)
     if adds >= shape[0]:
-        reject(
-            "a row at a time",
-            f"Right, but {slower:.0f} times slower than tiles: with one row per instruction 127 of"
-            " 128 partitions do nothing.",
-        )
+        reject("a row at a time", slower=slower)
     if adds > 4 * numbers.tiles:
-        reject(
-            "narrow tiles",
-            f"Right, but {slower:.1f} times slower than wide tiles: {adds} additions, each waiting"
-            " for its own small transfers. Make the rows of a tile longer.",
-        )
+        reject("narrow tiles", slower=slower, adds=adds)
     reject("slow", f"Right, but {slower:.1f} times slower than plain tiles. Look at its timeline.")
 
 
@@ -126,16 +118,8 @@ def matmul_mfu(answer, numbers):
     needed = lhs.nbytes + rhs.nbytes + found["outputs"][0].nbytes
     times = found["hbm_bytes"] / needed
     if times > 1.5:
-        reject(
-            "loads again and again",
-            f"Right, at {found['mfu']:.0%} of peak ({TARGET_MFU:.0%} asked): its transfers move"
-            f" {times:.1f} times the bytes that operands and result have. Keep what you loaded.",
-        )
-    reject(
-        "too slow",
-        f"Right, at {found['mfu']:.0%} of peak ({TARGET_MFU:.0%} asked), and no byte travels"
-        " needlessly. Are the rows of your loads long enough? Can loads run ahead of the matmuls?",
-    )
+        reject("loads again and again", mfu=found["mfu"], target=TARGET_MFU, times=times)
+    reject("too slow", mfu=found["mfu"], target=TARGET_MFU)
 
 
 TARGET_MFU = 2 / 3  #: more than any stage of the lesson reaches
@@ -173,11 +157,7 @@ def bias_gelu(answer, numbers):
     expect_moved(found, x, bias)
     passes = sum(count for name, count in found["instructions"].items() if "dma" not in name)
     if passes > 1:
-        reject(
-            "not fused",
-            f"Right, in {passes} compute instructions. One activation adds the bias on its way,"
-            " at no cost.",
-        )
+        reject("not fused", passes=passes)
     return Figures(found)
 
 
@@ -217,10 +197,7 @@ def unwritten(answer, numbers):
     if name not in NAMES:
         reject("no such kernel", f"The kernels are {', '.join(NAMES)}.")
     if name != true:
-        reject(
-            "a sound kernel",
-            f"{name} writes every column before it reads it. Follow another one's last read.",
-        )
+        reject("a sound kernel", name=name)
     count = _unwritten_elements(true, numbers.step)
     if columns == 128 * count:
         reject("elements, not columns")

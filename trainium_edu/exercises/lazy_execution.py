@@ -101,38 +101,18 @@ def place_mark_step(answer, numbers):
     largest = max((len(one.graph.nodes) for one in marked), default=0)
     early = len(ran) - len(marked)
     if len(marked) == 1 < steps:
-        reject(
-            "one giant graph",
-            f"All {steps} steps are one graph of {largest} operations. It is cut once, after the"
-            " loop: with a million steps it would never end recording, and fit nowhere.",
-        )
+        reject("one giant graph", steps=steps, largest=largest)
     if len(marked) < steps:
-        reject(
-            "several steps a graph",
-            f"{len(marked)} graphs for {steps} steps, the largest of {largest} operations: several"
-            " steps wait for one cut.",
-        )
+        reject("several steps a graph", count=len(marked), steps=steps, largest=largest)
     if len(marked) > steps:
-        reject(
-            "cut in two",
-            f"{len(marked)} graphs for {steps} steps: a step is cut in pieces. What one piece hands"
-            " the next has to go out to HBM and come back, and nothing is fused across a cut.",
-        )
+        reject("cut in two", count=len(marked), steps=steps)
     if early:
-        reject(
-            "asks too early",
-            f"Each step is one graph, and {early} more graphs ran because somebody asked for a"
-            " number before the cut. The forward pass ran twice there.",
-        )
+        reject("asks too early", early=early)
     kinds = len({one.graph.fingerprint for one in ran})
     if kinds > 2:
         reject("different graphs", f"{kinds} different graphs for {steps} equal steps.")
     if len(logged) != len(losses) or not np.allclose(logged, losses, rtol=1e-4):
-        reject(
-            "other losses",
-            f"It logs {len(logged)} losses; the loss of every {_LOG_EVERY}th step is asked for, as"
-            " in the loop that you were given.",
-        )
+        reject("other losses", count=len(logged), every=_LOG_EVERY)
     if any(n not in last or not np.allclose(last[n], w, atol=1e-5) for n, w in weights.items()):
         reject("other weights")
 
@@ -235,23 +215,11 @@ def _check_buckets(got, lengths, compiles):
         reject("no list", f"It returned {short(got)}; it should return a list of whole numbers.")
     got = sorted(set(got))
     if len(got) > compiles:
-        reject(
-            "over the budget",
-            f"{len(got)} buckets, and the budget is {compiles} compiles: each bucket is a shape, so"
-            " each is a graph of its own.",
-        )
+        reject("over the budget", count=len(got), compiles=compiles)
     if not got or got[-1] < max(lengths):
-        reject(
-            "does not fit",
-            f"The largest bucket is {got[-1] if got else 0} and the longest sentence has"
-            f" {max(lengths)} tokens: it fits nowhere.",
-        )
+        reject("does not fit", largest=got[-1] if got else 0, longest=max(lengths))
     if got[-1] > max(lengths):
-        reject(
-            "too large",
-            f"The largest bucket is {got[-1]}, and no sentence is longer than {max(lengths)}:"
-            " everything in it is padded further than it has to be.",
-        )
+        reject("too large", largest=got[-1], longest=max(lengths))
     mine, least = _padded(lengths, got), _padded(lengths, best_buckets(lengths, compiles))
     if mine <= _WITHIN * least:
         return
@@ -259,10 +227,7 @@ def _check_buckets(got, lengths, compiles):
     for name, believed, feedback in _beliefs(lengths, compiles):
         if mine >= 0.995 * _padded(lengths, believed) and _close(got, believed):
             reject(name, f"{feedback} {share}")
-    reject(
-        "more padding than needed",
-        f"{share} Where do many sentences share a bucket that is much longer than they are?",
-    )
+    reject("more padding than needed", share=share)
 
 
 def _close(got, believed):
@@ -355,11 +320,7 @@ def layer_norm_vjp(answer, numbers):
     except ValueError:  # rows of different lengths
         got = np.empty(0)
     if got.shape != shape or got.dtype.kind != "f":
-        reject(
-            "wrong shape",
-            f"It returned {short(returned)}; the gradient of x has x's shape, {shape}, and is"
-            " floating point.",
-        )
+        reject("wrong shape", returned=short(returned), shape=shape)
     right = central_differences(lambda z: float((g * _layer_norm(z, eps)).sum()), x)
 
     def is_(values):

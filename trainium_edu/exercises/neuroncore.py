@@ -35,11 +35,7 @@ def keep_vector_busy(answer, numbers):
         needed = most_alive(steps)
         idle = vector_idle_share(steps, numbers.columns)
         if needed > room:
-            reject(
-                "too many tiles at once",
-                f"This order needs {needed} tiles at once, and there is room for {room}: a tile"
-                " takes its place with its square and gives it back after its scale.",
-            )
+            reject("too many tiles at once", needed=needed, room=room)
         if idle > MOST_IDLE:
             _explain_idle(steps, idle)
     return lambda: f"Your order for {tiles} tiles in {room} places: Vector waits {idle:.1%}."
@@ -50,9 +46,7 @@ def _checked_order(steps, tiles):
         reject("no list", "Return a list of pairs such as ('square', 0).")
     for step in steps:
         if not has_form(step, str, NUMBER) or step[0] not in _STEPS or step[1] != int(step[1]):
-            reject(
-                "not a pair", f"{step!r} is not a pair of 'square', 'exp' or 'scale' and a tile."
-            )
+            reject("not a pair", step=step)
     steps = [(name, int(k)) for name, k in steps]
     wanted = {(name, k) for name in _STEPS for k in range(tiles)}
     if len(steps) != len(set(steps)) or set(steps) != wanted:
@@ -64,11 +58,7 @@ def _checked_order(steps, tiles):
     at = {step: number for number, step in enumerate(steps)}
     for k in range(tiles):
         if not at["square", k] < at["exp", k] < at["scale", k]:
-            reject(
-                "reads before it is written",
-                f"Tile {k}: exp reads what square wrote, and scale reads what exp wrote, so they"
-                " are issued in this order; otherwise an instruction reads old data.",
-            )
+            reject("reads before it is written", tile=k)
     return steps
 
 
@@ -187,11 +177,7 @@ def _judge_plan(plan, got):
     if got[1] in [b * everywhere for b in (1, 2, 3, 4)] or got == (
         plan_that_fits(everywhere, 128 * SBUF_BYTES)
     ):
-        reject(
-            "all partitions together",
-            "That counts the bytes of whole tiles. Each partition has its own 192 KiB, and a tile"
-            " on half of the partitions is no shorter in them: count one partition.",
-        )
+        reject("all partitions together")
     recognise(
         got,
         {
@@ -229,27 +215,13 @@ def race(answer, numbers):
 def _judge_race(tiles, steps, pair, wanted):
     destroyed, destroyer = pair
     if pair == wanted[::-1]:
-        reject(
-            "the other way round",
-            "The right two tiles. Which of them loses its numbers? Name that one first.",
-        )
+        reject("the other way round")
     if not share_bytes(tiles[destroyed], tiles[destroyer]):
         a, b = tiles[destroyed], tiles[destroyer]
         if a[0] < b[0] + b[1] and b[0] < a[0] + a[1]:
-            reject(
-                "other partitions",
-                f"{destroyed} and {destroyer} share byte addresses, but on different partitions:"
-                " every partition has bytes of its own.",
-            )
-        reject(
-            "neighbours",
-            f"{destroyed} and {destroyer} share no byte: a range ends before its last byte + 1.",
-        )
-    reject(
-        "nobody reads it any more",
-        f"{destroyer} does lie over {destroyed}, but the numbers of {destroyed} are not needed"
-        " any more at that moment, or were written again in time.",
-    )
+            reject("other partitions", destroyed=destroyed, destroyer=destroyer)
+        reject("neighbours", destroyed=destroyed, destroyer=destroyer)
+    reject("nobody reads it any more", destroyer=destroyer, destroyed=destroyed)
 
 
 def share_bytes(a, b) -> bool:
@@ -353,25 +325,14 @@ def _judge_causes(times, budget, got):
         reject("over budget", f"At most {budget} may be removed, and {got} are {len(got)}.")
     if math.isclose(times[got], times[best]):
         if len(got) > len(best):
-            reject(
-                "removes what does not matter",
-                f"{got} is as fast as {best or 'removing nothing'}: leave out what saves nothing.",
-            )
+            reject("removes what does not matter", got=got, best=best or "removing nothing")
         return
     singles = sorted(_CAUSES, key=lambda c: times[c,])
     if budget == 2:
         if set(got) == set(singles[:2]):
-            reject(
-                "adds up single savings",
-                f"{' and '.join(got)} save most when alone. Together they need not: one may save"
-                " what the other has saved already. Compare the times of pairs.",
-            )
+            reject("adds up single savings", names=" and ".join(got))
         if singles[0] in got:
-            reject(
-                "best single first",
-                f"{singles[0]} is the best single cause, and the best pair is another one: some"
-                " causes save nothing until another is gone.",
-            )
+            reject("best single first", best=singles[0])
     if times[got] == max(times[c] for c in times if len(c) <= budget):
         reject("the slowest", "That is the largest time in the table; look for the smallest.")
     reject("other", f"With a budget of {budget} there is a faster choice than {got}.")

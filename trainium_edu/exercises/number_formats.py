@@ -145,17 +145,9 @@ def nearest_even(answer, numbers):
     words = numbers.words
     got = np.asarray(answer(words))
     if got.shape != words.shape:
-        reject(
-            "another shape",
-            f"{words.size} words go in and an array of shape {got.shape} comes "
-            "out; there should be one code for each word.",
-        )
+        reject("another shape", size=words.size, shape=got.shape)
     if got.dtype.kind not in "iu":
-        reject(
-            "no codes",
-            f"It returned {got.dtype} values; a code is the 16 bits read as a whole "
-            "number, so stay with whole numbers all the way.",
-        )
+        reject("no codes", dtype=got.dtype)
     got = got.astype(np.int64)
     wide = words.astype(np.int64)
     odd = (wide >> 16) & 1
@@ -174,11 +166,7 @@ def nearest_even(answer, numbers):
     }
     recognise(got, beliefs)
     first = int(np.flatnonzero(got != right)[0])
-    reject(
-        "other",
-        f"{(got == right).sum()} of {got.size} codes are right; the first that is not "
-        f"belongs to the word 0x{int(words[first]):08X}.",
-    )
+    reject("other", right=(got == right).sum(), size=got.size, word=int(words[first]))
 
 
 # --- a format to measure ------------------------------------------------------------------------
@@ -200,27 +188,15 @@ def best_format(answer, numbers):
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not has_form(value, NUMBER, NUMBER) or any(v != int(v) for v in value):
-        reject(
-            "no pair",
-            f"It returned {short(value)}; it should be two whole numbers, the "
-            "exponent bits and the bias.",
-        )
+        reject("no pair", returned=short(value))
     exponent, bias = (int(v) for v in value)
     if not 1 <= exponent <= 6:
-        reject(
-            "impossible split",
-            f"{exponent} exponent bits: sign, exponent and mantissa share "
-            "eight bits, with 1 to 6 for the exponent here.",
-        )
+        reject("impossible split", exponent=exponent)
     best = ratios_kept(numbers.data, numbers.power)
     try:
         ratio = ratio_kept(numbers.data, numbers.power, exponent, bias)
     except ValueError:
-        reject(
-            "impossible bias",
-            f"Bias {short(bias)} with {exponent} exponent bits puts numbers "
-            "out of FP32's range; configure refuses it.",
-        )
+        reject("impossible bias", bias=short(bias), exponent=exponent)
     top = max(best.values())
     if ratio >= top - 0.02:
         return

@@ -161,10 +161,7 @@ def fit(answer, numbers):
         if not held.fits:
             reject("does not fit", f"{who} with {tensor} x {pipeline}: {held.explain()}.")
         if tensor * pipeline > cut:
-            reject(
-                "cut too far",
-                f"{who} fits with {tensor} x {pipeline}, and with fewer ranks to a replica too.",
-            )
+            reject("cut too far", who=who, tensor=tensor, pipeline=pipeline)
 
 
 # --- the cheapest plan in time --------------------------------------------------------------------
@@ -263,11 +260,7 @@ def cheapest(answer, numbers):
     for case in numbers.cases:
         got = answer(*case)
         if got != "none" and not has_form(got, int, int, int):
-            reject(
-                "no plan",
-                f"It returned {short(got)}; three numbers (instances, tensor,"
-                " pipeline) are asked for, or 'none'.",
-            )
+            reject("no plan", got=short(got))
         told.append(got if got == "none" else tuple(got))
     wanted = [chosen(*case) for case in numbers.cases]
     if told != wanted:
@@ -286,9 +279,7 @@ def _judge(case, got, best):
             reject("none or some", f"{said} you return {short(got)}, and {many}.")
         return
     if got[0] not in _INSTANCES:
-        reject(
-            "another number", f"{said} you take {got[0]} instances; 1, 2, 4, ... 64 are offered."
-        )
+        reject("another number", said=said, instances=got[0])
     try:
         plan = run_plan(*got)
         held = memory(model, plan)
@@ -301,11 +292,7 @@ def _judge(case, got, best):
         reject("is late", f"{said}: with {got} it takes {_takes(offer, tokens):.1f}.")
     least = min(_usd(o, tokens) for o in _offers(model) if _takes(o, tokens) <= days)
     if _usd(offer, tokens) > _MUCH * least:
-        reject(
-            "too dear",
-            f"{said}: with {got} it costs {_usd(offer, tokens) / least - 1:.0%} more"
-            " than it has to. Did you try every way to cut?",
-        )
+        reject("too dear", said=said, got=got, more=_usd(offer, tokens) / least - 1)
 
 
 # --- how often to save ----------------------------------------------------------------------------
@@ -390,11 +377,7 @@ def interval(answer, numbers):
     for case in numbers.cases:
         got = answer(*case)
         if type(got) not in NUMBER or not 1 <= got < 1e9 or got != round(got):
-            reject(
-                "no number of steps",
-                f"For {case} it returned {short(got)}; a whole number of"
-                " steps is asked for, at least 1.",
-            )
+            reject("no number of steps", case=case, got=short(got))
         told.append(int(got))
     pairs = list(zip(numbers.cases, told, strict=True))
     lost = [waste(*case, steps) / _best(*case) - 1 for case, steps in pairs]

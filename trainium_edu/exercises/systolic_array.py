@@ -114,28 +114,13 @@ def tiling_plan(answer, numbers):
     said = f"It computes the product, at {share:.0%} utilisation."
     small = min(p.shape[:2] for p in plan)
     if small[0] < 128 or small[1] < 128:
-        reject(
-            "tiles smaller than the array",
-            f"{said} A tile of {small[0]} x {small[1]} leaves PEs idle; k and the stationary's "
-            "free axis are multiples of 128 here.",
-        )
+        reject("tiles smaller than the array", said=said, rows=small[0], columns=small[1])
     per_load = n * k * m / (128 * 128) / timed.loads
     if timed.loads > k * m // 128**2:
-        reject(
-            "loads again and again",
-            f"{said} You load a stationary tile {timed.loads} times, and there are only "
-            f"{k * m // 128**2} of them. Let each meet all moving columns before the next.",
-        )
+        reject("loads again and again", said=said, loads=timed.loads, least=k * m // 128**2)
     if n < (columns if who == "W" else rows):
-        reject(
-            "the wrong operand stays",
-            f"{said} Each load of 128 cycles is followed by only {per_load:.0f} vectors. Let the "
-            "other operand stay.",
-        )
-    reject(
-        "short moving tiles",
-        f"{said} A moving tile costs at least 64 cycles on this array; take up to 512 columns.",
-    )
+        reject("the wrong operand stays", said=said, per_load=per_load)
+    reject("short moving tiles", said=said)
 
 
 def _check_complete(plan, k, m, n):
@@ -158,11 +143,7 @@ def _check_complete(plan, k, m, n):
         if p.accumulate and not before.all():
             reject("adds to nothing", f"Pass {i} adds to a part of dst that nothing has written.")
         if not p.accumulate and before.any():
-            reject(
-                "overwrites",
-                f"Pass {i} overwrites results of an earlier pass; the second and later tiles "
-                "along k need accumulate=True.",
-            )
+            reject("overwrites", step=i)
         written[spot] = True
         done[spot] += pk
         key = (p.k0, p.k1, p.m0, p.m1)
@@ -172,11 +153,7 @@ def _check_complete(plan, k, m, n):
         covered.setdefault((p.m0, p.n0), set()).update(range(p.k0, p.k1))
     whole = all(len(ks) == k for ks in covered.values())
     if not whole or not (done == k).all():
-        reject(
-            "an incomplete product",
-            "Some multiply-adds are missing or done twice: every k has to reach every element "
-            "of dst once.",
-        )
+        reject("an incomplete product")
 
 
 # --- who stays ----------------------------------------------------------------------------------
@@ -289,8 +266,5 @@ def find_fault(answer, numbers):
     if row == true_row:
         reject("wrong by how much")
     if row in range(_SIDE):
-        reject(
-            "a healthy row",
-            f"Row {row} gets its first value when it should, {row} cycles after row 0.",
-        )
+        reject("a healthy row", row=row)
     reject("no such row", f"The array has rows 0 to {_SIDE - 1}.")

@@ -78,20 +78,12 @@ def _check_placement(found, shape):
         reject("no list", "place(shape) should return a list: the chip of rank 0, of rank 1, ...")
     chip_of = [int(c) for c in found]
     if len(chip_of) != ranks:
-        reject(
-            "wrong length",
-            f"A torus of {shape} has {chips} chips with two ranks each, so the"
-            f" list needs {ranks} entries; it has {len(chip_of)}.",
-        )
+        reject("wrong length", shape=shape, chips=chips, ranks=ranks, count=len(chip_of))
     if any(not 0 <= c < chips for c in chip_of):
         reject("no such chip", f"Chips of {shape} are numbered 0 to {chips - 1}.")
     counts = np.bincount(chip_of, minlength=chips)
     if counts.max() > 2:
-        reject(
-            "crowded chip",
-            f"Chip {int(counts.argmax())} got {int(counts.max())} ranks; each chip"
-            " has two NeuronCores, so two ranks.",
-        )
+        reject("crowded chip", chip=int(counts.argmax()), ranks=int(counts.max()))
     far = [
         (_distance(chip_of[r], chip_of[r ^ 1 << k], shape), r, r ^ 1 << k)
         for k in range(ranks.bit_length() - 1)
@@ -107,9 +99,5 @@ def _check_placement(found, shape):
     if chip_of == [q // 2 for q in range(ranks)]:
         reject("plain chip numbers", f"{told} Plain chip numbers are not hypercube addresses.")
     if all(_distance(chip_of[q], chip_of[q + 1], shape) <= 1 for q in range(ranks - 1)):
-        reject(
-            "a snake",
-            f"{told} Consecutive ranks are neighbours, as a ring wants it; halving and"
-            " doubling exchanges with r ^ 2, r ^ 4, ... as well.",
-        )
+        reject("a snake", told=told)
     reject("other", told)

@@ -157,11 +157,7 @@ def deadline(answer, numbers):
         known = [(name, n) for name, n, *_ in case[0]]
         got = tuple(got) if isinstance(got, list | tuple) else got
         if got != "none" and got not in known:
-            reject(
-                "no offer",
-                f"It returned {short(got)}; a pair (instance, how many) of the"
-                " offers is asked for, or 'none'.",
-            )
+            reject("no offer", got=short(got))
         told.append(got)
     right = [_right(*case) for case in numbers.cases]
     if told == right:

@@ -57,25 +57,12 @@ def sums(answer, numbers):
     for (x,), one in zip(cases, found, strict=True):
         missing = int(np.isnan(one.output).sum())
         if missing:
-            reject(
-                "columns left out",
-                f"For {x.shape[0]} rows of {x.shape[1]} numbers nobody wrote"
-                f" {missing} of the sums. Eight equal shares: and the rest?",
-            )
+            reject("columns left out", rows=x.shape[0], columns=x.shape[1], missing=missing)
         if not np.array_equal(one.output, x.sum(0)):
-            reject(
-                "wrong sums",
-                f"For {x.shape[0]} rows of {x.shape[1]} numbers the sums are not"
-                " those of all rows.",
-            )
+            reject("wrong sums", rows=x.shape[0], columns=x.shape[1])
     copied = [work.copied_bytes for work in found[0].works]
     if max(copied) > _MOST_OF_ONE * sum(copied):
-        reject(
-            "one for all",
-            f"Right, but processor {copied.index(max(copied))} copies"
-            f" {max(copied) / sum(copied):.0%} of all bytes, while others wait. No race is easy"
-            " alone; share the columns out.",
-        )
+        reject("one for all", processor=copied.index(max(copied)), share=max(copied) / sum(copied))
     took = found[0].ns / 1e3
     return lambda: f"Your operator takes {took:.0f} µs for {len(cases[0][0])} rows."
 
@@ -136,17 +123,9 @@ def histogram(answer, numbers):
         wrong = np.flatnonzero(one.output != right)
         first = f"bin {wrong[0]} has {one.output[wrong[0]]} where {right[wrong[0]]} is right"
         if right.max() > 65_535:
-            reject(
-                "sixteen bits",
-                f"A value that comes {right.max()} times: {first}. A count of 16"
-                " bits ends at 65 535, or sooner.",
-            )
+            reject("sixteen bits", largest=right.max(), first=first)
         if len(wrong) < 0.6 * int(many) and wrong[-1] == int(many) - 1:
-            reject(
-                "last bins",
-                f"With {int(many)} bins the last ones are not counted: {first}. Is"
-                " the number of bins a whole number of parts?",
-            )
+            reject("last bins", many=int(many), first=first)
         reject("wrong counts", f"With {len(values)} values and {int(many)} bins, {first}.")
     values, one = given[0][0], found[0]
     ns = one.ns / len(values)
@@ -154,11 +133,7 @@ def histogram(answer, numbers):
         return lambda: f"Your operator takes {ns:.0f} ns for a value."
     (work,) = one.works
     if work.elements:
-        reject(
-            "element accessor",
-            f"Right, in {ns:.0f} ns a value, and {ASKED_NS} are asked:"
-            f" {work.elements} trips to HBM. Count in TCM.",
-        )
+        reject("element accessor", ns=ns, asked=ASKED_NS, elements=work.elements)
     reject(
         "short copies",
         f"Right, in {ns:.0f} ns a value, and {ASKED_NS} are asked: {work.copies}"
@@ -218,10 +193,7 @@ def choose(answer, numbers):
         if one is None or one is Ellipsis:
             raise NotAttempted("engine returns nothing yet.")
         if one not in ("vector", "operator"):
-            reject(
-                "no such engine",
-                f'For {job} it returned {short(one)}; "vector" or "operator" is asked for.',
-            )
+            reject("no such engine", job=job, engine=short(one))
         told.append(one)
     compare(
         told,

@@ -64,11 +64,7 @@ def equal_batches(answer, numbers):
         lengths = {len(indices) for indices, _ in made}
         if lengths - {size}:
             other = sorted(lengths - {size})[0]
-            reject(
-                "short last batch",
-                f"With {n} samples there is a batch of {other} instead of"
-                f" {size}: another shape, so another graph to compile.",
-            )
+            reject("short last batch", n=n, other=other, size=size)
         weights = [0] * n
         for indices, ones in made:
             for i, weight in zip(indices, ones, strict=True):
@@ -81,18 +77,9 @@ def equal_batches(answer, numbers):
                 " only fills up gets the weight 0.",
             )
         if 0 in weights:
-            reject(
-                "left out",
-                f"With {n} samples in batches of {size}, {weights.count(0)} never"
-                " count. To drop them is a way that many scripts take; here all are to be"
-                " learned.",
-            )
+            reject("left out", n=n, size=size, left=weights.count(0))
         if len(made) > -(-n // size):
-            reject(
-                "too many",
-                f"{len(made)} batches, and {-(-n // size)} would do: a batch of"
-                " nothing but padding costs a step.",
-            )
+            reject("too many", count=len(made), enough=-(-n // size))
 
 
 def _check_form(made, n, size):
@@ -106,11 +93,7 @@ def _check_form(made, n, size):
             )
         )
         if not fits or len(one[0]) != len(one[1]):
-            reject(
-                "wrong form",
-                f"For ({n}, {size}) it returned {short(made)}; a list of pairs is"
-                " asked for, (sample numbers, weights), two lists of one length.",
-            )
+            reject("wrong form", n=n, size=size, made=short(made))
         if any(not 0 <= i < n for i in one[0]) or any(w not in (0, 1) for w in one[1]):
             reject("no such sample", f"There are samples 0 to {n - 1}, and weights 0 and 1.")
 
@@ -386,9 +369,7 @@ def port(answer, numbers):
         reject(*found[0])
     width = numbers.script.split("Linear(64, ")[1].split(")")[0]
     if f"64, {width})" not in answer:
-        reject(
-            "another script", f"The script to port has {width} hidden units, and this one has not."
-        )
+        reject("another script", width=width)
 
 
 # --- workers for a chip ---------------------------------------------------------------------------
@@ -445,9 +426,6 @@ def feed(answer, numbers):
         if got is None or got is Ellipsis:
             raise NotAttempted("workers returns nothing yet.")
         if got != "none" and (type(got) is not int or got < 1):
-            reject(
-                "no number",
-                f"It returned {short(got)}; a whole number from 1 is asked for, or 'none'.",
-            )
+            reject("no number", got=short(got))
         told.append(got)
     compare(told, numbers.cases, workers, _SHORT_CUTS, "cases")
