@@ -84,8 +84,7 @@ class CollectivePlayer {
   /** Show the film: every chip has a place before anything is drawn. */
   takeFilm() {
     const { film, model, view } = this;
-    const names = Object.keys(film.layouts);
-    const wanted = model.get("layout_name");
+    const [names, wanted] = [Object.keys(film.layouts), model.get("layout_name")];
     this.layout = names.includes(wanted) ? wanted : names[0];
     this.picked = null;
     this.root.setAttribute("aria-label", `Collective player: ${film.title}`);
