@@ -484,7 +484,7 @@ def test_a_job_that_cannot_be_is_refused_in_one_sentence(changes, says):
     (Job(ranks=33), {}, "33 ranks do not fit"), (Job(instance="p4d"), {}, "no instance with links"),
     (replace(SMALL, ranks=32), {"task": task(31)}, "32 ranks cannot share 31 samples"),
     (replace(SMALL, drop_last=True), {"task": task(31)}, "leaves out all of them"),
-    (SMALL, {"task": task(), "reached": links(8)}, "4 ranks and the links reach 8"),
+    (SMALL, {"task": task(), "reached": links(8)}, "4 ranks, and the links reach 8"),
 ])  # fmt: skip
 def test_a_trainer_that_cannot_be_is_refused_in_one_sentence(job, options, says):
     with pytest.raises(ValueError, match=says):

@@ -14,7 +14,6 @@ and best; both as :func:`trainium_edu.neuroncore.timing.durations.dma_row_ns` re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
 
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.timing.durations import dma_row_ns, parameters, settle
@@ -76,14 +75,10 @@ def lookups_of(executable: Executable) -> Lookups | None:
             continue
         table, numbers = (node.type for node in one.node.inputs)
         rows += numbers.size
-        moved += numbers.size * _row_bytes(table)
+        moved += numbers.size * table.nbytes // table.shape[0]
         dma_ns += one.engine_ns["dma"]
         rows_ns += numbers.size * values["dma_packet_ns"] / queues
     return Lookups(rows, moved, dma_ns, rows_ns, moved / rate) if rows else None
-
-
-def _row_bytes(table) -> int:
-    return prod(table.shape[1:]) * get_dtype(table.dtype).itemsize
 
 
 @dataclass(frozen=True, slots=True)

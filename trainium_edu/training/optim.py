@@ -234,24 +234,28 @@ class AdamW(Adam):
 
 
 @checked
-def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float) -> Tensor:
+def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float, *,
+                    over_ranks: Callable | None = None) -> Tensor:  # fmt: skip
     """Scale all gradients down together, so that their common norm is `max_norm` at most.
+
+    Parameters
+    ----------
+    parameters : iterable of Tensor
+    max_norm : float
+    over_ranks : callable (Tensor) -> Tensor, optional
+        Adds up the sums of squares of ranks that hold parts of the gradients.
 
     Returns
     -------
     Tensor
         The norm before, float32.
     """
-    return clip(parameters, max_norm, lambda total: total)
-
-
-def clip(parameters: Iterable[Tensor], max_norm: float, over_ranks: Callable) -> Tensor:
-    """Clip gradients whose squares `over_ranks` adds up once more; return the norm before."""
     wide = [(p, p.grad.dtype, _wide(p.grad)) for p in parameters if p.grad is not None]
     if not wide:
         raise ValueError("no parameter has a gradient; call backward() before clip_grad_norm_()")
     squares = [xnp.sum(xnp.square(gradient)) for _, _, gradient in wide]
-    norm = xnp.sqrt(over_ranks(sum(squares[1:], squares[0])))
+    total = sum(squares[1:], squares[0])
+    norm = xnp.sqrt(total if over_ranks is None else over_ranks(total))
     most = as_tensor(np.float32(number(max_norm, "max_norm", 0)), norm.device, name="max_norm")
     factor = xnp.minimum(most / (norm + 1e-6), 1.0)
     for weight, dtype, gradient in wide:

@@ -11,7 +11,6 @@ one kind of processor the command gives the same file bit for bit, on another ne
 """
 
 import functools
-from importlib import resources
 from pathlib import Path
 
 import ml_dtypes
@@ -21,7 +20,7 @@ from trainium_edu import files
 from trainium_edu.numerics import draw_bits
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
-from trainium_edu.training import nn, text
+from trainium_edu.training import nn, stored, text
 from trainium_edu.training.checkpoint import load_checkpoint, to_bytes
 from trainium_edu.training.tasks import Task
 from trainium_edu.training.trainer import Job, Trainer, fit
@@ -120,7 +119,7 @@ def pretrained_weights() -> dict[str, np.ndarray]:
 
 def stored_file() -> Path:
     """Return where the weights are kept."""
-    return Path(str(resources.files("trainium_edu.training"))) / "pretrained.safetensors"
+    return stored.path_of("pretrained", "safetensors")
 
 
 def as_checkpoint(trainer: Trainer) -> bytes:

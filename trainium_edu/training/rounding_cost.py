@@ -9,7 +9,7 @@ whoever wants to measures again.
 import functools
 import json
 import platform
-import time
+import timeit
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,12 +94,7 @@ def stored_rounding_cost() -> RoundingCost:
 def _best(work, repeats=_REPEATS) -> float:
     """Return the shortest of several times: the least disturbed one."""
     work()
-    times = []
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begin)
-    return min(times)
+    return min(timeit.repeat(work, number=1, repeat=repeats))
 
 
 def _machine() -> str:

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.timing.bands import Band
 from trainium_edu.specs import PRICES
 from trainium_edu.specs.signatures import checked
@@ -331,7 +330,7 @@ def _links(record: RunRecord, executable: Executable) -> dict[str, Any] | None:
         if collective.track != LINKS:
             continue
         node = collective.section.nodes[0]
-        nbytes = sum(t.type.size * get_dtype(t.type.dtype).itemsize for t in node.inputs)
+        nbytes = sum(one.type.nbytes for one in node.inputs)
         row = rows.get((node.operation, nbytes))
         if row is None:
             band = record.links.collective(node)

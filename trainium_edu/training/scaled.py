@@ -168,11 +168,10 @@ def _program(job: Job, task: Task | None) -> tuple[Executable, dict[str, int]]:
     parts = [*parts, *(tensor for name, tensor in held if name == "master")]
     states = [tensor for name, tensor in held if name != "master"]
     kept = {"weights": weights, "master": parts, "states": states}
-    return executable, {name: sum(map(_nbytes, tensors)) for name, tensors in kept.items()}
+    return executable, {name: sum(t.nbytes for t in tensors) for name, tensors in kept.items()}
 
 
-def _nbytes(tensor) -> int:
-    return tensor.size * get_dtype(tensor.dtype).itemsize
+_PARTS = ("weights", "gradients", "master", "states", "inputs", "activations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +202,7 @@ class Memory:
     @property
     def total(self) -> int:
         """All of it at once."""
-        return (self.weights + self.gradients + self.master + self.states + self.inputs
-                + self.activations)  # fmt: skip
+        return sum(getattr(self, part) for part in _PARTS)
 
     @property
     def bytes_per_parameter(self) -> float:
@@ -218,9 +216,9 @@ class Memory:
         return self.total <= self.available
 
     def __str__(self):
-        names = ("weights", "gradients", "master", "states", "inputs", "activations", "total")
-        rows = [f"{name:<12}{getattr(self, name) / 2**20:>12,.2f} MiB" for name in names]
-        return "\n".join([*rows, f"{'of':<12}{self.available / 2**20:>12,.2f} MiB"])
+        names = {part: part for part in (*_PARTS, "total")} | {"of": "available"}
+        return "\n".join(f"{name:<12}{getattr(self, part) / 2**20:>12,.2f} MiB"
+                         for name, part in names.items())  # fmt: skip
 
 
 @checked

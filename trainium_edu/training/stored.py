@@ -33,9 +33,9 @@ class Scored:
         return float(np.std(self.accuracies, ddof=1)) if len(self.accuracies) > 1 else 0.0
 
 
-def path_of(table: str) -> Path:
-    """Return the file of a table."""
-    return Path(str(resources.files("trainium_edu.training"))) / f"{table}.json"
+def path_of(table: str, ending: str = "json") -> Path:
+    """Return the file of a table, or of what else is stored here."""
+    return Path(str(resources.files("trainium_edu.training"))) / f"{table}.{ending}"
 
 
 @functools.cache

@@ -31,7 +31,7 @@ from trainium_edu.training.checkpoint import Checkpoints
 from trainium_edu.training.data import shuffled
 from trainium_edu.training.loader import check_shares, deal
 from trainium_edu.training.parallel.agreement import RanksDisagree, check_replicas
-from trainium_edu.training.parallel.collectives import Links, compiler_for, links
+from trainium_edu.training.parallel.collectives import Links, compiler_for, reach
 from trainium_edu.training.parallel.step import StepReport, step_report
 from trainium_edu.training.parallel.zero import ZeroRedundancyOptimizer
 from trainium_edu.training.tasks import TASKS, Task
@@ -236,14 +236,8 @@ class Trainer:
                  strict: bool = True):  # fmt: skip
         known = TASKS[choice(job.task, "task", TASKS)]
         self.job, self.task, self.strict = job, known if task is None else task, strict
-        rounding = job.reduce_rounding or job.rounding
-        if reached is None:
-            reached = links(job.ranks, job.instance, algorithm=job.algorithm, rounding=rounding,
-                            seed=job.seed)  # fmt: skip
-        elif reached.topology.ranks != job.ranks:
-            raise ValueError(f"the job has {job.ranks} ranks and the links reach "
-                             f"{reached.topology.ranks}; let both be equal")  # fmt: skip
-        self.links = reached
+        self.links = reach(reached, job.ranks, job.instance, algorithm=job.algorithm,
+                           rounding=job.reduce_rounding or job.rounding, seed=job.seed)  # fmt: skip
         self.inputs, self.labels, *self.test = self.task.data()
         self._check_samples()
         setting = Setting(job.rounding, job.seed, replicas=job.ranks, collectives=self.links)
@@ -518,9 +512,8 @@ class Trainer:
         """
         whole(rank, "rank", 0, self.job.ranks - 1)
         random = np.random.default_rng(whole(seed, "seed", 0))
-        names = [name for name, _ in self.model.named_parameters()]
-        name = names[random.integers(len(names))]
-        weight = dict(self.model.named_parameters())[name]
+        named = list(self.model.named_parameters())
+        name, weight = named[random.integers(len(named))]
         element = int(random.integers(weight.size))
         below = 16 if weight.dtype == "bfloat16" else 0  # FP32's bits that BF16 does not have
         bit = int(random.integers(23 - below))

@@ -60,6 +60,11 @@ def _settle(ax, title, *, left=0.5, below=0.55):
     ax.yaxis.set_label_coords(-left / (box.width * width), 0.5)
 
 
+def _draw_curves(ax, x, curves, names, **look) -> list:
+    return [ax.plot(x, row, label=name, **look_of(name, i), **look)[0]
+            for i, (name, row) in enumerate(zip(names, curves, strict=True))]  # fmt: skip
+
+
 def _check_curves(x, curves, names):
     """Refuse curves that are not one row per name and one point per place on the x axis."""
     x, curves = np.asarray(x), np.asarray(curves)
@@ -110,9 +115,7 @@ def plot_times(
 
     def over(fig):
         ax = fig.axes[0]
-        artists = []
-        for i, (name, row) in enumerate(zip(names, times_us, strict=True)):
-            artists += ax.plot(sizes, row, label=name, **look_of(name, i))
+        artists = _draw_curves(ax, sizes, times_us, names)
         for i, (at, _, above) in enumerate(crossovers):
             artists.append(
                 ax.axvline(at, color=style.ink("muted"), linewidth=1, label="_crossover")
@@ -179,8 +182,7 @@ def plot_bus_bandwidth(
     """
     _check_curves(sizes, times_ns, names)
     ax = style.figure(7.4, 3.6, margins=(0.75, 0.2, 0.75, 0.4)).subplots()
-    for i, (name, row) in enumerate(zip(names, times_ns, strict=True)):
-        ax.plot(sizes, factor * np.asarray(sizes) / np.asarray(row), label=name, **look_of(name, i))
+    _draw_curves(ax, sizes, factor * np.asarray(sizes) / np.asarray(times_ns), names)
     if limit is not None:
         ax.axhline(limit, color=style.ink("muted"), linestyle=(0, (6, 3)), label="all wires full")
     ax.set(ylabel="bus bandwidth (GB/s)", xlabel="buffer on each rank")
@@ -209,10 +211,7 @@ def plot_scaling(ranks: Numbers, times_ns: Numbers, names: Sequence[str], *, tit
     """
     _check_curves(ranks, times_ns, names)
     ax = style.figure(7.4, 3.6, margins=(0.75, 0.2, 0.6, 0.4)).subplots()
-    for i, (name, row) in enumerate(zip(names, times_ns, strict=True)):
-        ax.plot(
-            ranks, np.asarray(row) / 1e6, marker="o", markersize=4, label=name, **look_of(name, i)
-        )
+    _draw_curves(ax, ranks, np.asarray(times_ns) / 1e6, names, marker="o", markersize=4)
     ax.set(xscale="log", yscale="log", xlabel="ranks", ylabel="time (ms)")
     ax.set_xticks(list(ranks), [f"{r:,}" for r in ranks])
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))

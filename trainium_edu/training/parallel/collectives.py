@@ -20,11 +20,12 @@ from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.compiler import Compiler
 from trainium_edu.xla.flags import parse
-from trainium_edu.xla.graph import Node, Type
+from trainium_edu.xla.graph import Node
 
-__all__ = ["Links", "compiler_for", "links"]
+__all__ = ["WITH_CORES", "Links", "compiler_for", "links", "reach"]
 
-_SIZES = tuple(name for name, facts in INSTANCES.items() if hasattr(facts, "cores"))
+#: The instances with NeuronCores.
+WITH_CORES = tuple(name for name, facts in INSTANCES.items() if hasattr(facts, "cores"))
 _APART = 0x9E3779B97F4A7C15  #: seeds of two sums lie as far apart
 
 
@@ -116,7 +117,7 @@ class Links:
         return replace(self, topology=_part(self.topology, ranks))
 
     def _reduced(self, rows, node, draw):
-        kind, type = node.of["kind"], _type(node)
+        kind, type = node.of["kind"], node.inputs[0].type
         if kind in ("max", "min"):
             return getattr(rows, kind)(axis=0)
         if type.is_float:
@@ -241,7 +242,9 @@ def _band(reached: Links, operation: str, nbytes: int, target: tuple[int, ...]) 
 
 
 def _nbytes(node: Node) -> int:
-    return sum(t.size * get_dtype(t.dtype).itemsize for t in _types(node))
+    """Return the bytes of a collective's whole buffers: inputs, or what they are gathered into."""
+    times = node.of["world"] if node.operation == "all_gather" else 1
+    return times * sum(one.type.nbytes for one in node.inputs)
 
 
 @lru_cache(maxsize=64)
@@ -261,17 +264,6 @@ def _target(node: Node) -> tuple[int, ...]:
     """Return the rank that each rank sends to in a permute, -1 for none; of others nothing."""
     sent = dict(node.of.get("pairs", ()))
     return tuple(sent.get(rank, -1) for rank in range(node.of["world"])) if sent else ()
-
-
-def _types(node) -> list[Type]:
-    """Return the whole buffers of a collective: inputs, or what they are gathered into."""
-    if node.operation == "all_gather":
-        return [node.inputs[0].type] * node.of["world"]
-    return [one.type for one in node.inputs]
-
-
-def _type(node) -> Type:
-    return node.inputs[0].type
 
 
 @checked
@@ -299,9 +291,19 @@ def links(ranks: int, instance: str = "trn1.32xlarge", **options) -> Links | Non
     Topology('8 ranks of trn1.32xlarge', 4 chips, 8 ranks, 8 directed links)
     """
     whole(ranks, "ranks", 1)
-    if instance not in _SIZES:
-        raise FabricError(f"{instance!r} is no instance with links; use {', '.join(_SIZES)}")
+    if instance not in WITH_CORES:
+        raise FabricError(f"{instance!r} is no instance with links; use {', '.join(WITH_CORES)}")
     return Links(_topology(ranks, instance), **options) if ranks > 1 else None
+
+
+def reach(given: Links | None, ranks: int, instance: str, **options) -> Links | None:
+    """Return links that are given if they reach so many ranks, else those of :func:`links`."""
+    if given is None:
+        return links(ranks, instance, **options)
+    if given.topology.ranks != ranks:
+        raise ValueError(f"{ranks} ranks, and the links reach {given.topology.ranks}; let both be "
+                         "equal")  # fmt: skip
+    return given
 
 
 @lru_cache(maxsize=64)

@@ -37,7 +37,7 @@ from trainium_edu.specs import INSTANCES
 from trainium_edu.specs.arguments import choice, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.parallel.agreement import check_replicas
-from trainium_edu.training.parallel.collectives import Links, compiler_for, links
+from trainium_edu.training.parallel.collectives import WITH_CORES, Links, compiler_for, reach
 from trainium_edu.training.parallel.process import Process
 from trainium_edu.xla.compiler import difference
 from trainium_edu.xla.device import Device, World, apart, world
@@ -437,10 +437,7 @@ def waits_for_ever(one, other) -> str:
 
 def check_place(ranks: int, nodes: int, instance: str) -> int:
     """Return how many ranks an instance holds; raise if there are more on each."""
-    choice(
-        instance, "instance", tuple(n for n, kind in INSTANCES.items() if hasattr(kind, "cores"))
-    )
-    cores = int(INSTANCES[instance].cores.value)
+    cores = int(INSTANCES[choice(instance, "instance", WITH_CORES)].cores.value)
     if ranks > cores:
         raise FabricError(f"{ranks} ranks on each {instance}, which has {cores} NeuronCores; let "
                           f"each have one: {cores} at most")  # fmt: skip
@@ -504,11 +501,7 @@ def launch(function: Callable, ranks: int = 32, *, args: Sequence = (),
     whole(ranks, "ranks", 1, 2**15)
     per_instance = check_place(1, 1, instance)
     choice(algorithm, "algorithm", tuple(ALGORITHMS))
-    if reached is None:
-        reached = links(ranks, instance, algorithm=algorithm)
-    elif reached.topology.ranks != ranks:
-        raise ValueError(f"{ranks} ranks, and the links reach {reached.topology.ranks}; let both "
-                         "be equal")  # fmt: skip
+    reached = reach(reached, ranks, instance, algorithm=algorithm)
     variables = {"MASTER_ADDR": master[0], "MASTER_PORT": str(master[1])}
     hub = Hub(ranks, reached, setting, instance, per_instance)
     return hub.run(lambda index: function(index, *args), variables)

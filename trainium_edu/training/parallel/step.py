@@ -8,6 +8,7 @@ Left out: what the host does (loading is in ``pipeline.py``; recording and launc
 assumed hidden), and collectives of parts of the ranks.
 """
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -178,11 +179,10 @@ def products_of(executable: Executable) -> tuple[int, float, str]:
 
 def _peak(spec: Record, flops: Mapping[Node, int]) -> str:
     """Return by which peaks products are measured, as text."""
-    of_dtype: dict[str, int] = {}
+    of_dtype: Counter[str] = Counter()
     for node, count in flops.items():
-        dtype = node.inputs[0].dtype
-        of_dtype[dtype] = of_dtype.get(dtype, 0) + count
-    names = sorted(of_dtype, key=lambda dtype: -of_dtype[dtype]) or ["bfloat16"]
+        of_dtype[node.inputs[0].dtype] += count
+    names = [dtype for dtype, _ in of_dtype.most_common()] or ["bfloat16"]
     peaks = ", ".join(f"{peak_flops(spec, name) / 1e12:g} TFLOP/s ({name})" for name in names)
     return f"{peaks}: half of the chip's published peak"
 

@@ -14,13 +14,14 @@ place of the same times P.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.specs.arguments import choice, flag, number
 from trainium_edu.specs.signatures import checked
-from trainium_edu.training.optim import Optimizer, clip, of_rank_0, on_device
+from trainium_edu.training.optim import Optimizer, clip_grad_norm_, of_rank_0, on_device
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla import xm
 from trainium_edu.xla.graph import scope
@@ -160,13 +161,11 @@ class ZeroRedundancyOptimizer:
             bucket.reduce()
         if self.max_norm is not None:
             parts = [bucket.part for bucket in self.buckets]
-            self.grad_norm = clip(parts, self.max_norm, self._over_ranks)
+            over_ranks = None if self.ranks == 1 else partial(xm.all_reduce, "sum")
+            self.grad_norm = clip_grad_norm_(parts, self.max_norm, over_ranks=over_ranks)
         self.base_optimizer.step()
         for bucket in self.buckets:
             bucket.gather()
-
-    def _over_ranks(self, total):
-        return total if self.ranks == 1 else xm.all_reduce("sum", total)
 
     # -- what is kept ---------------------------------------------------------------------------
 
