@@ -28,7 +28,7 @@ from trainium_edu.xla.device import Device, of_process
 from trainium_edu.xla.executor import hollow
 from trainium_edu.xla.graph import GraphError, Type, scope
 from trainium_edu.xla.operations import apply
-from trainium_edu.xla.tensor import Tensor, as_tensor
+from trainium_edu.xla.tensor import Tensor, as_tensor, of_node, together, unary
 
 __all__ = [
     "GELU", "MLP", "Conv2d", "Decoder", "Dropout", "Embedding",
@@ -92,12 +92,6 @@ def _normal(deviation, *shape) -> np.ndarray:
     if not _draws:
         return hollow(Type(shape, "float32"))
     return deviation * _random().standard_normal(shape, np.float32)
-
-
-def _record(operation, *tensors, **attributes) -> Tensor:
-    """Record an operation of the table that NumPy has no name for."""
-    node = apply(operation, *(t.as_node() for t in tensors), **attributes)
-    return Tensor(tensors[0].device, node.type, node)
 
 
 class Module:
@@ -252,7 +246,7 @@ class Linear(Module):
 def _linear(x, weight, bias):
     """Return x [..., in] times weight [out, in] transposed, as one large product."""
     flat = x.reshape((-1, x.shape[-1]))
-    out = _record("dot", flat, weight, turn_a=False, turn_b=True)
+    out = together("dot", flat, weight, turn_a=False, turn_b=True)
     out = out if bias is None else out + bias
     return out.reshape((*x.shape[:-1], weight.shape[0]))
 
@@ -266,7 +260,7 @@ class LayerNorm(Module):
         self.eps = number(eps, "eps", 0)
 
     def forward(self, x: Tensor):
-        return _record("layer_norm", x, self.weight, self.bias, eps=self.eps)
+        return xnp.layer_norm(x, self.weight, self.bias, self.eps)
 
 
 class Embedding(Module):
@@ -299,10 +293,7 @@ class Conv2d(Module):
         self.stride, self.padding = whole(stride, "stride", 1), whole(padding, "padding", 0)
 
     def forward(self, x: Tensor):
-        around = (self.padding, self.padding)
-        out = _record("convolution", x, self.weight, strides=(self.stride,) * 2,
-                      padding=(around, around))  # fmt: skip
-        return out if self.bias is None else out + self.bias.reshape((1, -1, 1, 1))
+        return xnp.conv2d(x, self.weight, self.bias, stride=self.stride, padding=self.padding)
 
 
 class MultiHeadAttention(Module):
@@ -325,10 +316,10 @@ class MultiHeadAttention(Module):
         apart = apart.transpose((2, 0, 3, 1, 4))  # [3, batch, heads, tokens, width of a head]
         query, key, value = apart[0], apart[1], apart[2]
         query = query * (width // self.heads) ** -0.5
-        scores = _record("dot", query, key, turn_a=False, turn_b=True)
+        scores = together("dot", query, key, turn_a=False, turn_b=True)
         if self.causal:
             scores = xnp.where(_is_not_later(scores), scores, -1e30)
-        mixed = xnp.matmul(_record("softmax", scores), value)
+        mixed = xnp.matmul(xnp.softmax(scores), value)
         return self.out_proj(mixed.transpose((0, 2, 1, 3)).reshape(x.shape))
 
 
@@ -339,8 +330,7 @@ def _is_not_later(scores):
         apply("iota", shape=shape, axis=axis, dtype="int32")
         for shape, axis in (((1, 1, tokens, 1), -2), ((1, 1, 1, tokens), -1))
     )
-    node = apply("greater_equal", row, column)
-    return Tensor(scores.device, node.type, node)
+    return of_node(scores.device, apply("greater_equal", row, column))
 
 
 # -- layers without weights -------------------------------------------------------------------
@@ -357,7 +347,7 @@ class GELU(Module):
     """x times the probability that a normal number is smaller."""
 
     def forward(self, x: Tensor):
-        return _record("gelu", x)
+        return xnp.gelu(x)
 
 
 class Flatten(Module):
@@ -405,7 +395,7 @@ class Dropout(Module):
             Tensor(x.device, word, data=data.astype(np.uint32))
             for data in (seeds, np.array(self.step))
         )
-        keep = _record("random_keep", seed, step, shape=x.shape, probability=1 - self.p, number=0,
+        keep = together("random_keep", seed, step, shape=x.shape, probability=1 - self.p, number=0,
                        dtype=x.dtype)  # fmt: skip
         return x * keep * (1 / (1 - self.p))
 
@@ -480,7 +470,7 @@ class ViT(Module):
         (n, c, h, w), p = images.shape, self.patch
         patches = images.reshape((n, c, h // p, p, w // p, p)).transpose((0, 2, 4, 1, 3, 5))
         x = self.embedding(patches.reshape((n, -1, c * p * p)))
-        first = _record("broadcast", self.class_token, shape=(n, 1, x.shape[-1]))
+        first = unary("broadcast", self.class_token, shape=(n, 1, x.shape[-1]))
         x = xnp.concatenate([first, x], axis=1) + self.positions
         return self.head(self.norm(self.encoder(x)[:, 0]))
 
@@ -565,7 +555,7 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
         Class numbers.  The loss of a negative one is 0, and it counts in the mean.
     """
     rows = xnp.reshape(xnp.astype(logits, "float32"), (-1, logits.shape[-1]))
-    return xnp.mean(_record("cross_entropy", rows, xnp.reshape(labels, -1)))
+    return xnp.mean(xnp.cross_entropy(rows, xnp.reshape(labels, -1)))
 
 
 for _layer in [value for value in vars().values() if isinstance(value, type)]:

@@ -13,7 +13,7 @@ from trainium_edu.viz.core_trace import steps as changes
 from trainium_edu.viz.numbers import Numbers
 from trainium_edu.viz.scene import Scene, linear
 from trainium_edu.viz.step_frames import HOST, exposed, on_tracks
-from trainium_edu.viz.units import size_text, time_text
+from trainium_edu.viz.units import size_text, size_unit, time_text
 from trainium_edu.xla.executable.tracks import ENGINES, LINKS
 
 __all__ = ["memory_bars", "plot_pipeline", "step_bars", "step_scene"]
@@ -27,7 +27,6 @@ _EXPOSED = style.COLOURS["red"]
 _HIGH = 0.72  # of a lane
 _PARTS = {part: colour for part, colour in MEMORY.items() if part != "buffers"}
 _LABEL = {"master": "FP32 weights", "states": "optimiser's state"}
-_UNITS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("bytes", 1))
 
 
 @checked
@@ -129,7 +128,7 @@ def memory_bars(held: Mapping) -> Numbers:
     held : dict of str to training.Memory
     """
     most, limit = max(m.total for m in held.values()), min(m.available for m in held.values())
-    unit, scale = next(pair for pair in _UNITS if most >= pair[1])
+    unit, scale = size_unit(most)
     bars = {
         name: {_LABEL.get(p, p): getattr(memory, p) / scale for p in _PARTS if getattr(memory, p)}
         for name, memory in held.items()

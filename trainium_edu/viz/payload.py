@@ -5,6 +5,7 @@ import numpy as np
 from trainium_edu.specs import TRN1, Record
 from trainium_edu.specs.signatures import Numbers, checked
 from trainium_edu.viz.style import COLOURS, figure, ink
+from trainium_edu.viz.units import size_text
 
 __all__ = ["describe_payload", "plot_payload"]
 
@@ -69,7 +70,7 @@ def plot_payload(
         )  # fmt: skip
     ax.set_xscale("log", base=2)
     ticks = [b for b in row_bytes if b.bit_length() % 2]
-    ax.set_xticks(ticks, [_short(b) for b in ticks])
+    ax.set_xticks(ticks, list(map(size_text, ticks)))
     ax.minorticks_off()
     ax.set_ylim(0, max(sustained, *stream, *high) * 1.08)
     ax.set_xlabel("bytes per row: contiguous in HBM and in one partition")
@@ -79,9 +80,5 @@ def plot_payload(
 
 def describe_payload(row_bytes, stream) -> str:
     """Say the curve in a sentence, for screen readers."""
-    pairs = ", ".join(f"{_short(b)}: {r:.0f}" for b, r in zip(row_bytes, stream, strict=True))
+    pairs = ", ".join(f"{size_text(b)}: {r:.0f}" for b, r in zip(row_bytes, stream, strict=True))
     return f"GB/s of many transfers in flight by row length: {pairs}"
-
-
-def _short(nbytes) -> str:
-    return f"{nbytes // 1024} KiB" if nbytes >= 1024 else f"{nbytes} B"

@@ -1,6 +1,6 @@
 """Sizes and times in the units in which people read them."""
 
-__all__ = ["long_time_text", "raised", "size_text", "time_text"]
+__all__ = ["long_time_text", "raised", "size_text", "size_unit", "time_text"]
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -13,10 +13,14 @@ def size_text(nbytes: float) -> str:
     >>> size_text(100), size_text(4096), size_text(1_572_864)
     ('100 B', '4 KiB', '1.5 MiB')
     """
-    for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if nbytes >= scale:
-            return f"{nbytes / scale:.4g} {unit}"
-    return f"{nbytes:.0f} B"
+    unit, scale = size_unit(nbytes)
+    return f"{nbytes / scale:.4g} {unit}" if scale > 1 else f"{nbytes:.0f} B"
+
+
+def size_unit(nbytes: float) -> tuple[str, int]:
+    """Return the unit in which people read a number of bytes, and how many bytes it has."""
+    units = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
+    return next((unit for unit in units if nbytes >= unit[1]), ("B", 1))
 
 
 def time_text(ns: float) -> str:

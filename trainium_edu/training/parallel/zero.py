@@ -27,7 +27,7 @@ from trainium_edu.xla import xm
 from trainium_edu.xla.graph import scope
 from trainium_edu.xla.operations import apply
 from trainium_edu.xla.operations.control import item
-from trainium_edu.xla.tensor import Tensor, as_tensor
+from trainium_edu.xla.tensor import Tensor, as_tensor, of_node
 
 __all__ = ["ZeroRedundancyOptimizer"]
 
@@ -48,7 +48,7 @@ class _Bucket:
             raise ValueError(f"{name or 'a parameter'} has no gradient; call backward() before "
                              "step(), and hand in only what is trained")  # fmt: skip
         node = apply("reduce_scatter", *(g.as_node() for g in grads), kind="sum", world=self.ranks)
-        self.part.grad = Tensor(self.part.device, node.type, node) * (1.0 / self.ranks)
+        self.part.grad = of_node(self.part.device, node) * (1.0 / self.ranks)
 
     def gather(self) -> None:
         """Record the way of all parts of the new weights to all ranks."""
@@ -58,7 +58,7 @@ class _Bucket:
         node = apply("all_gather", new.as_node(), world=self.ranks, shapes=shapes)
         for i, weight in enumerate(self.parameters):
             value = node if len(shapes) == 1 else item(node, i)
-            weight.set_(Tensor(weight.device, value.type, value))
+            weight.set_(of_node(weight.device, value))
 
     # -- the same of arrays, where a rank begins or a state is kept -------------------------------
 
