@@ -1,5 +1,7 @@
 """Kernels on Trainium2.  Judges: AWS's Trainium2 guide, NumPy, times published of trn2.3xlarge."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -7,34 +9,49 @@ from trainium_edu import nki
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import cycles_of
-from trainium_edu.neuroncore.timing.bands import Times
 from trainium_edu.nki import collectives as ncc
 from trainium_edu.nki import isa as nisa
 from trainium_edu.nki import language as nl
-from trainium_edu.nki.published import KERNELS
+from trainium_edu.nki import published
+from trainium_edu.nki.examples import profiled
 from trainium_edu.specs import TRN1, TRN2, Kind, NkiValidationError
+from trainium_edu.specs.times import TIMES_TRN2
 
-AROUND_NS = TRN2.measured.start_and_stop_ns.value
-#: kernel, sizes, µs, what start and stop take (benchmark: 6.3 to 11.3 µs; a profile: 15 to 16), and
-#: whether the chip made descriptors
-PUBLISHED = [
-    ("add", (25600, 1, 1), 37_318, AROUND_NS, True),
-    ("add", (25600, 128, 1), 378, AROUND_NS, True),
-    ("add", (25600, 128, 200), 15, AROUND_NS, True),
-    ("add", (256_000, 128, 2000), 28.36, (15_000, 16_000), False),
-    ("convolution", (256, 256, 224), 3832, AROUND_NS, False),
-]
+predict = cache(published.compare)
 
 
-@pytest.mark.parametrize(("kernel", "sizes", "us", "around_ns", "dge"), PUBLISHED)
-def test_published_times_lie_in_their_bands(kernel, sizes, us, around_ns, dge):
-    """Judge: a course's report and profiles on trn2.3xlarge; asked are 25 % in the median."""
-    function, arguments = KERNELS[kernel](*sizes)
-    timeline = nki.run(function, *arguments, values=False, spec=TRN2, dge=dge).timeline
-    predicted = (timeline.makespan_ns + sum(around_ns) / 2) / 1e3
-    low, high = Times(timeline, in_proportion=True).ends()
-    assert abs(predicted / us - 1) < 0.15
-    assert (low + around_ns[0]) / 1e3 <= us <= (high + around_ns[1]) / 1e3
+@pytest.mark.parametrize("row", TIMES_TRN2, ids=str)
+def test_published_times_lie_in_their_bands(row):
+    """Judge: a course's report, profiles and a study of fused kernels, all on trn2.3xlarge."""
+    prediction = predict(row)
+    assert prediction.is_inside
+    assert abs(prediction.off) < (0.15 if row.source == "course-2025" else 0.35)
+
+
+def test_half_of_the_published_times_are_met_within_a_quarter():
+    """Judge: the same; asked are 25 % in the median of those that chose nothing."""
+    off = [abs(predict(row).off) for row in TIMES_TRN2 if row.source == "kernel-fusion-study"]
+    assert len(off) == 12
+    assert np.median(off) < 0.25
+    assert "kernel-fusion-study: 12 rows" in published.summary(map(predict, TIMES_TRN2))
+
+
+def test_the_studys_kernels_compute_what_theirs_do():
+    """Judge: NumPy."""
+    draw = np.random.default_rng(3).normal
+    q, k, v, x, w, bias = (
+        draw(size=(128, n)).astype(np.float32) / 4 for n in (512, 512, 512, 128, 512, 512)
+    )
+    weights = np.exp(q.T @ k - (q.T @ k).max(axis=1, keepdims=True))
+    wanted = weights / weights.sum(axis=1, keepdims=True) @ v.T
+    for is_fused in (True, False):
+        found = nki.run(profiled.attention, q, k, v, is_fused, spec=TRN2).outputs
+        np.testing.assert_allclose(found.reshape(512, 128), wanted, atol=1e-5)
+    y = x.T @ w + bias[:1]
+    wanted = y / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (y + 0.044715 * y**3)))
+    for by_hand in (True, False):
+        found = nki.run(profiled.gelu_of_product, x, w, bias[:1], by_hand, spec=TRN2).outputs
+        np.testing.assert_allclose(found, wanted, atol=1e-3)
 
 
 def test_the_record_is_the_one_before_with_what_the_guide_says_is_new():

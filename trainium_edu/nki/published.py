@@ -2,7 +2,8 @@
 
 ``python -m trainium_edu.nki.published`` prints the table (``--all``: with the longest kernels,
 ``--markdown``: as ``truth.md`` has it, ``--residuals``: as ``specs.times`` keeps it for bands).
-The rows are ``specs.times``; the kernels are in ``nki.examples``.  Some issue what the published
+``--trn2`` prints the rows of Trainium2, which no band rests on, with nothing left out.  The rows
+are ``specs.times``; the kernels are in ``nki.examples``.  Some issue what the published
 ones issued, others are as written, and the older compiler's passes run.
 
 Every row is predicted with its source left out: without the parameters that it helped to choose,
@@ -26,8 +27,8 @@ from trainium_edu.neuroncore.timing.bands import Times, bound_by
 from trainium_edu.neuroncore.timing.scheduler import reschedule
 from trainium_edu.nki.examples import matmul, profiled, selective_scan
 from trainium_edu.nki.kernel import run
-from trainium_edu.specs import TRN1
-from trainium_edu.specs.times import TIMES, WITHOUT, MeasuredTime
+from trainium_edu.specs import TRN1, TRN2
+from trainium_edu.specs.times import TIMES, TIMES_TRN2, WITHOUT, MeasuredTime
 
 __all__ = ["KERNELS", "ROWS", "Prediction", "compare", "device_ns", "predict", "residuals",
            "summary", "table", "vector_share"]  # fmt: skip
@@ -64,6 +65,10 @@ def _depthwise(batch, channels, width, turns, in_psum):
     return profiled.depthwise, [*_zeros((batch, channels, width), (channels, 3)), turns, in_psum]
 
 
+def _of_study(kernel, dtype, last, shapes, *sizes):
+    return getattr(profiled, kernel), [*(np.zeros(s, dtype) for s in shapes(*sizes)), last]
+
+
 #: What a row runs: its sizes -> (kernel, arguments).
 KERNELS: dict[str, Callable] = {
     "mamba v1": partial(_mamba, selective_scan.reload),
@@ -89,6 +94,13 @@ KERNELS: dict[str, Callable] = {
         lambda m, k, n: ((m, k), (k, n), (m, n), (1, n), (_P, _P)),
     ),
 }  # fmt: skip
+for _suffix, _dtype in (("", np.float32), (" BF16", ml_dtypes.bfloat16)):
+    for _name, _is_fused in (("attention", False), ("fused attention", True)):
+        KERNELS[_name + _suffix] = partial(_of_study, "attention", _dtype, _is_fused,
+                                           lambda n: ((_P, n),) * 3)  # fmt: skip
+    for _name, _by_hand in (("gelu", False), ("gelu by hand", True)):
+        KERNELS[_name + _suffix] = partial(_of_study, "gelu_of_product", _dtype, _by_hand,
+                                           lambda m, k, n: ((k, m), (k, n), (1, n)))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +150,18 @@ def predict(row: MeasuredTime, *, buffers=None):
     """Run a row's kernel without values, its source left out, and return its CoreTimeline."""
     kernel, arguments = KERNELS[row.kernel](*row.sizes)
     passes = True if row.is_as_written else None
-    timeline = run(kernel, *arguments, values=False, buffers=buffers, passes=passes).timeline
+    timeline = run(kernel, *arguments, values=False, buffers=buffers, passes=passes,
+                   spec=_chip(row), dge=row.dge).timeline  # fmt: skip
     if row.source not in WITHOUT:
         return timeline
     return reschedule(timeline, parameters=timeline.parameters | WITHOUT[row.source])
 
 
-def device_ns(makespan_ns: float, which: str = "middle") -> float:
+def _chip(row):
+    return TRN2 if row.instance.startswith("trn2") else TRN1
+
+
+def device_ns(makespan_ns: float, which: str = "middle", around_ns=()) -> float:
     """Return a device time: a kernel's makespan with its start and stop, in ns.
 
     Parameters
@@ -152,8 +169,10 @@ def device_ns(makespan_ns: float, which: str = "middle") -> float:
     makespan_ns : float
     which : {"middle", "low", "high"}
         Which end of what start and stop take.
+    around_ns : (low, high), optional
+        What they take; default Trainium's.
     """
-    low, high = TRN1.measured.start_and_stop_ns.value
+    low, high = around_ns or TRN1.measured.start_and_stop_ns.value
     return makespan_ns + {"low": low, "middle": (low + high) / 2, "high": high}[which]
 
 
@@ -183,15 +202,10 @@ def compare(row: MeasuredTime) -> Prediction:
         busy = vector_share(timeline)
     else:
         busy = timeline.busy_ns("vector") / timeline.makespan_ns
-    low_ns, high_ns = times.ends()
-    return Prediction(
-        row,
-        device_ns(timeline.makespan_ns) / 1e3,
-        device_ns(low_ns, "low") / 1e3,
-        device_ns(high_ns, "high") / 1e3,
-        busy,
-        bound_by(timeline),
-    )
+    around = row.around_ns or _chip(row).measured.start_and_stop_ns.value
+    ends = zip((timeline.makespan_ns, *times.ends()), ("middle", "low", "high"), strict=True)
+    found = (device_ns(ns, which, around) / 1e3 for ns, which in ends)
+    return Prediction(row, *found, busy, bound_by(timeline))
 
 
 def summary(found: Iterable[Prediction]) -> str:
@@ -203,11 +217,16 @@ def summary(found: Iterable[Prediction]) -> str:
         rows = [p for p in predictions if source in ("", p.row.source)]
         off = [abs(p.off) for p in rows]
         lines.append(
-            f"{f'{source} left out' if source else 'all'}: {len(rows)} rows, median error "
+            f"{_left_out(rows) if source else 'all'}: {len(rows)} rows, median error "
             f"{np.median(off):.0%}, {np.mean([o <= 0.25 for o in off]):.0%} within 25 %, "
             f"{np.mean([p.is_inside for p in rows]):.0%} in band"
         )
     return "\n".join(lines)
+
+
+def _left_out(rows) -> str:
+    source = rows[0].row.source
+    return source if rows[0].row in TIMES_TRN2 else f"{source} left out"
 
 
 def residuals(found: Iterable[Prediction]) -> str:
@@ -266,8 +285,10 @@ def main(arguments=None) -> int:
     parser.add_argument("--all", action="store_true", help="also kernels of 10 ms and more")
     parser.add_argument("--markdown", action="store_true", help="as a Markdown table")
     parser.add_argument("--residuals", action="store_true", help="as specs.times keeps them")
+    parser.add_argument("--trn2", action="store_true", help="the rows of Trainium2")
     options = parser.parse_args(arguments)
-    rows = ROWS if options.all else _short_rows()
+    every = TIMES_TRN2 if options.trn2 else ROWS
+    rows = [row for row in every if options.all or min(row.us) < _LONG_US]
     predictions = []
     try:
         for number, row in enumerate(rows, 1):
@@ -280,7 +301,7 @@ def main(arguments=None) -> int:
         return 130
     print(f"\r{'':<60}\r", end="", file=sys.stderr)
     print(_as_text(predictions, options.markdown, options.residuals))
-    left = len(ROWS) - len(rows)
+    left = len(every) - len(rows)
     if left:
         print(f"{left} longer ones left out; --all takes a few minutes", file=sys.stderr)
     return 0

@@ -11,8 +11,8 @@ import trainium_edu.nki.language as nl
 from trainium_edu.nki.beta1 import language as older
 
 __all__ = [
-    "adamw", "add", "bmm", "convolution", "depthwise", "grouped", "matmul", "matmul_add_rmsnorm",
-    "rope", "silu", "transpose_matmul",
+    "adamw", "add", "attention", "bmm", "convolution", "depthwise", "gelu_of_product", "grouped",
+    "matmul", "matmul_add_rmsnorm", "rope", "silu", "transpose_matmul",
 ]  # fmt: skip
 
 P, WIDE, LOAD = 128, 512, 1024  # partitions, columns of one PSUM bank, columns of one load
@@ -331,4 +331,118 @@ def depthwise(image, taps, turns, in_psum=False):
                     nisa.tensor_reduce(dst=result[:, nl.ds(at, 1)], op=nl.add, data=products,
                                        axis=1)  # fmt: skip
             nisa.dma_copy(dst=out[b, rows, :], src=result)
+    return out
+
+
+def _reduced(op, data, negate=False, dst=None):
+    dst = _tile(P, 1) if dst is None else dst
+    nisa.tensor_reduce(dst=dst, op=op, data=data, axis=1, negate=negate)
+    return dst
+
+
+def _pieces(tile, size=WIDE):
+    return [tile[:, nl.ds(k, size)] for k in range(0, tile.shape[1], size)]
+
+
+def _turned(tile):
+    """Return a tile's pieces [128, 128], turned by the Tensor Engine, in FP32.
+
+    Four lie in one bank, which Vector copies out as one, as the profile shows.
+    """
+    turned = _tile(*tile.shape)
+    for piece, dst in zip(_pieces(tile), _pieces(turned), strict=True):
+        bank = nl.ndarray((P, WIDE), dtype=tile.dtype, buffer=nl.psum)
+        for data, place in zip(_pieces(piece, P), _pieces(bank, P), strict=True):
+            nisa.nc_transpose(dst=place, data=data, engine=nisa.engine.tensor)
+        nisa.tensor_copy(dst=dst, src=bank)
+    return _pieces(turned, P)
+
+
+def _scores(q, k):
+    tile = _tile(P, k.shape[1])
+    for keys, dst in zip(_pieces(k), _pieces(tile), strict=True):
+        sums = _sums()
+        nisa.nc_matmul(dst=sums, stationary=q, moving=keys)
+        _scaled(sums, 1.0, dst=dst)
+    return tile
+
+
+def _exponentials(scores):
+    """Return exp(scores - the row's largest), and one over each row's sum."""
+    result = _tile(*scores.shape)
+    most, sums = (_tile(P, scores.shape[1] // WIDE) for _ in range(2))
+    for j, piece in enumerate(_pieces(scores)):
+        _reduced(nl.maximum, piece, dst=most[:, j : j + 1])
+    below = _reduced(nl.maximum, most, negate=True)
+    for j, (piece, dst) in enumerate(zip(_pieces(scores), _pieces(result), strict=True)):
+        _scaled(piece, 1.0, nl.exp, below, dst)
+        _reduced(nl.add, dst, dst=sums[:, j : j + 1])
+    return result, _one_over(_reduced(nl.add, sums))
+
+
+def _times(data, factor, dst):
+    nisa.tensor_scalar(dst=dst, data=data, op0=nl.multiply, operand0=factor)
+
+
+def _weigh(weights, values, factor, dst):
+    sums = _sums(P)
+    for piece, value in zip(_turned(weights), values, strict=True):
+        nisa.nc_matmul(dst=sums, stationary=piece, moving=value)
+    result = _tile(P, P)
+    if factor is None:
+        nisa.tensor_copy(dst=result, src=sums)
+    else:
+        _times(sums, factor, result)
+    nisa.dma_copy(dst=dst, src=result)
+
+
+@nki.jit
+def attention(q, k, v, is_fused):
+    """Return softmax(Q^T K) V^T; all [128, length].  Not fused: scores and weights go to HBM."""
+    count = q.shape[1] // P
+    out = nl.ndarray((count, P, P), dtype=q.dtype, buffer=nl.shared_hbm)
+    q, k, v = (_load(part, part.dtype) for part in (q, k, v))
+    values, queries = _turned(v), _pieces(q, P)
+    if is_fused:
+        for i in nl.affine_range(count):
+            weights, factor = _exponentials(_scores(queries[i], k))
+            _weigh(weights, values, factor, out[i])
+        return out
+    between = nl.ndarray((count, P, q.shape[1]), dtype=nl.float32, buffer=nl.hbm)
+    for i in nl.affine_range(count):
+        nisa.dma_copy(dst=between[i], src=_scores(queries[i], k))
+    for i in nl.affine_range(count):
+        weights, factor = _exponentials(_load(between[i]))
+        result = _tile(*weights.shape)
+        for piece, dst in zip(_pieces(weights), _pieces(result), strict=True):
+            _times(piece, factor, dst)
+        nisa.dma_copy(dst=between[i], src=result)
+    for i in nl.affine_range(count):
+        _weigh(_load(between[i]), values, None, out[i])
+    return out
+
+
+@nki.jit
+def gelu_of_product(x, w, bias, by_hand):
+    """Return gelu(X^T W + bias); x [K, M], w [K, N], bias [1, N].  By hand: by a sigmoid."""
+    (depth, m), n = x.shape, w.shape[1]
+    out = nl.ndarray((m, n), dtype=x.dtype, buffer=nl.shared_hbm)
+    for i in nl.affine_range(m // P):
+        for j in nl.affine_range(n // WIDE):
+            rows, columns, sums = nl.ds(i * P, P), nl.ds(j * WIDE, WIDE), _sums()
+            for p in nl.affine_range(depth // P):
+                piece = nl.ds(p * P, P)
+                nisa.nc_matmul(dst=sums, stationary=_load(x[piece, rows], x.dtype),
+                               moving=_load(w[piece, columns], x.dtype))  # fmt: skip
+            y = nl.copy(sums, dtype=x.dtype)
+            y = nl.add(y, nl.broadcast_to(_load(bias[:, columns], x.dtype), (P, WIDE)))
+            if by_hand:
+                cube = nl.multiply(nl.multiply(y, y), y)
+                inner = nl.multiply(nl.add(y, nl.multiply(cube, 0.044715)), 0.7978845608)
+                half = _scaled(inner, 2.0, nl.sigmoid)
+                tanh = nl.subtract(nl.multiply(half, 2.0), 1.0)
+                y = nl.multiply(nl.multiply(y, 0.5), nl.add(tanh, 1.0))
+            else:
+                y = nl.gelu(y)
+            nisa.dma_copy(dst=out[rows, columns], src=y)
     return out
