@@ -5,9 +5,12 @@ import numpy as np
 from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.neuroncore.scoreboard import advice
 from trainium_edu.specs import SOURCES, TRN1
+from trainium_edu.viz.colours import ENGINE
 from trainium_edu.viz.numbers import board
+from trainium_edu.viz.scene import Scene
 from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.kernel_view import kernel_view
+from trainium_edu.widgets.sketch import Page, Sketch, slider
 
 
 def _times(slow, fast, digits=1):
@@ -33,6 +36,27 @@ def _result_mb(run):
 def _us(run, engine):
     """Return the µs that an engine works."""
     return f"{run.timeline.busy_ns(engine) / 1e3:.0f}"
+
+
+def nine_places() -> Sketch:
+    """Show which part of a small image each place of a 3 × 3 window is multiplied with."""
+
+    def draw(values) -> Page:
+        (i, j), side = divmod(values["place"], 3), min(26.0, values["width"] / 20)
+        scene = Scene(values["width"], 7.3 * side)
+        panels = ((0.2, 3, "window", 1), (5, 6, "image", 4), (13, 4, "sums", 4))
+        for left, cells, words, size in panels:
+            scene.text(left * side, 16, words, bold=True)
+            top, first = (0, 0) if words == "sums" else (i, j)
+            for r, c in np.ndindex(cells, cells):
+                box = ((left + c) * side, (1 + r) * side, side, side)
+                if top <= r < top + size and first <= c < first + size:
+                    scene.rect(*box, ENGINE["tensor"], opacity=0.7)
+                scene.rect(*box, "muted", outline=True)
+        part = f"weights[:, :, {i}, {j}] @ image[:, {i} : {i + 4}, {j} : {j + 4}]"
+        return Page(scene, [f"Place {3 * i + j} adds **{part}** to the sums."])
+
+    return Sketch([slider("place", "Place of the window", 0, 8, 5)], draw, "Nine places")
 
 
 @question("12/weights")

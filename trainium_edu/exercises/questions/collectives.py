@@ -74,7 +74,7 @@ def mesh_until(found, four_ranks, trn1):
     """Return where mesh and the next algorithm cost the same."""
     mesh, rdh = found.lines[:2]
     latency_us = (rdh.alpha_ns - mesh.alpha_ns) / 1e3
-    rates = [f"1/{1 / line.ns_per_byte:.1f}" for line in (mesh, rdh)]
+    rates = [1 / line.ns_per_byte for line in (mesh, rdh)]
     ends = [f"{at / 1e6:.1f}" for at, *_ in found.crossovers]
     return Answer(
         round(found.crossovers[0][0] / 1e6, 1),
@@ -83,15 +83,13 @@ def mesh_until(found, four_ranks, trn1):
             "against the last line": _meet_mb(mesh, found.lines[2]),
             "the faster one's bytes for free": latency_us / mesh.ns_per_byte / 1e3,
             "the slower one's bytes for free": latency_us / rdh.ns_per_byte / 1e3,
-            "difference of the rates": latency_us
-            * (1 / rdh.ns_per_byte - 1 / mesh.ns_per_byte)
-            / 1e3,
+            "difference of the rates": latency_us * (rates[1] - rates[0]) / 1e3,
             "mesh's latency times its rate": mesh.alpha_ns / mesh.ns_per_byte / 1e6,
             "RDH's latency times its rate": rdh.alpha_ns / rdh.ns_per_byte / 1e6,
         },
         terms={
             "latency_us": latency_us,
-            "rates": " − ".join(rates),
+            "rates": " − ".join(f"1/{rate:.1f}" for rate in rates),
             "boundaries": " and ".join(ends),
         },
         show=lambda guess: [

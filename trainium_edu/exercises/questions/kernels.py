@@ -18,8 +18,7 @@ def _times(slow, fast):
 
 
 def _ns(run):
-    runs = run if isinstance(run, tuple) else (run,)
-    return sum(r.timeline.makespan_ns for r in runs)
+    return sum(r.timeline.makespan_ns for r in (run if isinstance(run, tuple) else (run,)))
 
 
 def _instructions(run, name=""):

@@ -86,11 +86,7 @@ def trips(run, x):
     (work,) = run.works
     return Answer(
         round(work.elements / x.size, 2),
-        wrong={
-            "there and back": 2.0,
-            "as it is written": 3.0,
-            "one a round": 1.0,
-        },
+        wrong={"there and back": 2.0, "as it is written": 3.0, "one a round": 1.0},
         show=lambda guess: [
             spent({"element": run}),
             Numbers(f"{by_line(run)}\n{run.why()}"),
