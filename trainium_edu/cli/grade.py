@@ -37,7 +37,7 @@ __all__ = ["Row", "absent", "grade_all", "grade_submission", "keep_row", "read_k
 
 @dataclasses.dataclass(slots=True)
 class Row:
-    """What is known of one submission."""
+    """The results of one submission."""
 
     submission: str
     status: str = "graded"  #: "graded" or "not graded"
@@ -48,13 +48,15 @@ class Row:
     of: int = 0
     seconds: float = 0.0
     notes: list = dataclasses.field(default_factory=list)
-    exercises: dict = dataclasses.field(default_factory=dict)  #: by key: Grade as a dict
+    exercises: dict = dataclasses.field(
+        default_factory=dict
+    )  #: each exercise's Grade as a dict, by key
     digest: str = ""  #: of the file and the checks; tells whether a kept row is still good
     walls: str = ""  #: "bubblewrap", or why the submission ran without walls
     limits: dict = dataclasses.field(default_factory=dict)  #: those under which it was graded
     #: of a kernel file, by case: latency and its band, traffic, MFU
     figures: dict = dataclasses.field(default_factory=dict)
-    advice: list = dataclasses.field(default_factory=list)  #: to its author
+    advice: list = dataclasses.field(default_factory=list)  #: what its author could improve
     leaderboard: dict = dataclasses.field(default_factory=dict)  #: its entry, if it is right
 
     @property
@@ -99,7 +101,7 @@ class _Worker:
                 self._lines.append(line)
 
     def finished(self) -> bool:
-        """Tell whether it ended, ending it if its time is over."""
+        """Return whether it has ended; end it if its time is over."""
         if self.process.poll() is not None:
             return True
         if time.monotonic() - self._begun > self._limits.submission_seconds:
@@ -121,8 +123,8 @@ def fill(row: Row, lines: Sequence[bytes], code: int, parts: Mapping[str, int] |
     """Fill a row from the lines that a grader process wrote before it ended with some code.
 
     A submission may have written some of them: points are bounded by the exercise's own, and
-    exercises of other lessons do not count.  The `parts` of an assignment, points by key, stand in
-    the place of a lesson's exercises.
+    exercises of other lessons do not count.  An assignment has `parts`, points by key, instead of a
+    lesson's exercises.
     """
     ended = False
     for line in lines:
@@ -275,7 +277,7 @@ def grade_all(
     return result
 
 
-#: What students hand in in place of a notebook or a kernel.
+#: Endings of other files that students submit instead of a notebook or a kernel.
 _ALSO_HANDED_IN = (".ipynb", ".py", ".txt", ".md", ".doc", ".docx", ".odt", ".pdf", ".rtf", ".html",
                    ".zip")  # fmt: skip
 
@@ -284,8 +286,9 @@ def submissions(target: Path, complain: Callable = lambda sentence: None, *,
                 suffix: str = ".ipynb", leave: Iterable[Path] = ()) -> list[Path]:  # fmt: skip
     """Return the notebooks of a folder, checkpoints and hidden folders left out.
 
-    What is of another kind (a document, a script) is listed too, to get a row with the reason,
-    unless it stands beside a notebook of the same name, or in a student's folder with one.
+    Files of other kinds (a document, a script) are listed too, so that they get a row with the
+    reason.  Those beside a notebook of the same name, or in a student's folder with a notebook, are
+    left out.
 
     Parameters
     ----------
@@ -295,7 +298,7 @@ def submissions(target: Path, complain: Callable = lambda sentence: None, *,
     suffix : str
         ".py" for kernel files.
     leave : iterable of Path
-        Files that are no submissions, such as the assignment itself.
+        Files that are not submissions, such as the assignment itself.
 
     Raises
     ------
@@ -348,7 +351,7 @@ def read_roster(path: Path, paths: Iterable[Path] = ()) -> dict:
     ----------
     path : Path
     paths : iterable of Path
-        The submissions, of which it has to name at least one.
+        The submissions; the table has to name at least one of them.
 
     Raises
     ------

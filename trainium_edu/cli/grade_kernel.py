@@ -1,8 +1,8 @@
 """Grade one kernel file against an assignment: values, latency with its band, traffic, MFU.
 
 The file is imported in a process of its own, which learns shapes and dtypes, and never a number:
-neither the arguments, nor the reference, nor a threshold.  What it hands back is the kernel's
-recorded program.  Here its instructions are checked and computed again, on the cases' arrays, and
+neither the arguments, nor the reference, nor a threshold.  It returns the kernel's recorded
+program.  Here its instructions are checked and computed again, on the cases' arrays, and
 timed here; so a file that changes its own copy of this package, or its clock, changes nothing that
 counts.  ``python -m trainium_edu.cli.grade_one`` calls :func:`grade_file`.
 """
@@ -48,13 +48,13 @@ class Rejected(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a right kernel takes in one case."""
+    """The time, traffic and MFU of a right kernel in one case."""
 
     latency_us: float
     low_us: float
     high_us: float
     hbm_bytes: int
-    hbm_times: float  #: of the bytes of arguments and outputs
+    hbm_times: float  #: traffic, as a multiple of the bytes of arguments and outputs
     mfu: float
     mfu_low: float
     mfu_high: float
@@ -89,7 +89,7 @@ class Figures:
 
 
 def judge(case: Case, ask: Callable, assignment: Assignment) -> tuple[Grade, Run | None]:
-    """Ask a kernel for its program, issue it again, and compare what it gives with the reference.
+    """Grade a kernel's program: issue it again and compare its outputs with the reference.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def _count(number, noun):
 
 
 def reach(threshold: Threshold, figures: Figures | None, *, right: bool = True) -> Grade:
-    """Give points for a threshold.
+    """Return the points for a threshold.
 
     Parameters
     ----------
@@ -352,7 +352,7 @@ def grade_file(path: Path, assignment: Assignment, *, student: str = "", walls: 
     student : str
         Whose it is; by default whom the file names in a line ``student = "..."``.
     walls : bool
-        Whether its process stands behind the system's walls.
+        Whether its process runs behind the system's walls.
     limits : Limits
 
     Yields

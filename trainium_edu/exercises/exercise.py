@@ -42,7 +42,7 @@ __all__ = ["NUMBER", "SOLUTION_SEEN", "Draw", "Exercise", "Grade", "Numbers", "R
            "Status", "compare", "exercise", "has_form", "recognise", "reject", "short",
            "truth_values", "words_of"]  # fmt: skip
 
-#: The types that a plain number has (True and False are none).
+#: The types of a plain number; bool is not one of them.
 NUMBER = (int, float)
 
 #: Under this type a check's output says that its solution was seen before it passed.
@@ -56,7 +56,7 @@ _BEFORE = "before the pass"
 
 
 class Status(StrEnum):
-    """What a check found."""
+    """The outcome of a check."""
 
     PASSED = "passed"
     WRONG = "wrong"
@@ -87,7 +87,7 @@ def reject(misconception: str, feedback: str = "", picture: Any = "", **values):
     Parameters
     ----------
     misconception : str
-        A short name, for example ``"ties away from zero"``; it stands in the grader's table.
+        A short name, for example ``"ties away from zero"``; the grader's table shows it.
     feedback : str
         One or two sentences to the learner that fit this misconception; those of the exercise's
         own words unless given.
@@ -178,7 +178,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the learner reads below a check."""
+    """The result of a check, as the learner reads it."""
 
     status: Status
     title: str
@@ -231,7 +231,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """What the grader writes down for one exercise."""
+    """The points of one exercise, and why."""
 
     points: int
     of: int
@@ -452,7 +452,7 @@ def exercise(
     Raises
     ------
     ValueError
-        If the key, the points, the hints or the answer's name are none.
+        If the key, the points, the hints or the answer's name are not valid.
 
     Examples
     --------
@@ -494,7 +494,7 @@ _ANSWERS = {"student", "check"}  #: names that a check's cell needs
 
 
 def _say_what_to_run(shell, kind, error, trace, tb_offset=None):
-    """Say in a sentence that a check's cell ran before the one that it checks."""
+    """Print that a check's cell ran before the cell that it checks."""
     if error.name in _ANSWERS:
         print(f"There is no `{error.name}` yet: run the cells above this one first.")
     else:
@@ -572,7 +572,7 @@ def has_form(value, *kinds) -> bool:
 
 
 def truth_values(answer, cases: Sequence[tuple]) -> list[bool]:
-    """Ask a function of each case, and reject one that returns anything but True or False."""
+    """Call a function on each case; reject any result but True or False."""
     told = [answer(*case) for case in cases]
     for value in told:
         if type(value) is not bool:
@@ -661,7 +661,7 @@ class _TakesTooLong(BaseException):
 
 @contextlib.contextmanager
 def _at_most(seconds):
-    """Raise _TakesTooLong in the body after so many seconds, wherever in Python it stands.
+    """Raise _TakesTooLong in the body after `seconds`, wherever in Python it is.
 
     Seconds of this process's work, so that a busy machine stops nobody; one that sleeps is stopped
     after six times as long.  In another thread than the main one, which no signal reaches, and
@@ -696,7 +696,7 @@ def _at_most(seconds):
 
 
 def _is_blank(answer) -> bool:
-    """Tell whether an answer is what a starter holds: None, empty, or only those."""
+    """Return whether an answer is still a starter's: None, empty, or a container of only those."""
     if answer is None:
         return True
     if isinstance(answer, str):
@@ -727,10 +727,10 @@ def short(value, limit: int = 60) -> str:
 
 
 def _fingerprint(answer) -> str:
-    """Tell one answer from the next, so that re-running a cell uses up no hint."""
+    """Return a hash of an answer, so that re-running a cell uses up no hint."""
     code = getattr(getattr(answer, "__wrapped__", answer), "__code__", None)  # also a kernel's
     text = f"{code.co_code}{code.co_consts}{code.co_names}" if code else short(answer, 2000)
-    # Nested functions stand in the constants with their address.
+    # Nested functions are among the constants, with their address.
     return hashlib.sha256(
         re.sub(r"0x[0-9a-f]+", "", text).encode(errors="backslashreplace")
     ).hexdigest()[:16]

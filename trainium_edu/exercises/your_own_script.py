@@ -157,21 +157,14 @@ def faults(script: str) -> list[tuple[str, str]]:
         if isinstance(n, ast.expr) and (_names(n) & {"cuda"} or _is_text(n, "cuda"))
     ]
     if left:
-        found.append(
-            (
-                "cuda is left",
-                f"Line {min(left)} still speaks of cuda, which this machine does not have.",
-            )
-        )
+        found.append(_fault("cuda is left", line=min(left)))
     if not any(
         (_names(n) & {"xla_device", "device"} and isinstance(n, ast.Call)) or _is_text(n, "xla")
         for n in nodes
     ):
-        found.append(("no device", "Nothing names the device: xm.xla_device(), or 'xla'."))
+        found.append(_fault("no device"))
     if _uses(nodes, "xm") and not any(isinstance(n, ast.alias) and n.asname == "xm" for n in nodes):
-        found.append(
-            ("no import", "xm is used and not imported: import torch_xla.core.xla_model as xm.")
-        )
+        found.append(_fault("no import"))
     loop = next(
         (
             n
@@ -182,6 +175,11 @@ def faults(script: str) -> list[tuple[str, str]]:
         None,
     )
     return found + ([] if loop is None else _in_loop(tree, loop))
+
+
+def _fault(name: str, **values) -> tuple[str, str]:
+    """Return the name of a fault, and its sentence."""
+    return name, words_of(__file__)["port"]["wrong"][name].format_map(values)
 
 
 def _in_loop(tree, loop) -> list[tuple[str, str]]:
@@ -198,14 +196,7 @@ def _in_loop(tree, loop) -> list[tuple[str, str]]:
         if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name) and n.value.id in moved
     ]
     if slices:
-        found.append(
-            (
-                "slices on the chip",
-                f"Line {slices[0].lineno} cuts a batch out of data on"
-                " the chip: each begins elsewhere, and where it begins is part of the graph,"
-                " so each step compiles. Cut on the host, move the batch.",
-            )
-        )
+        found.append(_fault("slices on the chip", line=slices[0].lineno))
     read = [
         n
         for n in ast.walk(loop)
@@ -217,44 +208,20 @@ def _in_loop(tree, loop) -> list[tuple[str, str]]:
     ]
     still = [n for n in read if not slices and not _moves(n.value) and not _moved_later(loop, n)]
     if still:
-        found.append(
-            (
-                "not moved",
-                f"Line {still[0].lineno} reads data that are still the host's: .to(device).",
-            )
-        )
+        found.append(_fault("not moved", line=still[0].lineno))
     marks = [k for k, part in enumerate(loop.body) if _marks(part)]
     if not marks:
         within = any(_called(part) & {"mark_step", "sync"} for part in tree.body)
-        text = (
-            "The step is marked after the loop only: all steps are one giant graph."
-            if within
-            else "No step is marked: the loop only records."
-        )
-        return [*found, ("one giant graph" if within else "no mark", text)]
+        return [*found, _fault("one giant graph" if within else "no mark")]
     steps = [k for k, part in enumerate(loop.body) if _called(part) & {"step", "optimizer_step"}]
     if steps and marks[0] < steps[-1]:
-        found.append(
-            (
-                "marked too early",
-                "The step is marked before optimizer.step(): the update"
-                " is recorded with the next step's graph.",
-            )
-        )
+        found.append(_fault("marked too early"))
     for part in loop.body[: marks[0]]:
         if _asks(part):
-            found.append(
-                (
-                    "cut in two",
-                    f"Line {part.lineno} asks for a value before the step is"
-                    " marked: the graph is cut there, each time.",
-                )
-            )
+            found.append(_fault("cut in two", line=part.lineno))
             break
     if not _uses(ast.walk(loop), "print"):
-        found.append(
-            ("says nothing", "The loss is not printed any more; nobody would see how it goes.")
-        )
+        found.append(_fault("says nothing"))
     return found
 
 
