@@ -54,11 +54,10 @@ def test_every_widget_is_alive(lesson, own_errors):
     assert [e for e in said if e not in own_errors] == []
 
 
-def test_fits_a_narrow_page(lesson):
-    lesson.page.set_viewport_size({"width": 900, "height": 1000})
-    lesson.settle()
+def test_fits_the_page_when_it_becomes_narrow_and_dark(lesson):
+    lesson.turn_narrow_and_dark()
+    assert lesson.broken_widgets() == []
     assert lesson.page.evaluate("() => look.tooWide()") == []
-    lesson.page.set_viewport_size({"width": 1400, "height": 1000})
 
 
 def test_a_prediction_hears_its_sentence(browser, notebook):
