@@ -17,7 +17,7 @@ from trainium_edu.nki import published
 from trainium_edu.nki.examples import profiled, selective_scan
 from trainium_edu.nki.published import KERNELS, ROWS, device_ns, table, vector_share
 from trainium_edu.specs import SOURCES, TRN1, NkiValidationError, times
-from trainium_edu.specs.times import PROFILES, RESIDUALS, WITHOUT, spread
+from trainium_edu.specs.times import PROFILES, RESIDUALS, TIMES_TRN2, WITHOUT, spread
 
 predict = cache(published.predict)  # one recording of a row serves all tests: nobody changes it
 compare = cache(published.compare)
@@ -37,8 +37,8 @@ def row(kernel, *sizes):
 
 def test_every_row_has_a_kernel_and_a_source():
     assert len(ROWS) == 42
-    assert {r.kernel for r in ROWS} == set(KERNELS)
-    assert {r.source for r in ROWS} <= set(SOURCES)
+    assert {r.kernel for r in (*ROWS, *TIMES_TRN2)} == set(KERNELS)
+    assert {r.source for r in (*ROWS, *TIMES_TRN2)} <= set(SOURCES)
     assert {r.kernel for r in ROWS if r.source == "accelopt-nkibench"} == {
         p.kernel for p in PROFILES
     }

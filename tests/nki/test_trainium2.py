@@ -294,6 +294,30 @@ def test_gpsimds_random_numbers_are_xorwow():
     assert found[1, 9] == 6615241 + 4 * 362437
 
 
+def test_a_transpose_gathers_rows():
+    """Judge: NumPy, as the reference spells it: the rows of an index, transposed."""
+    import ml_dtypes
+
+    def kernel(x, index, wide=128):
+        tile = nl.zeros((wide, 32), x.dtype, buffer=nl.sbuf)
+        rows = x.ap(pattern=[[128, 32], [1, wide]], vector_offset=nl.load(index), indirect_dim=0)
+        nisa.dma_transpose(tile, rows, axes=(1, 0))
+        out = nl.ndarray(tile.shape, x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, tile)
+        return out
+
+    draw = np.random.default_rng(4)
+    x = draw.normal(size=(64, 128)).astype(ml_dtypes.bfloat16)
+    index = draw.integers(0, 64, (32, 1)).astype(np.uint32)
+    np.testing.assert_array_equal(nki.run(kernel, x, index, spec=TRN2).outputs, x[index[:, 0]].T)
+    with pytest.raises(NkiValidationError, match="2 bytes"):
+        nki.run(kernel, x.astype(np.float32), index, spec=TRN2)
+    with pytest.raises(NkiValidationError, match="uint32 index"):
+        nki.run(kernel, x, index.astype(np.int32), spec=TRN2)
+    with pytest.raises(NkiValidationError, match=r"needs NeuronCore-v3 \(Trainium2\)"):
+        nki.run(kernel, x, index, spec=TRN1)
+
+
 def test_the_scalar_engine_copies_bits():
     """Judge: NumPy; integers that FP32 cannot hold."""
     x = np.full((128, 8), 2**24 + 1, np.int32)

@@ -38,10 +38,24 @@ def _check_gather(call):
     if has_rows(call.src) or has_rows(call.dst):
         call.needs("gather_transpose", "gathering while transposing",
                    "gather rows with dma_copy first, then transpose")  # fmt: skip
+        _check_gathered(call, call.src)
     if call.dge_mode == "swdge" and not call.is_indirect:
         call.needs("gather_transpose", "dge_mode swdge, for gathering transposes,",
                    "leave dge_mode out")  # fmt: skip
     check_skip(call)
+
+
+def _check_gathered(call, src):
+    index = src.indirect.index if has_rows(src) else None
+    fits = index is not None and index.shape == (src.shape[0], 1) and src.shape[0] % 16 == 0
+    if not fits or index.dtype.name != "uint32" or src.shape[0] > 128 or has_rows(call.dst):
+        call.refuse(
+            f"src is {src!r} with the index {index!r}; the hardware gathers 16, 32 ... 128 rows of "
+            "src by a uint32 index [rows, 1] (of several columns: one call for each), and scatters "
+            "none"
+        )
+    if src.dtype.itemsize != 2 or src.shape[-1] > 128:
+        call.refuse(f"src is {src!r}; gathered rows have at most 128 elements of 2 bytes")
 
 
 def _check_axes(call):
@@ -63,8 +77,12 @@ def _check_axes(call):
 
 
 def _transpose(call):
-    values = call.src.read().transpose(_AXES[len(call.src.shape)])
-    store(call, call.dst, "dst", values, call.src.dtype)
+    values, inside = load(call, call.src, "src")
+    values = values.transpose(_AXES[len(call.src.shape)])
+    if inside is None:
+        store(call, call.dst, "dst", values, call.src.dtype)
+    else:  # the rows that are left out are columns here
+        call.dst.write_where(np.broadcast_to(inside, values.shape), values)
 
 
 def _transpose_work(call):
