@@ -171,9 +171,10 @@ class Core:
         self.clock.wait()
         if cell.value is None:
             where = user_line()
+            since = f" after step {self.values}" if type(self.values) is int else " (--values none)"
             raise ValuesOff(
                 f"{where or 'the script'} asks for the value of a tensor, and this run keeps "
-                f"shapes only{self._since()}; leave out the line, or run with --values all"
+                f"shapes only{since}; leave out the line, or run with --values all"
             )
         self.transfer(cell.value, "from")
         return cell.value
@@ -190,9 +191,6 @@ class Core:
             self.compiler.metrics.tick("DeviceDataCacheMiss", len({*numbers} - self._sent))
             self._sent.update(numbers)
 
-    def _since(self) -> str:
-        return f" after step {self.values}" if type(self.values) is int else " (--values none)"
-
     def run_early(self, cell: Cell, kind: str = "value", operation: str = "") -> None:
         """Compute one tensor on the chip now; other pending tensors stay pending."""
         tape = self.tape
@@ -203,20 +201,20 @@ class Core:
     def _execute(self, tape: Tape, live, kind: str, operation: str = "") -> None:
         place = tape.here
         key = live, self.recorder.compiler.flags, tuple(self.recorder.narrowed.items())
-        found = place.cuts.get(key)
-        if found is None:
-            found = place.cuts[key] = self._translated(tape, live)
-        self.newest = found
-        if not found.graph.outputs:
+        translation = place.cuts.get(key)
+        if translation is None:
+            translation = place.cuts[key] = self._translated(tape, live)
+        self.newest = translation
+        if not translation.graph.outputs:
             return
-        executable = self._compiled(found)
+        executable = self._compiled(translation)
         event = self.compiler.history[-1]
         line = user_line() if kind != "step" or event.kind != "memory" else None
         if isinstance(executable, Executable):
             if event.kind != "memory":
                 self._explain(1, lambda: _analysis("Compilation", kind, executable))
             self._explain(2, lambda: _analysis("Execution", kind, executable))
-        self.ran(executable, found.graph, kind, line, event.why, operation)
+        self.ran(executable, translation.graph, kind, line, event.why, operation)
 
     def _explain(self, level: int, lines: Callable[[], Iterable[str]]) -> None:
         """Write what PyTorch/XLA's debugging tool writes, on the first rank, where it is wanted."""
@@ -255,8 +253,8 @@ class Core:
     def _translated(self, tape: Tape, live) -> Translation:
         return translate(tape.path, live, tape.fed, self.recorder)
 
-    def _compiled(self, found: Translation):
-        return self.compiler.get(found.graph, self.number)
+    def _compiled(self, translation: Translation):
+        return self.compiler.get(translation.graph, self.number)
 
     def _met_ns(self, executable) -> float:
         """Return the time of one execution, when those that exchange in it have met."""

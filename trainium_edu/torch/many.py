@@ -115,16 +115,16 @@ def on_ranks(main: Callable[[], int], place: Place, script: str = "") -> tuple[i
     record : RunRecord
     """
     reached = links(place.ranks * place.nodes, place.instance, algorithm=place.algorithm)
-    found = run_ranks(lambda: sys.exit(main()), clock=Clock, result=_told,
+    outcome = run_ranks(lambda: sys.exit(main()), clock=Clock, result=_told,
                       modules=slow_imports(Path(script)) if script else (),
                       **dict(vars(place)))  # fmt: skip
-    if found.told:
-        print(found.told, file=sys.stderr)
+    if outcome.told:
+        print(outcome.told, file=sys.stderr)
     record = RunRecord("", instance=place.instance, nodes=place.nodes, links=reached,
                        ranks=place.ranks * place.nodes, values=str(place.values),
-                       problem=found.told)  # fmt: skip
-    told = [one for one in found.results if one is not None]
-    return found.code, _joined(record, told, reached) if told else record
+                       problem=outcome.told)  # fmt: skip
+    told = [one for one in outcome.results if one is not None]
+    return outcome.code, _joined(record, told, reached) if told else record
 
 
 def spawn(function: Callable[[int], object], count: int, core: Core) -> None:
@@ -159,7 +159,7 @@ def _joined(record: RunRecord, told: list[_Told], reached: Links | None) -> RunR
     """Return the first rank's record with executables, which each were one rank's to compile."""
     first = told[0]
     graphs = {print_: graph for one in told for print_, graph in one.graphs.items()}
-    made = {e.graph: e for one in told for e in one.history if e.kind == "compiled"}
+    compile_events = {e.graph: e for one in told for e in one.history if e.kind == "compiled"}
     spent: dict[int, float] = {}
     for step, print_ in first.steps:
         spent[print_] = spent.get(print_, 0.0) + step.end_ns - step.begin_ns
@@ -182,5 +182,5 @@ def _joined(record: RunRecord, told: list[_Told], reached: Links | None) -> RunR
     for event in first.history:
         is_new = event.graph not in seen
         seen.add(event.graph)
-        history.append(made.get(event.graph, event) if is_new else event)
+        history.append(compile_events.get(event.graph, event) if is_new else event)
     return replace(record, steps=steps, history=history, counters=first.counters, waits=first.waits)

@@ -195,15 +195,15 @@ class Tape:
 
     def live(self) -> tuple[tuple[int, int], ...]:
         """Return (slot, slot of the data it takes the place of or -1) of results still held."""
-        number, found = self.number, []
+        number, results = self.number, []
         for slot, weak in enumerate(self.made):
             cell = weak() if weak is not None else None
             if cell is not None and cell.slot == slot and cell.tape == number:
-                found.append((slot, cell.leaf))
+                results.append((slot, cell.leaf))
         for storage in self.writes:  # their holders see what was written through a view
             if not all(self.is_result(cell) for cell in storage.cells()):
-                found.append((storage.slot, storage.leaf))
-        return tuple(found)
+                results.append((storage.slot, storage.leaf))
+        return tuple(results)
 
     def is_result(self, cell: Cell) -> bool:
         """Return whether a cell is computed on this tape."""

@@ -501,8 +501,11 @@ def fall_back(core, call: Call, args, kwargs):
     out = (_computed_on_cpu if core.computes else _shapes_on_cpu)(core, call, args, kwargs)
     if call.writes:
         written = _targets(call, args, kwargs)
-        for tensor in written:
-            _written_on_cpu(core, tensor)
+        for tensor in written:  # which is data from here on
+            value = tensor.cell.value
+            core.tape.leave(tensor.cell)
+            if core.computes and tensor.shape != core.rounded.settle(value).shape:
+                _become(tensor, on_device(value, core))  # an empty one, named by out=
         if call.returns_written:
             return _returned(call, written)
 
@@ -532,14 +535,6 @@ def _computed_on_cpu(core, call: Call, args, kwargs):
                                   "PyTorch none for the CPU; "
                                   + _INSTEAD.get(call.counter, "compose it of others")
                                   ) from None  # fmt: skip
-
-
-def _written_on_cpu(core, tensor: XlaTensor) -> None:
-    """Turn a tensor that was written on the CPU into data."""
-    value = tensor.cell.value
-    core.tape.leave(tensor.cell)
-    if core.computes and tensor.shape != core.rounded.settle(value).shape:
-        _become(tensor, on_device(value, core))  # an empty one, named by out=
 
 
 def _shapes_on_cpu(core, call: Call, args, kwargs):

@@ -150,22 +150,22 @@ class _Recording(Core):
             if one.cell.tape != self.tape.number:
                 leaf(self, self.tape, one.cell)
         live = sorted({(one.cell.slot, -1) for one in outs})
-        found = translate(self.tape.path, live, self.tape.fed, self.recorder, "traced")
-        kept = vars(self.data).get("kept", {})
-        came = {id(cell): slot for slot, (cell, _) in kept.items()}
-        slots = [came.get(id(one.cell)) for one in inputs]
-        order = [slots.index(one) if one in slots else -1 for one in found.sources]
+        translation = translate(self.tape.path, live, self.tape.fed, self.recorder, "traced")
+        came_in = vars(self.data).get("kept", {})
+        slot_of_cell = {id(cell): slot for slot, (cell, _) in came_in.items()}
+        slots = [slot_of_cell.get(id(one.cell)) for one in inputs]
+        order = [slots.index(one) if one in slots else -1 for one in translation.sources]
         # an input that is given back as it is has a number below 0
-        numbers = {slot: ~i for i, slot in enumerate(slots)} | dict(found.outputs)
-        executable = self.compiler.get(found.graph, self.number)
+        numbers = {slot: ~i for i, slot in enumerate(slots)} | dict(translation.outputs)
+        executable = self.compiler.get(translation.graph, self.number)
         program = executable.to_bytes()
         key = hashlib.sha256(program).hexdigest()
         _executables[key] = executable
         about = {"key": key, "order": order,
                  "inputs": [_kind(one) for one in examples],
                  "outputs": [(numbers[one.cell.slot], *_kind(one)) for one in outs]}  # fmt: skip
-        weights = [kept[one][1] if isinstance(one, int) else torch.tensor(one)
-                   for one, i in zip(found.sources, order, strict=True) if i < 0]  # fmt: skip
+        weights = [came_in[one][1] if isinstance(one, int) else torch.tensor(one)
+                   for one, i in zip(translation.sources, order, strict=True) if i < 0]  # fmt: skip
         return _Built(json.dumps(about), program, weights, spec)
 
 
@@ -246,7 +246,7 @@ def _cores_of(core) -> int:
 
 def _run(model, weights, inputs):
     """Run the graph once, in its time."""
-    core, executable, found = cores.current(), _executables[model["key"]], None
+    core, executable, values = cores.current(), _executables[model["key"]], None
     core.follow()
     for one in inputs:
         core.transfer(one, "to")
@@ -256,14 +256,14 @@ def _run(model, weights, inputs):
         feeds = [inputs[i] if i >= 0 else next(stored) for i in model["order"]]
         held = [_held(one, node.type) for one, node in zip(feeds, parameters, strict=True)]
         how = replace(core.recorder.setting, step=core.number, values=True)
-        found = executable.plan.run(held, how)
+        values = executable.plan.run(held, how)
     core.number, core.taken = core.number + 1, core.taken + 1
     results = []
     for number, shape, name in model["outputs"]:
-        place = "meta" if found is None else "cpu"
+        place = "meta" if values is None else "cpu"
         out = torch.empty(shape, dtype=getattr(torch, name), device=place)
-        if found is not None:
-            out.copy_(inputs[~number] if number < 0 else torch.tensor(found[number]))
+        if values is not None:
+            out.copy_(inputs[~number] if number < 0 else torch.tensor(values[number]))
         core.transfer(out, "from")
         results.append(out)
     return results

@@ -158,14 +158,14 @@ def _replay(place: Place, records: dict[int, _Record], fed, device: Device) -> N
         _view(place, records, filled)
         return
     args, kwargs = tree_map(filled, (place.args, place.kwargs))
-    found = row_of(call.row)(*args, **kwargs)
-    found = list(found) if isinstance(found, tuple | list) else [found]
+    results = row_of(call.row)(*args, **kwargs)
+    results = list(results) if isinstance(results, tuple | list) else [results]
     slot = place.first
-    for meta, value in zip(place.metas, found, strict=False):
+    for meta, value in zip(place.metas, results, strict=False):
         if meta is not None:
             records[slot] = _Record(_Storage(value), (), value)
             slot += 1
-    for old, new in zip(_written(place), found[len(place.metas) :], strict=False):
+    for old, new in zip(_written(place), results[len(place.metas) :], strict=False):
         record = records[slot] = records[old]
         record.write(new)
         slot += 1
@@ -188,7 +188,7 @@ def _view(place: Place, records, filled) -> None:
     arguments = tree_map(filled, [*rest, *_in_order(place, len(place.args))])
     if place.call.name == "aten::as_strided":  # of the storage, whatever view it is asked of
         value, chain = record.storage.value, ()
-    for number, (name, given) in enumerate(_steps(place, value, arguments)):
+    for number, (name, given) in enumerate(_steps(place, arguments)):
         made = ROWS[name](value, *given)
         new = _Record(record.storage, (*chain, (name, tuple(given))), made)
         new.version = record.storage.version
@@ -205,7 +205,7 @@ def _in_order(place: Place, begin: int):
             yield argument.default_value
 
 
-def _steps(place: Place, value: Tensor, given: list) -> list[tuple[str, list]]:
+def _steps(place: Place, given: list) -> list[tuple[str, list]]:
     """Return a row and its arguments for each result: parts of a list are slices."""
     name, count = place.call.name, len(place.metas)
     if name == "aten::unbind.int":

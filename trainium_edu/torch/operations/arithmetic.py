@@ -35,7 +35,7 @@ def _times_alpha(other, alpha):
 
 @row("add.Tensor", "add.Scalar")
 def _add(self, other, alpha=1):
-    if _is_bool(self) and _is_bool(other):
+    if _both_bool(self, other):
         return _or(self, other)
     return xnp.add(self, _times_alpha(other, alpha))
 
@@ -47,8 +47,9 @@ def _sub(self, other, alpha=1):
 
 @row("mul.Tensor", "mul.Scalar")
 def _mul(self, other):
-    both = _is_bool(self) and _is_bool(other)
-    return _and(self, other) if both else xnp.multiply(self, _plain(other))
+    if _both_bool(self, other):
+        return _and(self, other)
+    return xnp.multiply(self, _plain(other))
 
 
 @row("div.Tensor", "div.Scalar")
@@ -63,10 +64,6 @@ def _div_mode(self, other, rounding_mode=None):
     return _whole_quotient(self, other, floor if rounding_mode == "floor" else truncated)
 
 
-def _floor_divide(self, other):
-    return _whole_quotient(self, other, floor)
-
-
 def _whole_quotient(a, b, to_whole):
     """Return a / b brought to a whole number; integers beyond FP32's 24 bits in two steps."""
     b = _plain(b)
@@ -75,14 +72,12 @@ def _whole_quotient(a, b, to_whole):
     return quotient if is_float else xnp.astype(quotient, "int32")
 
 
-@row("remainder.Tensor", "remainder.Scalar")
-def _remainder(self, other):
-    return xnp.subtract(self, xnp.multiply(_floor_divide(self, other), _plain(other)))
+def _rest(a, b, to_whole):
+    return xnp.subtract(a, xnp.multiply(_whole_quotient(a, b, to_whole), _plain(b)))
 
 
-@row("fmod.Tensor", "fmod.Scalar")
-def _fmod(self, other):
-    return xnp.subtract(self, xnp.multiply(_div_mode(self, other, "trunc"), _plain(other)))
+row("remainder.Tensor", "remainder.Scalar")(lambda self, other: _rest(self, other, floor))
+row("fmod.Tensor", "fmod.Scalar")(lambda self, other: _rest(self, other, truncated))
 
 
 @row("addcmul")

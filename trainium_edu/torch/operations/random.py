@@ -104,28 +104,19 @@ def _exponential(self, lambd=1.0, generator=None):
     return xnp.astype(xnp.log(fixed(u, 1.0) - u) * (-1.0 / lambd), self.dtype)
 
 
-@row("rand")
-def _rand(size, dtype=None, device=None, **_):
-    return _uniform_numbers(device, size, _kind(dtype, 0.0))
+def _of_size(numbers):
+    return lambda size, dtype=None, device=None, **_: numbers(device, size, _kind(dtype, 0.0))
 
 
-@row("randn")
-def _randn(size, dtype=None, device=None, **_):
-    return _normal_numbers(device, size, _kind(dtype, 0.0))
-
-
-@row("rand_like")
-def _rand_like(self, dtype=None, **_):
-    return _uniform_numbers(
+def _like(numbers):
+    return lambda self, dtype=None, **_: numbers(
         self.device, self.shape, self.dtype if dtype is None else dtype_of(dtype)
     )
 
 
-@row("randn_like")
-def _randn_like(self, dtype=None, **_):
-    return _normal_numbers(
-        self.device, self.shape, self.dtype if dtype is None else dtype_of(dtype)
-    )
+for _name, _numbers in {"rand": _uniform_numbers, "randn": _normal_numbers}.items():
+    row(_name)(_of_size(_numbers))
+    row(f"{_name}_like")(_like(_numbers))
 
 
 @row("randint")

@@ -24,7 +24,6 @@ groups)``, ``all_gather(value, dim, groups)``, ``all_to_all(value, dim, groups)`
 that ranks that do different things are found; ``rendezvous(tag, payload)``.
 """
 
-import io
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -34,11 +33,11 @@ from torch.utils._pytree import tree_map
 
 from trainium_edu.specs.arguments import choice
 from trainium_edu.torch import core as cores
+from trainium_edu.torch.loading import each_tensor
 from trainium_edu.torch.operations import ROWS
 from trainium_edu.torch.operations.table import record
 from trainium_edu.torch.tensor import dispatch, on_device
 from trainium_edu.xla import xm
-from trainium_edu.xla.loader import each_leaf
 from trainium_edu.xla.operations.collectives import check_pairs
 from trainium_edu.xla.operations.control import item
 from trainium_edu.xla.tensor import Tensor
@@ -164,14 +163,9 @@ def rendezvous(tag: str, payload: Any = b"", replicas: Any = None) -> list:
 
 def mesh_reduce(tag: str, data: Any, reduce_fn: Callable[[list], Any]) -> Any:
     """Return what a function makes of the list of all ranks' data, tensors moved to the CPU."""
-    kept = io.BytesIO()
-    torch.save(each_leaf(data, _on_cpu), kept)
-    payloads = rendezvous(tag, kept.getvalue())
-    return reduce_fn([torch.load(io.BytesIO(one), weights_only=False) for one in payloads])
-
-
-def _on_cpu(value):
-    return value.detach().cpu() if isinstance(value, torch.Tensor) else value
+    return reduce_fn(
+        rendezvous(tag, each_tensor(data, lambda one: one.detach().to("cpu", copy=True)))
+    )
 
 
 def _size(groups=None) -> int:

@@ -111,25 +111,26 @@ class RankCore(Core):
     def _translated(self, tape, live):
         """Translate and compile, unless another rank does, and tell the others what came of it."""
         key, self._asked_ns = digest(tape, live, self.recorder), time.perf_counter_ns()
-        found = self.collectives.ask("graph", key)
-        if found:
-            return Translation(found, [], [])
+        answer = self.collectives.ask("graph", key)
+        if answer:
+            return Translation(answer, [], [])
         known: Known | bool = False
         try:
-            made = super()._translated(tape, live)
-            executable = super()._compiled(made) if made.graph.outputs else None
-            known = self._seen[made.graph.fingerprint] = self._known(made.graph, executable)
+            translation = super()._translated(tape, live)
+            graph = translation.graph
+            executable = super()._compiled(translation) if graph.outputs else None
+            known = self._seen[graph.fingerprint] = self._known(graph, executable)
         finally:
-            if found is None:
+            if answer is None:
                 self.collectives.tell("made", key, known)
-        self._newest = made, executable
-        return made
+        self._newest = translation, executable
+        return translation
 
-    def _compiled(self, found):
-        if isinstance(found.graph, Known):
-            return self._take(found.graph)
+    def _compiled(self, translation):
+        if isinstance(translation.graph, Known):
+            return self._take(translation.graph)
         newest, self._newest = self._newest, (None, None)
-        return newest[1] if newest[0] is found else super()._compiled(found)
+        return newest[1] if newest[0] is translation else super()._compiled(translation)
 
     def _known(self, graph, executable) -> Known:
         """Return what the others need not make."""

@@ -29,16 +29,14 @@ class GradScaler(torch.amp.GradScaler):
 
     Parameters
     ----------
-    use_zero_grad : bool
-        Changes nothing here.
-    **options
+    *given, **options
         Of ``torch.amp.GradScaler``.
+    use_zero_grad : bool
+        Changes nothing here; it may also be the sixth of `given`.
     """
 
-    def __init__(self, init_scale: float = 2.0**16, growth_factor: float = 2.0,
-                 backoff_factor: float = 0.5, growth_interval: int = 2000, enabled: bool = True,
-                 use_zero_grad: bool = False):  # fmt: skip
-        super().__init__("xla", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+    def __init__(self, *given, use_zero_grad: bool = False, **options):
+        super().__init__("xla", *given[:5], **options)
 
 
 class _SyncFree:
