@@ -15,7 +15,7 @@ from trainium_edu.neuroncore.gpsimd_cpp import Library, Operator
 from trainium_edu.numerics.frameworks import in_framework
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.operations import ON_CPU, ROWS, dtype_of
-from trainium_edu.xla.custom import custom_op
+from trainium_edu.xla.tensor import custom_op
 
 __all__ = ["load", "load_library"]
 

@@ -27,7 +27,6 @@ _HOMES = {
     "autograd": "gradients",
     "compiler": "Compiler Event difference",
     "control": "cond while_loop",
-    "custom": "custom_op",
     "device": "Device World current_world world",
     "executable": "Executable describe",
     "executor": "Plan Setting",
@@ -36,7 +35,7 @@ _HOMES = {
     "metrics": "metrics_report",
     "operations": "OPERATIONS",
     "numpy": "Tensor as_tensor",  # of tensor.py; numpy.py gives tensors their methods
-    "tensor": "EarlyRun NotFinite",
+    "tensor": "EarlyRun NotFinite custom_op",
 }
 # Numba and what it compiles load with the first name needed
 __all__, __getattr__, __dir__ = names.late(__name__, _HOMES, "distributed met=metrics numpy xm")

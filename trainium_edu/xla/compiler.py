@@ -179,6 +179,7 @@ class Compiler:
         self.count_compile(start, was_there)
         return ("disk", "", executable) if was_there else ("compiled", why, executable)
 
+    @checked
     def count_compile(self, start_ns: int, was_there: bool) -> None:
         """Count a graph that was not in memory; for PyTorch/XLA one from the disk is compiled."""
         if was_there:

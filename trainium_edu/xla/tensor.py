@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trainium_edu.neuroncore.gpsimd_cpp import Operator
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.source import source_line
 from trainium_edu.specs.arguments import flag
@@ -30,7 +31,7 @@ from trainium_edu.xla.operations.custom import node_of
 from trainium_edu.xla.operations.table import stretched
 
 __all__ = ["EarlyRun", "NotFinite", "Tensor", "aligned", "as_tensor", "binary", "called",
-           "promoted"]  # fmt: skip
+           "custom_op", "promoted"]  # fmt: skip
 
 _INTEGERS = ("bool", "uint8", "int32")
 _FLOATS = ("float16", "bfloat16", "tfloat32", "float32")
@@ -387,6 +388,32 @@ def called(called, arguments, backward=None) -> list[Tensor]:
     given = [a.as_node() if isinstance(a, Tensor) else a for a in arguments]
     node, device = node_of(called, given, backward), tensors[0].device
     return [of_node(device, one) for one in items(node)]
+
+
+@checked
+def custom_op(operator: Operator, *arguments, backward: Operator | None = None) -> Tensor:
+    """Record a custom operator.
+
+    Parameters
+    ----------
+    operator : gpsimd_cpp.Operator
+    *arguments : Tensor or float
+    backward : gpsimd_cpp.Operator, optional
+        Its gradient: takes that of the result, then the same arguments, and returns that of the
+        first tensor.  Without one no gradient flows.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype that the shape function says; the kernel runs with the graph.
+
+    Raises
+    ------
+    GraphError
+        If no tensor is among the arguments, or the shape function refuses.
+    """
+    (result,) = called(operator, arguments, backward)
+    return result
 
 
 def of_node(device: Device, node: Node) -> Tensor:

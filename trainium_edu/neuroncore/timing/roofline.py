@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 
@@ -44,11 +45,8 @@ def traffic(program: Program, times: np.ndarray) -> dict[Memory, Traffic]:
 def touched_bytes(geometry: tuple) -> int:
     """Return the bytes of a view (of an access's geometry); what is stretched counts once."""
     dtype, shape, strides, _ = geometry
-    size = DTYPES[dtype].itemsize
-    for length, stride in zip(shape, strides, strict=True):
-        if stride:
-            size *= length
-    return size
+    walked = prod(size for size, stride in zip(shape, strides, strict=True) if stride)
+    return walked * DTYPES[dtype].itemsize
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,14 @@ _DMA = ENGINES.index(Engine.DMA)
 _PORTS = (("port: Vector/GpSimd on SBUF", (1, 3), 1), ("port: Vector/Scalar on PSUM", (1, 2), 2))
 
 
+def union_ns(start_ns: np.ndarray, end_ns: np.ndarray) -> float:
+    """Return the ns that spans cover together."""
+    order = np.argsort(start_ns, kind="stable")
+    start, reach = start_ns[order], np.maximum.accumulate(end_ns[order])
+    before = np.concatenate(([0.0], reach))[:-1]
+    return float(np.maximum(reach - np.maximum(start, before), 0).sum())
+
+
 @dataclass(frozen=True, eq=False)
 class CoreTimeline:
     """Every instruction's time; made by :func:`~trainium_edu.neuroncore.timing.scheduler.schedule`.
@@ -136,11 +144,7 @@ class CoreTimeline:
             rows = self.rows_on(engine)
             return float((self.end_ns[rows] - self.start_ns[rows]).sum())
         moved = self.queue_start_ns >= 0
-        start, end = self.queue_start_ns[moved], self.queue_end_ns[moved]
-        order = np.argsort(start, kind="stable")
-        start, reach = start[order], np.maximum.accumulate(end[order])
-        before = np.concatenate(([0.0], reach[:-1])) if reach.size else reach
-        return float(np.maximum(reach - np.maximum(start, before), 0).sum())
+        return union_ns(self.queue_start_ns[moved], self.queue_end_ns[moved])
 
     @checked
     def idle_ns(self, engine: Engine) -> float:

@@ -8,7 +8,7 @@ a large model loads in the time that its numbers take to be read.
 
 import json
 import zlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -68,7 +68,7 @@ def pack(executable) -> bytes:
         "collective": [body.is_collective for body in bodies],
         "times": [
             None if body.is_collective
-            else executable.times_of(body, whole if calls(body.own) else None).to_plain()
+            else asdict(executable.times_of(body, whole if calls(body.own) else None))
             for body in bodies
         ],
     }  # fmt: skip

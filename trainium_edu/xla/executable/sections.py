@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from trainium_edu.neuroncore.advice.remedies import Words, sentences
 from trainium_edu.neuroncore.recording.core import NeuronCore
 from trainium_edu.neuroncore.run import Run
 from trainium_edu.specs.record import Record
 from trainium_edu.xla.graph import Graph, Node
 from trainium_edu.xla.lowering import Lowering, casts_on_load, line_of, lower_all
 from trainium_edu.xla.operations.custom import is_alone, run_alone
-from trainium_edu.xla.remedies import WORDS
 
 __all__ = ["COLLECTIVES", "LONG", "MOST", "Body", "Section", "cut", "in_order", "sections_of"]
 
@@ -33,6 +33,9 @@ LONG = 512
 #: Instructions of a section.  Assumed: a compiler's scheduler looks at a part of a long program
 #: at a time, and so does whoever reads its timeline.
 MOST = 4096
+
+
+_WORDS = Words("graph", sentences(2))  # the remedies in the words of graphs
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +95,7 @@ class Body:
         """Its program, timeline, why and advice, as a kernel's; made when first asked for."""
         if is_alone(self.own[0]):
             return run_alone(self.own[0], self.spec)
-        return Run.of(self.name, None, [self.lowered.core], words=WORDS)
+        return Run.of(self.name, None, [self.lowered.core], words=_WORDS)
 
     @cached_property
     def lines(self) -> dict:

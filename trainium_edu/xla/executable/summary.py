@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from trainium_edu.neuroncore.advice.costs import Cost
 from trainium_edu.neuroncore.recording.source import SourceLine
 from trainium_edu.neuroncore.timing.durations import parameters
 from trainium_edu.neuroncore.timing.roofline import Roofline
@@ -156,10 +157,9 @@ class Advice:
             return " It passes beside other work: alone it costs next to nothing."
         if not self.found.ns:
             return ""
-        low, high = (count * ns / 1e3 for ns in (self.found.low_ns, self.found.high_ns))
+        cost = Cost(self.ns, count * self.found.low_ns, count * self.found.high_ns)
         each = f", {count} operations together" if count > 1 else ""
-        most = "at most " * self.found.is_most
-        return f" Costs {most}{self.ns / 1e3:.2f} us ({low:.2f} to {high:.2f}){each}."
+        return f" Costs {'at most ' * self.found.is_most}{cost}{each}."
 
     def __str__(self):
         return f"{self.lines[0]}: {self.text}" if self.lines else self.text

@@ -1,7 +1,7 @@
 """What one section's run says about each of its operations, as plain data that a cache keeps."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from trainium_edu.neuroncore.run import Run
 from trainium_edu.neuroncore.timing.bands import Band
 from trainium_edu.neuroncore.timing.expansion import ENGINES
 from trainium_edu.neuroncore.timing.roofline import touched_bytes
+from trainium_edu.neuroncore.timing.timeline import union_ns
 from trainium_edu.xla.executable.sections import Body
 
 __all__ = ["ENGINE_NAMES", "Advised", "Piece", "Spent", "Times", "effects_of", "of_collective",
@@ -67,13 +68,9 @@ class Times:
     band: Band | None = None
     advice: tuple[Advised, ...] | None = None
 
-    def to_plain(self) -> dict:
-        """Return it as JSON takes it."""
-        return asdict(self)
-
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> "Times":
-        """Read what :meth:`to_plain` gave."""
+        """Read what ``dataclasses.asdict`` gave."""
         band, advice = plain["band"], plain["advice"]
         if band is not None:
             ends = {group: tuple(both) for group, both in band["effects"].items()}
@@ -155,14 +152,10 @@ def _moving(timeline, rows, count):
     used = start >= 0
     of = np.broadcast_to(of[:, None], start.shape)[used]
     start, end = start[used], end[used]
-    order = np.lexsort((start, of))
-    of, start, end = of[order], start[order], end[order]
     total = np.zeros(count)
-    for one in np.unique(of):  # as ``CoreTimeline.busy_ns`` counts a union
-        mine = of == one
-        reach = np.maximum.accumulate(end[mine])
-        before = np.concatenate(([0.0], reach[:-1]))
-        total[one] = np.maximum(reach - np.maximum(start[mine], before), 0).sum()
+    for operation in np.unique(of):
+        mine = of == operation
+        total[operation] = union_ns(start[mine], end[mine])
     return total
 
 
@@ -187,15 +180,8 @@ def _why(run, at) -> tuple[Piece, ...]:
 
 
 def _advice(run, lines) -> tuple[Advised, ...]:
-    found = []
-    for one in run.advice:
-        cost = one.cost or one.held
-        low, high = (cost.low_ns, cost.high_ns) if cost else (0.0, 0.0)
-        found.append(
-            Advised(
-                one.kind, lines.get(one.line, 0), one.text, one.remedy,
-                one.cost.nominal_ns if one.cost else 0.0, low if one.cost else 0.0,
-                high if one.cost else 0.0, one.is_most, one.is_hidden,
-            )
-        )  # fmt: skip
-    return tuple(found)
+    return tuple(
+        Advised(one.kind, lines.get(one.line, 0), one.text, one.remedy,
+                *(one.cost or (0.0, 0.0, 0.0)), one.is_most, one.is_hidden)
+        for one in run.advice
+    )  # fmt: skip
