@@ -25,7 +25,7 @@ class Bill:
     padded_tokens : int
         With padding: what the chip computes.
     steps_ns : float or None
-        Time of all sequences, one a step; None if nobody said what a step takes.
+        Time of all sequences, one a step; None if the time of a step is unknown.
     """
 
     compiles: int

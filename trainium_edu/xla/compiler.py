@@ -47,13 +47,6 @@ class Event:
     why: str  #: what differs from the most similar graph, or why it failed; "" for a hit
 
 
-@dataclass(frozen=True)
-class Extracted:
-    """Stands for a graph that was only written down: its results are zeros."""
-
-    graph: Graph
-
-
 @dataclass(slots=True)
 class _Entry:
     """What became of one graph under one set of flags."""
@@ -115,7 +108,7 @@ class Compiler:
 
     @checked
     def get(self, graph: Graph, step: int):
-        """Return the executable of a graph.
+        """Return the executable of a graph; while graphs are extracted, the graph itself.
 
         Raises
         ------
@@ -172,7 +165,7 @@ class Compiler:
             elif self.cache is not None:
                 self.cache.put_graph(graph.fingerprint, self.flags.hash, graph.to_json(),
                                      self.flags.json)  # fmt: skip
-            return "extracted", why, Extracted(graph)
+            return "extracted", why, graph
         start = time.perf_counter_ns()
         executable, was_there = self._compiled(graph)
         self.metrics.add("InputOutputAliasCount", len(graph.donated))
@@ -216,11 +209,11 @@ class Compiler:
         return made[-1], was_there
 
     @checked
-    def run(self, executable: Executable | Extracted, feeds: Sequence,
+    def run(self, executable: Executable | Graph, feeds: Sequence,
             setting: Setting) -> list[np.ndarray]:  # fmt: skip
-        """Compute the outputs of what :meth:`get` returned; of an extracted graph, zeros."""
-        if isinstance(executable, Extracted):
-            return [np.array(hollow(node.type)) for node in executable.graph.outputs]
+        """Compute the outputs of what :meth:`get` returned; of a graph that is extracted, zeros."""
+        if isinstance(executable, Graph):
+            return [np.array(hollow(node.type)) for node in executable.outputs]
         if not setting.values:
             return [hollow(node.type) for node in executable.graph.outputs]
         values = executable.plan.run(feeds, setting)

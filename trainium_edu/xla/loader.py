@@ -76,7 +76,7 @@ def stepping(batches: Iterable, mark_step: Callable[[], None], every: int) -> It
 
 
 def on_device(batch, device: Device):
-    """Return a batch with its arrays on a device; what is no array stays as it is."""
+    """Return a batch with its arrays on a device; all else stays unchanged."""
 
     def put(leaf):
         is_array = hasattr(leaf, "__array__") and not isinstance(leaf, Tensor)

@@ -62,7 +62,7 @@ class Lowering:
         return self._views[node]
 
     def alias(self, node: Node, view: View) -> None:
-        """Let a result be the same bytes as something else, seen otherwise."""
+        """Give a result the bytes of something else, seen in another shape or order."""
         self._views[node] = view
 
     def feed(self, node: Node, values=None) -> None:

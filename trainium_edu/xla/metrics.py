@@ -112,7 +112,7 @@ class Metrics:
         self.add("OutboundData" if direction == "to" else "InboundData", nbytes)
 
     def count_all(self, counts: Mapping[str, int]) -> None:
-        """Count several things, each so many times."""
+        """Add to several counters at once."""
         with self._lock:
             for name, by in counts.items():
                 self._counters[name] = self._counters.get(name, 0) + by

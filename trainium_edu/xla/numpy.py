@@ -534,7 +534,7 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: str 
 
 
 def one_hot(indices: Tensor, classes: int, dtype: str = "float32") -> Tensor:
-    """Return a last axis of so many classes: 1 at each index, 0 elsewhere."""
+    """Return a last axis with a place for each class: 1 at each index, 0 elsewhere."""
     kind = indices.device.narrowed.get(dtype, dtype)
     return unary("one_hot", indices, classes=classes, dtype=kind)
 

@@ -4,7 +4,7 @@ Whatever needs a number (``print``, ``item``, ``numpy``, ``if``) runs what that 
 Dtypes meet as in PyTorch: Python's numbers do not widen, bfloat16 and float32 give float32,
 integers and fractions float32, and a tensor without axes gives way to one with axes.
 
-``w += d`` lets this tensor object stand for a new value: whoever holds the object sees it, what was
+``w += d`` lets this tensor object stand for a new value: all who hold the object see it, what was
 computed from the old value keeps that.  Slices are copies; elements cannot be set.
 """
 
@@ -37,7 +37,7 @@ _INTEGERS = ("bool", "uint8", "int32")
 _FLOATS = ("float16", "bfloat16", "tfloat32", "float32")
 _NUMPY = {"float64": "float32", "int64": "int32", "uint64": "uint32", "int16": "int32",
           "int8": "int32", "uint16": "int32"}  # fmt: skip
-_FRACTIONS = {"divide", "power"}  #: operations whose result is no integer
+_FRACTIONS = {"divide", "power"}  #: operations whose result is a fraction
 _said: set = set()
 
 
@@ -334,7 +334,7 @@ class Tensor(Typed):
         )
 
     def requires_grad_(self, wanted: bool = True) -> "Tensor":
-        """Ask ``backward`` for this tensor's gradient."""
+        """Have ``backward`` compute this tensor's gradient."""
         self.requires_grad = flag(wanted, "wanted") and self.type.is_float
         if wanted and not self.type.is_float:
             raise GraphError(f"only floating-point tensors have gradients; this one is {self.type}")

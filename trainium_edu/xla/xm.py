@@ -183,7 +183,7 @@ def reduce_gradients(optimizer, groups: Sequence | None = None, pin_layout: bool
                      bucket_bytes: int | None = None) -> None:  # fmt: skip
     """Replace each gradient by the mean over ranks: their sum, times 1/world; alone, do nothing.
 
-    Gradients travel in buckets, the last layer's first, for they are known first.
+    Gradients travel in buckets, the last layer's first, because they are known first.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def optimizer_step(optimizer, barrier: bool = False, optimizer_args: Mapping | N
     optimizer : object
         Has ``parameters`` and ``step(**optimizer_args)``.
     barrier : bool
-        Mark a step too.  Without it, whoever hands out batches does (``MpDeviceLoader``), or the
+        Mark a step too.  Without it, the loader (``MpDeviceLoader``) does, or the
         loop has to: the step is only recorded here.
 
     Returns
@@ -290,7 +290,7 @@ def save(data, file_or_path: str | Path, master_only: bool = True,
 
 
 def _on_host(leaf):
-    """Return a tensor as an array of its dtype, and what is no tensor as it is."""
+    """Return a tensor as an array of its dtype, and anything else unchanged."""
     if not isinstance(leaf, Tensor):
         return leaf
     return leaf.numpy().astype(get_dtype(leaf.dtype).storage, copy=False)

@@ -1,4 +1,4 @@
-"""An executable as plain data, for the graph explorer and whoever else draws or counts."""
+"""An executable as plain data, for the graph explorer and other tools."""
 
 from trainium_edu.specs.arguments import short
 from trainium_edu.xla.graph import Graph, Node

@@ -49,7 +49,7 @@ class Kept:
 
 
 def pack(executable) -> bytes:
-    """Return an executable's bytes; makespans that nobody asked for yet are timed first."""
+    """Return an executable's bytes; sections without a time are timed first."""
     sections = executable.sections
     place = {node: i for i, node in enumerate(executable.final.nodes)}
     bodies = {section.body: None for section in sections}

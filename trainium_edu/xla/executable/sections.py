@@ -31,7 +31,7 @@ COLLECTIVES = frozenset({"all_gather", "all_reduce", "all_to_all", "collective_p
 #: lasts 50 us, beside which the 2 us of a transfer's start that an overlap hides are small.
 LONG = 512
 #: Instructions of a section.  Assumed: a compiler's scheduler looks at a part of a long program
-#: at a time, and so does whoever reads its timeline.
+#: at a time, and so does a reader of its timeline.
 MOST = 4096
 
 

@@ -31,7 +31,7 @@ class Operation:
 
 
 def operations(executable) -> list[Operation]:
-    """Return one record per node, in the graph's order; what is free stands where it is read."""
+    """Return one record per node, in the graph's order; views and constants are at their reader."""
     found: dict[Node, Operation] = {}
     spec, placed = executable.spec, executable.tracks()
     engine, clock_hz = spec.tensor_engine, parameters(spec)["tensor_clock_hz"].nominal

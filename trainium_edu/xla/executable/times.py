@@ -17,7 +17,7 @@ from trainium_edu.xla.executable.sections import Body
 __all__ = ["ENGINE_NAMES", "Advised", "Piece", "Spent", "Times", "effects_of", "of_collective",
            "times_of", "with_advice", "with_band"]  # fmt: skip
 
-#: Engines whose time is told; the Sync Engine only starts what others do.
+#: Engines whose time is reported; the Sync Engine only starts what others do.
 ENGINE_NAMES = ("tensor", "vector", "scalar", "gpsimd", "dma")
 _NUMBER = {name: ENGINES.index(Engine(name)) for name in ENGINE_NAMES}
 
@@ -60,7 +60,7 @@ class Advised:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """All that is kept of a section's run; what takes long to work out is there once asked for."""
+    """What is kept of a section's run; band and advice take long, and come when asked for."""
 
     makespan_ns: float
     spent: tuple[Spent, ...]
@@ -83,7 +83,7 @@ class Times:
 
 
 def of_collective(band: Band) -> Times:
-    """Return the times of an operation of all ranks, which takes what whoever knows links says."""
+    """Return the times of an operation of all ranks, from what its links take."""
     ns = band.nominal_ns
     spent = Spent(0.0, ns, dict.fromkeys(ENGINE_NAMES, 0.0), 0, 0)
     return Times(ns, (spent,), (Piece(0, "collective", "derived", ns),), band, ())

@@ -1,4 +1,4 @@
-"""Operations of all ranks together.  Who moves and sums is handed in with the ``Setting``.
+"""Operations of all ranks together.  The ``Setting`` has what moves and sums.
 
 ``Setting.collectives`` has a method of each operation's name, called with (flat, node, draw): flat
 is [ranks, elements], in the carrier dtype and not to be written to, and `draw` counts operations
@@ -219,7 +219,7 @@ def _permute_back(node, g, gradients):
 
 
 def _lower(lowering, node):
-    """Leave the time to whoever knows the links; tensors of the same size stay in their place."""
+    """Leave the time to what knows the links; tensors of the same size stay in their place."""
     lowering.collectives.append(node)
     views = tuple(map(lowering.view, node.inputs))
     if node.operation == "all_reduce" or node.type == node.inputs[0].type:

@@ -28,7 +28,7 @@ _WORDS = ("int32", "uint32")
 
 
 def infer_elementwise(name: str, count: int, kind: str, result: str | None = None):
-    """Return the `infer` of a row with so many operands of a kind; `result`: a dtype of its own."""
+    """Return the `infer` of a row with `count` operands of a kind; `result`: a dtype of its own."""
 
     def infer(*types: Type) -> Type:
         if len(types) != count:

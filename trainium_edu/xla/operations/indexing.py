@@ -58,7 +58,7 @@ def _rows(view, width):
 
 
 def _lower_gather(lowering, node):
-    """Let the DMA engines fetch 128 rows at a time by their numbers."""
+    """Have the DMA engines fetch 128 rows at a time by their numbers."""
     core, (table, indices) = lowering.core, node.inputs
     width = max(prod(table.shape[1:]), 1)
     rows = dense(lowering, table, (table.shape[0], width))

@@ -116,7 +116,11 @@ def scalar_like(node: Node, value: float) -> Node:
 
 def _arithmetic(operation):
     """Return the method that combines a node with a node or a number."""
-    return lambda a, b: apply(operation, a, b if isinstance(b, Node) else scalar_like(a, b))
+
+    def method(a, b):
+        return apply(operation, a, b if isinstance(b, Node) else scalar_like(a, b))
+
+    return method
 
 
 # so that a gradient reads as its formula, g * (1.0 - y)

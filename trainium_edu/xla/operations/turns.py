@@ -27,8 +27,8 @@ def turns(core: NeuronCore, out: View, *views: View) -> Iterator[list[View]]:
     """Yield the parts [M, N] of tensors [..., M, N] that belong together.
 
     Without values many turns are recorded as one that repeats; each writes a buffer of its own, as
-    the parts of a tensor do not wait for each other, and the last writes `out`, for which whoever
-    reads it waits.
+    the parts of a tensor do not wait for each other, and the last writes `out`, for which its
+    readers wait.
 
     Parameters
     ----------
@@ -44,13 +44,10 @@ def turns(core: NeuronCore, out: View, *views: View) -> Iterator[list[View]]:
         for place in np.ndindex(*batch):
             yield [view.sliced(*place) for view in every]
         return
-    last, *parts = (_whole(view.sliced(*(0,) * len(batch))) for view in every)
+    firsts = (view.sliced(*(0,) * len(batch)) for view in every)
+    last, *parts = (_Whole(v.buffer, v.dtype, v.shape, v.strides, v.offset) for v in firsts)
     before = core.hbm_bytes
     with core.repeat(prod(batch) - 1):
         yield [core.hbm(last.shape, last.dtype), *parts]
     core.hbm_bytes = before  # the buffer stands for parts of `out`
     yield [last, *parts]
-
-
-def _whole(view: View) -> View:
-    return _Whole(view.buffer, view.dtype, view.shape, view.strides, view.offset)

@@ -9,7 +9,7 @@ from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.numerics import rounding
 from trainium_edu.xla.graph import Graph, Node, Type, intern
 from trainium_edu.xla.operations.table import OPERATIONS, apply, constant, constant_array
-from trainium_edu.xla.passes.rewrite import Step, on_inputs, rewrite, rewritten
+from trainium_edu.xla.passes.rewrite import Step, images, on_inputs, rewrite, rewritten
 
 __all__ = ["CAST_TYPES", "PRODUCTS", "auto_cast"]
 
@@ -81,10 +81,7 @@ def _everything(graph, narrow):
         row, types = OPERATIONS[node.operation], [i.type for i in inputs]
         return intern(node.operation, inputs, given, lambda: row.infer(*types, **dict(given)), node)
 
-    image: dict[Node, Node] = {}
-    for node in graph.nodes:
-        is_input = node.operation == "parameter"
-        image[node] = node if is_input else rule(node, tuple(image[i] for i in node.inputs))
+    image = images(graph, rule)
     for node in graph.outputs:
         image[node] = _as(image[node], node.dtype, node)
     return rewritten("auto-cast", graph, image)

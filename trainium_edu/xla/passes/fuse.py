@@ -67,7 +67,7 @@ def _trees(graph: Graph) -> dict[Node, list[Node]]:
 
 
 def _may_join(node, root, tree):
-    """Let a cast to fewer bits end a tree, since it rounds, and inside nothing does."""
+    """Return whether a node may join a tree; a cast that rounds ends one: inside nothing does."""
     if len(tree) >= MOST_MEMBERS or node.shape != root.shape:
         return False
     if node.operation == "cast" and _loses(node):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from trainium_edu.xla.graph import Graph, Node, intern
 from trainium_edu.xla.operations.table import OPERATIONS
 
-__all__ = ["Step", "on_inputs", "rewrite", "rewritten"]
+__all__ = ["Step", "images", "on_inputs", "rewrite", "rewritten"]
 
 
 class Step(NamedTuple):
@@ -36,8 +36,17 @@ def on_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
                   node)  # fmt: skip
 
 
+def images(graph: Graph, rule: Callable[[Node, tuple[Node, ...]], Node]) -> dict[Node, Node]:
+    """Return what a rule makes of every node, in the graph's order; parameters stay."""
+    image: dict[Node, Node] = {}
+    for node in graph.nodes:
+        is_parameter = node.operation == "parameter"
+        image[node] = node if is_parameter else rule(node, tuple(image[i] for i in node.inputs))
+    return image
+
+
 def rewrite(name: str, graph: Graph, rule: Callable[[Node, tuple[Node, ...]], Node]) -> Step:
-    """Make every node anew, each after its inputs.
+    """Return the step that puts what a rule makes of them in the place of all nodes.
 
     Parameters
     ----------
@@ -46,17 +55,11 @@ def rewrite(name: str, graph: Graph, rule: Callable[[Node, tuple[Node, ...]], No
     rule : callable (node, inputs) -> Node
         `inputs` are what the rule made of the node's own.
     """
-    image: dict[Node, Node] = {}
-    for node in graph.nodes:
-        if node.operation == "parameter":
-            image[node] = node
-        else:
-            image[node] = rule(node, tuple(image[i] for i in node.inputs))
-    return rewritten(name, graph, image)
+    return rewritten(name, graph, images(graph, rule))
 
 
 def rewritten(name: str, graph: Graph, image: Mapping[Node, Node]) -> Step:
-    """Return the step that puts other nodes in the place of some.
+    """Return the step that replaces nodes by others.
 
     Parameters
     ----------
@@ -71,7 +74,7 @@ def rewritten(name: str, graph: Graph, image: Mapping[Node, Node]) -> Step:
 
 
 def _stands_for(before, after, image):
-    """Give the work of a node that is gone to its readers; what came new serves its readers."""
+    """Return what each node stands for; the work of a lost node goes to its readers."""
     stands: dict[Node, dict[Node, None]] = {node: {} for node in after.nodes}
     carriers: dict[Node, tuple[Node, ...]] = {}
     for node in reversed(before.nodes):

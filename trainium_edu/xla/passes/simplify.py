@@ -70,7 +70,7 @@ def _known(node):
 
 
 def _unstretched(node):
-    """Let an elementwise operation stretch its operand itself."""
+    """Drop a broadcast in front of an elementwise operation, which stretches by itself."""
     if not OPERATIONS[node.operation].is_elementwise or len(node.inputs) < 2:
         return None
     inputs = tuple(
@@ -163,7 +163,7 @@ def _transposed_twice(node):
 
 
 def _turned_operands(node):
-    """Let a product read an operand as it lies, whose last two axes were turned for it."""
+    """Drop a transpose of the last two axes in front of a product, which turns by itself."""
     given, inputs = dict(node.of), list(node.inputs)
     for k, name in enumerate(("turn_a", "turn_b")):
         axes = _turns(inputs[k])
