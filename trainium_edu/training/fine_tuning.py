@@ -19,7 +19,7 @@ from trainium_edu.specs.signatures import checked
 from trainium_edu.training import nn, stored, text
 from trainium_edu.training.data import shuffled
 from trainium_edu.training.pretrained import pretrained_weights
-from trainium_edu.training.tasks import TASKS, Task
+from trainium_edu.training.tasks import TASKS, Task, adamw
 from trainium_edu.training.trainer import Job, Run, Trainer, fit
 
 __all__ = ["BEGINNINGS", "FineTuned", "few_authors", "fine_tune", "from_pretrained",
@@ -126,9 +126,8 @@ def fine_tune(per_author: int, beginning: str = "pre-trained", *, seed: int = 0,
     if ranks > 3 * per_author:
         raise ValueError(f"{ranks} ranks cannot share {3 * per_author} labelled passages; use "
                          "fewer ranks, or more labels")  # fmt: skip
-    job = Job(task="authors", ranks=ranks, batch=each, dtype="float32", rounding="nearest",
-              optimizer="adamw", lr=lr, weight_decay=0.01,
-              schedule="cosine", warmup=10, schedule_steps=max(steps, 11), seed=seed)  # fmt: skip
+    job = Job(task="authors", ranks=ranks, dtype="float32", rounding="nearest", seed=seed,
+              **adamw(lr, each, max(steps, 11), weight_decay=0.01))  # fmt: skip
     return fit(Trainer(job, task=task), steps, evaluate_every=max(steps, 1))
 
 

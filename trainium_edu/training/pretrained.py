@@ -22,7 +22,7 @@ from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training import nn, stored, text
 from trainium_edu.training.checkpoint import load_checkpoint, to_bytes
-from trainium_edu.training.tasks import Task
+from trainium_edu.training.tasks import Task, adamw
 from trainium_edu.training.trainer import Job, Trainer, fit
 
 __all__ = ["COMMAND", "HIDDEN_WORDS", "hidden_words", "pretrain", "pretrained_weights"]
@@ -72,8 +72,7 @@ def _samples() -> tuple[np.ndarray, ...]:
 HIDDEN_WORDS = Task(
     "hidden-words", lambda: nn.WordGuesser(len(text.vocabulary()), text.WORDS + 1), _samples,
     "Read without labels; the loss is in nats for each hidden word.",
-    {"dtype": "float32", "rounding": "nearest", "optimizer": "adamw", "lr": 0.002, "batch": 64,
-     "weight_decay": 0.01, "schedule": "cosine", "warmup": 100, "schedule_steps": STEPS},
+    adamw(0.002, 64, STEPS, 0.01) | {"warmup": 100, "dtype": "float32", "rounding": "nearest"},
 )  # fmt: skip
 
 

@@ -98,7 +98,7 @@ def scaling(job: Job, ranks: Sequence[int] = (1, 2, 8, 32),
     >>> many.ranks, many.batch, 0 < many.efficiency < 1
     (32, 32, True)
     """
-    found: list[Point] = []
+    points: list[Point] = []
     for count in ranks:
         batch = _batch(job, whole(count, "ranks", 1, 2**20), kind)
         reached = links(count, job.instance, algorithm=job.algorithm)
@@ -106,11 +106,11 @@ def scaling(job: Job, ranks: Sequence[int] = (1, 2, 8, 32),
         _ = program.band  # times and ranges of all sections, which every number of ranks shares
         report = step_report(program.with_times(reached), reached, count * batch * job.accumulate,
                              overlap=job.overlap, slowest=slowest)  # fmt: skip
-        first = found[0] if found else None
+        first = points[0] if points else None
         speed, base = report.samples_per_s / count, first and first.samples_per_s / first.ranks
         instances = 1 if reached is None else reached.topology.instances
-        found.append(Point(count, instances, batch, report, speed / base if base else 1.0))
-    return found
+        points.append(Point(count, instances, batch, report, speed / base if base else 1.0))
+    return points
 
 
 def _batch(job, ranks, kind) -> int:

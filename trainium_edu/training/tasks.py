@@ -77,7 +77,7 @@ def _baskets():
     return shop.inputs, shop.labels, shop.test_inputs, shop.test_labels
 
 
-def _adamw(lr, batch, steps, weight_decay=0.0):
+def adamw(lr: float, batch: int, steps: int, weight_decay: float = 0.0) -> dict[str, Any]:
     """Return the settings of a job that warms up and then slows down along a cosine."""
     return {"optimizer": "adamw", "lr": lr, "batch": batch, "weight_decay": weight_decay,
             "schedule": "cosine", "warmup": 10, "schedule_steps": steps}  # fmt: skip
@@ -87,14 +87,14 @@ TASKS = {
     task.name: task for task in (
         Task("digits-mlp", lambda: nn.MLP(64, 256, 256, 10), partial(_digits, 64)),
         Task("digits-cnn", _convolutional, partial(_digits, 1, 8, 8), _NO_CNN,
-             _adamw(0.01, 8, 150, weight_decay=0.1)),
+             adamw(0.01, 8, 150, weight_decay=0.1)),
         Task("digits-vit", lambda: nn.ViT(patch=4), partial(_digits, 1, 8, 8), "",
-             _adamw(0.003, 8, 200, weight_decay=0.1)),
+             adamw(0.003, 8, 200, weight_decay=0.1)),
         Task("letters", lambda: nn.Decoder(len(text.alphabet(text.read("alice"))), text.LENGTH),
-             text.letters, _BITS, _adamw(0.01, 4, 200)),
+             text.letters, _BITS, adamw(0.01, 4, 200)),
         Task("authors",
              lambda: nn.Encoder(len(text.vocabulary()), text.WORDS + 1, len(text.BOOKS)),
-             text.authors, _NO_NAMES, _adamw(0.002, 4, 200)),
-        Task("baskets", lambda: nn.Recommender(ITEMS), _baskets, _COINS, _adamw(0.03, 32, 320)),
+             text.authors, _NO_NAMES, adamw(0.002, 4, 200)),
+        Task("baskets", lambda: nn.Recommender(ITEMS), _baskets, _COINS, adamw(0.03, 32, 320)),
     )
 }  # fmt: skip

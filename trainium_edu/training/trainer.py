@@ -322,13 +322,13 @@ class Trainer:
         if samples is not None and not ((samples < len(self.labels)).all() and samples.max() >= 0):
             raise ValueError(f"samples are numbers below {len(self.labels)}, and at least one is "
                              "not -1")  # fmt: skip
-        place, held = self._place(), [(t, t.state) for t in self._kept()]
+        place, before = self._place(), [(t, t.state) for t in self._kept()]
         try:
             return self._step(samples)
         except BaseException:
             self._go_to(place)
             self.device.forget()
-            for tensor, state in held:
+            for tensor, state in before:
                 tensor.state = state
             self.optimizer.zero_grad()
             raise
@@ -688,11 +688,11 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
     for call in calls:
         if not callable(call):
             raise TypeError(f"on_step has {short(call)}; it must be a function of a Step")
-    kept = Checkpoints(checkpoints) if isinstance(checkpoints, str | Path) else checkpoints
-    if kept is not None and (found := kept.newest(trainer.job)) and found.step > trainer.number:
+    store = Checkpoints(checkpoints) if isinstance(checkpoints, str | Path) else checkpoints
+    if store is not None and (found := store.newest(trainer.job)) and found.step > trainer.number:
         trainer.load_state(found.state)
     run = Run(trainer.job, trainer)
-    begin = trainer.number if kept is not None else 0
+    begin = trainer.number if store is not None else 0
     for call in calls:
         getattr(call, "begin", lambda run: None)(run)
     try:
@@ -701,8 +701,8 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
             run.steps.append(trainer.step())
             if evaluate_every and ((i + 1) % evaluate_every == 0 or i + 1 == steps):
                 run.accuracy.append((trainer.number, trainer.evaluate()))
-            if kept is not None:
-                kept.after(trainer.number, trainer.state, last=i + 1 == steps)
+            if store is not None:
+                store.after(trainer.number, trainer.state, last=i + 1 == steps)
             for call in calls:
                 call(run.steps[-1])
     except BaseException as problem:
