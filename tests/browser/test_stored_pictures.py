@@ -22,6 +22,7 @@ from trainium_edu.widgets.kernel_view import kernel_view
 from trainium_edu.widgets.number_line import number_line_explorer
 from trainium_edu.widgets.rounding_explorer import rounding_explorer
 from trainium_edu.widgets.script_film import script_film
+from trainium_edu.widgets.static import load
 from trainium_edu.widgets.systolic_array import array_player
 from trainium_edu.widgets.timeline_explorer import timeline_explorer
 from trainium_edu.widgets.topology import topology_explorer
@@ -68,7 +69,9 @@ def test_a_picture_is_full_light_and_the_same_twice(browser, name):
     buffers = [[[k], base64.b64encode(v).decode()] for k, v in parts.items()]
     state = {k: v for k, v in state.items() if k not in parts}
     png, height = pictures.take(browser, state, buffers)
-    assert (png, height) == pictures.take(browser, state, buffers)
+    # A page with a second widget has the rules of all widgets again, behind this one's own.
+    again = state | {"_css": state["_css"] + load("shared/common.css")}
+    assert (png, height) == pictures.take(browser, again, buffers)
     pixels = np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)
     assert pixels.shape[:2] == (pytest.approx(1.5 * height, abs=2), 1350)
     assert (pixels[0] == 255).all()
