@@ -26,7 +26,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from time import monotonic, time
 from typing import Any, get_args, get_origin
@@ -156,7 +156,10 @@ class Live:
         self._lock, self._waits, self._closed = threading.Lock(), False, False
         self._path: Path | None = None
         try:
-            self._path = _made_folder() / f"{self._pid}{'t' * is_tool}.json"
+            with suppress(FileExistsError):
+                folder().mkdir(mode=0o700)
+            _trust(folder())
+            self._path = folder() / f"{self._pid}{'t' * is_tool}.json"
             runs()  # which removes what the dead left
         except OSError as problem:
             self.problem, self._closed = str(problem), True
@@ -169,7 +172,7 @@ class Live:
     # -- what the run counts ----------------------------------------------------------------------
 
     def executed(self, core: int, ns: float | None, *, count: int = 1, model=None,
-                 total_ns: float | None = None, status: str = "completed") -> None:  # fmt: skip
+                 total_ns: float | None = None) -> None:  # fmt: skip
         """Count one execution on each of some NeuronCores.
 
         Parameters
@@ -184,12 +187,10 @@ class Live:
             The key under which it was loaded.
         total_ns : float, optional
             With waiting in queues; default `ns`.
-        status : str
-            One of :data:`STATUSES`.
         """
         group = self._groups.get((core, count)) or self._group(core, count)
         totals = self._totals
-        totals.executions[status] += count
+        totals.executions["completed"] += count
         if ns is None:
             totals.untimed += count
         else:
@@ -310,7 +311,7 @@ class Live:
                 "latencies_ns": list(self._latencies), "models": list(self._models.values()),
             }  # fmt: skip
             try:
-                files.write(self._path, json.dumps(said, default=_plain))
+                files.write(self._path, json.dumps(said, default=asdict))
                 self.problem = ""
             except OSError as problem:  # the run goes on
                 self.problem = f"{self._path}: {problem.strerror or problem}"
@@ -393,10 +394,6 @@ def _memory(classes) -> dict[str, int]:
     return classes
 
 
-def _plain(value):
-    return {name: getattr(value, name) for name in value.__slots__}
-
-
 # -- reading ------------------------------------------------------------------------------------
 
 
@@ -404,14 +401,6 @@ def folder() -> Path:
     """Return the folder of this user's live runs; it need not be there."""
     who = os.getuid() if hasattr(os, "getuid") else getpass.getuser()
     return Path(tempfile.gettempdir()) / f"trainium_edu-live-{who}"
-
-
-def _made_folder() -> Path:
-    path = folder()
-    with suppress(FileExistsError):
-        path.mkdir(mode=0o700)
-    _trust(path)
-    return path
 
 
 def _trust(path: Path) -> None:
