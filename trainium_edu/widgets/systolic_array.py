@@ -279,7 +279,7 @@ def reuse_explorer(
     slider = ipywidgets.SelectionSlider(
         options=steps, value=min(steps, key=lambda step: abs(math.log(step / max(guess or n, 1)))),
         description="N, moving vectors per tile",
-        style={"description_width": "initial"}, layout={"width": "auto", "max_width": "640px"},
+        style={"description_width": "initial"}, layout={"width": "min(640px, 99%)"},
     )  # fmt: skip
     layered = Layered()
     shown = Picture(
@@ -306,7 +306,7 @@ def stationary_explorer(
     -------
     Panel
     """
-    wide = {"style": {"description_width": "initial"}, "layout": {"max_width": "460px"}}
+    wide = {"style": {"description_width": "initial"}, "layout": {"width": "min(460px, 99%)"}}
     height = ipywidgets.IntSlider(
         value=rows, min=1, max=512, description="rows of x (vectors at once)", **wide
     )

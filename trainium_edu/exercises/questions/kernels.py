@@ -23,8 +23,8 @@ def _ns(run):
 
 def _instructions(run, name=""):
     runs = run if isinstance(run, tuple) else (run,)
-    found = [i.name for r in runs for i in r.timeline.program.instructions]
-    return sum(not name or found_name == name for found_name in found)
+    names = [i.name for r in runs for i in r.timeline.program.instructions]
+    return names.count(name) if name else len(names)
 
 
 def _bytes(run):

@@ -8,7 +8,15 @@ import { line, rect, words } from "./shared/svg.js";
 const PER_SECOND = 24;
 const [LEFT, RIGHT, TOP, LANE, TALL] = [48, 12, 8, 46, 130];
 const TRACKS = ["host", "chip"];
-const KINDS = { recorded: "records", transfer: "copies", waits: "waits", step: "computes" };
+const KINDS = {
+  recorded: "records",
+  loader: "loads",
+  transfer: "copies",
+  waits: "waits",
+  step: "computes",
+  value: "computes a value",
+  fallback: "computes for the CPU",
+};
 
 /** The lines that the host records before a mark, and when: evenly, until it waits for the chip. */
 function walkTo({ line: to, begin_us }, before, loops, spans) {
@@ -34,9 +42,9 @@ class ScriptFilm {
     const loops = film.lines.flatMap((text, k) => (/^\s*for /.test(text) ? film.first + k : []));
     const marks = film.spans.filter((span) => span.line);
     this.walks = marks.map((mark, k) => walkTo(mark, marks[k - 1], loops, film.spans));
-    const legend = Object.entries(KINDS).map(([kind, text]) =>
-      make("span", { class: `te-sf-key te-sf-${kind}` }, text),
-    );
+    const legend = Object.entries(KINDS)
+      .filter(([kind]) => kind === "recorded" || film.spans.some((span) => span.kind === kind))
+      .map(([kind, text]) => make("span", { class: `te-sf-key te-sf-${kind}` }, text));
     this.rows = film.lines.map((text, k) =>
       make("li", { value: film.first + k }, make("code", {}, text || " ")),
     );
@@ -49,17 +57,11 @@ class ScriptFilm {
       onFrame: (position) => this.draw(position),
       describe: (frame) => `${this.time(frame).toFixed(0)} µs`,
     });
-    this.root = make(
-      "div",
-      { class: "te te-sf", "data-lm-suppress-shortcuts": "true" },
-      this.player.element,
-      make(
-        "div",
-        { class: "te-sf-both" },
-        make("ol", { class: "te-sf-lines", "aria-label": "the loop of the script" }, ...this.rows),
-        make("div", { class: "te-sf-side" }, this.picture, ...legend, this.told),
-      ),
-    );
+    const named = { class: "te-sf-lines", "aria-label": "the loop of the script" };
+    const side = make("div", { class: "te-sf-side" }, this.picture, ...legend, this.told);
+    const both = make("div", { class: "te-sf-both" }, make("ol", named, ...this.rows), side);
+    const look = { class: "te te-sf", "data-lm-suppress-shortcuts": "true" };
+    this.root = make("div", look, this.player.element, both);
   }
   time(position) {
     return (position / (this.film.frames - 1)) * this.film.end_us;

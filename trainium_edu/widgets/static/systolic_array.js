@@ -95,13 +95,14 @@ class ArrayPlayer {
     this.past.fit(this.side.clientWidth, tones);
     this.draw(this.now);
   }
-  /** Put the matrices beside the array, or above it where the page is narrow. */
+  /** Put the matrices beside the array, or above it where the page is narrow or they are large. */
   placeMatrices(tones, palette) {
     const isNarrow = this.root.clientWidth < BESIDE_FROM;
-    const place = isNarrow ? this.body : this.side;
+    const wide = this.film.k > 8 ? this.stage.element : this.side;
+    const place = isNarrow ? this.body : wide;
     const { canvas } = this.matrices;
     if (canvas.parentElement !== place) place.prepend(canvas);
-    this.matrices.fit(Math.min(place.clientWidth, isNarrow ? 800 : 460), tones, palette);
+    this.matrices.fit(Math.min(place.clientWidth, isNarrow ? 800 : 600), tones, palette);
   }
   followPicked() {
     const { k, m } = this.stage.picked;

@@ -13,7 +13,7 @@ const TITLE = 17;
 export function placeMatrices([w, x, dst], width) {
   const room = width - 2 * GAP - 6;
   const beside = Math.floor(room / (w.wide + x.wide + dst.wide));
-  const isBelow = beside < 17;
+  const isBelow = beside < 12;
   const below = Math.floor((room + GAP) / Math.max(w.wide + x.wide, dst.wide));
   const cell = Math.max(9, Math.min(26, isBelow ? below : beside));
   const second = 1 + w.wide * cell + GAP;
