@@ -59,7 +59,7 @@ def while_loop(condition: Callable, body: Callable, state: Sequence[Tensor],
     types = [node.type for node in nodes]
     graphs = _recorded("condition", condition, types), _recorded("body", body, types)
     node = apply("while", *nodes, condition=graphs[0], body=graphs[1], most=most)
-    return _results(state[0].device, node)
+    return tuple(of_node(state[0].device, result) for result in items(node))
 
 
 @checked
@@ -94,11 +94,7 @@ def cond(predicate: Tensor, on_true: Callable, on_false: Callable, *operands: Te
         "cond", predicate.as_node(), *nodes, on_true=_recorded("on_true", on_true, types),
         on_false=_recorded("on_false", on_false, types),
     )  # fmt: skip
-    return _results(predicate.device, node)
-
-
-def _results(device: Device, node: Node) -> tuple[Tensor, ...]:
-    return tuple(of_node(device, one) for one in items(node))
+    return tuple(of_node(predicate.device, result) for result in items(node))
 
 
 class _Inner(Device):

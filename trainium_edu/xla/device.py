@@ -367,8 +367,7 @@ class Device:
     @checked
     def find_nan_of(self, execution: int) -> str:
         """Do as :meth:`find_nan` if that was the newest execution and its inputs were kept."""
-        newest = self.newest_run
-        return self.find_nan() if newest and newest.number == execution else ""
+        return self.find_nan() if getattr(self.newest_run, "number", 0) == execution else ""
 
     def find_nan(self) -> str:
         """Run the newest graph again and say which operation made the first NaN or infinity.

@@ -228,7 +228,11 @@ class Plan:
     def _stretch(self, held, steps, kept, setting, buckets):
         """Compute a stretch of operations; of what differs among replicas, some at a time."""
         ranks = setting.replicas
-        own = {s: a.ndim > n.type.rank for st in steps for s, n, a in _given(st, held)}
+        own = {
+            slot: held[slot].ndim > node.type.rank
+            for step in steps for slot, node in zip(step.inputs, step.node.inputs, strict=True)
+            if held[slot] is not None
+        }  # fmt: skip
         apart = []
         for step in steps:
             own[step.slot] = any(own[i] for i in step.inputs)
@@ -299,13 +303,6 @@ def _is_exact(node: Node, row: Operation) -> bool:
     floats = [i.type for i in node.inputs if isinstance(i.type, Type) and i.type.is_float]
     moves = row.flops(node) == 0 and not node.of.get("value")  # a pad may bring a number with it
     return moves and bool(floats) and all(t.dtype == node.type.dtype for t in floats)
-
-
-def _given(step, held):
-    """Yield (slot, node, value) of an operation's operands that are known already."""
-    for slot, node in zip(step.inputs, step.node.inputs, strict=True):
-        if held[slot] is not None:
-            yield slot, node, held[slot]
 
 
 def _by_replica(node, call, arrays):

@@ -40,7 +40,7 @@ def infer_elementwise(name: str, count: int, kind: str, result: str | None = Non
 
 
 def _shape(name, *types):
-    if len({t.rank for t in types}) > 1:
+    if len({len(t.shape) for t in types}) > 1:
         raise GraphError(f"{name} of {' and '.join(map(str, types))}: ranks must be equal")
     return stretched(name, *types)
 

@@ -175,9 +175,12 @@ def stretched(name: str, *types: Type) -> tuple[int, ...]:
     GraphError
         With all shapes and the axis that does not fit.
     """
+    shapes = [t.shape for t in types]
+    if shapes.count(shapes[0]) == len(shapes):
+        return shapes[0]
     shape = []
-    for axis in range(-1, -max(t.rank for t in types) - 1, -1):
-        sizes = [t.shape[axis] for t in types if t.rank >= -axis]
+    for axis in range(-1, -max(map(len, shapes)) - 1, -1):
+        sizes = [one[axis] for one in shapes if len(one) >= -axis]
         wide = {n for n in sizes if n != 1}
         if len(wide) > 1:
             raise GraphError(
@@ -194,7 +197,7 @@ def check_dtypes(name: str, kind: str, *types: Type) -> None:
     if not all(map(fits, types)):
         words = words.format("both" if len(types) > 1 else "it first")
         raise GraphError(f"{name} of {' and '.join(map(str, types))}: it takes {words}")
-    if len({t.dtype for t in types}) > 1:
+    if any(t.dtype != types[0].dtype for t in types[1:]):
         raise GraphError(
             f"{name} of {' and '.join(map(str, types))}: both must have one dtype; cast one of them"
         )
