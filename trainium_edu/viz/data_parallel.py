@@ -151,6 +151,7 @@ def step_bars(reports: Mapping) -> Numbers:
             "compute": r.compute_ns / 1e3,
             "hidden sums": (r.communication_ns - r.exposed_ns) / 1e3,
             "exposed sums": r.exposed_ns / 1e3,
+            **({"waits for the slow rank": r.straggler_ns / 1e3} if r.straggler_ns else {}),
         }
         for name, r in reports.items()
     }
