@@ -92,7 +92,7 @@ def test_a_known_shape_does_not_excuse_another():
     core.tensor_copy(dst=tiles["out"], src=tiles["x"])
     with pytest.raises(NkiValidationError, match="same number"):
         core.tensor_copy(dst=tiles["out"], src=tiles["v"])
-    with pytest.raises(NkiValidationError, match="not on the Scalar Engine"):
+    with pytest.raises(NkiValidationError, match="on the Scalar Engine needs NeuronCore-v3"):
         core.tensor_copy(dst=tiles["out"], src=tiles["x"], engine="scalar")
     core.memset(dst=tiles["mask"], value=1)
     with pytest.raises(NkiValidationError, match="integer tile cannot hold a float"):
