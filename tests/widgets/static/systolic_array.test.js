@@ -104,7 +104,7 @@ test("matrices stand beside each other, or dst below where cells would be too sm
     [17, 17, 17],
   );
   assert.ok(wide.places[2][0] + 4 * wide.cell <= 460);
-  const narrow = placeMatrices([w, x, dst], 200);
+  const narrow = placeMatrices([w, x, dst], 170);
   assert.deepEqual(narrow.places[2], [1, 40 + 4 * narrow.cell]);
 });
 
