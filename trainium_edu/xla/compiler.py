@@ -47,11 +47,11 @@ class Event:
     why: str  #: what differs from the most similar graph, or why it failed; "" for a hit
 
 
-@dataclass(slots=True)
-class _Entry:
+@dataclass(slots=True, eq=False)
+class Entry:
     """What became of one graph under one set of flags."""
 
-    graph: Graph | None = None  #: as it was recorded last; None if it failed
+    graph: Any = None  #: as it was recorded last; None if it failed
     executable: Any = None  #: None if it failed, or had to make room
     problem: Exception | None = None  #: why it failed
     counts: dict[str, int] | None = None  #: of its operations
@@ -108,7 +108,7 @@ class Compiler:
 
     @checked
     def get(self, graph: Graph, step: int):
-        """Return the executable of a graph; while graphs are extracted, the graph itself.
+        """Return the executable of a graph; while graphs are extracted, an entry with its graph.
 
         Raises
         ------
@@ -116,7 +116,7 @@ class Compiler:
             Whatever compiling raises; asked again, the same, for it is remembered.
         """
         key = graph.fingerprint, self.flags, self.extracting
-        entry, kind, why = self._entries.get(key) or _Entry(), "memory", ""
+        entry, kind, why = self._entries.get(key) or Entry(), "memory", ""
         try:
             if entry.problem is not None:
                 raise type(entry.problem)(*entry.problem.args)
@@ -126,7 +126,7 @@ class Compiler:
                 self.metrics.count("CachedCompile")
         except Exception as problem:
             if not self.flags.retry_failed_compilation:
-                self._entries[key] = _Entry(problem=problem)
+                self._entries[key] = Entry(problem=problem)
             self.history.append(Event(step, "failed", graph.fingerprint, str(problem)))
             raise
         entry.graph = graph  # with the lines of this recording
@@ -165,7 +165,7 @@ class Compiler:
             elif self.cache is not None:
                 self.cache.put_graph(graph.fingerprint, self.flags.hash, graph.to_json(),
                                      self.flags.json)  # fmt: skip
-            return "extracted", why, graph
+            return "extracted", why, Entry(graph)
         start = time.perf_counter_ns()
         executable, was_there = self._compiled(graph)
         self.metrics.add("InputOutputAliasCount", len(graph.donated))
@@ -209,11 +209,11 @@ class Compiler:
         return made[-1], was_there
 
     @checked
-    def run(self, executable: Executable | Graph, feeds: Sequence,
+    def run(self, executable: Executable | Entry, feeds: Sequence,
             setting: Setting) -> list[np.ndarray]:  # fmt: skip
-        """Compute the outputs of what :meth:`get` returned; of a graph that is extracted, zeros."""
-        if isinstance(executable, Graph):
-            return [np.array(hollow(node.type)) for node in executable.outputs]
+        """Compute the outputs of what :meth:`get` returned; of an extracted graph, zeros."""
+        if isinstance(executable, Entry):
+            return [np.array(hollow(node.type)) for node in executable.graph.outputs]
         if not setting.values:
             return [hollow(node.type) for node in executable.graph.outputs]
         values = executable.plan.run(feeds, setting)

@@ -181,7 +181,7 @@ def _why(run, at) -> tuple[Piece, ...]:
 
 def _advice(run, lines) -> tuple[Advised, ...]:
     return tuple(
-        Advised(one.kind, lines.get(one.line, 0), one.text, one.remedy,
+        Advised(one.kind, lines.get(one.line, 0), one.text, one.remedy,  # type: ignore[call-arg]
                 *(one.cost or (0.0, 0.0, 0.0)), one.is_most, one.is_hidden)
         for one in run.advice
     )  # fmt: skip
