@@ -204,8 +204,8 @@ def compare(row: MeasuredTime) -> Prediction:
         busy = timeline.busy_ns("vector") / timeline.makespan_ns
     around = row.around_ns or _chip(row).measured.start_and_stop_ns.value
     ends = zip((timeline.makespan_ns, *times.ends()), ("middle", "low", "high"), strict=True)
-    found = (device_ns(ns, which, around) / 1e3 for ns, which in ends)
-    return Prediction(row, *found, busy, bound_by(timeline))
+    us, low_us, high_us = (device_ns(ns, which, around) / 1e3 for ns, which in ends)
+    return Prediction(row, us, low_us, high_us, busy, bound_by(timeline))
 
 
 def summary(found: Iterable[Prediction]) -> str:

@@ -74,9 +74,9 @@ class _Told:
 
 
 def _told(core: Core) -> _Told:
-    steps, graphs = [], {}
+    steps, graphs = [], dict[int, Graph | bytes]()
     for one in core.steps:
-        graph = getattr(one.executable, "graph", one.executable)
+        graph: Graph = getattr(one.executable, "graph", one.executable)  # type: ignore[assignment]
         if isinstance(one.executable, Executable):
             is_known_here = calls(graph.nodes)
             graphs[graph.fingerprint] = one.executable.to_bytes() if is_known_here else graph

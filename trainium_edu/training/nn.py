@@ -260,7 +260,7 @@ class LayerNorm(Module):
         self.eps = number(eps, "eps", 0)
 
     def forward(self, x: Tensor):
-        return xnp.layer_norm(x, self.weight, self.bias, self.eps)
+        return xnp.layer_norm(x, self.weight, self.bias, self.eps)  # type: ignore[arg-type]
 
 
 class Embedding(Module):
@@ -293,7 +293,8 @@ class Conv2d(Module):
         self.stride, self.padding = whole(stride, "stride", 1), whole(padding, "padding", 0)
 
     def forward(self, x: Tensor):
-        return xnp.conv2d(x, self.weight, self.bias, stride=self.stride, padding=self.padding)
+        weights = self.weight, self.bias
+        return xnp.conv2d(x, *weights, stride=self.stride, padding=self.padding)  # type: ignore[arg-type]
 
 
 class MultiHeadAttention(Module):
@@ -470,7 +471,7 @@ class ViT(Module):
         (n, c, h, w), p = images.shape, self.patch
         patches = images.reshape((n, c, h // p, p, w // p, p)).transpose((0, 2, 4, 1, 3, 5))
         x = self.embedding(patches.reshape((n, -1, c * p * p)))
-        first = unary("broadcast", self.class_token, shape=(n, 1, x.shape[-1]))
+        first = unary("broadcast", self.class_token, shape=(n, 1, x.shape[-1]))  # type: ignore[arg-type]
         x = xnp.concatenate([first, x], axis=1) + self.positions
         return self.head(self.norm(self.encoder(x)[:, 0]))
 

@@ -200,7 +200,7 @@ def sweep(job: Job, over: Mapping, *, steps: int, executor: Executor | None = No
     finally:
         busy = [future for future in running if not future.cancel() and not future.done()]
         if executor is None:
-            for worker in list((pool._processes or {}).values()) if busy else ():
+            for worker in list((getattr(pool, "_processes", None) or {}).values()) if busy else ():
                 worker.terminate()
             pool.shutdown(cancel_futures=True)
     return Table([rows[i] for i in sorted(rows)])
