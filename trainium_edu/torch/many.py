@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from trainium_edu import settings
 from trainium_edu.torch import core as cores
@@ -76,7 +77,7 @@ class _Told:
 def _told(core: Core) -> _Told:
     steps, graphs = [], dict[int, Graph | bytes]()
     for one in core.steps:
-        graph: Graph = getattr(one.executable, "graph", one.executable)  # type: ignore[assignment]
+        graph: Any = getattr(one.executable, "graph", one.executable)
         if isinstance(one.executable, Executable):
             is_known_here = calls(graph.nodes)
             graphs[graph.fingerprint] = one.executable.to_bytes() if is_known_here else graph
