@@ -19,7 +19,6 @@ from unittest.mock import patch
 from trainium_edu import aside, files
 from trainium_edu.neuroncore.timing.bands import Band
 from trainium_edu.specs.signatures import checked
-from trainium_edu.torch.jobs.estimator import Estimator, TrainingJob
 from trainium_edu.training.instances import OnInstance
 from trainium_edu.training.run_record import RunRecord, from_json, to_json
 
@@ -105,12 +104,12 @@ def stored(name: str) -> Outcome:
     return Outcome(from_json(one["record"]), one["printed"], False)
 
 
-def fit(estimator: Estimator, *, live: bool | None = None) -> str:
+def fit(estimator, *, live: bool | None = None) -> str:
     """Run a training job, or take the times that its program had when it was stored.
 
     Parameters
     ----------
-    estimator : Estimator
+    estimator : trainium_edu.torch.jobs.Estimator
         On one rank; what is stored had no arguments.
     live : bool, optional
         Default: if PyTorch is installed.
@@ -124,9 +123,8 @@ def fit(estimator: Estimator, *, live: bool | None = None) -> str:
         estimator.fit(logs=None)
     else:
         ended_ns = max(s.end_ns for s in stored(estimator.entry_point.stem).record.steps)
-        estimator.latest_training_job = TrainingJob(
-            "stored", estimator.output_path, "Completed", ended_ns / 1e9
-        )
+        job = aside.load("trainium_edu.torch.jobs.estimator").TrainingJob
+        estimator.latest_training_job = job("stored", Path(), "Completed", ended_ns / 1e9)
     return estimator.bill()
 
 
