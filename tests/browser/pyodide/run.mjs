@@ -1,6 +1,7 @@
 // node run.mjs PYODIDE SCRIPT PLACE=FOLDER ...: run a script in Python for WebAssembly, which finds
 // its modules in folders of this machine that are mounted at these places.
 import { readFileSync } from "node:fs";
+import process from "node:process";
 
 const [folder, script, ...mounts] = process.argv.slice(2);
 const { loadPyodide } = await import(`${folder}/pyodide.mjs`);
