@@ -10,6 +10,7 @@ import traitlets
 
 from trainium_edu import fabric
 from trainium_edu.fabric.topology import Topology
+from trainium_edu.numerics.widen import as_numbers
 from trainium_edu.specs.arguments import choice
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.topology import plot_topology, wires_of
@@ -62,8 +63,11 @@ def topology_picture(topology: Topology, *, layout: str = "", path: Sequence[int
     if len(path):
         told += f", path {' → '.join(map(str, path))}"
     if loads is not None:
+        links, (each,) = as_numbers(loads, "loads"), topology.src.shape
+        if links.shape != (each,):
+            raise ValueError(f"loads has shape {links.shape}; {topology.name} has {each} links")
         _, cable = np.unique(np.sort([topology.src, topology.dst], 0), axis=1, return_inverse=True)
-        links, loads = loads, np.zeros(len(wires_of(topology)))
+        loads = np.zeros(len(wires_of(topology)))
         np.maximum.at(loads, cable.ravel(), links)
     draw = partial(plot_topology, topology, layout=layout, path=path, colour_by=colour_by,
                    loads=loads, title=title, width=width)  # fmt: skip
