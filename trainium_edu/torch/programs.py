@@ -18,6 +18,7 @@ from unittest.mock import patch
 
 from trainium_edu import aside, files
 from trainium_edu.neuroncore.timing.bands import Band
+from trainium_edu.specs.arguments import instance
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.instances import OnInstance
 from trainium_edu.training.run_record import RunRecord, from_json, to_json
@@ -104,27 +105,38 @@ def stored(name: str) -> Outcome:
     return Outcome(from_json(one["record"]), one["printed"], False)
 
 
+@checked
 def fit(estimator, *, live: bool | None = None) -> str:
     """Run a training job, or take the times that its program had when it was stored.
 
     Parameters
     ----------
     estimator : trainium_edu.torch.jobs.Estimator
-        On one rank; what is stored had no arguments.
     live : bool, optional
-        Default: if PyTorch is installed.
+        Default: if PyTorch is installed.  What is stored ran on one rank and had no arguments.
 
     Returns
     -------
     str
         The job's bill.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If it is no job of a stored program as it was stored, and PyTorch is not installed.
     """
+    jobs = aside.load("trainium_edu.torch.jobs.estimator")
+    instance(estimator, "estimator", jobs.Estimator, "an Estimator of trainium_edu.torch.jobs")
     if _runs_here(live):
         estimator.fit(logs=None)
     else:
-        ended_ns = max(s.end_ns for s in stored(estimator.entry_point.stem).record.steps)
-        job = aside.load("trainium_edu.torch.jobs.estimator").TrainingJob
-        estimator.latest_training_job = job("stored", Path(), "Completed", ended_ns / 1e9)
+        is_other = estimator.ranks or estimator.hyperparameters()
+        name = (
+            "a job on several ranks or with arguments" if is_other else estimator.entry_point.stem
+        )
+        ended_ns = max(s.end_ns for s in stored(name).record.steps)
+        job = jobs.TrainingJob("stored", Path(), "Completed", ended_ns / 1e9)
+        estimator.latest_training_job = job
     return estimator.bill()
 
 
