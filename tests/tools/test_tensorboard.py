@@ -1,6 +1,6 @@
 """Judge: TensorBoard's own reader (``EventAccumulator``) finds what the run has.
 
-Numbers, and the graph with its times.
+Numbers, and the page on where a step's time goes.
 """
 
 import importlib.util
@@ -103,7 +103,7 @@ def test_nothing_of_tensorboard_is_imported_before_it_is_asked_for():
 
 
 @pytest.mark.judge
-def test_tensorboard_reads_back_the_graph_with_its_times(tmp_path):
+def test_tensorboard_reads_back_where_the_time_goes(tmp_path):
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -117,26 +117,10 @@ def test_tensorboard_reads_back_the_graph_with_its_times(tmp_path):
     device.mark_step()
     executable, board = device.executable, TensorBoard(tmp_path)
     for step in (3, 4):
-        board.graph(executable, step)  # once for each graph
+        board.profile(executable, step)  # once for each graph
     board.end()
     assert y.shape == ()
     found = EventAccumulator(str(tmp_path)).Reload()
-    drawn, operations = found.Graph(), executable.operations()
-    assert [node.op for node in drawn.node] == [one.node.operation for one in operations]
-    names = [node.name for node in drawn.node]
-    assert len(set(names)) == len(names)
-    place = {one.node: name for one, name in zip(operations, names, strict=True)}
-    for one, node in zip(operations, drawn.node, strict=True):
-        assert list(node.input) == [place[i] for i in one.node.inputs]
-        (shape,) = node.attr["_output_shapes"].list.shape
-        assert tuple(dim.size for dim in shape.dim) == one.node.shape
-    (device_stats,) = found.RunMetadata("step").step_stats.dev_stats
-    assert [stats.node_name for stats in device_stats.node_stats] == names
-    ends = [s.all_start_nanos + s.all_end_rel_nanos for s in device_stats.node_stats]
-    assert max(ends) == pytest.approx(executable.makespan_ns, abs=1)
-    for stats, one in zip(device_stats.node_stats, operations, strict=True):
-        assert stats.all_end_rel_nanos == round(one.end_ns - one.start_ns)
-        assert stats.memory[0].total_bytes == one.node.type.nbytes
     (tag,) = found.Tags()["tensors"]
     assert tag == "where the time goes/from step 3"
     (page,) = found.Tensors(tag)
@@ -146,13 +130,11 @@ def test_tensorboard_reads_back_the_graph_with_its_times(tmp_path):
 
 
 @pytest.mark.judge
-def test_a_run_draws_its_graph_beside_its_curves(tmp_path):
+def test_a_run_has_the_page_beside_its_curves(tmp_path):
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     run = fit(JOB, 2, on_step=TensorBoard(tmp_path))
     found = EventAccumulator(str(tmp_path)).Reload()
-    final = run.trainer.device.executable.final
     if hasattr(run.trainer, "report"):
-        assert [node.op for node in found.Graph().node] == [n.operation for n in final.nodes]
-        assert found.Tags()["run_metadata"] == ["step"]
+        assert found.Tags()["tensors"] == ["where the time goes/from step 0"]

@@ -1,7 +1,7 @@
 """What other programs show: the same data as files that they open, and look-alikes of AWS's tools.
 
 ``perfetto`` writes a timeline as Chrome trace JSON: ui.perfetto.dev and chrome://tracing show it.
-``tensorboard`` writes a run's curves while it trains, its graph and where a step's time goes.
+``tensorboard`` writes a run's curves while it trains, and where a step's time goes.
 ``neuron_ls``, ``neuron_top`` and ``neuron_monitor`` show what runs now on the emulated machine, as
 ``live`` publishes it (``python -m trainium_edu neuron-ls``, and so on); ``machine`` is what the
 three look at.  ``neuron_profile`` times a kernel that was written as a ``.neff`` and sums it up
