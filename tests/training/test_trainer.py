@@ -357,7 +357,7 @@ def test_looking_changes_nothing():
 
 @pytest.mark.parametrize("changes", [{}, {"zero": True, "clip": 1.0}, {"optimizer": "adam"}])
 def test_a_tensor_that_somebody_holds_moves_no_random_bits(changes, monkeypatch):
-    """A profiler that samples frames (as Dask's workers have one) keeps activations alive."""
+    """A profiler that samples frames keeps activations alive."""
     job = replace(SMALL, dtype="bfloat16", **changes)
     alone, held, forward = fit(trainer(job), 3), [], nn.Linear.forward
 

@@ -15,7 +15,7 @@ numbers.  PyTorch judges the trainer on whole batches, one rank after the other 
 Sources: `aws-rounding-modes` for the two switches, `zamirai-2020` and `ozkara-2025` for the effect.
 Read ``trainer.py`` first, then ``parallel/collectives.py``; of the judges ``reference.py``, then
 ``_loops.py`` (the same bits, fast) and ``accuracy_sweep.py`` (the table that takes minutes).
-``checkpoint.py`` and ``sweeps.py`` are for runs that go on after a failure, and for many runs.
+``checkpoint.py`` is for runs that go on after a failure.
 ``shop.py`` makes a recommender's data, whose best score is known, and ``lookups.py`` says what
 bounds its tables; ``pretrained.py`` and ``fine_tuning.py`` are an encoder that has read three books
 and what it learns from few labels.
@@ -57,7 +57,6 @@ _HOMES = {
     "rounding_cost": "measure_rounding_cost stored_rounding_cost",
     "scaled": "Memory Point memory scaling",
     "shop": "Baskets baskets expected_loss",
-    "sweeps": "Row Table sweep",
     "tasks": "TASKS Task",
     "text": "BOOKS write",
     "trainer": "Diverged Job Run Step Trainer fit",
