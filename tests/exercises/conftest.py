@@ -5,6 +5,7 @@ import json
 import pytest
 
 from trainium_edu import settings, training
+from trainium_edu.exercises import learner
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -24,3 +25,8 @@ def _each_training_runs_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "train", remembered)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _each_test_is_a_session_of_its_own():
+    learner.THIS_SESSION.clear()

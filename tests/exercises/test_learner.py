@@ -9,7 +9,7 @@ import re
 import pytest
 
 import trainium_edu
-from trainium_edu.exercises import afterwards, catalogue, learner, predict
+from trainium_edu.exercises import afterwards, catalogue, predict
 from trainium_edu.exercises.exercise import exercise, reject
 from trainium_edu.exercises.lessons import COURSE
 
@@ -35,7 +35,6 @@ def lessons(monkeypatch):
 
     monkeypatch.setattr(catalogue, "LESSONS", {"02": "02_lesson"})
     monkeypatch.setattr(catalogue, "of_lesson", lambda lesson: (one, two) if lesson == "02" else ())
-    learner.THIS_SESSION.clear()
     return one, two
 
 

@@ -122,11 +122,11 @@ def test_a_compressed_weight_is_a_little_above_its_entropy_and_the_rest_is_said(
     share = np.bincount(field) / field.size
     share = share[share > 0]
     bound = 8 - (share * np.log2(share)).sum()
-    answer = q.function(x)
-    assert bound < answer.value < bound + 0.3
+    here = q.bind(arrays=x)
+    assert bound < here.answer.value < bound + 0.3
     assert said_by(q, arrays=x)["all alike"] == 8 + np.log2(share.size)
-    assert f"{share.size} of 256 exponents" in q.explain.format(**answer.terms)
-    table, picture, prose = answer.show(None)
+    assert f"{share.size} of 256 exponents" in here.explain
+    table, picture, prose = here.show(None)
     assert "assumed" in table
     assert "assumed" in picture.alt
     assert "is assumed" in str(prose)

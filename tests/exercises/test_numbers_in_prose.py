@@ -92,9 +92,7 @@ def test_09b_names_the_time_to_read_a_batch():
     """A worker's turn is decoding and reading; what one alone is too slow by, the table shows."""
     decode_ms, read_ms = 32 * 5, 32 * 110e3 / 4e9 * 1e3
     assert feed(60, 1).steady_wait_ns / 1e6 == pytest.approx(decode_ms + read_ms - 60, abs=0.01)
-    asked = question("09b/workers")
-    answer = asked.function(step_ms=60, decode_ms=5, batch=32)
-    explain = " ".join(asked.explain.format(**answer.terms).split())
+    explain = question("09b/workers").bind(step_ms=60, decode_ms=5, batch=32).explain
     assert f"{decode_ms} ms to decode and {read_ms:.1f} ms to read" in explain
     assert f"Storage reads a batch in {read_ms:.1f} ms" in prose("09b", "loader-text")
 
@@ -104,8 +102,7 @@ def test_09c_tells_a_burst_from_a_long_stream():
     assert narrow.rows_ns == pytest.approx(2304 * 147 / 16)  # a packet's time, 16 queues
     assert paces[0].ns_per_row > 1.3 * narrow.dma_ns / narrow.rows
     assert recommend_and_fine_tune.lookups_text(narrow).endswith("in one burst")
-    answer = question("09c/lookups").function(narrow=narrow, wide=narrow, paces=paces)
-    shown = answer.show(None)
+    shown = question("09c/lookups").bind(narrow=narrow, wide=narrow, paces=paces).show(None)
     assert describe_paces(paces) in shown
     assert f"a long stream, {paces[0].ns_per_row:.1f} ns a short row" in str(shown[-1])
 

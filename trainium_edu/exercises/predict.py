@@ -21,6 +21,7 @@ from typing import Any
 from trainium_edu.exercises import catalogue
 from trainium_edu.exercises.exercise import words_of
 from trainium_edu.exercises.lessons import number_of
+from trainium_edu.specs import SOURCES, TRN1
 from trainium_edu.widgets import prediction
 from trainium_edu.widgets.card import Prose
 
@@ -51,7 +52,8 @@ class Answer:
     in the data file."""
     terms: Mapping[str, Any] = field(default_factory=dict)  #: values that `explain` names
     show: Callable[[Any], Any] | None = None
-    """Takes the guess (None where the lesson is read along); returns what is shown below."""
+    """Takes the guess (None where the lesson is read along); returns what is shown below, with
+    ``...`` where a group of the question's paragraphs belongs."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -69,7 +71,7 @@ class Question:
     explain: str  #: the reason, in one to three sentences; ``{name}`` stands for a term
     again: str  #: for a guess that no wrong model makes: which step to go through again
     axis: float  #: where a number may be dragged to, from 0; 0 where it is only typed
-    below: tuple[str, ...]  #: paragraphs that follow what is shown below the answer
+    below: tuple[tuple[str, ...], ...]  #: groups of paragraphs below the answer
     wrong: tuple[Misconception, ...]
     function: Callable[..., Answer]
 
@@ -98,10 +100,10 @@ class Question:
                 f"{self.key}: the wrong models of the data file are {[m.name for m in self.wrong]},"
                 f" and the answer has values of {list(answer.wrong)}"
             )
-        names = {**values, **answer.terms}
+        names = {"SOURCES": SOURCES, "TRN1": TRN1, **values, **answer.terms}
         says = {"": self.again, **{m.name: m.says for m in self.wrong}}
         told = {name: words.format(**names) for name, words in says.items()}
-        return Bound(self, answer, fixed | dict(answer.wrong), told)
+        return Bound(self, answer, fixed | dict(answer.wrong), told, names)
 
     @property
     def _of_what(self):
@@ -119,6 +121,12 @@ class Bound:
     answer: Answer
     wrong: Mapping[str, Any]  #: misconception's name → what its model answers
     says: Mapping[str, str]  #: its name → the sentence; under "" what to go through again
+    names: Mapping[str, Any]  #: what a text's ``{name}`` stands for
+
+    @property
+    def explain(self) -> str:
+        """The reason, with its numbers."""
+        return self.question.explain.format(**self.names)
 
     def recognise(self, guess) -> tuple[str, str]:
         """Return name and sentence of the nearest misconception; else "", and what to check."""
@@ -129,10 +137,13 @@ class Bound:
         return name, self.says[name]
 
     def show(self, guess) -> list:
-        """Return what is shown below the answer: what the function shows, then paragraphs."""
+        """Return what is shown below the answer: what the function shows, among paragraphs."""
         shown = self.answer.show(guess) if self.answer.show else []
-        below = [Prose(*self.question.below)] if self.question.below else []
-        return [*(shown if isinstance(shown, list) else [shown]), *below]
+        shown = shown if isinstance(shown, list) else [shown]
+        groups = [Prose(*(text.format(**self.names) for text in group))
+                  for group in self.question.below]  # fmt: skip
+        texts = iter(groups)
+        return [next(texts) if part is ... else part for part in shown] + list(texts)
 
     def _same(self, guess, value) -> bool:
         if self.question.whole or self.question.kind != "number":
@@ -149,10 +160,12 @@ def question(key: str, words: Mapping[str, Any] | None = None):
         ``"07/detour"``: the lesson, and a name that never changes.
     words : mapping, optional
         Its words; the table of that name in the TOML file beside the function's module unless
-        given.  ``ask``: the question.  ``explain``: the reason, where ``{name}`` or ``{name:.1f}``
-        stands for a term of the answer.  ``wrong``: tables of ``name``, ``says`` and, where the
-        function computes no value for it, ``option``.  ``again``: what to go through after another
-        guess.  ``below``: paragraphs that follow what is shown below the answer.  For a number:
+        given.  ``ask``: the question.  ``explain``: the reason.  ``wrong``: tables of ``name``,
+        ``says`` and, where the function computes no value for it, ``option``.  ``again``: what to
+        go through after another guess.  ``below``: paragraphs below the answer, or groups of them:
+        one for each ``...`` among what is shown, the last below it.  In all but ``ask``, ``{name}``
+        or ``{name:.1f}`` stands for a term of the answer or one of the lesson's values, and
+        ``{SOURCES[name].cited}`` and ``{TRN1...}`` for facts.  For a number:
         ``unit``, ``whole`` (no fractions), ``above`` (0 unless given; -1 lets zero pass) and
         ``most``, and ``axis``, the end of an axis on which it may be dragged.  For a choice:
         ``options``, ``ordered`` if they are to be put in order.
@@ -187,8 +200,11 @@ def _made(key, function, *, ask, explain="", unit="", options=(), ordered=False,
           most=math.inf, whole=False, again="", axis=0.0, below=(), wrong=()):  # fmt: skip
     kind = "order" if ordered else "choice" if options else "number"
     models = tuple(Misconception(**row) for row in wrong)
+    groups = [[text] if isinstance(text, str) else text for text in below]
+    if all(isinstance(text, str) for text in below):
+        groups = [below] if below else []
     return Question(key, ask, kind, unit, tuple(options), above, most, whole, explain, again,
-                    axis, tuple(below), models, function)  # fmt: skip
+                    axis, tuple(map(tuple, groups)), models, function)  # fmt: skip
 
 
 def of_lesson(lesson: str) -> tuple:
@@ -267,7 +283,7 @@ def reveal(key: str, /, **values) -> prediction.Reveal:
     here = _bound[key] = it.bind(**values)
     asked, answer = _of(key), here.answer
     return asked.reveal(
-        answer.value, it.explain.format(**answer.terms), recognise=here.recognise,
+        answer.value, here.explain, recognise=here.recognise,
         show=lambda: here.show(asked.commitment.counted or None),
     )  # fmt: skip
 

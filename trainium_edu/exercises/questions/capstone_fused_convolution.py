@@ -4,11 +4,9 @@ import numpy as np
 
 from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.neuroncore.scoreboard import advice
-from trainium_edu.specs import SOURCES, TRN1
 from trainium_edu.viz.colours import ENGINE
 from trainium_edu.viz.numbers import board
 from trainium_edu.viz.scene import Scene
-from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.kernel_view import kernel_view
 from trainium_edu.widgets.sketch import Page, Sketch, slider
 
@@ -26,11 +24,6 @@ def _count(run, name):
 def _bytes(slow, fast):
     """Return how many times the HBM bytes."""
     return round(slow.timeline.hbm_bytes / fast.timeline.hbm_bytes, 1)
-
-
-def _result_mb(run):
-    """Return the megabytes of a run's result."""
-    return f"{np.asarray(run.outputs).nbytes / 1e6:.1f}"
 
 
 def _us(run, engine):
@@ -72,14 +65,7 @@ def weights(slow, kept):
         },
         show=lambda guess: [
             board({"one row at a time": slow, "weights kept": kept}),
-            Prose(
-                "A DMA queue moves a run of neighbouring bytes at a time, one *descriptor*, and"
-                f" besides its bytes each takes some {TRN1.timing.dma_buffer_ns.value} ns, as long"
-                " as 320 bytes travel. So the weights are loaded as they lie in"
-                " memory, all nine places together, and the Tensor Engine picks one place out of"
-                " SBUF while it turns it: on chip, a stride costs nothing.",
-                "What the kernel says of itself now:",
-            ),
+            ...,
             advice({"weights kept": kept}),
         ],
     )
@@ -101,14 +87,10 @@ def image(kept, image):
             "bytes": _bytes(kept, image),
             "same products, same time": 1,
         },
+        terms={"kept_us": _us(kept, "dma"), "image_us": _us(image, "dma")},
         show=lambda guess: [
             board({"weights kept": kept, "image kept": image}),
-            Prose(
-                f"The queues work for {_us(image, 'dma')} µs instead of {_us(kept, 'dma')}. The"
-                " moved image is never made: a product reads its rows and columns out of the block"
-                " in SBUF, `image[c, :, top + i : top + i + n, j : j + columns]`.",
-                "In the timeline the Tensor Engine's lane is now the full one:",
-            ),
+            ...,
             kernel_view(image),
         ],
     )
@@ -124,14 +106,8 @@ def rows(image, fused):
             "same FLOPs, same time": 1,
             "passes of FP32": 4,
         },
-        show=lambda guess: [
-            board({"image kept": image, "fused": fused}),
-            Prose(
-                f"The Tensor Engine works for {_us(fused, 'tensor')} µs instead of"
-                f" {_us(image, 'tensor')}. 512 columns of FP32 are a bank of PSUM, and the most"
-                f" that one product may have ({SOURCES['nki-trn1-arch'].cited}).",
-            ),
-        ],
+        terms={"image_us": _us(image, "tensor"), "fused_us": _us(fused, "tensor")},
+        show=lambda guess: board({"image kept": image, "fused": fused}),
     )
 
 
@@ -146,15 +122,7 @@ def room(room, bytes_a_row):
             "all of SBUF": 128 * room // (2 * bytes_a_row),
             "rounded up": fit + 1,
         },
-        terms={"room": room, "bytes_a_row": bytes_a_row},
-        show=lambda guess: [
-            Prose(
-                f"So an image of 224 rows in FP32 does not fit, and weights and results need room"
-                f" too: blocks of 16 rows, {2 * 18 * bytes_a_row / 1024:.0f} KiB of each partition"
-                " with the two rows below that the window needs, leave room for the next"
-                " block while this one is being multiplied.",
-            ),
-        ],
+        terms={"block_kib": 2 * 18 * bytes_a_row / 1024},
     )
 
 
@@ -170,14 +138,8 @@ def pool(plain, pooled):
             "a quarter more": 1.25,
             "fewer bytes": round(pooled.timeline.hbm_bytes / plain.timeline.hbm_bytes, 2),
         },
-        show=lambda guess: [
-            board({"without": plain, "with pooling": pooled}),
-            Prose(
-                "That is what *fused* means: the result of the convolution never travels. As a"
-                f" kernel of its own, pooling would load {_result_mb(plain)} MB again, and pay 18"
-                f" to 19 µs to start and stop ({SOURCES['course-traces'].cited}).",
-            ),
-        ],
+        terms={"result_mb": f"{np.asarray(plain.outputs).nbytes / 1e6:.1f}"},
+        show=lambda guess: board({"without": plain, "with pooling": pooled}),
     )
 
 
@@ -187,12 +149,5 @@ def formats(half, single):
     return Answer(
         round(single.timeline.makespan_ns / half.timeline.makespan_ns, 1),
         wrong={"bytes": 2, "passes": 4, "same products, same time": 1},
-        show=lambda guess: [
-            board({"FP16": half, "FP32": single}),
-            Prose(
-                f"In FP16 {half.timeline.mfu:.0%} of the peak: on this clock hardly anything is"
-                " left to gain. The band says how sure that is.",
-            ),
-            advice({"FP16": half}),
-        ],
+        show=lambda guess: [board({"FP16": half, "FP32": single}), ..., advice({"FP16": half})],
     )

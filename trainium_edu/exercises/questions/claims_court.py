@@ -11,7 +11,6 @@ from trainium_edu.cluster.court import Verdict
 from trainium_edu.exercises.predict import Answer, Question, question, words_of
 from trainium_edu.specs import CLAIMS, INSTANCES, PRICES, SOURCES
 from trainium_edu.viz.numbers import Numbers
-from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.cluster import court
 
 _DAY_S = 86_400
@@ -65,15 +64,7 @@ def overhead_share(share, before, after):
             "as_fast_wires": 50 / wires,
             "as_fast_arithmetic": 50 / arithmetic,
         },
-        show=lambda guess: [
-            Numbers("\n".join(rows), "Communication, % of the step", bars),
-            Prose(
-                "**The other reading.** The report names 600, 200 and 130 instances for one"
-                " model. If all of them share *one* batch, fewer instances compute longer each,"
-                " and communication weighs less. That lands beside the bars; the first reading"
-                " does not. Nobody said which was meant."
-            ),
-        ],
+        show=lambda guess: Numbers("\n".join(rows), "Communication, % of the step", bars),
     )
 
 
@@ -106,7 +97,6 @@ def two_weeks(sequences_per_s, instances, sequence, days):
             "of the 32": _fewest(sequences_per_s, 1, sequence, days),
         },
         terms={
-            "instances": instances,
             "alone": alone,
             "count": _COUNTS["trn1"],
             "days": alone * instances / _COUNTS["trn1"],
@@ -141,8 +131,6 @@ def sooner(ours, theirs):
             "the price": 100 * (_prices()[1] / _prices()[0] - 1),
         },
         terms={
-            "ours": ours,
-            "theirs": theirs,
             "iterations": iterations,
             "fixed": fixed,
             "ratio": fixed / ours,

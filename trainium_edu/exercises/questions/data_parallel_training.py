@@ -8,7 +8,6 @@ from trainium_edu.training.digits_on_ranks import one_sum
 from trainium_edu.training.tasks import TASKS
 from trainium_edu.viz.data_parallel import step_bars, step_scene
 from trainium_edu.viz.numbers import Numbers
-from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.sketch import Page, Sketch
 from trainium_edu.widgets.training_cost import step_panel
 
@@ -68,7 +67,6 @@ def thirty_two(reports, ranks):
             "one after the other": most.compute_ns * ranks / 1e3,
         },
         terms={
-            "ranks": ranks,
             "steps": 2 * (ranks - 1),
             "communication_us": _us(most.communication_ns),
             "exposed_us": _us(most.exposed_ns),
@@ -167,20 +165,11 @@ def rounding(runs):
     )
     return Answer(
         _BEHIND[2 if nearest and dice else 0 if nearest else 1 if dice else 3],
+        terms={"note": TASKS["digits-cnn"].note},
         show=lambda guess: [
             told,
-            Prose(
-                "And over seeds: a small convolutional network on the digits, 32 ranks, Adam,"
-                " trained beforehand; mean ± standard deviation. *At"
-                " the larger rate* updates are large enough for any rounding; *at the smaller*"
-                " they are not."
-            ),
+            ...,
             accuracy_table(stored_digits_accuracy(), optimizer="adam"),
-            Prose(
-                "FP32 master weights beside BF16 ones do as well as dice, and keep more: the last"
-                " columns count bytes per weight, what is kept and what an update moves.",
-                TASKS["digits-cnn"].note,
-            ),
         ],
     )
 

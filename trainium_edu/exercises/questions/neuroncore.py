@@ -3,9 +3,7 @@
 from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.neuroncore import causes_table, measure
 from trainium_edu.neuroncore.timing.waits import CAUSES
-from trainium_edu.specs import SOURCES
 from trainium_edu.viz.numbers import Numbers
-from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.timeline_explorer import timeline_explorer
 
 
@@ -61,19 +59,7 @@ def knee(curve):
             "rate": rate,
             "half": rate[curve.knee(0.5)],
         },
-        show=lambda guess: [
-            curve.picture(),
-            Prose(
-                "The blue band is what we do *not* know. The curve is that of a figure in AWS's DMA"
-                " overview, which prints no numbers on its axis; at 4 KiB long streams in published"
-                " profiles agree with it, at 1 KiB a figure inferred from matmul times. Short runs"
-                " are faster than this: the queues were seen at 385 to 400 GB/s for up to some"
-                f" 0.1 ms ({SOURCES['course-traces'].cited}); how long that lasts is **assumed**,"
-                " and the band has it. Whoever quotes a number from that end should quote the band"
-                " with it.",
-            ),
-            Numbers(str(curve)),
-        ],
+        show=lambda guess: [curve.picture(), ..., Numbers(str(curve))],
     )
 
 
@@ -126,14 +112,7 @@ def buffers(run):
                 "Sixteen tiles, in µs",
                 {name: parts for name, (_, parts) in tried.items()},
             ),
-            Prose(
-                "Read the run with one buffer as a chain: Vector waits for Scalar; Scalar waits for"
-                " the next load, and then for *a place that a transfer still reads*; and load and"
-                " store both waited for Vector. Everybody takes turns. Now drag **buffers**"
-                " yourself, and watch the gaps on Vector and the SBUF map below.",
-                "**Buffers buy time until the busiest engine has no gaps left**; more of them cost"
-                " memory and bring nothing.",
-            ),
+            ...,
             timeline_explorer(run),
         ],
     )
@@ -181,7 +160,5 @@ def cause(run):
     return Answer(
         _REMOVED[found.first],
         wrong={"the longest on the critical path": _longest_on_the_path(run)},
-        show=lambda guess: [
-            _table(run),
-        ],
+        show=lambda guess: _table(run),
     )

@@ -12,7 +12,6 @@ from trainium_edu.numerics.quantisation import fitted_table, lost_table, quantis
 from trainium_edu.specs import TRN1
 from trainium_edu.viz.compression import describe_sizes, plot_sizes
 from trainium_edu.viz.formats import label_of
-from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.formats import cfp8_explorer, range_explorer
 from trainium_edu.widgets.number_line import number_line_explorer
 from trainium_edu.widgets.picture import Picture
@@ -72,18 +71,10 @@ def at_a_tie(x):
             "ties go up": f"{land(x, 'bf16').above:g}",
             "FP8's range": _spelled(land(x, "fp8_e4m3").value),
         },
-        terms={"x": x, "below": it.below, "above": it.above},
+        terms={"below": it.below, "above": it.above},
         show=lambda guess: [
             "\n".join(rows),
-            Prose(
-                "Drag the needle, and use the buttons on top. Look for four things:",
-                "- **0.1** is in none of the formats, not even in FP32: like ⅓ in decimal, it never"
-                " ends in binary.",
-                "- **70000** in FP16: the last number is 65504. What lies beyond overflows to"
-                " infinity.",
-                "- **10⁻⁷** in FP16: subnormal numbers, and 19 % off. In E4M3 it vanishes.",
-                "- Zoom out from **257** until you see the gaps double at 512.",
-            ),
+            ...,
             number_line_explorer(x, ["bf16", "fp16", "fp8_e4m3"]),
         ],
     )
@@ -123,12 +114,7 @@ def gradients_lost(x):
             "as they were shown": (least, most, third, second),
         },
         show=lambda guess: [
-            Prose(
-                "Read the picture like a map. Each bar is a format: from left to right what it"
-                " reaches, and the higher, the more finely it counts. The outlined part on the left"
-                " is subnormal: still there, with fewer and fewer bits. The dashed lines enclose"
-                " the data; the slider moves them.",
-            ),
+            ...,
             range_explorer("gradients"),
             lost_table(x, ("fp16", "fp8_e5m2", "fp8_e4m3"), (6, 12, 18, 24)),
         ],
@@ -159,31 +145,12 @@ def finite_numbers(exponent_bits, mantissa_bits):
             ).finite_values,
             "one sign": here // 2,
         },
-        terms={"codes": codes, "nan": nan},
-        show=lambda guess: [
-            "\n".join(rows),
-            Prose(
-                "Look at the top picture while you move *exponent bits* from 2 to 6: about as many"
-                f" numbers ({min(counts)} to {max(counts)} of them), spread ever wider and ever"
-                f" thinner. There are never more than {codes} to be had; you only decide where they"
-                " stand. With 4 exponent bits, switch *infinities* off: their codes become numbers,"
-                " and the largest goes from 240 to 448; switch *NaN* off too, and it is 480.",
-            ),
-            cfp8_explorer("weights"),
-        ],
+        terms={"codes": codes, "nan": nan, "fewest": min(counts), "most": max(counts)},
+        show=lambda guess: ["\n".join(rows), ..., cfp8_explorer("weights")],
     )
 
 
 _EIGHT_BITS = ("fp8_e5m2", "fp8_e4m3", "fp8_e3m4", "int8")
-
-
-_DECIBELS = (
-    "Drag the white line across the picture: left of it the weights, right of it what is kept.",
-    "**Six decibels a bit.** Go down the SNR column. FP16 has three mantissa bits more than BF16"
-    " and 18 dB more; E4M3 has one more than E5M2 and 6 dB more. One more bit halves every gap,"
-    " half the error is a quarter of its square, and 10 log₁₀ 4 = 6.02. Where a step falls short of"
-    " 6 dB, look at the column *subnormal*.",
-)
 
 
 def _best(score):
@@ -205,14 +172,12 @@ def best_for_weights(x):
 
     def show(guess):
         explorer = quantise_explorer("weights", names[guess or best])
-        return [explorer, Prose(*_DECIBELS), fitted_table(x, _EIGHT_BITS)]
+        return [explorer, ..., fitted_table(x, _EIGHT_BITS)]
 
     top = floor(log2(np.abs(x).max())) + 1
     return Answer(
         best,
-        wrong={
-            "subnormal is lost": _best(lambda f: _mostly_normal(x, f)),
-        },
+        wrong={"subnormal is lost": _best(lambda f: _mostly_normal(x, f))},
         terms={"top": 2.0**top},
         show=show,
     )
@@ -242,9 +207,6 @@ def compressed(arrays):
     sizes = _sizes(arrays)
     weights, activations, dice = (sizes[n] for n in ("weights", "activations", "random bits"))
     fields = weights.fields
-    zeros = [_zeros(arrays[name]) for name in ("gradients", "activations")]
-    rate = f"{float(TRN1.dma.bytes_per_s) / 1e9:.0f} GB/s"
-    ahead = "less" if activations.bzip2_bits < activations.bits else "more"
     table = describe_sizes(sizes)
     return Answer(
         round(weights.bits, 1),
@@ -260,6 +222,11 @@ def compressed(arrays):
             "mantissa": fields.mantissa,
             "total": fields.total,
             "bits": weights.bits,
+            "zero_gradients": _zeros(arrays["gradients"]),
+            "zero_activations": _zeros(arrays["activations"]),
+            "ahead": "less" if activations.bzip2_bits < activations.bits else "more",
+            "dice_bits": dice.bits,
+            "rate": f"{float(TRN1.dma.bytes_per_s) / 1e9:.0f} GB/s",
         },
         show=lambda guess: [
             table,
@@ -267,19 +234,6 @@ def compressed(arrays):
                 lambda: plot_sizes(sizes),
                 "On the left measured bits, on the right rates that"
                 " are assumed: " + "; ".join(" ".join(x.split()) for x in table.splitlines()[2:]),
-            ),
-            Prose(
-                f"**Zeros** ({zeros[0]} of the gradients, {zeros[1]} of the activations) have a"
-                " word of their own, and need neither sign nor mantissa. Activations are never"
-                f" negative, and their code keeps a bit for the sign all the same; bzip2 needs"
-                f" {ahead}, for it looks at neighbours, too.",
-                f"**Random bits** need {dice.bits:.1f}: no code gains anything on them, and the"
-                " list of words comes on top.",
-                "**What it would do for DMA is assumed.** Suppose that the chip's compression is as"
-                f" good as this code and never slower than the wires. Then {rate} (documented)"
-                " would bring numbers at the rates on the right, but for the fixed time of each"
-                " transfer, which does not shrink. Nobody publishes what the chip does; no time in"
-                " these lessons counts on it.",
             ),
         ],
     )

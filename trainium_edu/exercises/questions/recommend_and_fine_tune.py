@@ -12,7 +12,6 @@ from trainium_edu.training.trainer import Job
 from trainium_edu.viz.fine_tuning import describe_curve, plot_curve
 from trainium_edu.viz.lookups import describe_paces, plot_paces
 from trainium_edu.viz.numbers import Numbers
-from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.picture import Picture
 
 # --- a score that nobody beats --------------------------------------------------------------------
@@ -39,7 +38,7 @@ def bound(shop, reached, monitor):
         monitor.setting = {**monitor.setting, "bound": shop.best_loss}
         return [bound_table(shop, reached)]
 
-    return Answer(_BOUND[2], terms={"best_loss": shop.best_loss}, show=show)
+    return Answer(_BOUND[2], show=show)
 
 
 # --- lookups --------------------------------------------------------------------------------------
@@ -80,23 +79,11 @@ def lookups(narrow, wide, paces):
             "the bytes alone": wide.bytes_ns / 1e3,
             "twice": 2 * narrow.dma_ns / 1e3,
         },
-        terms={"rows": wide.rows},
+        terms={"burst_ns": wide.dma_ns / wide.rows, "width": first.width},
         show=lambda guess: [
             f"{lookups_text(wide)}\n{_apart(wide)}",
             Picture(lambda: plot_paces(paces), alt=_spoken(describe_paces(paces))),
             describe_paces(paces),
-            Prose(
-                f"The table is of a long stream, {paces[0].ns_per_row:.1f} ns a short row; in a"
-                f" burst such as this step's it is {wide.dma_ns / wide.rows:.1f} ns, for queues"
-                f" are faster at first. A lookup begins to feel its bytes at {first.width}"
-                " numbers. Below that, wider rows are free, and fewer rows save time: tables that"
-                " share a number side by side as one, each number once where a batch asks for it"
-                " often, popular rows kept on the chip. Long rows reach at most half of the rate"
-                " here: each is fetched, and put in its place. What wider rows do cost is"
-                " elsewhere in the step: a table's gradient is as large as the table, and all of"
-                " it is summed over ranks and updated, touched or not. print(step_of(width=64))"
-                " shows the whole step."
-            ),
         ],
     )
 

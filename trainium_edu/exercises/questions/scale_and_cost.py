@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from trainium_edu.cluster import memory
 from trainium_edu.exercises.predict import Answer, question
-from trainium_edu.specs import CLAIMS, INSTANCES, SOURCES
-from trainium_edu.widgets.card import Prose
+from trainium_edu.specs import CLAIMS, INSTANCES
 
 _GIB = 2**30
 
@@ -97,15 +96,7 @@ def cut(shape, plan, plans):
             "weights only": _least(shape, plan, "weights"),
             "ZeRO forgotten": _least(shape, replace(plan, zero=0)),
         },
-        show=lambda guess: [
-            "\n".join([head, *rows]),
-            Prose(
-                "**All ways, tried by a search.** The smallest cut is not the fastest: it pays by"
-                " computing twice. Fastest first, each beaten by none in both memory and time:"
-            ),
-            plans_table(plans),
-            Prose(f"{plans.why_not}."),
-        ],
+        show=lambda guess: ["\n".join([head, *rows]), ..., plans_table(plans)],
     )
 
 
@@ -232,14 +223,6 @@ def break_even(compared, flops, step_s, cluster):
         terms={
             "low": float(CLAIMS.a100_share_of_peak),
             "high": float(CLAIMS.a100_share_of_peak_best),
-            "source": SOURCES["megatron-2021"].cited,
         },
-        show=lambda guess: [
-            str(compared),
-            Prose(
-                "**The uncertain half.** P4d's speed is a range from other people's runs, on"
-                " another cluster; the prices are lists of a day that nobody wrote down. Trn1's"
-                " speed is the only number here that was published for this model."
-            ),
-        ],
+        show=lambda guess: str(compared),
     )

@@ -11,9 +11,8 @@ from trainium_edu.neuroncore.systolic_array import (
     steady_interval,
     tile_cycles,
 )
-from trainium_edu.specs import SOURCES, TRN1
+from trainium_edu.specs import TRN1
 from trainium_edu.viz.numbers import Numbers
-from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.systolic_array import array_player, reuse_explorer, stationary_explorer
 
 _VECTORS_SHOWN = 48  # of the full array: enough to see the wave, few enough for the page
@@ -46,10 +45,8 @@ def last_result(array, m, n):
         },
         terms={
             "load": load,
-            "n": n,
             "down": rows - 1,
             "across": m - 1,
-            "load_speed": array.load_speed,
             "total": total,
             "busy": n / total,
         },
@@ -80,16 +77,10 @@ def enough_vectors(array, m):
             "the largest tile": 512,
             "fall and skew": crossing,
         },
-        terms={"m": m, "load": load},
+        terms={"load": load},
         show=lambda guess: [
             reuse_explorer(m=m, array=array, guess=guess),
             Numbers(interval_table(array=array)),
-            Prose(
-                "The red line is not our array's: max(N, 64) cycles from one MultiplyMoving to the"
-                f" next, four times that for FP32 ({SOURCES['nki-trn1-arch'].cited}, Cost Model)."
-                " Those 64 are the price of issuing an instruction, and our bare array has no"
-                " instructions. Below N = 64 believe the document.",
-            ),
         ],
     )
 
@@ -107,7 +98,6 @@ def who_stays(k, rows, columns):
     return Answer(
         _cheaper(k, rows, columns),
         wrong={"less to load": "the vector" if rows < columns else "the matrix"},
-        terms={"source": SOURCES["nki-trn1-arch"].cited},
         show=lambda guess: [
             stationary_explorer(k=k, rows=rows, columns=columns),
             Numbers(choice_table(cases)),

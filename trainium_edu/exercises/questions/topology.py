@@ -121,7 +121,6 @@ def nonblocking(machine):
         terms={
             "messages": messages,
             "hops": hops,
-            "links": machine.links,
             "crossings": hops / machine.links,
         },
         show=lambda guess: [

@@ -35,7 +35,7 @@ def zero_memory(plain, zero, ranks, same):
             "gradients too": weights + (gradients + master + states) / ranks,
             "nothing is saved": plain.bytes_per_parameter,
         },
-        terms={"ranks": ranks, "before": mib[0], "after": mib[1]},
+        terms={"before": mib[0], "after": mib[1]},
         show=lambda guess: [
             memory_bars({"plain": plain, "ZeRO-1": zero}),
             kept_table(zero),
@@ -118,7 +118,6 @@ def workers(step_ms, decode_ms, batch):
         terms={
             "decode": batch * decode_ms,
             "read_ms": read_ms,
-            "step_ms": step_ms,
             "others": most - 1,
             "wait": wait,
         },
