@@ -6,10 +6,10 @@ import { drawNear, drawRange } from "./bit_editor/maps.js";
 import { Strip } from "./bit_editor/strip.js";
 import { field, menu } from "./shared/controls.js";
 import { button, focusable, make } from "./shared/elements.js";
-import { countDrawing, onChange, onSize } from "./shared/life.js";
+import { countDrawing, onChange, onSize, shows } from "./shared/life.js";
 
-const span = (kind, ...parts) => make("span", { class: `te-be-${kind}` }, ...parts);
-const hint = (text) => make("span", { class: "te-hint" }, text);
+const span = (kind, ...parts) => make("span", `te-be-${kind}`, ...parts);
+const hint = (text) => make("span", "te-hint", text);
 
 class BitEditor {
   constructor(model, host) {
@@ -20,13 +20,13 @@ class BitEditor {
       step: (way) => this.send({ do: "step", way }),
     });
     for (const name of ["reading", "formula", "facts", "map"]) {
-      this[name] = make("div", { class: `te-be-${name}` });
+      this[name] = make("div", `te-be-${name}`);
     }
-    this.others = make("table", { class: "te-table te-be-others" });
+    this.others = make("table", "te-table te-be-others");
     this.live = make("div", { class: "te-live", "aria-live": "polite" });
     const head = [this.buildTop(), this.strip.element, this.reading, this.formula];
     const rest = [this.buildSteps(), this.facts, this.map, this.others, this.live];
-    this.root = make("div", { class: "te te-be" }, ...head, ...rest);
+    this.root = make("div", "te te-be", ...head, ...rest);
     host.append(this.root);
     this.stops = [
       onChange(model, { answer: () => this.draw() }),
@@ -48,7 +48,7 @@ class BitEditor {
     this.message = make("span", { class: "te-be-message", role: "status" });
     return make(
       "div",
-      { class: "te-row te-be-bar" },
+      "te-row te-be-bar",
       make("label", {}, "Format ", this.format),
       make("label", {}, "Encode ", this.typed),
       button("Encode the number typed", "Go", () => encode(this.typed.value)),
@@ -62,7 +62,7 @@ class BitEditor {
     this.up = step("The next larger number", "next larger ▶", 1);
     [this.below, this.above] = [span("near"), span("near")];
     const parts = [this.down, this.below, hint("·"), this.above, this.up];
-    return make("div", { class: "te-row te-be-bar te-be-steps" }, ...parts);
+    return make("div", "te-row te-be-bar te-be-steps", ...parts);
   }
 
   draw() {
@@ -76,7 +76,7 @@ class BitEditor {
     this.marks.replaceChildren(...answer.landmarks.map(go));
     const value = make("strong", {}, answer.value_text);
     this.reading.replaceChildren(value, hint(answer.kind_text));
-    const inked = ([kind, text]) => (kind ? make("b", { class: `te-${kind}` }, text) : text);
+    const inked = ([kind, text]) => (kind ? make("b", `te-${kind}`, text) : text);
     this.formula.replaceChildren(...answer.formula.map(inked));
     const fact = ([name, text]) => [hint(name), make("span", {}, text)];
     this.facts.replaceChildren(...answer.facts.flatMap(fact));
@@ -111,9 +111,7 @@ class BitEditor {
         "tr",
         {},
         make("th", { scope: "row" }, open),
-        ...Object.entries(cells).map(([kind, text]) =>
-          make("td", { class: `te-be-${kind}` }, text),
-        ),
+        ...Object.entries(cells).map(([kind, text]) => make("td", `te-be-${kind}`, text)),
       );
     });
     this.others.replaceChildren(
@@ -132,8 +130,4 @@ class BitEditor {
   }
 }
 
-function render({ model, el }) {
-  const editor = new BitEditor(model, el);
-  return () => editor.stops.forEach((stop) => stop());
-}
-export default { render };
+export default shows(BitEditor);

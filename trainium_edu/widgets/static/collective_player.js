@@ -7,7 +7,7 @@ import { chipStory, sentence, wireStory } from "./collective/words.js";
 import { bytesOf } from "./shared/bytes.js";
 import { choices, menu } from "./shared/controls.js";
 import { make } from "./shared/elements.js";
-import { countDrawing, onChange, onSize, onTheme, tell } from "./shared/life.js";
+import { countDrawing, onChange, onSize, onTheme, shows, tell } from "./shared/life.js";
 import { watchControls } from "./shared/naming.js";
 import { Playback } from "./shared/playback.js";
 import { glide, mix, wantsNoMotion } from "./shared/time.js";
@@ -49,7 +49,7 @@ class CollectivePlayer {
     ];
   }
   build() {
-    this.title = make("div", { class: "te-coll-title" });
+    this.title = make("div", "te-coll-title");
     const show = (name) => this.showLayout(name);
     this.layouts = choices("Draw as", show, { class: "te-layouts" });
     const setHeat = (heat) => {
@@ -58,7 +58,7 @@ class CollectivePlayer {
     };
     const heat = menu("Link heat", HEATS, setHeat, { class: "te-speed" });
     const top = [this.title, this.layouts.element, heat];
-    this.caption = make("div", { class: "te-coll-caption" });
+    this.caption = make("div", "te-coll-caption");
     const status = { role: "status", "aria-live": "polite" };
     this.story = make("div", { class: "te-coll-story", ...status });
     this.player = new Playback({
@@ -71,7 +71,7 @@ class CollectivePlayer {
     this.root = make(
       "div",
       { class: "te te-coll", role: "group", on: { keydown: this.player.onKey } },
-      make("div", { class: "te-row te-coll-top" }, ...top),
+      make("div", "te-row te-coll-top", ...top),
       this.player.element,
       this.caption,
       this.view.body,
@@ -133,7 +133,7 @@ class CollectivePlayer {
   tellStory() {
     const { film, picked } = this;
     if (!picked) {
-      this.story.replaceChildren(make("span", { class: "te-hint" }, HINT));
+      this.story.replaceChildren(make("span", "te-hint", HINT));
       return;
     }
     const { head, sum, rows } =
@@ -144,7 +144,7 @@ class CollectivePlayer {
     const items = rows.map(([step, text]) =>
       make("li", { class: step === now ? "te-coll-now" : null }, `step ${step + 1}: ${text}`),
     );
-    const list = make("ol", { class: "te-coll-list" }, ...items);
+    const list = make("ol", "te-coll-list", ...items);
     this.story.replaceChildren(make("b", {}, head), ` ${sum}`, list);
     const current = list.querySelector(".te-coll-now");
     if (current) list.scrollTop = current.offsetTop - list.offsetTop - 20;
@@ -184,8 +184,4 @@ class CollectivePlayer {
   }
 }
 
-function render({ model, el }) {
-  const player = new CollectivePlayer(model, el);
-  return () => player.stops.forEach((stop) => stop());
-}
-export default { render };
+export default shows(CollectivePlayer);

@@ -4,7 +4,7 @@
 // Everything shown was worked out in Python and comes once; only what is open, pointed at and lit
 // is decided here.  An operation's instructions are asked of Python, which shows them below.
 
-import { nsText } from "./explorer/words.js";
+import { nsText } from "./shared/words.js";
 import { adviceList, rowCard, wholeCard } from "./graph/details.js";
 import { RowList } from "./graph/list.js";
 import { State } from "./graph/state.js";
@@ -12,7 +12,7 @@ import { isLayer } from "./graph/tree.js";
 import { flopsText, passesText, trafficText } from "./graph/words.js";
 import { choices } from "./shared/controls.js";
 import { button, make } from "./shared/elements.js";
-import { countDrawing, onChange, onSize, tell } from "./shared/life.js";
+import { countDrawing, onChange, onSize, shows, tell } from "./shared/life.js";
 
 const PATIENCE = 3000; // ms
 const NARROW = 720; // pixels
@@ -25,7 +25,7 @@ const HINT =
   "to what reads it; long ones show for the row you point at.";
 const SILENT = "No answer from the kernel: it is busy, or there is none behind this page.";
 
-const div = (kind, ...children) => make("div", { class: `te-graph-${kind}` }, ...children);
+const div = (kind, ...children) => make("div", `te-graph-${kind}`, ...children);
 
 class GraphExplorer {
   constructor(model, el) {
@@ -142,8 +142,4 @@ class GraphExplorer {
   }
 }
 
-function render({ model, el }) {
-  const explorer = new GraphExplorer(model, el);
-  return () => explorer.stops.forEach((stop) => stop());
-}
-export default { render };
+export default shows(GraphExplorer);

@@ -6,7 +6,7 @@ import { Stage } from "./number_line/stage.js";
 import { Asker } from "./shared/asking.js";
 import { checkbox, field } from "./shared/controls.js";
 import { button, make } from "./shared/elements.js";
-import { countDrawing, onChange, onSize } from "./shared/life.js";
+import { countDrawing, onChange, onSize, shows } from "./shared/life.js";
 
 const HINT =
   "Drag anywhere on the lines. Keys: ← → move x (Shift: fine), Page Up/Down next number, + − zoom.";
@@ -40,11 +40,11 @@ class NumberLine {
     const presets = this.model.get("presets");
     return make(
       "div",
-      { class: "te-row te-nl-bar" },
-      make("span", { class: "te-nl-label" }, "x ="),
+      "te-row te-nl-bar",
+      make("span", "te-nl-label", "x ="),
       this.typed,
       button("Look up the number typed", "Go", () => lookUp(this.typed.value)),
-      make("span", { class: "te-hint" }, "or try"),
+      make("span", "te-hint", "or try"),
       ...presets.map((text) => button(`Try x = ${text}`, text, () => lookUp(text))),
       this.message,
     );
@@ -57,20 +57,20 @@ class NumberLine {
       const look = { class: "te-nl-chip", style: `--c:${f.colour}`, title: f.about };
       return make("label", look, this.boxes[i], make("i"), f.label);
     });
-    const label = make("span", { class: "te-nl-label" }, "Formats");
+    const label = make("span", "te-nl-label", "Formats");
     const group = { class: "te-row te-nl-bar", role: "group", "aria-label": "Formats shown" };
     return make("div", group, label, ...chips);
   }
   tools() {
     return make(
       "div",
-      { class: "te-row te-nl-bar" },
+      "te-row te-nl-bar",
       button("Slide the window to smaller numbers", "◀", () => this.slide(-0.5)),
       button("Zoom out", "− zoom out", () => this.zoom(2)),
       button("Zoom in around x", "+ zoom in", () => this.zoom(0.5)),
       button("Slide the window to larger numbers", "▶", () => this.slide(0.5)),
       button("Show the first view again", "reset", () => this.model.send({ do: "reset" })),
-      make("span", { class: "te-hint" }, HINT),
+      make("span", "te-hint", HINT),
     );
   }
 
@@ -120,8 +120,4 @@ class NumberLine {
   }
 }
 
-function render({ model, el }) {
-  const line = new NumberLine(model, el);
-  return () => line.stops.forEach((stop) => stop());
-}
-export default { render };
+export default shows(NumberLine);

@@ -3,7 +3,7 @@
 
 import { askChoice, askNumber, askOrder, press } from "./prediction/inputs.js";
 import { make } from "./shared/elements.js";
-import { onChange } from "./shared/life.js";
+import { onChange, shows } from "./shared/life.js";
 
 const ASK = { number: askNumber, choice: askChoice, order: askOrder };
 const askingAgain = new Set(); // keys whose learner pressed "Change"
@@ -21,13 +21,18 @@ class Question {
       tabindex: -1,
     });
     const label = `Prediction: ${model.get("question")}`;
-    const tag = make("div", { class: "te-predict-tag" }, "Predict first");
-    const question = make("div", { class: "te-predict-question" }, model.get("question"));
+    const tag = make("div", "te-predict-tag", "Predict first");
+    const question = make("div", "te-predict-question", model.get("question"));
     const parts = [tag, question, this.body, this.live];
     el.append(make("section", { class: "te te-predict", "aria-label": label }, ...parts));
     this.say(model.get("status"));
     if (this.isSettled()) this.rest();
     else this.ask();
+    if (focusNext === this.key && model.get("committed")) {
+      focusNext = null;
+      setTimeout(() => this.live.focus(), 0);
+    }
+    this.stops = [onChange(model, { "status commits": () => this.answered() })];
   }
   isSettled() {
     return this.model.get("committed") && !askingAgain.has(this.key);
@@ -60,12 +65,4 @@ class Question {
   }
 }
 
-function render({ model, el }) {
-  const question = new Question(model, el);
-  if (focusNext === question.key && model.get("committed")) {
-    focusNext = null;
-    setTimeout(() => question.live.focus(), 0);
-  }
-  return onChange(model, { "status commits": () => question.answered() });
-}
-export default { render };
+export default shows(Question);

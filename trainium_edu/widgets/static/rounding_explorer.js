@@ -8,7 +8,7 @@ import { sentences, tidy } from "./rounding_explorer/words.js";
 import { field, menu } from "./shared/controls.js";
 import { button, make } from "./shared/elements.js";
 import { isPlain, take } from "./shared/keys.js";
-import { onceAFrame, onChange, onSize, tell } from "./shared/life.js";
+import { onChange, onSize, onceAFrame, shows, tell } from "./shared/life.js";
 import { clamp } from "./shared/time.js";
 
 const NO_TRIALS = { n: 0, up: 0, random_bits: [], went_up: [] };
@@ -20,7 +20,7 @@ class RoundingExplorer {
     this.listen();
     this.message = make("div", { class: "te-re-message", role: "status" });
     this.words = make("div", { class: "te-re-words", role: "status" });
-    this.bits = make("div", { class: "te-re-bits" });
+    this.bits = make("div", "te-re-bits");
     const parts = [this.bar(), this.message, this.picture.svg, this.words, this.bits];
     this.root = make("div", { class: "te te-re", "data-lm-suppress-shortcuts": "true" }, ...parts);
     el.append(this.root);
@@ -64,11 +64,11 @@ class RoundingExplorer {
     this.typed = field(name, () => model.send(goTo()), { size: 12, class: "te-re-typed" });
     return make(
       "div",
-      { class: "te-row te-re-bar" },
+      "te-row te-re-bar",
       make("label", {}, "format ", this.format),
       make("label", {}, "x = ", this.typed),
       send("Go to the number typed", "Go", goTo),
-      make("span", { class: "te-re-gap" }),
+      make("span", "te-re-gap"),
       make("strong", {}, "Throw the dice"),
       rounds("Throw once", "1 ×", 1),
       rounds("Throw ten times", "10 ×", 10),
@@ -126,8 +126,4 @@ class RoundingExplorer {
   }
 }
 
-function render({ model, el }) {
-  const explorer = new RoundingExplorer(model, el);
-  return () => explorer.stops.forEach((stop) => stop());
-}
-export default { render };
+export default shows(RoundingExplorer);

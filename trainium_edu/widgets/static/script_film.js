@@ -1,7 +1,7 @@
 // A script on the chip as a film: its lines, and what host and chip do, moment by moment.
 
 import { make, shape } from "./shared/elements.js";
-import { onSize } from "./shared/life.js";
+import { onSize, shows } from "./shared/life.js";
 import { Playback } from "./shared/playback.js";
 import { line, rect, words } from "./shared/svg.js";
 
@@ -34,7 +34,7 @@ class ScriptFilm {
     this.film = model.get("film"); // { lines, first, spans, end_us, ticks, frames, label, plays }
     this.build();
     el.append(this.root);
-    this.stop = onSize(() => this.layout(), this.picture.parentElement);
+    this.stops = [onSize(() => this.layout(), this.picture.parentElement)];
     if (this.film.plays) this.player.begin();
   }
   build() {
@@ -44,12 +44,12 @@ class ScriptFilm {
     this.walks = marks.map((mark, k) => walkTo(mark, marks[k - 1], loops, film.spans));
     const legend = Object.entries(KINDS)
       .filter(([kind]) => kind === "recorded" || film.spans.some((span) => span.kind === kind))
-      .map(([kind, text]) => make("span", { class: `te-sf-key te-sf-${kind}` }, text));
+      .map(([kind, text]) => make("span", `te-sf-key te-sf-${kind}`, text));
     this.rows = film.lines.map((text, k) =>
       make("li", { value: film.first + k }, make("code", {}, text || " ")),
     );
     this.picture = shape("svg", { height: TALL, role: "img", "aria-label": film.label });
-    this.told = make("div", { class: "te-sf-told" });
+    this.told = make("div", "te-sf-told");
     this.player = new Playback({
       frames: film.frames,
       label: film.label,
@@ -58,8 +58,8 @@ class ScriptFilm {
       describe: (frame) => `${this.time(frame).toFixed(0)} µs`,
     });
     const named = { class: "te-sf-lines", "aria-label": "the loop of the script" };
-    const side = make("div", { class: "te-sf-side" }, this.picture, ...legend, this.told);
-    const both = make("div", { class: "te-sf-both" }, make("ol", named, ...this.rows), side);
+    const side = make("div", "te-sf-side", this.picture, ...legend, this.told);
+    const both = make("div", "te-sf-both", make("ol", named, ...this.rows), side);
     const look = { class: "te te-sf", "data-lm-suppress-shortcuts": "true" };
     this.root = make("div", look, this.player.element, both);
   }
@@ -120,8 +120,4 @@ class ScriptFilm {
   }
 }
 
-function render({ model, el }) {
-  const film = new ScriptFilm(model, el);
-  return () => film.stop();
-}
-export default { render };
+export default shows(ScriptFilm);

@@ -4,7 +4,7 @@
 
 import { Asker } from "./shared/asking.js";
 import { button, make } from "./shared/elements.js";
-import { countDrawing, onChange, onSize } from "./shared/life.js";
+import { countDrawing, onChange, onSize, shows } from "./shared/life.js";
 import { Playback } from "./shared/playback.js";
 import { wantsNoMotion } from "./shared/time.js";
 import { Controls } from "./sketch/controls.js";
@@ -33,16 +33,16 @@ class Sketch {
     this.asker = new Asker(model, "values", 3000);
     this.stage = new Stage();
     this.controls = new Controls(model.get("controls"), (change) => this.asker.ask(change));
-    this.said = make("div", { class: "te-sk-said" });
-    this.table = make("table", { class: "te-table" });
+    this.said = make("div", "te-sk-said");
+    this.table = make("table", "te-table");
     this.live = make("div", { class: "te-live", "aria-live": "polite" });
     this.row = model.get("buttons").map(([press, text, help]) => {
       const look = { class: "te-sk-button", "data-press": press };
       return button(help, text, () => model.send({ press }), look);
     });
-    const row = make("div", { class: "te-sk-row" }, ...this.row);
-    const bar = make("div", { class: "te-row te-sk-controls" }, ...this.controls.elements, row);
-    const scroll = make("div", { class: "te-sk-scroll" }, this.table);
+    const row = make("div", "te-sk-row", ...this.row);
+    const bar = make("div", "te-row te-sk-controls", ...this.controls.elements, row);
+    const scroll = make("div", "te-sk-scroll", this.table);
     const look = { class: "te te-sk", role: "group", "aria-label": model.get("label") };
     host.append(make("div", look, bar, this.stage.element, this.said, scroll, this.live));
     this.stops = [
@@ -91,8 +91,4 @@ class Sketch {
   }
 }
 
-function render({ model, el }) {
-  const sketch = new Sketch(model, el);
-  return () => sketch.stops.forEach((stop) => stop());
-}
-export default { render };
+export default shows(Sketch);

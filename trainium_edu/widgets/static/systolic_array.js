@@ -63,20 +63,20 @@ class ArrayPlayer {
       redraw();
     };
     const shows = menu(`What the cells show: ${label}`, showsOf(film), show);
-    const title = make("div", { class: "te-array-title" }, film.title);
+    const title = make("div", "te-array-title", film.title);
     this.peTitle = make("h4");
     this.facts = make("p", { class: "te-array-facts", "aria-live": "off" });
     const about = [this.peTitle, this.facts, this.past.canvas];
     const result = [this.result.picker, this.result.scroll];
-    this.side = make("div", { class: "te-array-side" }, ...about, ...result);
-    this.body = make("div", { class: "te-array-body" }, this.stage.element, this.side);
-    this.strip = make("div", { class: "te-array-strip" }, this.busy.canvas);
+    this.side = make("div", "te-array-side", ...about, ...result);
+    this.body = make("div", "te-array-body", this.stage.element, this.side);
+    this.strip = make("div", "te-array-strip", this.busy.canvas);
     this.story = make("div", { class: "te-array-story", role: "status", "aria-live": "polite" });
     const keydown = (event) => this.player.onKey(event);
     this.root = make(
       "div",
       { class: "te te-array", role: "group", "aria-label": label, on: { keydown } },
-      make("div", { class: "te-row te-array-head" }, title, shows),
+      make("div", "te-row te-array-head", title, shows),
       this.player.element,
       this.story,
       this.body,
@@ -144,7 +144,7 @@ class ArrayPlayer {
 
 function render({ model, el }) {
   const stopNaming = watchControls(el); // a panel's stock controls around it
-  el.append(make("div", { class: "te te-array" }, "Unpacking the run …"));
+  el.append(make("div", "te te-array", "Unpacking the run …"));
   let isGone = false;
   let player = { stops: [] };
   const stop = () => player.stops.forEach((end) => end());

@@ -18,7 +18,7 @@ import { Tip } from "./explorer/tip.js";
 import { createTools } from "./explorer/toolbar.js";
 import { readTones } from "./shared/canvas.js";
 import { make } from "./shared/elements.js";
-import { onChange, onSize, onTheme, onceAFrame, tell } from "./shared/life.js";
+import { onChange, onSize, onTheme, onceAFrame, shows, tell } from "./shared/life.js";
 import { onWord } from "./shared/pointing.js";
 import { clamp } from "./shared/time.js";
 
@@ -48,7 +48,7 @@ class Explorer {
     this.takeFilm();
     this.fit();
     this.followWindow();
-    this.ends = [
+    this.stops = [
       onTheme(() => this.fit()),
       onSize(() => this.fit(), this.time),
       onWord("engine", (key) => this.lightEngine(key)),
@@ -59,12 +59,9 @@ class Explorer {
         picked: () => this.followPick(),
         sliders: () => this.knobs.build(),
       }),
+      this.paint.cancel,
+      this.knobs.dispose,
     ];
-  }
-  dispose() {
-    for (const end of this.ends) end();
-    this.paint.cancel();
-    this.knobs.dispose();
   }
 
   build() {
@@ -77,10 +74,9 @@ class Explorer {
     this.panels = [this.lanes, this.memory, this.overview].filter(Boolean);
     this.knobs = createKnobs(this.model, s.label);
     this.tools = createTools(s, () => this.relayout());
-    const div = (css, ...children) =>
-      make("div", { class: `te-core-${css}` }, ...children.filter(Boolean));
+    const div = (css, ...children) => make("div", `te-core-${css}`, ...children.filter(Boolean));
     for (const name of ["title", "result", "details", "legend"]) this[name] = div(name);
-    this.live = make("div", { class: "te-live" });
+    this.live = make("div", "te-live");
     for (const spoken of [this.result, this.live]) spoken.setAttribute("aria-live", "polite");
     this.time = div("time", ...[this.overview, this.lanes, this.memory].map((p) => p?.element));
     this.root = make(
@@ -198,9 +194,4 @@ class Explorer {
   }
 }
 
-function render({ model, el }) {
-  const explorer = new Explorer(model, el);
-  return () => explorer.dispose();
-}
-
-export default { render };
+export default shows(Explorer);

@@ -7,7 +7,7 @@
 import { readTones } from "./shared/canvas.js";
 import { choices, menu, slider } from "./shared/controls.js";
 import { button, make } from "./shared/elements.js";
-import { countDrawing, onChange, onSize, onTheme, tell } from "./shared/life.js";
+import { countDrawing, onChange, onSize, onTheme, shows, tell } from "./shared/life.js";
 import { onWord } from "./shared/pointing.js";
 import { clamp, ease, glide, mix } from "./shared/time.js";
 import { homeOf, wayOf } from "./topology/scene.js";
@@ -47,7 +47,7 @@ class TopologyExplorer {
     this.layouts = choices("Draw as", set("drawn_as"), { class: "te-layouts" });
     const turn = (degrees) => this.look({ ...this.view, spin: (degrees * Math.PI) / 180 });
     this.spin = slider("Turn through the fourth dimension, degrees", turn, { max: 90, value: 0 });
-    this.spinBox = make("label", { class: "te-topo-spin" }, "4th dimension", this.spin);
+    this.spinBox = make("label", "te-topo-spin", "4th dimension", this.spin);
     const reset = () => this.look(homeOf(this.layout));
     const again = button("Turn back to the first view", "reset view", reset);
     const controls = [this.machines, this.layouts.element, again, this.spinBox];
@@ -71,10 +71,10 @@ class TopologyExplorer {
     this.root = make(
       "div",
       { class: "te te-topo", role: "group", "aria-label": "Topology explorer" },
-      make("div", { class: "te-row te-topo-top" }, ...controls),
+      make("div", "te-row te-topo-top", ...controls),
       this.stage.element,
       this.told,
-      make("div", { class: "te-hint te-topo-hint" }, HINT),
+      make("div", "te-hint te-topo-hint", HINT),
     );
   }
 
@@ -182,8 +182,4 @@ class TopologyExplorer {
   }
 }
 
-function render({ model, el }) {
-  const explorer = new TopologyExplorer(model, el);
-  return () => explorer.stops.forEach((stop) => stop());
-}
-export default { render };
+export default shows(TopologyExplorer);

@@ -4,7 +4,7 @@
 import { bytesOf } from "./shared/bytes.js";
 import { checkbox, slider } from "./shared/controls.js";
 import { button, make, shape } from "./shared/elements.js";
-import { onChange, onSize, onceAFrame, tell } from "./shared/life.js";
+import { onChange, onSize, onceAFrame, shows, tell } from "./shared/life.js";
 import { line } from "./shared/svg.js";
 import { lossText, plain } from "./shared/words.js";
 import { LivePlot, readCurves, strokeOf } from "./training/live_plot.js";
@@ -22,7 +22,7 @@ class LiveTraining {
       new LivePlot("Training loss", "loss", point),
       new LivePlot("Accuracy on images never trained on, %", "accuracy", point),
     ];
-    const plots = make("div", { class: "te-plots" }, ...this.plots.map((p) => p.element));
+    const plots = make("div", "te-plots", ...this.plots.map((p) => p.element));
     this.words = make("div", { class: "te-tr-words", role: "status" });
     const look = { class: "te te-tr", "data-lm-suppress-shortcuts": "true" };
     this.root = make("div", look, this.bar(), this.legend(), plots, this.words);
@@ -52,10 +52,10 @@ class LiveTraining {
     this.epochsText = make("output");
     const press = () => this.model.send({ do: this.model.get("running") ? "stop" : "start" });
     this.button = button("Train again", "", press, { class: "te-button te-tr-button" });
-    const control = (...parts) => make("label", { class: "te-control" }, ...parts);
+    const control = (...parts) => make("label", "te-control", ...parts);
     return make(
       "div",
-      { class: "te-row te-tr-bar" },
+      "te-row te-tr-bar",
       control("learning rate", this.rate, this.rateText),
       control("epochs", this.epochs, this.epochsText),
       this.button,
@@ -70,7 +70,7 @@ class LiveTraining {
       for (const [name, value] of Object.entries(strokeOf(arm))) stroke.setAttribute(name, value);
       sample.append(stroke);
       const name = make("span", { class: "te-tr-name", title: arm.label }, arm.short);
-      const numbers = make("span", { class: "te-tr-numbers" });
+      const numbers = make("span", "te-tr-numbers");
       const look = { class: "te-tr-arm", style: `--c:${arm.colour}` };
       return { arm, box, numbers, element: make("label", look, box, sample, name, numbers) };
     });
@@ -91,8 +91,7 @@ class LiveTraining {
   drawNow() {
     const { curves, hover, model } = this;
     for (const plot of this.plots) {
-      plot.draw(curves, this.offer.arms, model.get("epochs"), hover);
-      plot.picture.setAttribute("aria-label", `${plot.title}: ${model.get("words")}`);
+      plot.draw(curves, this.offer.arms, model.get("epochs"), hover, model.get("words"));
     }
     for (const { arm, numbers } of this.rows) {
       const curve = curves[arm.name];
@@ -123,8 +122,4 @@ class LiveTraining {
   }
 }
 
-function render({ model, el }) {
-  const training = new LiveTraining(model, el);
-  return () => training.stops.forEach((stop) => stop());
-}
-export default { render };
+export default shows(LiveTraining);

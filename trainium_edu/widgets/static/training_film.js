@@ -4,7 +4,7 @@
 import { bytesOf } from "./shared/bytes.js";
 import { slider } from "./shared/controls.js";
 import { make } from "./shared/elements.js";
-import { onChange, onSize, onTheme, tell } from "./shared/life.js";
+import { onChange, onSize, onTheme, shows, tell } from "./shared/life.js";
 import { Playback } from "./shared/playback.js";
 import { lossText, plain } from "./shared/words.js";
 import { DigitWall } from "./training/digit_wall.js";
@@ -32,13 +32,7 @@ class TrainingFilm {
   build() {
     const { count, model, offer } = this;
     const images = bytesOf(model.get("images"));
-    const isLoss = true;
-    const orange = {
-      title: "Loss: how wrong it is",
-      colour: "te-tf-orange",
-      say: lossText,
-      isLoss,
-    };
+    const orange = { title: "Loss: how wrong it is", colour: "te-tf-orange", say: lossText };
     const title = `New images read correctly, of ${count}`;
     const guess = { at: count / 10, words: "guessing blindly" };
     const say = (value) => value.toFixed(0);
@@ -50,7 +44,7 @@ class TrainingFilm {
       on: { change: () => tell(model, { rate: offer.rates[Number(this.rate.value)] }) },
     });
     this.rateText = make("output");
-    this.numbers = make("div", { class: "te-tf-numbers" });
+    this.numbers = make("div", "te-tf-numbers");
     this.player = new Playback({
       frames: this.frames,
       label: "a training run",
@@ -62,10 +56,10 @@ class TrainingFilm {
     this.root = make(
       "div",
       { class: "te te-tf", "data-lm-suppress-shortcuts": "true" },
-      make("label", { class: "te-control" }, ...rate),
+      make("label", "te-control", ...rate),
       this.player.element,
       this.numbers,
-      make("div", { class: "te-plots" }, ...this.plots.map((plot) => plot.element)),
+      make("div", "te-plots", ...this.plots.map((plot) => plot.element)),
       this.wall.element,
     );
   }
@@ -104,7 +98,7 @@ class TrainingFilm {
     this.player.toggle(1);
   }
   layout() {
-    for (const part of [...this.plots, this.wall]) part.layout();
+    for (const part of [...this.plots, this.wall]) part.fit();
     this.player.refresh();
   }
   draw(position) {
@@ -114,14 +108,10 @@ class TrainingFilm {
     this.numbers.replaceChildren(
       make("b", {}, `${this.right[frame]} of ${this.count}`),
       " read correctly, ",
-      make("b", { class: "te-tf-wrong" }, `${this.count - this.right[frame]} wrong`),
+      make("b", "te-tf-wrong", `${this.count - this.right[frame]} wrong`),
       frame === 0 ? begin : `; loss ${lossText(this.loss[frame])}`,
     );
   }
 }
 
-function render({ model, el }) {
-  const film = new TrainingFilm(model, el);
-  return () => film.stops.forEach((stop) => stop());
-}
-export default { render };
+export default shows(TrainingFilm);

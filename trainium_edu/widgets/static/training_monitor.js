@@ -4,7 +4,7 @@
 import { RunView, readRun } from "./monitor/run_view.js";
 import { StepView } from "./monitor/step_view.js";
 import { make } from "./shared/elements.js";
-import { countDrawing, onChange, onSize, onTheme, onceAFrame, tell } from "./shared/life.js";
+import { countDrawing, onChange, onSize, onTheme, onceAFrame, shows, tell } from "./shared/life.js";
 
 class TrainingMonitor {
   constructor(model, el) {
@@ -48,8 +48,4 @@ class TrainingMonitor {
   }
 }
 
-function render({ model, el }) {
-  const monitor = new TrainingMonitor(model, el);
-  return () => monitor.stops.forEach((stop) => stop());
-}
-export default { render };
+export default shows(TrainingMonitor);

@@ -4,7 +4,7 @@ import { readTones } from "./shared/canvas.js";
 import { slider } from "./shared/controls.js";
 import { GLYPHS, button, focusable, make } from "./shared/elements.js";
 import { answerKey } from "./shared/keys.js";
-import { countDrawing, onChange, onSize, onTheme, tell } from "./shared/life.js";
+import { countDrawing, onChange, onSize, onTheme, shows, tell } from "./shared/life.js";
 import { glide, wantsNoMotion } from "./shared/time.js";
 import { Camera } from "./zoom/camera.js";
 import { drawPicture } from "./zoom/picture.js";
@@ -41,16 +41,13 @@ class Zoom {
     this.retheme();
     this.camera.place(this.camera.z);
     if (this.camera.z === 0 && !wantsNoMotion()) this.camera.fly();
-    this.ends = [
+    this.stops = [
       onSize(size, el, this.stage),
       onTheme(() => this.retheme()),
       onChange(model, { level: follow }),
+      () => this.camera.halt(),
+      () => this.stopBeat(),
     ];
-  }
-  dispose() {
-    this.camera.halt();
-    this.stopBeat();
-    for (const end of this.ends) end();
   }
 
   build() {
@@ -74,7 +71,7 @@ class Zoom {
     const controls = [this.fly, this.out, this.slider, this.into, this.next];
     const group = { class: "te-zoom-bar", role: "group", "aria-label": "Zoom controls" };
     const bar = make("div", group, ...controls);
-    this.stage = make("div", { class: "te-zoom-stage" }, this.canvas, bar);
+    this.stage = make("div", "te-zoom-stage", this.canvas, bar);
     const { ladder, stage, figures } = this;
     const listen = { class: "te te-zoom", on: { keydown: (event) => this.onKey(event) } };
     this.root = make("div", listen, ladder.element, stage, figures.element, figures.source);
@@ -170,9 +167,4 @@ class Zoom {
   }
 }
 
-function render({ model, el }) {
-  const zoom = new Zoom(model, el);
-  return () => zoom.dispose();
-}
-
-export default { render };
+export default shows(Zoom);

@@ -35,12 +35,12 @@ export class Strip {
     const groups = fields.map(({ kind, label }) => {
       const boxes = places.flatMap((place, i) => {
         const worth = make("small", { "aria-hidden": "true" }, place.worth);
-        const spot = () => make("span", { class: "te-be-place" }, this.bits[i], worth);
+        const spot = () => make("span", "te-be-place", this.bits[i], worth);
         return place.kind === kind ? [spot()] : [];
       });
       const look = { class: `te-be-field te-be-${kind}`, role: "group", "aria-label": label };
-      const name = make("div", { class: "te-be-name" }, label);
-      return make("div", look, make("div", { class: "te-be-boxes" }, ...boxes), name);
+      const name = make("div", "te-be-name", label);
+      return make("div", look, make("div", "te-be-boxes", ...boxes), name);
     });
     this.element.replaceChildren(...groups);
   }

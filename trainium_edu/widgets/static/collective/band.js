@@ -2,7 +2,7 @@
 
 import { stroke, write } from "../shared/canvas.js";
 import { Sprites } from "../shared/sprites.js";
-import { timeText } from "./words.js";
+import { nsText } from "../shared/words.js";
 
 const LEFT = 52;
 const TOP = 16;
@@ -64,7 +64,7 @@ export class BandPainter {
     for (const share of [0, 0.25, 0.5, 0.75, 1]) {
       const align = share === 0 ? "left" : share === 1 ? "right" : "center";
       const ns = share * film.total;
-      write(c, timeText(ns), this.xOf(film.begin + ns), FOOT + 4, {
+      write(c, nsText(ns), this.xOf(film.begin + ns), FOOT + 4, {
         ...small,
         align,
         baseline: "top",

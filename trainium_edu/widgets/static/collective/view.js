@@ -56,8 +56,8 @@ export class View {
       if (found) pick(found);
     };
     this.stage = make("div", { class: "te-coll-stage", on: { pointermove } }, ...parts);
-    const cells = make("div", { class: "te-coll-cells" }, this.canvases.cells);
-    this.body = make("div", { class: "te-coll-body" }, this.stage, cells);
+    const cells = make("div", "te-coll-cells", this.canvases.cells);
+    this.body = make("div", "te-coll-body", this.stage, cells);
     const { band } = this.canvases;
     const drag = (event) => seek(this.painters.band.timeAt(event.offsetX));
     band.addEventListener("pointermove", (event) => event.buttons && drag(event));

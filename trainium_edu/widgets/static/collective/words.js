@@ -1,24 +1,6 @@
 // What the collective player says: pure.
 
-import { listed, many, plain } from "../shared/words.js";
-
-/** A time in µs or ms. */
-export function timeText(ns) {
-  const us = ns / 1000;
-  if (us >= 10000) return `${(us / 1000).toFixed(1)} ms`;
-  return `${us.toFixed(us >= 100 ? 0 : us >= 10 ? 1 : 2)} µs`;
-}
-
-const UNITS = [
-  ["GiB", 2 ** 30],
-  ["MiB", 2 ** 20],
-  ["KiB", 2 ** 10],
-];
-
-export function sizeText(bytes) {
-  const found = UNITS.find(([, scale]) => bytes >= scale);
-  return found ? `${plain(bytes / found[1])} ${found[0]}` : `${Math.round(bytes)} B`;
-}
+import { bytesText, listed, many, nsText } from "../shared/words.js";
 
 const capital = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
 
@@ -39,18 +21,18 @@ const verb = (film, m) => (film.msg_adds[m] ? "adds it" : "keeps it");
 /** What happens at a position. */
 export function sentence(film, position) {
   if (position >= film.steps) {
-    return `All ${film.steps} steps done after ${timeText(film.total)}. ${film.ending}`;
+    return `All ${film.steps} steps done after ${nsText(film.total)}. ${film.ending}`;
   }
   const s = film.stepAt(position);
   const ids = film.byStep[s];
   const note = film.step_notes[s] ? ` (${film.step_notes[s]})` : "";
   const begin = Number.isInteger(position) ? "Next, step" : "Step";
   const head = `${begin} ${s + 1} of ${film.steps}${note}: `;
-  const [from, to] = [s, s + 1].map((step) => timeText(film.step_ns[step] - film.begin));
+  const [from, to] = [s, s + 1].map((step) => nsText(film.step_ns[step] - film.begin));
   const when = ` · ${from} → ${to}`;
   if (!ids.length) return `${head}no messages${when}`;
   const m = ids.find((id) => film.pathOf(id).length) ?? ids[0];
-  const what = `${chunkText(film, m)} (${sizeText(film.msg_bytes[m])})`;
+  const what = `${chunkText(film, m)} (${bytesText(film.msg_bytes[m])})`;
   const [src, dst] = [film.msg_src[m], film.msg_dst[m]];
   const message = `Rank ${src} sends ${what} to rank ${dst}, which ${verb(film, m)}`;
   return `${head}${many(ids.length, "message")}. ${message}${when}`;
@@ -91,7 +73,7 @@ export function chipStory(film, chip, done) {
     for (let c = 0; c < film.chunks; c++) finished += film.held(done, rank, c) === film.full;
   }
   const now = `holds ${many(finished, "finished chunk")} now`;
-  const sum = `Sends ${sizeText(sent)} and receives ${sizeText(received)} in all; ${now}.`;
+  const sum = `Sends ${bytesText(sent)} and receives ${bytesText(received)} in all; ${now}.`;
   return { head: `${capital(chipName(film, chip))}.`, sum, rows };
 }
 
@@ -109,7 +91,7 @@ export function wireStory(film, wire) {
       busy += film.load(s, k) * (film.step_ns[s + 1] - film.step_ns[s]);
     }
     const share = ((100 * busy) / (film.total || 1)).toFixed(0);
-    return `${name} carries ${sizeText(bytes)}, busy ${share} % of the time`;
+    return `${name} carries ${bytesText(bytes)}, busy ${share} % of the time`;
   });
   const rows = film.byStep.flatMap((all, step) => {
     const parts = ways.flatMap(({ k, name }) => {

@@ -4,16 +4,16 @@
 import { fact, focusable, make } from "../shared/elements.js";
 import { pieceColour } from "./critical_path.js";
 import { siteColour } from "./memory_map.js";
-import { bytesText, momentText, nsText, percent } from "./words.js";
+import { bytesText, momentText, nsText, percent } from "../shared/words.js";
 
 const KINDS = { documented: "▣", derived: "ƒ", measured: "◷", assumed: "≈" };
 
-const div = (css, ...children) => make("div", { class: `te-core-${css}` }, ...children);
+const div = (css, ...children) => make("div", `te-core-${css}`, ...children);
 const span = (...children) => make("span", {}, ...children);
 const bold = (text) => make("b", {}, text);
 const swatch = (colour) => make("i", { style: `background:${colour}` });
 const badge = (kind) =>
-  make("span", { class: `te-core-kind te-core-${kind}` }, `${KINDS[kind] ?? ""} ${kind}`);
+  make("span", `te-core-kind te-core-${kind}`, `${KINDS[kind] ?? ""} ${kind}`);
 const place = (line) => [
   div("where", `${line.file}:${line.line} in ${line.function}`),
   ...(line.text ? [make("code", {}, line.text)] : []),
@@ -136,7 +136,7 @@ function bars(causes) {
   const rows = causes.map(({ name, share, ns, colour, work }) => {
     const style = `width:${((100 * share) / most).toFixed(1)}%;--bar:${colour}`;
     const bar = make("i", { class: work ? "" : "te-core-hatch", style });
-    const track = make("span", { class: "te-core-bar" }, bar);
+    const track = make("span", "te-core-bar", bar);
     return [span(name), track, span(percent(share)), span(nsText(ns))];
   });
   return div("bars", ...rows.flat());

@@ -6,7 +6,7 @@ import { cleared, column, drawPlot, drawTimeAxis, fill, frame, line, type } from
 import { hitLane, layOutLanes, neighbour } from "./lane_layout.js";
 import { drawLoad, drawSpans } from "./lane_spans.js";
 import { GUTTER } from "./time_window.js";
-import { percent } from "./words.js";
+import { percent } from "../shared/words.js";
 
 /** Make the panel; `s` is the state that all panels share (see timeline_explorer.js). */
 export function createLanes(s) {

@@ -33,7 +33,7 @@ export function createKnobs(model, label) {
       element.replaceChildren();
       if (element.hidden) return;
       for (const knob of sliders) add(knob, sliderKnob);
-      if (switches.length) element.append(make("span", { class: "te-core-without" }, "without"));
+      if (switches.length) element.append(make("span", "te-core-without", "without"));
       for (const knob of switches) add(knob, switchKnob);
       element.append(button(`As recorded: ${label}`, "reset", () => send(model.get("first"))));
       show();
@@ -66,15 +66,12 @@ function sliderKnob({ text, help, options }, onValue) {
     out.textContent = options[at][1];
     input.setAttribute("aria-valuetext", out.textContent);
   };
-  return {
-    node: make("label", { class: "te-core-knob" }, make("span", {}, text), input, out),
-    set,
-  };
+  return { node: make("label", "te-core-knob", make("span", {}, text), input, out), set };
 }
 
 function switchKnob({ text, help }, onValue) {
   const input = checkbox(`Without ${text}`, onValue, { title: help });
   const words = make("span", {}, text);
-  const node = make("label", { class: "te-core-knob te-core-switch" }, input, words);
+  const node = make("label", "te-core-knob te-core-switch", input, words);
   return { node, set: (value) => (input.checked = Boolean(value)) };
 }

@@ -5,7 +5,7 @@ import { fill, type } from "./drawing.js";
 import { eachVisible, upper } from "./spans.js";
 import { GUTTER } from "./time_window.js";
 import { Shades } from "./shades.js";
-import { shortened } from "./words.js";
+import { shortened } from "../shared/words.js";
 
 export const REASONS = {
   data: "#7a7a7a",

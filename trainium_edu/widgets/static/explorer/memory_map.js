@@ -6,7 +6,7 @@ import { letterOn } from "../shared/canvas.js";
 import { cleared, drawPlot, drawTimeAxis, fill, frame, line, type } from "./drawing.js";
 import { hitTile, layOutMemories, nextTile, yOf } from "./memory_layout.js";
 import { GUTTER } from "./time_window.js";
-import { bytesText, shortened } from "./words.js";
+import { bytesText, shortened } from "../shared/words.js";
 
 const SITE_COLOURS = [
   "#0072B2",

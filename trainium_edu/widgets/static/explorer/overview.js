@@ -4,7 +4,7 @@ import { make } from "../shared/elements.js";
 import { cleared, fill, frame, type } from "./drawing.js";
 import { Shades } from "./shades.js";
 import { GUTTER } from "./time_window.js";
-import { percent } from "./words.js";
+import { percent } from "../shared/words.js";
 
 export function createOverview(s) {
   const element = make("canvas", { class: "te-core-overview", "aria-hidden": "true" });

@@ -10,7 +10,7 @@ import {
   wholeCard,
 } from "./cards.js";
 import { REASONS } from "./lane_spans.js";
-import { nsText } from "./words.js";
+import { nsText } from "../shared/words.js";
 
 /** Say a makespan, and how it compares to the first one: [the number, the rest]. */
 export function resultText({ makespan, band, note }, baseline) {

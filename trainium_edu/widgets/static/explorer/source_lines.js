@@ -4,7 +4,7 @@ import { focusable, make } from "../shared/elements.js";
 import { answerKey } from "../shared/keys.js";
 import { clamp } from "../shared/time.js";
 import { timePerLine, wordsOf } from "./line_times.js";
-import { nsText } from "./words.js";
+import { nsText } from "../shared/words.js";
 
 /** Make the panel; `choose(line)` is called with a line of the book, or -1. */
 export function createSource(s, choose) {
@@ -17,8 +17,8 @@ export function createSource(s, choose) {
     on: { keydown: onKey },
   });
   const heads = ["Source", "time on the critical path"].map((text) => make("span", {}, text));
-  const head = make("div", { class: "te-core-code-head" }, ...heads);
-  const element = make("div", { class: "te-core-code" }, head, list);
+  const head = make("div", "te-core-code-head", ...heads);
+  const element = make("div", "te-core-code", head, list);
   let book = null;
   let rows = []; // one per line of text
 
@@ -80,12 +80,12 @@ export function createSource(s, choose) {
 /** Make a line of text: its number, its words, a bar and a time. */
 function lineOf(id, line, number, text) {
   const words = wordsOf(text).map(([word, kind]) =>
-    kind ? make("span", { class: `te-core-${kind}` }, word) : word,
+    kind ? make("span", `te-core-${kind}`, word) : word,
   );
   const code = make("code", { title: text.trim() }, ...(words.length ? words : [" "]));
-  const no = make("span", { class: "te-core-no" }, String(number));
-  const bar = make("span", { class: "te-core-line-bar" });
-  const time = make("span", { class: "te-core-line-time" });
+  const no = make("span", "te-core-no", String(number));
+  const bar = make("span", "te-core-line-bar");
+  const time = make("span", "te-core-line-time");
   const issued = { role: "option", "aria-selected": "false", id: `${id}-line-${line}` };
   const attributes =
     line >= 0

@@ -1,6 +1,6 @@
 // The window of time that every panel shows, where it lies in pixels, and the ticks of its axis.
 
-import { decimals } from "./words.js";
+import { decimals, roundStep } from "../shared/words.js";
 
 export const GUTTER = 122; // pixels left of time 0, the same in every panel
 export const RIGHT = 14;
@@ -70,12 +70,6 @@ export class TimeWindow {
     this.lo = Math.max(0, Math.min(this.lo, end - span));
     this.hi = this.lo + span;
   }
-}
-
-/** Round steps for an axis: 1, 2 or 5 times a power of ten. */
-export function roundStep(least) {
-  const power = 10 ** Math.floor(Math.log10(least));
-  return power * [1, 2, 5, 10].find((m) => m * power >= least * 0.999);
 }
 
 /** The ticks in a window, at least 90 pixels apart: [ns, text]. */

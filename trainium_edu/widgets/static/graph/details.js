@@ -1,14 +1,13 @@
 // What is said about one row, or about the whole step, and what to improve first.
 
-import { bytesText, nsText, percent } from "../explorer/words.js";
+import { bytesText, many, nsText, percent } from "../shared/words.js";
 import { button, fact, make } from "../shared/elements.js";
-import { many } from "../shared/words.js";
 import { pathOf } from "./tree.js";
 import { boundText, fateText, flopsText, trafficText, typeFacts } from "./words.js";
 
 const NAMED = 6; // operations in a list, before "and 3 more"
 
-const div = (kind, ...children) => make("div", { class: `te-graph-${kind}` }, ...children);
+const div = (kind, ...children) => make("div", `te-graph-${kind}`, ...children);
 const swatch = (colour) => make("i", { style: `background:${colour}` });
 
 function listed(numbers, nodes) {
@@ -22,9 +21,7 @@ function enginesFact(s, { engine_ns: times }) {
   const busy = times.flatMap((ns, e) =>
     ns > 0 ? [make("span", {}, swatch(s.colours[e]), `${s.engines[e]} ${nsText(ns)}`)] : [],
   );
-  return busy.length
-    ? [fact("engines", make("span", { class: "te-row te-graph-engines" }, ...busy))]
-    : [];
+  return busy.length ? [fact("engines", make("span", "te-row te-graph-engines", ...busy))] : [];
 }
 
 /** Time, engines and work; rates are those of the time during which it ran. */
@@ -45,7 +42,7 @@ export function rowCard(s, k) {
   const isCompiled = side === "compiled";
   const where = pathOf(graph, k).slice(0, -1).join(" / ");
   const head = div("head", make("b", {}, row.name), node ? ` ${node.id}` : "");
-  if (where) head.append(" ", make("span", { class: "te-graph-where" }, `in ${where}`));
+  if (where) head.append(" ", make("span", "te-graph-where", `in ${where}`));
   if (!node) {
     const count = fact("holds", many(row.operations, "operation"));
     return [head, count, ...(isCompiled ? workFacts(s, row) : [])];
@@ -90,9 +87,9 @@ export function adviceList(s, choose) {
       title: null,
     });
     const code = line ? [make("code", {}, line)] : [];
-    const gain = make("span", { class: "te-graph-gain" }, make("i", { style }));
+    const gain = make("span", "te-graph-gain", make("i", { style }));
     item.append(make("span", {}, `${k + 1}. `, ...code, ` ${text}`), make("b", {}, share), gain);
     return make("li", {}, item);
   });
-  return make("ol", { class: "te-graph-advices" }, ...items);
+  return make("ol", "te-graph-advices", ...items);
 }

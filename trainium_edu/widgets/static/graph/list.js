@@ -1,6 +1,6 @@
 // The rows on the page: a tree of which only what is in view is made, with edges beside it.
 
-import { nsText, percent } from "../explorer/words.js";
+import { nsText, percent } from "../shared/words.js";
 import { focusable, make } from "../shared/elements.js";
 import { answerKey } from "../shared/keys.js";
 import { clamp } from "../shared/time.js";
@@ -86,12 +86,12 @@ export class RowList {
     const isOpen = s.open.has(k);
     const lit = s.litIn(k);
     const fate = node && s.side === "recorded" ? fateText(node.others, s.other.nodes) : "";
-    const span = (kind, ...shown) => make("span", { class: `te-graph-${kind}` }, ...shown);
+    const span = (kind, ...shown) => make("span", `te-graph-${kind}`, ...shown);
     const name = node ? row.name : `${isOpen ? "▾" : "▸"} ${row.name}`;
     const more = node ? "" : ` ${row.operations}`;
     const dots = lit && !node ? span("count", `${lit} lit`) : "";
     const words = [
-      make("span", { class: "te-graph-name" }, name, span("few", more), dots),
+      make("span", "te-graph-name", name, span("few", more), dots),
       span("type", node ? node.type : ""),
       fate ? span("fate", fate) : span("bar", ...(isOpen && !node ? [] : this.barOf(row))),
       span("ns", row.ns > 0 ? nsText(row.ns) : ""),

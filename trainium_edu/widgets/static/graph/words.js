@@ -1,7 +1,6 @@
 // What the graph explorer says: pure.
 
-import { bytesText, nsText, percent } from "../explorer/words.js";
-import { many } from "../shared/words.js";
+import { bytesText, many, nsText, percent } from "../shared/words.js";
 
 const count = (n) => n.toLocaleString("en-US");
 

@@ -1,11 +1,11 @@
 // The timeline of one step: a lane for engines, one for links, and below them where only links
 // work; with a cursor.
 
-import { timeText } from "../collective/words.js";
 import { focusable, make, shape } from "../shared/elements.js";
 import { answerKey } from "../shared/keys.js";
 import { line, rect, words } from "../shared/svg.js";
-import { linear } from "../training/axes.js";
+import { nsText, roundStep } from "../shared/words.js";
+import { linear } from "../shared/plot.js";
 
 const LEFT = 62;
 const RIGHT = 14;
@@ -17,9 +17,7 @@ const HEIGHT = 108;
 
 /** Round times from 0 on, about five of them. */
 export function timeTicks(end) {
-  const rough = end / 5 || 1;
-  const unit = 10 ** Math.floor(Math.log10(rough));
-  const every = [1, 2, 5, 10].map((k) => k * unit).find((step) => step >= rough * 0.99);
+  const every = roundStep(end / 5 || 1);
   return Array.from({ length: Math.floor(end / every + 1e-9) + 1 }, (_, i) => i * every);
 }
 
@@ -67,7 +65,7 @@ export class Lanes {
     for (const ns of timeTicks(film.end)) {
       parts.push(line(x(ns), AXIS - 3, x(ns), AXIS + 2, "te-axis"));
       parts.push(
-        words(x(ns), AXIS + 16, ns ? timeText(ns) : "0", "te-small", ns ? "middle" : "start"),
+        words(x(ns), AXIS + 16, ns ? nsText(ns) : "0", "te-small", ns ? "middle" : "start"),
       );
     }
     parts.push(line(LEFT, AXIS, width - RIGHT, AXIS, "te-axis"));
@@ -81,7 +79,7 @@ export class Lanes {
     const lane = track === "links" ? track : "compute";
     const [left, wide] = [x(start), Math.max(0.8, x(end) - x(start) - 0.6)];
     const box = rect(left, LANES[lane], wide, HIGH, `te-tm-block te-tm-${track}`);
-    box.append(shape("title", {}, `${name}, ${timeText(end - start)}`));
+    box.append(shape("title", {}, `${name}, ${nsText(end - start)}`));
     const room = Math.floor((wide - 8) / 6.2);
     if (room < 5) return [box];
     const text = name.length > room ? `${name.slice(0, room - 1)}…` : name;

@@ -7,9 +7,9 @@ export class Replicas {
   constructor() {
     this.cells = [];
     this.grid = make("div", { class: "te-row te-tm-cells", role: "img" });
-    this.said = make("span", { class: "te-tm-agree" });
-    const title = make("span", { class: "te-tm-label" }, "A square is a rank");
-    this.element = make("div", { class: "te-row te-tm-replicas" }, title, this.grid, this.said);
+    this.said = make("span", "te-tm-agree");
+    const title = make("span", "te-tm-label", "A square is a rank");
+    this.element = make("div", "te-row te-tm-replicas", title, this.grid, this.said);
   }
   draw(run, step) {
     if (this.cells.length !== run.ranks) {

@@ -26,7 +26,7 @@ export class RunView {
     this.loss = new Curve("loss", "Loss, mean over all ranks", seek);
     this.accuracy = new Curve("accuracy", "Test accuracy, %", seek);
     this.replicas = new Replicas();
-    this.said = make("div", { class: "te-tm-said" });
+    this.said = make("div", "te-tm-said");
     this.player = new Playback({
       frames: 1,
       label: "steps of the run",
@@ -35,10 +35,10 @@ export class RunView {
     });
     this.element = make(
       "div",
-      { class: "te-tm-run" },
+      "te-tm-run",
       this.player.element,
       this.said,
-      make("div", { class: "te-plots" }, this.loss.element, this.accuracy.element),
+      make("div", "te-plots", this.loss.element, this.accuracy.element),
       this.replicas.element,
     );
   }

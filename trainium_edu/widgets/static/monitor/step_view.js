@@ -23,9 +23,9 @@ export class StepView {
     });
     this.torus = new Torus();
     this.switch = checkbox("Sums overlap with the backward pass", overlap, { title: null });
-    this.whole = make("div", { class: "te-tm-said" });
-    this.shares = make("div", { class: "te-hint" });
-    this.moment = make("div", { class: "te-tm-moment" });
+    this.whole = make("div", "te-tm-said");
+    this.shares = make("div", "te-hint");
+    this.moment = make("div", "te-tm-moment");
     this.player = new Playback({
       frames: 1,
       label: "time within one step",
@@ -37,19 +37,14 @@ export class StepView {
       { class: "te-tm-step", hidden: true },
       make(
         "div",
-        { class: "te-row te-tm-bar" },
-        make("span", { class: "te-tm-label" }, "One step"),
-        make(
-          "label",
-          { class: "te-tm-switch" },
-          this.switch,
-          "sums overlap with the backward pass",
-        ),
+        "te-row te-tm-bar",
+        make("span", "te-tm-label", "One step"),
+        make("label", "te-tm-switch", this.switch, "sums overlap with the backward pass"),
       ),
       this.player.element,
       make(
         "div",
-        { class: "te-tm-both" },
+        "te-tm-both",
         make(
           "div",
           {},
@@ -57,7 +52,7 @@ export class StepView {
           this.lanes.element,
           make(
             "div",
-            { class: "te-row te-tm-key" },
+            "te-row te-tm-key",
             this.key("compute", "engines at work"),
             this.key("links", "sum over ranks"),
             this.key("exposed", "exposed: only links work"),
@@ -70,7 +65,7 @@ export class StepView {
     );
   }
   key(kind, text) {
-    return make("span", {}, make("span", { class: `te-tm-swatch te-tm-swatch-${kind}` }), text);
+    return make("span", {}, make("span", `te-tm-swatch te-tm-swatch-${kind}`), text);
   }
   get line() {
     return this.film && (this.isOn ? this.film.on : this.film.off);

@@ -44,7 +44,7 @@ export class Torus {
   constructor() {
     this.painter = new TorusPainter();
     this.canvas = make("canvas", { role: "img" });
-    this.element = make("div", { class: "te-tm-torus" }, CAPTION, this.canvas);
+    this.element = make("div", "te-tm-torus", CAPTION, this.canvas);
   }
   fit(film, tones) {
     this.element.hidden = !film.chips;

@@ -1,7 +1,6 @@
 // What the training monitor says: pure.
 
-import { sizeText, timeText } from "../collective/words.js";
-import { listed, lossText, many } from "../shared/words.js";
+import { bytesText, listed, lossText, many, nsText } from "../shared/words.js";
 
 /** Agreement of the replicas after a step. */
 export function agreementText(run, step) {
@@ -24,14 +23,12 @@ export function runText(run, step) {
 
 /** A whole step with overlap or without. */
 export function stepText(line, isOn) {
-  const time = `One step takes ${timeText(line.end)}`;
+  const time = `One step takes ${nsText(line.end)}`;
   if (!line.buckets.length) return `${time}, without communication.`;
   const sums = many(line.buckets.length, "bucket");
   const how = isOn ? "with overlap" : "without overlap";
-  const exposed = line.exposedNs
-    ? `${timeText(line.exposedNs)} of it exposed`
-    : "none of it exposed";
-  return `${time} ${how}: ${timeText(line.linksNs)} of communication in ${sums}, ${exposed}.`;
+  const exposed = line.exposedNs ? `${nsText(line.exposedNs)} of it exposed` : "none of it exposed";
+  return `${time} ${how}: ${nsText(line.linksNs)} of communication in ${sums}, ${exposed}.`;
 }
 
 /** The share of the step in which each engine works. */
@@ -46,8 +43,10 @@ export function momentText(film, line, ns) {
   let links = bucket ? bucket.name : "links idle";
   if (traffic) {
     const { links: count, most, step, steps } = traffic;
-    const load = count ? `${many(count, "link")} with up to ${sizeText(most)}` : "inside the chips";
+    const load = count
+      ? `${many(count, "link")} with up to ${bytesText(most)}`
+      : "inside the chips";
     links += `, step ${step + 1} of ${steps}: ${load}`;
   }
-  return `${timeText(ns)}: ${engines} · ${links}`;
+  return `${nsText(ns)}: ${engines} · ${links}`;
 }

@@ -116,18 +116,18 @@ class RowPicture {
 /** Draw a row; returns its element and the line that marks x in it. */
 export function drawRow(row, format, { width, at, pixels, closer }) {
   const picture = new RowPicture(row, width, at, pixels);
-  const bits = row.bits.map(([kind, text]) => make("b", { class: `te-${kind}` }, text));
+  const bits = row.bits.map(([kind, text]) => make("b", `te-${kind}`, text));
   const about = "sign, exponent, mantissa bits of the number x lands on";
   const name = `Zoom until the numbers of ${format.label} stand apart`;
   const zoom = () => button(name, "zoom to its numbers", closer, { class: "te-nl-zoom" });
   const lands = [row.before, " ", make("strong", {}, row.lands), " ", row.error];
   const head = make(
     "div",
-    { class: "te-nl-text" },
+    "te-nl-text",
     make("span", { class: "te-nl-name", title: format.about }, make("i"), " ", format.label),
     make("span", { class: "te-nl-bits", title: about, "aria-hidden": "true" }, ...bits),
-    make("span", { class: "te-nl-lands" }, ...lands),
-    make("span", { class: "te-nl-spacing" }, row.near),
+    make("span", "te-nl-lands", ...lands),
+    make("span", "te-nl-spacing", row.near),
     row.can_zoom ? zoom() : "",
   );
   const look = { class: "te-nl-row", style: `--c:${format.colour}`, "aria-label": row.sentence };

@@ -1,10 +1,10 @@
 // Where numbers lie on a line from `lo` to `hi`, and how its axis is labelled: pure functions.
 
+import { roundStep } from "../shared/words.js";
+
 /** Round numbers for the axis: [value, text] at steps of 1, 2 or 5 times a power of ten. */
 export function axisTicks(lo, hi, width) {
-  const raw = (hi - lo) / Math.max(3, width / 90);
-  const power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map((k) => k * power).find((s) => s >= raw);
+  const step = roundStep((hi - lo) / Math.max(3, width / 90));
   const digits = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
   const text = (value) => {
     if (value === 0) return "0";

@@ -24,7 +24,7 @@ export class Stage {
     });
     this.needle.removeAttribute("title");
     this.needle.addEventListener("keydown", (event) => this.onKey(event));
-    this.rows = make("div", { class: "te-nl-rows" });
+    this.rows = make("div", "te-nl-rows");
     this.axis = shape("svg", { class: "te-nl-axis", height: 30, "aria-hidden": "true" });
     const drag = (event) => this.isDragging && this.owner.moveTo(this.pointed(event));
     const drop = () => (this.isDragging = false);

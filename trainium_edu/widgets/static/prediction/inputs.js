@@ -23,7 +23,7 @@ function marker({ most, known }, input, onEnter) {
   const look = { max: most, step: most / 400, value: 0, on: { keydown: onEnter } };
   const drag = slider("Drag to where it ends", place, look);
   input.addEventListener("input", () => (drag.value = input.value));
-  return make("div", { class: "te-predict-axis" }, ...bars, line("Drag to where it ends", drag));
+  return make("div", "te-predict-axis", ...bars, line("Drag to where it ends", drag));
 }
 
 export function askNumber(model, commit) {
@@ -47,10 +47,10 @@ export function askNumber(model, commit) {
 
 export function askChoice(model) {
   const name = `te-choice-${Math.random().toString(36).slice(2)}`;
-  const legend = make("legend", { class: "te-predict-tag" }, "Choose one");
+  const legend = make("legend", "te-predict-tag", "Choose one");
   const rows = model.get("options").map((value) => {
     const input = make("input", { ...SAFE, type: "radio", name, value });
-    return make("div", { class: "te-row" }, make("label", {}, input, value));
+    return make("div", "te-row", make("label", {}, input, value));
   });
   const box = make("fieldset", { "aria-label": model.get("question") }, legend, ...rows);
   return { box, value: () => box.querySelector("input:checked")?.value ?? null };
@@ -88,7 +88,7 @@ export function askOrder(model, _commit, say) {
       move(index, by);
     };
     const parts = [
-      make("span", { class: "te-predict-item" }, item),
+      make("span", "te-predict-item", item),
       press("↑", () => move(index, -1), up),
       press("↓", () => move(index, 1), down),
     ];

@@ -8,15 +8,15 @@ const FIELDS = ["sign", "exponent", "mantissa"];
 
 function row(name, kept, low, note, cut = "") {
   const fields = [kept[0], kept.slice(1, 9), kept.slice(9)].map((bits, i) =>
-    make("span", { class: `te-${FIELDS[i]}` }, bits ?? ""),
+    make("span", `te-${FIELDS[i]}`, bits ?? ""),
   );
   return make(
     "tr",
     {},
     make("th", { scope: "row" }, name),
-    make("td", { class: "te-re-kept" }, ...fields),
-    make("td", { class: `te-re-low ${cut}` }, low),
-    make("td", { class: "te-re-note" }, note),
+    make("td", "te-re-kept", ...fields),
+    make("td", `te-re-low ${cut}`, low),
+    make("td", "te-re-note", note),
   );
 }
 
@@ -26,7 +26,7 @@ function history({ n, random_bits: words, went_up: wentUp }) {
   const signs = wentUp.map((up) =>
     make("span", { class: up ? "te-re-went-up" : "te-hint" }, up ? "▲ " : "▽ "),
   );
-  return make("div", { class: "te-re-history" }, `The ${which} throws: `, ...signs);
+  return make("div", "te-re-history", `The ${which} throws: `, ...signs);
 }
 
 /** Return the parts of the table for x at a place and the throws there. */
@@ -44,6 +44,6 @@ export function bitTable(gap, place, tally) {
     rows.push(row("+ toss", "", bits16(word), "16 random bits"));
     rows.push(row("= sum", carries ? keptUp : kept, bits, note, "te-re-cut"));
   }
-  const caption = make("div", { class: "te-re-caption" }, CAPTION);
+  const caption = make("div", "te-re-caption", CAPTION);
   return [caption, make("table", {}, make("tbody", {}, ...rows)), history(tally)];
 }

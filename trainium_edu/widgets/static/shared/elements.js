@@ -11,8 +11,9 @@ function assign(element, attributes) {
   return element;
 }
 
-/** Make an element with attributes, listeners (under `on`) and children. */
-export function make(tag, { on = {}, ...attributes } = {}, ...children) {
+/** Make an element with attributes (a string is its class), listeners (under `on`) and children. */
+export function make(tag, look = {}, ...children) {
+  const { on = {}, ...attributes } = typeof look === "string" ? { class: look } : look;
   const element = assign(document.createElement(tag), attributes);
   for (const [event, action] of Object.entries(on)) element.addEventListener(event, action);
   element.append(...children);
@@ -33,7 +34,7 @@ export function focusable(name, more = {}) {
 
 /** A row of a card: a name and what there is to say. */
 export const fact = (name, ...value) =>
-  make("div", { class: "te-fact" }, make("span", {}, name), make("span", {}, ...value));
+  make("div", "te-fact", make("span", {}, name), make("span", {}, ...value));
 
 /** Make a button with an accessible name and something to show. */
 export function button(name, shown, action, more = {}) {

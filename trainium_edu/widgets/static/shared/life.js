@@ -51,6 +51,14 @@ export function onceAFrame(draw) {
   return ask;
 }
 
+/** What an entry file exports: a view on each page, which ends when all of its `stops` are called. */
+export const shows = (View) => ({
+  render({ model, el }) {
+    const view = new View(model, el);
+    return () => view.stops.forEach((stop) => stop());
+  },
+});
+
 /** Count the drawings of a view, for tests and for the curious. */
 export function countDrawing(element) {
   element.dataset.drawn = String(Number(element.dataset.drawn || 0) + 1);

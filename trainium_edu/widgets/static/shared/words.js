@@ -1,4 +1,4 @@
-// Numbers and lists as people read them.
+// Numbers, times, sizes and lists as people read them.
 
 /** A text with minus signs in place of hyphens. */
 export const minus = (text) => text.replaceAll("-", "−");
@@ -19,4 +19,47 @@ export const plain = (value, digits = 3) => String(Number(value.toPrecision(digi
 export function lossText(loss) {
   if (!Number.isFinite(loss)) return "—";
   return loss.toFixed(loss >= 100 ? 0 : loss >= 10 ? 1 : loss >= 1 ? 2 : 3);
+}
+
+/** Write a time with its unit. */
+export function nsText(ns, digits = 3) {
+  const size = Math.abs(ns);
+  const [scale, unit] = size >= 999_500 ? [1e6, "ms"] : size >= 999.5 ? [1e3, "µs"] : [1, "ns"];
+  const value = ns / scale;
+  return `${Number(value.toPrecision(Math.max(digits, Math.abs(value) >= 100 ? 3 : 1)))} ${unit}`;
+}
+
+/** Write a moment with enough digits for a window of time that is `span` long. */
+export function momentText(ns, span) {
+  const [scale, unit] =
+    ns >= 2e6 || span >= 2e6 ? [1e6, "ms"] : ns >= 999.5 || span >= 2e3 ? [1e3, "µs"] : [1, "ns"];
+  return `${(ns / scale).toFixed(decimals(span / scale / 300))} ${unit}`;
+}
+
+/** The least of 1, 2 and 5 times a power of ten that is not below a step. */
+export function roundStep(least) {
+  const power = 10 ** Math.floor(Math.log10(least));
+  return power * [1, 2, 5, 10].find((m) => m * power >= least * 0.999);
+}
+
+/** How many decimals tell steps of this size apart: 0 to 6. */
+export const decimals = (step) => Math.min(6, Math.max(0, Math.ceil(-Math.log10(step) - 1e-9)));
+
+export function bytesText(bytes) {
+  if (bytes < 0) return "−" + bytesText(-bytes);
+  const units = [
+    [2 ** 30, "GiB"],
+    [2 ** 20, "MiB"],
+    [2 ** 10, "KiB"],
+  ];
+  const [scale, unit] = units.find(([size]) => bytes >= size) ?? [1, "B"];
+  return `${scale > 1 ? Number((bytes / scale).toPrecision(4)) : bytes} ${unit}`;
+}
+
+export const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.0995 ? 1 : 0)} %`;
+
+/** Cut a text to so many characters; what is too short to be read becomes nothing. */
+export function shortened(text, most, least = 1) {
+  if (text.length <= most) return text;
+  return most > least ? `${text.slice(0, Math.max(1, most - 1))}…` : "";
 }

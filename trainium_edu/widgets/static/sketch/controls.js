@@ -17,13 +17,13 @@ export class Controls {
     this.parts = wanted.map(({ name, kind, text, help, value, ...more }) => {
       const change = (chosen) => send({ [name]: chosen });
       const input = INPUTS[kind](text, change, { ...more, value, title: help || text });
-      const output = kind in { range: 1, seal: 1 } ? make("output", { class: "te-sk-out" }) : "";
+      const output = kind in { range: 1, seal: 1 } ? make("output", "te-sk-out") : "";
       return { name, kind, text, input, output };
     });
     this.elements = this.parts.map(({ kind, text, input, output }) => {
-      const label = make("span", { class: "te-sk-name" }, text);
+      const label = make("span", "te-sk-name", text);
       const shown = { check: [input, " ", text], seal: [input] }[kind] ?? [label, input];
-      return make("label", { class: `te-sk-control te-sk-${kind}` }, ...shown, output);
+      return make("label", `te-sk-control te-sk-${kind}`, ...shown, output);
     });
   }
   /** Show the values, their texts and the ranges; a control in use is left alone if `isBusy`. */

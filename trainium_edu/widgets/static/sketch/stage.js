@@ -20,8 +20,8 @@ export class Stage {
   constructor() {
     const look = { class: "te-sk-wipe", max: 1000, value: 500, step: 10, title: `Drag: ${WIPE}` };
     this.wipe = slider(WIPE, () => this.uncover(), look);
-    this.drawn = make("div", { class: "te-sk-drawn" });
-    this.element = make("div", { class: "te-sk-stage" }, this.drawn, this.wipe);
+    this.drawn = make("div", "te-sk-drawn");
+    this.element = make("div", "te-sk-stage", this.drawn, this.wipe);
     this.after = null; // the canvas that the wipe uncovers
   }
   uncover() {

@@ -32,5 +32,5 @@ export function legendOf({ isLarge, keepsSums, stayName, acrossName, columns, lo
   else if (!isLarge) entries.push([INK.wait, columns <= 6 ? onWay : inCorner]);
   const swatch = ([colour, text]) =>
     make("span", {}, make("i", { style: `background:${colour}` }), text);
-  return make("div", { class: "te-row te-array-legend" }, ...entries.map(swatch));
+  return make("div", "te-row te-array-legend", ...entries.map(swatch));
 }

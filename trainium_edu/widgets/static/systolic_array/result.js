@@ -24,7 +24,7 @@ export class ResultTable {
     this.n = index("Column n", film.n);
     const text = (words) => make("span", {}, words);
     const parts = [text("Follow the result dst["), this.m, text(","), this.n, text("]")];
-    this.picker = make("div", { class: "te-row te-array-pick" }, ...parts);
+    this.picker = make("div", "te-row te-array-pick", ...parts);
     const { acrossName, keepsSums, stayName } = film;
     const factors = keepsSums ? "moving × stationary" : `${stayName} × ${acrossName}`;
     const heads = ["cycle", "stage", factors, "sum"].map((t) => make("th", { scope: "col" }, t));

@@ -29,7 +29,7 @@ export class Stage {
       keydown: (event) => this.onKey(event),
     };
     this.canvas = make("canvas", focusable(name, { title: null, tabindex: 0, role: "img", on }));
-    this.element = make("div", { class: "te-array-stage" }, this.canvas);
+    this.element = make("div", "te-array-stage", this.canvas);
     const isNarrow = film.isLarge || film.columns <= 12;
     const width = isNarrow ? 520 : Math.min(860, 34 + (film.columns + 3) * 24);
     this.element.style.setProperty("--te-array-stage", `${width}px`);

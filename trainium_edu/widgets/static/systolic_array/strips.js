@@ -3,13 +3,13 @@
 
 import { fitCanvas, stroke, write } from "../shared/canvas.js";
 import { make } from "../shared/elements.js";
+import { roundStep } from "../shared/words.js";
 import { DOWN, STAYS, WORKS } from "./film.js";
 import { number } from "./half.js";
 import { long } from "./numbers.js";
 import { INK } from "./palette.js";
 
 const HEIGHT = 74;
-const ROUND = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
 /** A canvas with a picture that is drawn once, and a line that moves over it. */
 class Strip {
@@ -78,7 +78,7 @@ export class BusyStrip extends Strip {
     }
     const overall = `over all ${film.cycles} cycles ${this.percent} %`;
     write(c, `PEs that multiply, per cycle; ${overall}`, left, 7, look);
-    const every = ROUND.find((e) => e * step >= 34) || 2000;
+    const every = Math.max(1, roundStep(34 / step));
     for (let t = 0; t < film.cycles; t += every) {
       const muted = { ...look, colour: tones.muted, align: "center" };
       write(c, String(t), this.xOf(t + 0.5), base + 9, muted);

@@ -39,7 +39,7 @@ export class DigitWall {
     this.canvas = make("canvas", focusable(NAME, look)); // the sentence says more than a title
     this.large = make("canvas", { class: "te-tf-large", "aria-hidden": "true" });
     this.sentence = make("span", { role: "status" });
-    const about = make("div", { class: "te-tf-about" }, this.large, this.sentence);
+    const about = make("div", "te-tf-about", this.large, this.sentence);
     this.element = make("div", {}, this.canvas, about);
   }
   onKey(event) {
@@ -61,7 +61,7 @@ export class DigitWall {
     this.chosen = i;
     this.draw(this.position);
   }
-  layout() {
+  fit() {
     const side = clamp(Math.floor((this.element.clientWidth || 760) / PER_ROW), 12, 30);
     fitCanvas(this.canvas, side * PER_ROW, side * this.rows);
   }

@@ -1,20 +1,6 @@
 // Curves that grow while Python trains: loss or accuracy against epochs, one per arm.
 
-import { make } from "../shared/elements.js";
-import { line, path } from "../shared/svg.js";
-import {
-  curvePath,
-  drawAxes,
-  linear,
-  logarithmic,
-  lossRange,
-  plotBox,
-  plotPicture,
-  stepFor,
-} from "./axes.js";
-
-const HEIGHT = 250;
-const PAD = { left: 44, right: 12, top: 30, bottom: 40 };
+import { Plot } from "../shared/plot.js";
 
 /** The strokes of an arm, in its curve and in the legend. */
 export const strokeOf = (arm) => ({
@@ -35,54 +21,33 @@ export function readCurves(numbers, names, done) {
   );
 }
 
-export class LivePlot {
+export class LivePlot extends Plot {
   /** `what` is "loss", in logarithms, or "accuracy", in percent; `point(epoch or null)`. */
   constructor(title, what, point) {
-    Object.assign(this, { title, what, epochs: 1 });
-    this.picture = plotPicture(HEIGHT);
-    this.element = make("div", {}, this.picture);
-    this.picture.addEventListener("pointermove", (event) => point(this.epochAt(event)));
+    const top = what === "loss" ? 0 : 100;
+    super(title, "epoch", { height: 250, least: 0.1, top, parts: 5, hasColumns: true });
+    Object.assign(this, { what, epochs: 1 });
+    this.picture.addEventListener("pointermove", ({ offsetX }) => point(this.epochAt(offsetX)));
     this.picture.addEventListener("pointerleave", () => point(null));
   }
-  epochAt(event) {
-    const left = this.picture.getBoundingClientRect().left + PAD.left;
-    const width = this.picture.clientWidth - PAD.left - PAD.right;
-    const epoch = ((event.clientX - left) / width) * this.epochs;
+  epochAt(x) {
+    const epoch = this.stepAt(x);
     return epoch < 0.5 || epoch > this.epochs + 0.5 ? null : Math.max(1, Math.round(epoch));
   }
-  draw(curves, arms, epochs, hover) {
+  draw(curves, arms, epochs, hover, said) {
     this.epochs = epochs;
-    const { picture, title } = this;
-    const width = Math.max(200, this.element.clientWidth);
-    const box = plotBox(width, HEIGHT, PAD);
-    const x = linear(0, epochs, box.left, box.right);
-    const { y, yTicks } = this.scale(curves, box);
-    const xTicks = [];
-    for (let e = 0; e <= epochs; e += stepFor(epochs, 8)) xTicks.push([e, String(e)]);
-    const axes = { title, below: "epoch", box, x, y, xTicks, yTicks };
-    const parts = drawAxes({ ...axes, hasColumns: true });
-    for (const arm of arms) {
-      const curve = curves[arm.name];
-      if (!curve?.done) continue;
-      const points = this.valuesOf(curve).map((value, i) => [x(i + 1), y(value)]);
-      const d = curvePath(points) + (curve.done === 1 ? "h1" : "");
-      parts.push(path(d, `te-tr-line te-tr-${arm.name}`, strokeOf(arm)));
-    }
-    if (hover) parts.push(line(x(hover), box.top, x(hover), box.bottom, "te-cursor"));
-    picture.setAttribute("width", width);
-    picture.replaceChildren(...parts);
+    const drawn = arms.filter((arm) => curves[arm.name]?.done);
+    const values = drawn.map((arm) => this.valuesOf(curves[arm.name]));
+    this.layout(epochs, values.flat());
+    const parts = drawn.map((arm, k) => {
+      const points = values[k].map((value, i) => [i + 1, value]);
+      return this.curve(points, `te-tr-line te-tr-${arm.name}`, strokeOf(arm));
+    });
+    this.show(hover ? [...parts, this.upright(hover)] : parts, said);
   }
   /** The values to be drawn; what has no logarithm breaks the line. */
   valuesOf({ loss, accuracy, done }) {
     if (this.what === "accuracy") return Array.from(accuracy.subarray(0, done), (v) => 100 * v);
     return Array.from(loss.subarray(0, done), (v) => (v > 0 ? v : NaN));
-  }
-  scale(curves, { bottom, top }) {
-    if (this.what === "accuracy") {
-      return { y: linear(0, 102, bottom, top), yTicks: [0, 20, 40, 60, 80, 100] };
-    }
-    const all = Object.values(curves).flatMap((curve) => this.valuesOf(curve));
-    const { low, high, ticks } = lossRange(all, 0.1, 1.15);
-    return { y: logarithmic(low, high, bottom, top), yTicks: ticks };
   }
 }

@@ -19,8 +19,8 @@ export function createLadder(rungs, go) {
 
 export class Figures {
   chosen = -1;
-  title = make("h4", { class: "te-zoom-title" });
-  sentence = make("p", { class: "te-zoom-sentence" });
+  title = make("h4", "te-zoom-title");
+  sentence = make("p", "te-zoom-sentence");
   list = make("ul", { class: "te-zoom-figures", "aria-label": "Figures of this level" });
   source = make("p", { class: "te-zoom-source", "aria-live": "polite" });
 
@@ -28,7 +28,7 @@ export class Figures {
     this.onChosen = onChosen;
     const head = { class: "te-zoom-head", "aria-live": "polite" };
     const words = make("div", head, this.title, this.sentence);
-    this.element = make("div", { class: "te-zoom-side" }, words, this.list);
+    this.element = make("div", "te-zoom-side", words, this.list);
   }
   /** The part of the picture that the chosen figure is about. */
   get part() {
@@ -42,7 +42,7 @@ export class Figures {
     this.sentence.textContent = rung.sentence;
     this.items = rung.figures.map((figure, i) => figureButton(figure, () => this.choose(i)));
     this.list.replaceChildren(...this.items.map((item) => make("li", {}, item)));
-    this.source.replaceChildren(make("span", { class: "te-hint" }, hint));
+    this.source.replaceChildren(make("span", "te-hint", hint));
   }
   choose(i) {
     if (i === this.chosen || i < 0) return;
@@ -57,12 +57,12 @@ export class Figures {
 }
 
 function figureButton({ label, value, source, kind }, choose) {
-  const name = make("span", { class: "te-zoom-label" }, label);
+  const name = make("span", "te-zoom-label", label);
   const item = button(`${label}: ${value}. ${source}`, name, choose, {
     class: "te-zoom-figure",
     on: { pointerenter: choose, focus: choose },
   });
-  item.append(make("b", {}, value), make("i", { class: `te-zoom-kind te-${kind}` }, kind));
+  item.append(make("b", {}, value), make("i", `te-zoom-kind te-${kind}`, kind));
   return item;
 }
 
@@ -70,7 +70,7 @@ function sourceOf({ label, value, source, note, url }) {
   const parts = [make("b", {}, `${label}: ${value}`), ` — ${source} `];
   const out = { href: url, target: "_blank", rel: "noopener" };
   const name = `Open the source of ${label}`;
-  if (note) parts.push(make("span", { class: "te-hint" }, `Note: ${note}. `));
+  if (note) parts.push(make("span", "te-hint", `Note: ${note}. `));
   if (url) parts.push(make("a", { ...focusable(name), ...out }, "open the source"));
   return parts;
 }
