@@ -43,7 +43,7 @@ def test_very_many_steps_keep_their_extremes():
 def test_few_steps_are_drawn(count):
     scene = steps_scene({"number": range(count), "ns": [5.0] * count}, (5.0, 5.0))
     assert len(_of(scene, "rect")) == count
-    assert all(np.isfinite(scene.data()["shapes"][0][1:5]))
+    assert all(np.isfinite(scene.shapes[0][1:5]))
 
 
 def test_an_engine_s_lane_is_as_high_as_its_share():

@@ -21,5 +21,5 @@ def test_long_sums_follow_the_format():
     before = sketch.page
     sketch.set(format="fp16")
     assert sketch.page["said"] != before["said"]
-    assert sketch.page["scene"]["shapes"] != before["scene"]["shapes"]
+    assert sketch.page["scene"]["svg"] != before["scene"]["svg"]
     assert repr(sketch) == repr(long_sums_explorer())

@@ -15,7 +15,7 @@ from trainium_edu.widgets.cluster import memory_planner, plan_on_cluster, wall
 
 
 def texts(sketch):
-    return [shape[3] for shape in sketch.page["scene"]["shapes"] if shape[0] == "text"]
+    return [shape[3] for shape in sketch.scene.shapes if shape[0] == "text"]
 
 
 def test_the_ladder_leads_from_two_terabytes_to_a_plan_that_fits():
@@ -87,7 +87,7 @@ def test_a_rank_lights_its_group_and_names_its_wires(kind, ranks, wires):
     assert "Rank **100** is NeuronCore 0 of chip 2 of instance 3." in said(sketch)
     assert f"has **{len(ranks)} ranks**, {ranks.step} apart" in said(sketch)
     assert f"the slowest wires between them are **{wires}**" in said(sketch)
-    rects = [s for s in sketch.page["scene"]["shapes"] if s[0] == "rect" and s[3:5] == [13, 20]]
+    rects = [s for s in sketch.scene.shapes if s[0] == "rect" and s[3:5] == [13, 20]]
     lit = sum(s[5] == COLOURS["orange"] for s in rects)
     assert lit == len(ranks) - 1  # and the chosen one has a colour of its own
     (row,) = [row["cells"] for row in sketch.page["table"]["rows"] if row["marked"]]

@@ -56,7 +56,7 @@ def test_the_verdict_turns_as_an_input_moves():
     for place, verdict in ((1, "conflicting"), (101, "consistent")):
         sketch.set(chip_flops=place)
         assert f"**{verdict}**" in said(sketch)
-        shapes = sketch.page["scene"]["shapes"]
+        shapes = sketch.scene.shapes
         assert verdict.upper() in [s[3] for s in shapes if s[0] == "text"]
     press(sketch, "start")
     assert "**depends**" in said(sketch)
@@ -99,7 +99,7 @@ def test_each_seal_narrows_what_can_be_and_pushes_the_needle_along():
         sketch.set(**{opened: 1 if opened == "number" else True})
         assert f"What is open allows **{between}" in said(sketch)
         least = between.split(" to ")[0].removesuffix(" processors")
-        words = [shape[3] for shape in sketch.page["scene"]["shapes"] if shape[0] == "text"]
+        words = [shape[3] for shape in sketch.scene.shapes if shape[0] == "text"]
         assert f"possible, nearest to your number: {least} processors" in words
 
 
@@ -116,6 +116,6 @@ def test_every_hearing_ends_at_what_the_court_computes(key):
     sketch, ruling = hearing(key), claims.judge(key)
     sketch.set(number=50)
     sketch.set(**{c["name"]: True for c in sketch.controls[1:]})
-    assert "all is open" in [s[3] for s in sketch.page["scene"]["shapes"] if s[0] == "text"][1]
+    assert "all is open" in [s[3] for s in sketch.scene.shapes if s[0] == "text"][1]
     if ruling.value == ruling.value:
         assert f"**{ruling.claim.spell(ruling.low)}" in said(sketch)

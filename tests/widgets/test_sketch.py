@@ -30,6 +30,7 @@ def test_a_moved_slider_is_drawn_at_once():
     assert seen[-1]["n"] == 5
     assert sketch.page["scene"]["alt"] == "5 drawn"
     assert sketch.page["scene"]["width"] == 700
+    assert sketch.page["scene"]["svg"].startswith('<svg role="img" aria-label="5 drawn"')
     json.dumps(sketch.page, allow_nan=False)
 
 

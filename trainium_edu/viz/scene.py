@@ -1,7 +1,7 @@
-"""A picture as a short list of shapes, drawn by the page while a slider moves.
+"""A picture as a short list of shapes, written as SVG (``svg.py``) while a slider moves.
 
 A Matplotlib redraw of a busy picture takes longer than a blink.  A `Scene` is plain data in CSS
-pixels, which the page draws in a few milliseconds (``widgets/sketch.py``).  Colours are written in
+pixels, which a page shows in a few milliseconds (``widgets/sketch.py``).  Colours are written in
 hexadecimal, or with a word (``ink``, ``muted``, ``grid``, ``paper``) that follows the page's theme.
 """
 
@@ -98,14 +98,14 @@ class Scene:
             self.text((min(xs) + max(xs)) / 2, y + 36, label, anchor="middle", colour="muted")
 
     def data(self) -> dict:
-        """Return the scene as plain data for the page."""
+        """Return all but the shapes as plain data for the page."""
         places, offset = [], 0
         for box, pixels in self._images:
             rows, columns = pixels.shape[:2]
             places.append([*box, columns, rows, offset])
             offset += pixels.size
         return {"width": self.width, "height": self.height, "alt": self.alt,
-                "shapes": self.shapes, "images": places, "wipe": self._wipe}  # fmt: skip
+                "images": places, "wipe": self._wipe}  # fmt: skip
 
     def pixels(self) -> bytes:
         """Return the images' bytes, RGBA, one after the other."""

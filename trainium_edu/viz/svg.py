@@ -9,7 +9,7 @@ from html import escape
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.scene import Scene
 
-__all__ = ["to_svg"]
+__all__ = ["shapes_svg", "to_svg"]
 
 _WORDS = {"ink", "muted", "grid", "paper"}
 _DASH = {"": "", "dashed": ";stroke-dasharray:5 4", "dotted": ";stroke-dasharray:1.5 3"}
@@ -41,6 +41,11 @@ def to_svg(scene: Scene) -> str:
     if scene.data()["images"]:
         raise ValueError("the scene has images, and SVG is written of shapes and text alone; draw "
                          "the values as areas or bars")  # fmt: skip
+    return shapes_svg(scene)
+
+
+def shapes_svg(scene: Scene) -> str:
+    """Return the shapes of a scene, whose images the page draws, as an SVG element."""
     drawn = [_DRAWN[kind](*shape) for kind, *shape in scene.shapes]
     head = (f'<svg role="img" aria-label="{escape(scene.alt)}" '
             f'viewBox="0 0 {scene.width:g} {scene.height:g}">')  # fmt: skip

@@ -8,6 +8,7 @@ import anywidget
 import traitlets
 
 from trainium_edu.viz.scene import Scene
+from trainium_edu.viz.svg import shapes_svg
 from trainium_edu.widgets.static import load
 
 __all__ = ["Page", "Sketch", "check", "choice", "first", "seal", "slider"]
@@ -87,7 +88,7 @@ class Sketch(anywidget.AnyWidget):
         self._draw, self._press = draw, press or {}
         self._name = f"{name}; {_plain(words)}" if words else name
         self._kinds = {control["name"]: control for control in controls}
-        self._scene = Scene(_WIDTH[0], 1)
+        self.scene = Scene(_WIDTH[0], 1)  #: the picture that is shown
         self._ranges: dict[str, tuple] = {}
         super().__init__()
         self.controls, self.label = controls, name
@@ -121,12 +122,12 @@ class Sketch(anywidget.AnyWidget):
     @traitlets.observe("values")
     def _redraw(self, _change=None):
         shown = self._draw(dict(self.values))
-        self._scene, self._ranges = shown.scene, shown.ranges
+        self.scene, self._ranges = shown.scene, shown.ranges
         shown.scene.alt = shown.scene.alt or _plain(shown.said)
-        page = {"scene": shown.scene.data(), "said": shown.said, "outputs": shown.outputs,
+        page = {"scene": _sent(shown.scene), "said": shown.said, "outputs": shown.outputs,
                 "ranges": {k: list(v) for k, v in shown.ranges.items()}, "pressed": shown.pressed,
                 "table": {"head": shown.head, "rows": shown.rows} if shown.rows else None,
-                "film": [s.data() for s in shown.film], "ask": self.values["ask"]}  # fmt: skip
+                "film": list(map(_sent, shown.film)), "ask": self.values["ask"]}  # fmt: skip
         with self.hold_sync():
             self.pixels = shown.scene.pixels()
             self.page = page
@@ -158,6 +159,10 @@ class Sketch(anywidget.AnyWidget):
 
     def __repr__(self):
         return f"Sketch({self._name!r})"
+
+
+def _sent(scene) -> dict:
+    return {**scene.data(), "svg": shapes_svg(scene)}
 
 
 def _plain(said) -> str:

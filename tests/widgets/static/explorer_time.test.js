@@ -14,10 +14,9 @@ import {
 import {
   GUTTER,
   TimeWindow,
-  roundStep,
   ticks,
 } from "../../../trainium_edu/widgets/static/explorer/time_window.js";
-import * as words from "../../../trainium_edu/widgets/static/explorer/words.js";
+import * as words from "../../../trainium_edu/widgets/static/shared/words.js";
 
 function windowOf(lo, hi, end = 1000, width = 500) {
   return Object.assign(new TimeWindow(), { lo, hi, end, width });
@@ -69,7 +68,7 @@ test("of another timing the whole stays whole, and a part keeps its length", () 
 
 test("steps of an axis are 1, 2 or 5 times a power of ten, and the least of them", () => {
   for (let least = 0.013; least < 1e7; least *= 1.37) {
-    const step = roundStep(least);
+    const step = words.roundStep(least);
     const lead = Number(step.toExponential(6).split("e")[0]);
     assert.ok([1, 2, 5, 10].includes(lead), `${least}: ${step}`);
     assert.ok(step >= 0.999 * least && step < 2.51 * least);
@@ -143,8 +142,8 @@ test("shades say how much of each pixel is covered", () => {
 test("times, moments, bytes and shares as people read them", () => {
   const { nsText, momentText, bytesText, percent, shortened } = words;
   assert.deepEqual(
-    [0.5, 999.4, 999.6, 22_840, 1e6].map((t) => nsText(t)),
-    ["0.5 ns", "999 ns", "1 µs", "22.8 µs", "1 ms"],
+    [0.5, 999.4, 999.6, 22_840, 123_456, 1e6, 12_345_678].map((t) => nsText(t)),
+    ["0.5 ns", "999 ns", "1 µs", "22.8 µs", "123 µs", "1 ms", "12.3 ms"],
   );
   assert.equal(nsText(22_843, 4), "22.84 µs");
   assert.equal(momentText(1234.5, 100), "1.2345 µs");

@@ -23,14 +23,12 @@ import {
   signed,
   spaced,
 } from "../../../trainium_edu/widgets/static/rounding_explorer/words.js";
-import { outline } from "../../../trainium_edu/widgets/static/sketch/shapes.js";
 import {
   curvePath,
   linear,
   logarithmic,
   lossRange,
-  stepFor,
-} from "../../../trainium_edu/widgets/static/training/axes.js";
+} from "../../../trainium_edu/widgets/static/shared/plot.js";
 import { upTo } from "../../../trainium_edu/widgets/static/training/film_plot.js";
 import { Guesses } from "../../../trainium_edu/widgets/static/training/guesses.js";
 import { readCurves } from "../../../trainium_edu/widgets/static/training/live_plot.js";
@@ -121,10 +119,6 @@ test("scales carry ends to ends, logarithms equal factors to equal distances", (
   assert.deepEqual(values, [100, 100, 50, 0]);
   const { low, high, ticks } = lossRange([0.05, NaN, 40], 0.1, 2);
   assert.deepEqual([low, high, ticks], [0.025, 80, [0.03, 0.1, 0.3, 1, 3, 10, 30]]);
-  assert.deepEqual(
-    [8, 60, 1000].map((n) => stepFor(n, 8)),
-    [1, 10, 100],
-  );
 });
 
 test("curves are broken where there is no number", () => {
@@ -135,7 +129,6 @@ test("curves are broken where there is no number", () => {
     [3, 4],
   ];
   assert.equal(curvePath(points), "M0.0,1.0M2.0,3.0L3.0,4.0");
-  assert.equal(outline([1, 2], [3, 4]), "M1,3L2,4");
   assert.deepEqual(upTo([10, 20, 40], 1.5), [
     [0, 10],
     [1, 20],

@@ -1,6 +1,5 @@
-// Controls over a picture that Python describes as shapes (viz/scene.py) and this page draws at
-// once. Nothing is computed here: a control's new value goes to Python, shapes, texts and a table
-// come back.
+// Controls over a picture that Python writes as SVG (viz/scene.py, viz/svg.py). Nothing is computed
+// here: a control's new value goes to Python, a picture, texts and a table come back.
 
 import { Asker } from "./shared/asking.js";
 import { button, make } from "./shared/elements.js";

@@ -26,14 +26,14 @@ export class Curve extends Plot {
     const dots = kind === "accuracy" && shown.length <= 40 ? shown : [];
     this.still.append(
       ...(bound ? [this.level(bound)] : []),
-      this.curve(shown, `te-tm-line te-tm-${kind}`),
-      ...dots.map((point) => this.dot(point, `te-tm-${kind}-dot`, 3)),
+      this.curve(shown, `te-curve te-tm-${kind}`),
+      ...dots.map((point) => this.dot(point, `te-tm-${kind}`, 3)),
     );
   }
   /** Put the cursor behind a number of steps, on the last point known there. */
   moveTo(done, said) {
     const known = this.points.findLast(([step, value]) => step <= done && Number.isFinite(value));
-    const dot = known ? [this.dot(known, `te-tm-${this.kind}-dot`)] : [];
+    const dot = known ? [this.dot(known, `te-tm-${this.kind}`)] : [];
     this.show([this.upright(done), ...dot], said(known));
   }
 }

@@ -85,7 +85,7 @@ export class Plot {
     return path(d ? d + (points.length === 1 ? "h1" : "") : "M0,0", kind, look);
   }
   dot([step, value], kind, r = 5) {
-    return shape("circle", { cx: this.x(step), cy: this.y(value), r, class: kind });
+    return shape("circle", { cx: this.x(step), cy: this.y(value), r, class: `te-dot ${kind}` });
   }
   /** A line through the plot, upright at a step or level at a value. */
   upright(step, kind = "te-cursor") {

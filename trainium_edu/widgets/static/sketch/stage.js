@@ -1,8 +1,7 @@
-// The picture: shapes over images, and a wipe that uncovers one image over another.
+// The picture: SVG over images, and a wipe that uncovers one image over another.
 
 import { slider } from "../shared/controls.js";
 import { make } from "../shared/elements.js";
-import { drawShapes } from "./shapes.js";
 
 const WIPE = "Wipe: before on the left, after on the right";
 
@@ -32,7 +31,8 @@ export class Stage {
   }
   draw(scene, pixels) {
     const canvases = scene.images.map((image) => drawImage(image, pixels));
-    this.drawn.replaceChildren(...canvases, drawShapes(scene));
+    this.drawn.replaceChildren(...canvases);
+    this.drawn.insertAdjacentHTML("beforeend", scene.svg); // Python escapes its texts
     this.after = canvases[scene.wipe] ?? null;
     this.wipe.hidden = !this.after;
     if (this.after) {
@@ -40,6 +40,8 @@ export class Stage {
       Object.assign(this.wipe.style, { left, top, width, height });
     }
     this.uncover();
-    this.element.style.height = `${scene.height}px`;
+    const size = { width: `${scene.width}px`, height: `${scene.height}px` };
+    Object.assign(this.drawn.lastChild.style, size);
+    this.element.style.height = size.height;
   }
 }

@@ -32,14 +32,14 @@ export class FilmPlot extends Plot {
     this.layout(last, values, { every, unit: perPass });
     if (!guess) return;
     const said = words(this.box.right, this.y(guess.at) - 5, guess.words, "te-small", "end");
-    this.still.append(this.level(guess.at, "te-tf-guess"), said);
+    this.still.append(this.level(guess.at), said);
   }
   /** Draw the curve up to a fractional frame. */
   draw(position) {
     const points = upTo(this.values, position);
     const end = points.findLast(([, value]) => Number.isFinite(value));
-    const parts = [this.curve(points, `te-tf-line ${this.colour}`)];
-    if (end) parts.push(this.dot(end, `te-tf-dot ${this.colour}`));
+    const parts = [this.curve(points, `te-curve ${this.colour}`)];
+    if (end) parts.push(this.dot(end, this.colour));
     this.show(parts, end ? this.say(end[1]) : "none yet");
   }
 }
