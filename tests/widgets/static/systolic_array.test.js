@@ -23,7 +23,11 @@ import {
 import { placeMatrices } from "../../../trainium_edu/widgets/static/systolic_array/matrices.js";
 import { short, shorter } from "../../../trainium_edu/widgets/static/systolic_array/numbers.js";
 import { Operands } from "../../../trainium_edu/widgets/static/systolic_array/operands.js";
-import { shadeOf, shadesOn } from "../../../trainium_edu/widgets/static/systolic_array/palette.js";
+import {
+  packed,
+  shadeOf,
+  shadesOn,
+} from "../../../trainium_edu/widgets/static/systolic_array/palette.js";
 import {
   lifeOf,
   tellCycle,
@@ -65,6 +69,11 @@ test("shades grow with a sum's size, one half for each sign, and the paper lies 
   const shades = shadesOn([255, 255, 255], false);
   assert.deepEqual(shades[0], [71, 153, 200]); // 0.72 of the way to blue
   assert.deepEqual(shades[48], [237, 186, 71]);
+});
+
+test("a pixel holds opaque red, green, blue from the lowest byte up", () => {
+  const pixel = packed(1, 2, 3);
+  assert.deepEqual([...new Uint8Array(Uint32Array.of(pixel).buffer)], [1, 2, 3, 255]);
 });
 
 test("the array fits its page, and every PE is found at its own place", () => {

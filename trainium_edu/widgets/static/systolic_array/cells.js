@@ -1,14 +1,12 @@
 // The numbers in the cells: all that fits into large ones, one number in each small one.
 
-import { createNumberGrid, rgbOf } from "../number_grid.js";
+import { fitCanvas } from "../shared/canvas.js";
 import { ACROSS, DOWN, LEAVES, STAYS } from "./film.js";
 import { drawLoads } from "./edges.js";
 import { ROOM_FOR_LOADS } from "./ground.js";
 import { number } from "./half.js";
 import { short, shorter } from "./numbers.js";
 import { INK } from "./palette.js";
-
-const GREEN = [0, 158, 115]; // INK.across
 
 /**
  * Draw what stays, over it sums, over them what is fed; `what` is "all", "sums", "stays", "across".
@@ -56,13 +54,11 @@ export function drawRoomyCells(c, film, pens, { t, way, what }) {
   }
 }
 
-/** One number in each small cell: written into pixels once a cycle, then moved as a picture. */
+/** One number in each small cell: written once a cycle where it changes, then moved as a picture. */
 export class SmallCells {
   constructor(film) {
     this.film = film;
-    this.grid = createNumberGrid(film.rows, film.columns);
-    this.shown = new Float32Array(film.per);
-    this.isThere = new Uint8Array(film.per);
+    this.canvas = document.createElement("canvas");
     this.forget();
   }
   forget() {
@@ -74,35 +70,42 @@ export class SmallCells {
     if (this.cycle !== t || this.what !== what) this.write(pens, t, what);
     const x = left + (what === "across" ? way * cell : 0);
     const y = top + (what === "sums" ? way * cell : 0);
-    c.drawImage(this.grid.canvas, x, y, columns * cell, rows * cell);
+    c.drawImage(this.canvas, x, y, columns * cell, rows * cell);
   }
   write(pens, t, what) {
-    const { film, grid, isThere, shown } = this;
-    const { palette } = pens;
+    const { film } = this;
+    const { columns, per, rows, state } = film;
+    const { cell } = pens.box;
+    const c = fitCanvas(this.canvas, columns * cell, rows * cell);
     if (this.what !== what) {
-      const ratio = window.devicePixelRatio || 1;
-      grid.fit(pens.box.cell, ratio, pens.size, rgbOf(pens.tones.ink));
-      isThere.fill(0);
+      c.clearRect(0, 0, columns * cell, rows * cell);
+      this.shown = Array.from({ length: per }, () => null);
     }
     Object.assign(this, { cycle: t, what });
+    Object.assign(c, { font: pens.font(), textAlign: "center", textBaseline: "middle" });
+    const wide = c.measureText("0").width; // of a digit; a point is half as wide
+    const room = cell - 2;
+    const isFit = (text) => (text.length - 0.5 * text.includes(".")) * wide <= room;
     const planes = {
       sums: [film.down, DOWN],
       stays: [film.stays, STAYS],
       across: [film.across, ACROSS],
     };
     const [plane, bit] = planes[what];
-    const edge = what === "across" ? GREEN : null;
-    for (let i = 0; i < film.per; i++) {
-      const place = [Math.floor(i / film.columns), i % film.columns];
-      const isNow = film.state[t * film.per + i] & bit;
-      const value = number(plane, t * film.per + i);
-      if (isNow && !(isThere[i] && Object.is(shown[i], value))) {
-        const back = what === "sums" ? palette.rgb[palette.shade(value)] : palette.paper;
-        grid.paint(...place, shorter(value), back, edge);
-        shown[i] = value;
-      } else if (!isNow && isThere[i]) grid.erase(...place);
-      isThere[i] = isNow;
+    for (let i = 0; i < per; i++) {
+      const value = state[t * per + i] & bit ? number(plane, t * per + i) : null;
+      if (Object.is(value, this.shown[i])) continue;
+      this.shown[i] = value;
+      const [x, y] = [(i % columns) * cell, Math.floor(i / columns) * cell];
+      c.clearRect(x, y, cell, cell);
+      if (value === null) continue;
+      const rim = what === "across" ? 1 : 0;
+      c.fillStyle = INK.across;
+      if (rim) c.fillRect(x + 1, y + 1, room, room);
+      c.fillStyle = what === "sums" ? pens.palette.css(value) : pens.tones.lane;
+      c.fillRect(x + 1 + rim, y + 1 + rim, room - 2 * rim, room - 2 * rim);
+      c.fillStyle = pens.tones.ink;
+      c.fillText(shorter(value).find(isFit) ?? "…", x + cell / 2, y + cell / 2 + 0.5);
     }
-    grid.flush();
   }
 }

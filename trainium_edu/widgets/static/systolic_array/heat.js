@@ -1,10 +1,9 @@
 // Arrays too large for numbers: one pixel per PE, coloured by its sum or by whether it multiplies.
 
-import { packed } from "../number_grid/glyphs.js";
 import { write } from "../shared/canvas.js";
 import { DOWN, WAITS, WORKS } from "./film.js";
 import { HALVES } from "./half.js";
-import { shadeOf } from "./palette.js";
+import { packed, shadeOf } from "./palette.js";
 
 const GREEN = packed(0, 158, 115);
 const PINK = packed(204, 121, 167);

@@ -1,8 +1,5 @@
 // Colours of sums: blue below zero, orange above, the stronger the larger.
 
-import { rgbOf } from "../number_grid.js";
-import { packed } from "../number_grid/glyphs.js";
-
 const SHADES = 24; // of each sign
 const BELOW = [0, 114, 178];
 const ABOVE = [230, 159, 0];
@@ -24,6 +21,17 @@ export function shadesOn(paper, isDark) {
     const to = i < SHADES ? BELOW : ABOVE;
     return paper.map((from, c) => Math.round(from + (to[c] - from) * share));
   });
+}
+
+/** Pack opaque red, green, blue into one pixel, as ImageData holds it on little-endian machines. */
+export const packed = (r, g, b) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+
+/** Return a colour of the page as [r, g, b]. */
+function rgbOf(css) {
+  const probe = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  probe.fillStyle = css;
+  probe.fillRect(0, 0, 1, 1);
+  return [...probe.getImageData(0, 0, 1, 1).data.slice(0, 3)];
 }
 
 export class Palette {
