@@ -19,7 +19,7 @@ BUDGETS = {
 }  # fmt: skip
 #: Of what stands in the package beside Python: endings, budget.
 OTHERS = {
-    "JavaScript": ((".js",), 9147), "CSS": ((".css",), 2398), "C++": ((".cpp", ".h", ".hpp"), 1750),
+    "JavaScript": ((".js",), 8780), "CSS": ((".css",), 2383), "C++": ((".cpp", ".h", ".hpp"), 1750),
 }  # fmt: skip
 
 

@@ -72,13 +72,7 @@ export class StagePainter {
   paintChip(c, chip, isPicked) {
     const { film, tones } = this;
     const { half } = this.plan;
-    c.fillStyle = tones.soft;
-    c.strokeStyle = isPicked ? tones.brand : tones.strong;
-    c.lineWidth = isPicked ? 3 : 1;
-    c.beginPath();
-    c.roundRect(-half, -half, 2 * half, 2 * half, 6);
-    c.fill();
-    c.stroke();
+    this.paintBox(c, [-half, -half, 2 * half, 2 * half], 6, isPicked);
     const note = this.notes?.[chip];
     const isBig = half > 24;
     const top = { baseline: "top" };
@@ -89,6 +83,15 @@ export class StagePainter {
       write(c, note, half - 4, 4 - half, { ...top, colour: tones.muted, align: "right", font });
     }
     for (const rank of film.ranksOf(chip)) this.paintBars(c, rank);
+  }
+  paintBox(c, place, radius, isPicked = false) {
+    c.fillStyle = this.tones.soft;
+    c.strokeStyle = isPicked ? this.tones.brand : this.tones.strong;
+    c.lineWidth = isPicked ? 3 : 1;
+    c.beginPath();
+    c.roundRect(...place, radius);
+    c.fill();
+    c.stroke();
   }
   /** A rank's buffer as bars, one per chunk: as high as the share of the sum that it holds. */
   paintBars(c, rank) {
@@ -113,13 +116,7 @@ export class StagePainter {
     const font = `600 12px ${tones.font}`;
     c.font = font;
     const half = c.measureText(name).width / 2 + 14;
-    c.fillStyle = tones.soft;
-    c.strokeStyle = tones.strong;
-    c.lineWidth = 1;
-    c.beginPath();
-    c.roundRect(x - half, y - 13, 2 * half, 26, 13);
-    c.fill();
-    c.stroke();
+    this.paintBox(c, [x - half, y - 13, 2 * half, 26], 13);
     write(c, name, x, y, { font, colour: tones.full, align: "center" });
   }
   drawMessages(c, position) {

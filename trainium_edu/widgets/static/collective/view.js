@@ -3,11 +3,12 @@
 import { fitCanvas, readTones } from "../shared/canvas.js";
 import { make } from "../shared/elements.js";
 import { Spots } from "../shared/spots.js";
+import { chipName } from "../shared/words.js";
 import { BandPainter } from "./band.js";
 import { BufferPainter } from "./buffers.js";
 import { Plan } from "./plan.js";
 import { StagePainter } from "./stage.js";
-import { chipName, wireName } from "./words.js";
+import { wireName } from "./words.js";
 
 const CHIPS = "Chips: arrow keys move, the history is below";
 const WIRES = "Links: arrow keys move, the history is below";
@@ -69,7 +70,9 @@ export class View {
   /** Show another film. */
   setFilm(film) {
     this.film = film;
-    this.chips.offer(Array.from({ length: film.chips }, (_, i) => chipName(film, i)));
+    this.chips.offer(
+      Array.from({ length: film.chips }, (_, i) => chipName(i, film.ranks_per_chip)),
+    );
     this.wires.offer(Array.from({ length: film.wireCount }, (_, i) => wireName(film, i)));
   }
   /** Draw everything anew next time: the look or the place of things has changed. */

@@ -1,13 +1,8 @@
 // What the collective player says: pure.
 
-import { bytesText, listed, many, nsText } from "../shared/words.js";
+import { bytesText, chipName, listed, many, nsText } from "../shared/words.js";
 
 const capital = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
-
-export function chipName(film, chip) {
-  if (film.ranks_per_chip === 1) return `chip ${chip}`;
-  return `chip ${chip}, ranks ${listed(film.ranksOf(chip))}`;
-}
 
 export const wireName = (film, wire) => `link ${film.ends(wire).join(" – ")}`;
 
@@ -74,7 +69,7 @@ export function chipStory(film, chip, done) {
   }
   const now = `holds ${many(finished, "finished chunk")} now`;
   const sum = `Sends ${bytesText(sent)} and receives ${bytesText(received)} in all; ${now}.`;
-  return { head: `${capital(chipName(film, chip))}.`, sum, rows };
+  return { head: `${capital(chipName(chip, film.ranks_per_chip))}.`, sum, rows };
 }
 
 /** The history of a wire, both ways: { head, sum, rows }. */

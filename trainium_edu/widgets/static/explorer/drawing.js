@@ -1,6 +1,6 @@
 // What all panels of a run draw with: boxes, lines, words, the axis of time.
 
-import { fitCanvas } from "../shared/canvas.js";
+import { fitCanvas, stroke } from "../shared/canvas.js";
 import { GUTTER, ticks } from "./time_window.js";
 
 /** Fit a canvas to its place on the screen and clear it; returns its context. */
@@ -22,17 +22,6 @@ export function fill(c, colour, alpha, x, y, width, height) {
   c.globalAlpha = 1;
 }
 
-export function line(c, x0, y0, x1, y1, { colour, width = 1, dash = [] }) {
-  c.strokeStyle = colour;
-  c.lineWidth = width;
-  c.setLineDash(dash);
-  c.beginPath();
-  c.moveTo(x0, y0);
-  c.lineTo(x1, y1);
-  c.stroke();
-  c.setLineDash([]);
-}
-
 export function frame(c, colour, width, x, y, wide, high) {
   c.strokeStyle = colour;
   c.lineWidth = width;
@@ -46,7 +35,7 @@ export const column = (view, t) => Math.round(view.x(t)) + 0.5;
 export function drawTimeAxis(c, view, tones, y, bottom) {
   for (const [ns, text] of ticks(view)) {
     const x = column(view, ns);
-    line(c, x, y, x, bottom, { colour: tones.line });
+    stroke(c, x, y, x, bottom, tones.line);
     const align = x > view.right - 24 ? "right" : "center";
     type(c, `11px ${tones.font}`, tones.muted, align, "alphabetic");
     c.fillText(text, Math.min(x, view.wide - 2), y - 4);
@@ -61,7 +50,7 @@ export function drawPlot({ view, tones, cursor }, c, top, height, draw) {
   c.clip();
   draw();
   const x = column(view, cursor);
-  if (cursor >= 0) line(c, x, top, x, height, { colour: tones.mark });
+  if (cursor >= 0) stroke(c, x, top, x, height, tones.mark);
   c.restore();
 }
 
@@ -73,7 +62,7 @@ export function hatch(c, colour) {
     const tile = new OffscreenCanvas(6, 6);
     const h = tile.getContext("2d");
     fill(h, colour, 0.35, 0, 0, 6, 6);
-    for (const k of [-6, 0, 6]) line(h, k - 1, 7, k + 7, -1, { colour, width: 1.6 });
+    for (const k of [-6, 0, 6]) stroke(h, k - 1, 7, k + 7, -1, colour, 1.6);
     hatches.set(colour, c.createPattern(tile, "repeat"));
   }
   return hatches.get(colour);

@@ -1,8 +1,9 @@
 // The panel of engines and queues: what stood where from when to when.
 
+import { stroke } from "../shared/canvas.js";
 import { focusable, make } from "../shared/elements.js";
 import { drawLinks, drawPieces } from "./critical_path.js";
-import { cleared, column, drawPlot, drawTimeAxis, fill, frame, line, type } from "./drawing.js";
+import { cleared, column, drawPlot, drawTimeAxis, fill, frame, type } from "./drawing.js";
 import { hitLane, layOutLanes, neighbour } from "./lane_layout.js";
 import { drawLoad, drawSpans } from "./lane_spans.js";
 import { GUTTER } from "./time_window.js";
@@ -73,7 +74,7 @@ function drawName(c, s, lane) {
 function drawBaseline(c, { view, film, tones, baseline }, height) {
   if (!baseline || Math.abs(baseline - film.makespan) < 1e-9) return;
   const x = column(view, baseline);
-  line(c, x, 20, x, height, { colour: tones.ink, dash: [4, 3] });
+  stroke(c, x, 20, x, height, tones.ink, 1, [4, 3]);
   const way = x > view.right - 60 ? -1 : 1;
   type(c, `11px ${tones.font}`, tones.ink, way < 0 ? "right" : "left", "bottom");
   c.fillText("before", x + 4 * way, height - 3);

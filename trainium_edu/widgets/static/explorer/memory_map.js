@@ -2,8 +2,8 @@
 // its last access long.
 
 import { focusable, make } from "../shared/elements.js";
-import { letterOn } from "../shared/canvas.js";
-import { cleared, drawPlot, drawTimeAxis, fill, frame, line, type } from "./drawing.js";
+import { letterOn, stroke } from "../shared/canvas.js";
+import { cleared, drawPlot, drawTimeAxis, fill, frame, type } from "./drawing.js";
 import { hitTile, layOutMemories, nextTile, yOf } from "./memory_layout.js";
 import { GUTTER } from "./time_window.js";
 import { bytesText, shortened } from "../shared/words.js";
@@ -65,7 +65,7 @@ function drawScale(c, { view, tones }, box) {
   for (let k = 0; k <= count; k++) {
     const bytes = (box.top * k) / count;
     const y = Math.round(yOf(box, bytes)) + 0.5;
-    line(c, GUTTER, y, view.right, y, { colour: tones.line });
+    stroke(c, GUTTER, y, view.right, y, tones.line);
     const middle = yOf(box, bytes + box.top / count / 2);
     if (banks && k < count) c.fillText(String(k), GUTTER - 6, middle);
     const inside = Math.min(box.y + box.height - 5, Math.max(box.y + 5, y));
@@ -109,7 +109,7 @@ function drawMarks(c, { view, tones }, box) {
   const { high, capacity } = box.memory;
   const mark = (bytes, dash, text, colour) => {
     const y = Math.round(yOf(box, bytes)) + 0.5;
-    line(c, GUTTER, y, view.right, y, { colour, width: 1.4, dash });
+    stroke(c, GUTTER, y, view.right, y, colour, 1.4, dash);
     if (!text) return;
     type(c, `11px ${tones.font}`, tones.ink, "right");
     const wide = c.measureText(text).width + 8;

@@ -26,15 +26,9 @@ class TorusPainter extends StagePainter {
   }
   /** A chip as a box with its number: what its buffers hold is not shown here. */
   paintChip(c, chip) {
-    const { plan, tones } = this;
-    const { half } = plan;
-    c.fillStyle = tones.soft;
-    c.strokeStyle = tones.strong;
-    c.lineWidth = 1;
-    c.beginPath();
-    c.roundRect(-half, -half, 2 * half, 2 * half, 5);
-    c.fill();
-    c.stroke();
+    const { tones } = this;
+    const { half } = this.plan;
+    this.paintBox(c, [-half, -half, 2 * half, 2 * half], 6);
     const font = `600 ${half > 12 ? 12 : 9}px ${tones.font}`;
     write(c, String(chip), 0, 0.5, { font, colour: tones.full, align: "center" });
   }

@@ -77,11 +77,13 @@ export function write(c, text, x, y, look) {
 }
 
 /** Draw a straight line. */
-export function stroke(c, x0, y0, x1, y1, colour, width = 1) {
+export function stroke(c, x0, y0, x1, y1, colour, width = 1, dash = []) {
   c.strokeStyle = colour;
   c.lineWidth = width;
+  c.setLineDash(dash);
   c.beginPath();
   c.moveTo(x0, y0);
   c.lineTo(x1, y1);
   c.stroke();
+  c.setLineDash([]);
 }

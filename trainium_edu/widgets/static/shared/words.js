@@ -12,6 +12,12 @@ export const listed = (numbers, most = 6) =>
     ? numbers.join(", ")
     : `${numbers.slice(0, most - 1).join(", ")} … ${numbers.at(-1)}`;
 
+/** A chip, with the ranks on it where there are several. */
+export function chipName(chip, ranks) {
+  const own = Array.from({ length: ranks }, (_, k) => chip * ranks + k);
+  return ranks === 1 ? `chip ${chip}` : `chip ${chip}, ranks ${listed(own)}`;
+}
+
 /** A number in at most so many significant digits, as short as it can be written. */
 export const plain = (value, digits = 3) => String(Number(value.toPrecision(digits)));
 

@@ -4,10 +4,11 @@ import { fitCanvas } from "../shared/canvas.js";
 import { focusable, make } from "../shared/elements.js";
 import { answerKey } from "../shared/keys.js";
 import { Spots } from "../shared/spots.js";
+import { chipName } from "../shared/words.js";
 import { watchPointer } from "./grip.js";
 import { paint } from "./painter.js";
 import { Seen } from "./scene.js";
-import { cableName, chipName } from "./words.js";
+import { cableName } from "./words.js";
 
 const NAME = "The machine: arrow keys turn it";
 const CHIPS = "Chips: arrow keys move, the way is shown below, Enter starts there";
@@ -34,7 +35,7 @@ export class Stage {
   }
   /** Take another machine. */
   offer(scene) {
-    this.chips.offer(Array.from({ length: scene.chips }, (_, i) => chipName(i, scene)));
+    this.chips.offer(Array.from({ length: scene.chips }, (_, i) => chipName(i, scene.ranks)));
     this.wires.offer(scene.wires.map(cableName));
   }
   nameCables({ wires }, cut) {

@@ -2,11 +2,6 @@
 
 import { many } from "../shared/words.js";
 
-export function chipName(chip, { ranks }) {
-  if (ranks === 1) return `chip ${chip}`;
-  return `chip ${chip}, ranks ${chip * ranks} to ${(chip + 1) * ranks - 1}`;
-}
-
 export const cableName = (wire) => `cable ${wire.join(" – ")}`;
 
 /** The chips on a way and its hops; with hypercube addresses, in how many bits its ends differ. */
