@@ -19,13 +19,20 @@ JOB = Job(ranks=2, batch=8, clip=1.0)
 
 
 @pytest.fixture
-def read():
-    """Return what reads a folder: tag -> [(step, value)]."""
+def accumulate():
+    """Return what reads a folder, whatever is in it."""
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+    return lambda folder: EventAccumulator(str(folder)).Reload()
+
+
+@pytest.fixture
+def read(accumulate):
+    """Return what reads a folder: tag -> [(step, value)]."""
+
     def of(folder):
-        found = EventAccumulator(str(folder)).Reload()
+        found = accumulate(folder)
         return {
             tag: [(event.step, event.value) for event in found.Scalars(tag)]
             for tag in found.Tags()["scalars"]
@@ -103,10 +110,7 @@ def test_nothing_of_tensorboard_is_imported_before_it_is_asked_for():
 
 
 @pytest.mark.judge
-def test_tensorboard_reads_back_where_the_time_goes(tmp_path):
-    pytest.importorskip("tensorboard")
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
+def test_tensorboard_reads_back_where_the_time_goes(tmp_path, accumulate):
     from trainium_edu.xla import Compiler, Device
     from trainium_edu.xla.tensor import as_tensor
 
@@ -120,7 +124,7 @@ def test_tensorboard_reads_back_where_the_time_goes(tmp_path):
         board.profile(executable, step)  # once for each graph
     board.end()
     assert y.shape == ()
-    found = EventAccumulator(str(tmp_path)).Reload()
+    found = accumulate(tmp_path)
     (tag,) = found.Tags()["tensors"]
     assert tag == "where the time goes/from step 3"
     (page,) = found.Tensors(tag)
@@ -130,11 +134,8 @@ def test_tensorboard_reads_back_where_the_time_goes(tmp_path):
 
 
 @pytest.mark.judge
-def test_a_run_has_the_page_beside_its_curves(tmp_path):
-    pytest.importorskip("tensorboard")
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
+def test_a_run_has_the_page_beside_its_curves(tmp_path, accumulate):
     run = fit(JOB, 2, on_step=TensorBoard(tmp_path))
-    found = EventAccumulator(str(tmp_path)).Reload()
+    found = accumulate(tmp_path)
     if hasattr(run.trainer, "report"):
         assert found.Tags()["tensors"] == ["where the time goes/from step 0"]

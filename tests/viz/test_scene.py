@@ -21,11 +21,10 @@ def _scene():
 def test_the_page_gets_the_shapes_in_their_order():
     scene = _scene()
     assert json.loads(json.dumps(scene.data(), allow_nan=False))["alt"] == "a test"
-    shapes = scene.shapes
-    assert [shape[0] for shape in shapes] == ["rect", "line", "ticks", "text"]
-    assert shapes[0] == ["rect", 10, 20, 30, 40, "#0072B2", 1, False]
-    assert shapes[2][1:4] == [[1, 2, 3], 5, 15]
-    assert shapes[3][1:5] == [100, 50, "middle", "middle"]
+    assert [shape[0] for shape in scene.shapes] == ["rect", "line", "ticks", "text"]
+    assert scene.shapes[0] == ["rect", 10, 20, 30, 40, "#0072B2", 1, False]
+    assert scene.shapes[2][1:4] == [[1, 2, 3], 5, 15]
+    assert scene.shapes[3][1:5] == [100, 50, "middle", "middle"]
 
 
 def test_pixels_arrive_as_opaque_rgba():

@@ -6,9 +6,9 @@ from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.timing.expansion import ENGINES
 from trainium_edu.neuroncore.timing.lifetimes import lifetimes
 from trainium_edu.neuroncore.timing.waits import Wait
-from trainium_edu.specs import SOURCES
 from trainium_edu.viz.colours import ENGINE
 from trainium_edu.viz.core_trace import CoreTrace, Track, columns_of
+from trainium_edu.viz.documents import documents, url_of
 from trainium_edu.viz.units import size_text
 
 __all__ = ["trace_of_core"]
@@ -282,15 +282,11 @@ def _facts(core, facts, changed):
 
 
 def _fact(name, fact):
-    document = SOURCES[fact.source]
-    source, url = f"{document.title}: {fact.locator}", document.url
-    if fact.inputs:
-        inputs = dict.fromkeys(_roots(fact))
-        source = f"{fact.locator}, from {', '.join(SOURCES[k].title for k in inputs)}"
-        url = next((SOURCES[k].url for k in inputs if SOURCES[k].url), "")
+    titles = ", ".join(document.title for document in documents(fact))
+    source = f"{fact.locator}, from {titles}" if fact.inputs else f"{titles}: {fact.locator}"
     return {
         "value": _value(fact), "name": name, "kind": str(fact.kind), "source": source,
-        "url": url, "note": fact.note,
+        "url": url_of(fact), "note": fact.note,
     }  # fmt: skip
 
 
@@ -300,9 +296,3 @@ def _value(fact):
         rows = ", ".join(": ".join(str(v) for v in row) for row in fact.value)
         return f"{rows} {fact.unit}"
     return fact.pretty
-
-
-def _roots(fact):
-    """Yield the keys of the documents behind a fact."""
-    for given in fact.inputs:
-        yield from _roots(given) if given.inputs else (given.source,)

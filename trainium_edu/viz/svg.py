@@ -9,25 +9,26 @@ from html import escape
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.scene import Scene
 
-__all__ = ["shapes_svg", "to_svg"]
+__all__ = ["to_svg"]
 
 _WORDS = {"ink", "muted", "grid", "paper"}
 _DASH = {"": "", "dashed": ";stroke-dasharray:5 4", "dotted": ";stroke-dasharray:1.5 3"}
 
 
 @checked
-def to_svg(scene: Scene) -> str:
+def to_svg(scene: Scene, *, over_images: bool = False) -> str:
     """Return a scene as an SVG element with its text for screen readers.
 
     Parameters
     ----------
     scene : Scene
-        Without images, whose pixels the page of a widget draws.
+    over_images : bool
+        Whether the page draws the scene's images, as that of a widget does.
 
     Raises
     ------
     ValueError
-        If it has images.
+        If it has images that nobody draws.
 
     Examples
     --------
@@ -38,14 +39,9 @@ def to_svg(scene: Scene) -> str:
     <rect x="1.0" y="2.0" width="3.0" height="4.0" style="fill:var(--ink);fill-opacity:1.0"/>
     </svg>
     """
-    if scene.data()["images"]:
+    if scene.data()["images"] and not over_images:
         raise ValueError("the scene has images, and SVG is written of shapes and text alone; draw "
                          "the values as areas or bars")  # fmt: skip
-    return shapes_svg(scene)
-
-
-def shapes_svg(scene: Scene) -> str:
-    """Return the shapes of a scene, whose images the page draws, as an SVG element."""
     drawn = [_DRAWN[kind](*shape) for kind, *shape in scene.shapes]
     head = (f'<svg role="img" aria-label="{escape(scene.alt)}" '
             f'viewBox="0 0 {scene.width:g} {scene.height:g}">')  # fmt: skip

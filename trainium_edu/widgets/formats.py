@@ -18,6 +18,7 @@ from trainium_edu.viz.formats import (
     label_of,
     raised,
 )
+from trainium_edu.widgets.quantisation import ratio_text
 from trainium_edu.widgets.sketch import Page, Sketch, check, choice, slider
 
 __all__ = ["cfp8", "cfp8_explorer", "range_explorer"]
@@ -165,9 +166,9 @@ def _cfp8_page(values) -> Page:
     if values["data"] != "none":
         found = [quantise(sample(values["data"]), f) for f in formats]
         head += ["SNR", "become zero", "too large"]
-        q = found[0]
+        q, ratios = found[0], [ratio_text(f, "exact", " dB") for f in found]
         said = [
-            f"The {q.count} {values['data']} keep a signal-to-noise ratio of **{_db(q)}**; "
+            f"The {q.count} {values['data']} keep a signal-to-noise ratio of **{ratios[0]}**; "
             f"{q.vanished} become zero, {q.saturated} are too large and stop at the largest."
         ]
     rows = []
@@ -179,8 +180,7 @@ def _cfp8_page(values) -> Page:
                  number_text(f.epsilon) if holds_one else "—", f"{reach.binades:.1f}",
                  _specials(f)]  # fmt: skip
         if values["data"] != "none":
-            q = found[i]
-            cells += [_db(q), str(q.vanished), str(q.saturated)]
+            cells += [ratios[i], str(found[i].vanished), str(found[i].saturated)]
         rows.append({"cells": cells, "colour": colour_of(f) if i else "#0072B2", "marked": i == 0})
     outputs = {"exponent": f"{exponent} (mantissa {7 - exponent})", "shift": f"{fmt.bias}"}
     return Page(scene, said, outputs, head=head, rows=rows)
@@ -200,11 +200,6 @@ def _short(value: float) -> str:
     if not isfinite(value):
         return "—"
     return number_text(value) if len(number_text(value)) < 7 else number_text(float(f"{value:.3g}"))
-
-
-def _db(quantised) -> str:
-    ratio = quantised.snr_db
-    return f"{ratio:.1f} dB" if isfinite(ratio) else "exact" if ratio > 0 else "none"
 
 
 def _times(power) -> str:

@@ -62,7 +62,7 @@ def quantise_explorer(data: str = "weights", fmt="fp8_e4m3", *, formats: Sequenc
 
     press = {"fit": ("fit to the format", "The largest power of two without overflow", fit)}
     found = (_quantised(data, f, 0, "saturate") for f in offered.values())
-    first = ", ".join(f"{label_of(q.fmt)} {_ratio(q, 'exact')}" for q in found)
+    first = ", ".join(f"{label_of(q.fmt)} {ratio_text(q, 'exact')}" for q in found)
     return Sketch(controls, lambda v: _page(offered, v), "Quantise real data", press=press,
                   words=[f"{data}, SNR in dB: {first}"])  # fmt: skip
 
@@ -80,7 +80,7 @@ def _page(offered, values) -> Page:
     found = {k: _quantised(name, f, power, overflow) for k, f in offered.items()}
     q = found[values["format"]]
     scene = draw_quantised(sample(name), q, title=name, width=values["width"])
-    ratio = _ratio(q, "no error", " dB")
+    ratio = ratio_text(q, "no error", " dB")
     said = [
         f"{label_of(q.fmt)}: signal-to-noise ratio **{ratio}**, largest relative error "
         f"**{_worst(q)}**, {q.vanished} of {q.count} become zero, {q.saturated} are too large."
@@ -89,7 +89,7 @@ def _page(offered, values) -> Page:
             "too large", "exact"]  # fmt: skip
     rows = [
         {"cells": [label_of(r.fmt), str(r.fmt.bits),
-                   _ratio(r, "exact"), _worst(r),
+                   ratio_text(r, "exact"), _worst(r),
                    *map(str, (r.vanished, r.subnormal, r.saturated, r.exact))],
          "colour": colour_of(r.fmt), "marked": key == values["format"]}
         for key, r in found.items()
@@ -97,7 +97,7 @@ def _page(offered, values) -> Page:
     return Page(scene, said, {"power": f"2{raised(power)}"}, head=head, rows=rows)
 
 
-def _ratio(q, no_error, unit="") -> str:
+def ratio_text(q, no_error, unit="") -> str:
     """Return a signal-to-noise ratio to a tenth, or a word."""
     return f"{q.snr_db:.1f}{unit}" if isfinite(q.snr_db) else no_error if q.snr_db > 0 else "none"
 

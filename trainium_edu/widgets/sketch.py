@@ -8,7 +8,7 @@ import anywidget
 import traitlets
 
 from trainium_edu.viz.scene import Scene
-from trainium_edu.viz.svg import shapes_svg
+from trainium_edu.viz.svg import to_svg
 from trainium_edu.widgets.static import load
 
 __all__ = ["Page", "Sketch", "check", "choice", "first", "seal", "slider"]
@@ -162,7 +162,7 @@ class Sketch(anywidget.AnyWidget):
 
 
 def _sent(scene) -> dict:
-    return {**scene.data(), "svg": shapes_svg(scene)}
+    return {**scene.data(), "svg": to_svg(scene, over_images=True)}
 
 
 def _plain(said) -> str:

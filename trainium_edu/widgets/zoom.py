@@ -3,9 +3,9 @@
 import anywidget
 import traitlets
 
-from trainium_edu.specs import SOURCES
 from trainium_edu.specs.ladder import ladder
 from trainium_edu.viz import colours
+from trainium_edu.viz.documents import documents, url_of
 from trainium_edu.widgets.static import load
 
 __all__ = ["ZoomLadder", "zoom_ladder"]
@@ -111,34 +111,21 @@ def _rungs() -> list[dict]:
 
 
 def _figure(key, label, fact) -> dict:
-    document = SOURCES[fact.source]
+    behind = documents(fact)
     if fact.inputs:
-        named = ", ".join(dict.fromkeys(_cited(fact)))
-        said = f"derived: {fact.locator}, from {named}."
+        said = f"derived: {fact.locator}, from {', '.join(one.title for one in behind)}."
     else:
-        said = (
-            f"{fact.kind}: {document.title} ({document.publisher}, {fact.as_of}): {fact.locator}."
-        )
+        who = f"{behind[0].title} ({behind[0].publisher}, {fact.as_of})"
+        said = f"{fact.kind}: {who}: {fact.locator}."
     return {
         "label": label,
         "value": fact.pretty,
         "kind": str(fact.kind),
         "source": said,
         "note": fact.note,
-        "url": document.url or next(iter(_urls(fact)), ""),
+        "url": url_of(fact),
         "part": PARTS[key].get(label, ""),
     }
-
-
-def _cited(fact):
-    """Yield the titles of the documents behind a derived fact."""
-    for given in fact.inputs:
-        yield from _cited(given) if given.inputs else (SOURCES[given.source].title,)
-
-
-def _urls(fact):
-    for given in fact.inputs:
-        yield from _urls(given) if given.inputs else filter(None, (SOURCES[given.source].url,))
 
 
 def _beats() -> list[dict]:
