@@ -3,11 +3,13 @@
 import pytest
 
 from tests.for_each import for_each
-from tests.widgets.page import press, said
+from tests.widgets.page import press, said, send
 from trainium_edu.cluster import claims, failures
 from trainium_edu.cluster.work import work
 from trainium_edu.specs import FAILURES
+from trainium_edu.widgets import journal
 from trainium_edu.widgets.cluster_cost import bill, checkpoint_interval, court, hearing
+from trainium_edu.widgets.prediction import choice
 
 
 @pytest.mark.parametrize("price", ["on-demand", "reserved", "sagemaker"])
@@ -82,12 +84,27 @@ def test_every_claim_has_its_picture_and_its_verdict(key):
     assert str(claims.judge(key).verdict) in repr(sketch)
 
 
-def test_a_hearing_says_nothing_before_the_learner_says_a_number():
-    sketch = hearing("processors")
-    sketch.set(formula=True, cores=True)
-    assert set(sketch.page["outputs"].values()) == {"say your number first"}
-    sketch.set(number=1)
+def test_seals_open_after_the_number_which_is_then_final_and_kept(monkeypatch, tmp_path):
+    monkeypatch.setenv("TRAINIUM_EDU_HOME", str(tmp_path))
+    verdict = choice("11b/of-this-test", "Your verdict?", ["consistent", "depends"])
+    sketch = hearing("processors", verdict)
+    with pytest.raises(ValueError, match="cores does not take True"):
+        sketch.set(cores=True)
+    assert "**Drag your number first**" in said(sketch)
+    for number in (1, 40):
+        sketch.set(number=number)
+    send(verdict, {"type": "commit", "value": "depends"})
+    assert (verdict.committed, verdict.status) == (False, "Drag your number and open a seal first.")
+    sketch.set(cores=True)
     assert sketch.page["outputs"]["cores"] == "2 NeuronCores (nki-trn1-arch, 2026-07-17)"
+    with pytest.raises(ValueError, match="number does not take 41"):
+        sketch.set(number=41)
+    sketch.set(formula=True)
+    (event,) = journal.read("predictions")
+    assert (event["key"], event["kind"]) == ("11b/processors-number", "number")
+    assert claims.judge("processors").claim.spell(event["value"]) in said(sketch)
+    send(verdict, {"type": "commit", "value": "depends"})
+    assert verdict.committed
 
 
 def test_each_seal_narrows_what_can_be_and_pushes_the_needle_along():
@@ -105,7 +122,8 @@ def test_each_seal_narrows_what_can_be_and_pushes_the_needle_along():
 
 def test_sources_that_do_not_agree_widen_it_again():
     sketch = hearing("petaflops")
-    sketch.set(number=50, chips=True, chip_flops=True)
+    sketch.set(number=50)
+    sketch.set(chips=True, chip_flops=True)
     assert "allows **3.04 PFLOP/s**" in said(sketch)  # 16 x 190
     sketch.set(chip_flops_range=True)
     assert "allows **2.94 PFLOP/s to 3.36 PFLOP/s**" in said(sketch)  # 16 x 183.5 and 210

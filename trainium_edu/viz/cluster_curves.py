@@ -139,8 +139,8 @@ def draw_claim(claimed, allowed, found, verdict: str, *, why="", ends=(), write=
     key = [("what the claim allows", _ALLOWED, True)]
     if found:
         low, now, high = map(to_x, found)
-        scene.rect(low, y - 10, max(high - low, 2), 20, _COMPUTED, opacity=0.45)
-        scene.rect(now - 4, y - 16, 8, 32, _COMPUTED)
+        scene.rect(low, y - 10, max(high - low, 2), 20, _COMPUTED, opacity=0.45, glides=True)
+        scene.rect(now - 4, y - 16, 8, 32, _COMPUTED, glides=True)
         key = [(f"{needle}: {write(found[1])}", _COMPUTED, False), *key]
         if high - low > 1:
             between = f"possible: {write(found[0])} to {write(found[2])}"

@@ -40,11 +40,16 @@ class Scene:
         self.width, self.height, self.alt = float(width), float(height), alt
         self.shapes: list[list] = []
         self._images: list[tuple] = []
+        self._glides: list[int] = []  # places among the shapes
         self._wipe = None  # the place among the images of one that is drawn over the one before
 
-    def rect(self, x, y, width, height, colour, *, opacity=1.0, outline=False):
-        """Add a rectangle, filled or as an outline."""
+    def rect(self, x, y, width, height, colour, *, opacity=1.0, outline=False, glides=False):
+        """Add a rectangle, filled or as an outline; one that `glides` moves from scene to scene.
+
+        The page lets the first of them begin where the scene before has its first, and so on.
+        """
         if width > 0 and height > 0:
+            self._glides += [len(self.shapes)] * glides
             self.shapes.append(["rect", *_px(x, y, width, height), colour, opacity, outline])
 
     def line(self, x1, y1, x2, y2, colour="muted", *, width=1.0, dashed=False):
@@ -105,7 +110,7 @@ class Scene:
             places.append([*box, columns, rows, offset])
             offset += pixels.size
         return {"width": self.width, "height": self.height, "alt": self.alt,
-                "images": places, "wipe": self._wipe}  # fmt: skip
+                "images": places, "wipe": self._wipe, "glides": self._glides}  # fmt: skip
 
     def pixels(self) -> bytes:
         """Return the images' bytes, RGBA, one after the other."""

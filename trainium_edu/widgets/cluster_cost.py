@@ -16,6 +16,8 @@ from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.bars import Stack, draw_stacks, draw_tornado
 from trainium_edu.viz.cluster_curves import draw_claim, draw_interval
 from trainium_edu.viz.units import long_time_text
+from trainium_edu.widgets import journal
+from trainium_edu.widgets.prediction import Prediction
 from trainium_edu.widgets.sketch import Page, Sketch, choice, first, seal, slider
 
 __all__ = ["PLAN", "bill", "checkpoint_interval", "court", "hearing"]
@@ -98,15 +100,18 @@ def bill(model: str = "gpt3-175b", plan: Plan | None = None, tokens: float = 300
 
 
 @checked
-def hearing(key: str):
+def hearing(key: str, verdict: Prediction | None = None):
     """Show a claim whose formula, inputs and ranges are sealed; a click opens each.
 
     The learner says a number first: the needle.  It stays there as long as what is open allows.
+    With the first seal the number is final, and goes into the journal of predictions.
 
     Parameters
     ----------
     key : str
         A key of ``cluster.claims.COURT``.
+    verdict : Prediction, optional
+        The question for the verdict; the page takes no answer to it before a seal is open.
 
     Returns
     -------
@@ -121,30 +126,38 @@ def hearing(key: str):
 
     Examples
     --------
-    >>> hearing("processors").set(number=40, cores=True)
+    >>> hearing("processors").set(number=40)
     """
     claim = claims.judge(key).claim
     ends = reach(claim, [known(each, False, False) for each in claim.inputs])
     first_end, last_end = min(*ends, claim.claimed), max(*ends, claim.claimed)
+    counted = []  # the place of the number, once a seal is open
 
     def page(values):
         low, high = reach(claim, [known(each, values[each.name], values.get(f"{each.name}_range"))
                                   for each in claim.inputs])  # fmt: skip
-        sealed = sum(not values[control["name"]] for control in controls[1:])
+        sealed = [name for name in seals if not values[name]]
         guess = first_end + (values["number"] - 1) / 99 * (last_end - first_end)
         found = (low, float(np.clip(guess, low, high)), high) if values["number"] else ()
+        if found and sealed != seals and not counted:
+            counted.append(values["number"])
+            told = {"key": f"11b/{key.replace('_', '-')}-number", "kind": "number", "value": guess}
+            journal.append("predictions", told)
         said = [f"“{claim.text}” ({claim.source}, {claim.when})."]
         if found:
             between = claim.spell(low) + f" to {claim.spell(high)}" * (low < high)
             said.append(f"You say {claim.spell(guess)}. What is open allows **{between}**.")
-        outputs = dict.fromkeys(values, "say your number first")
-        outputs |= {**evidence, "number": claim.spell(guess)} if found else {}
+            ranges = {"number": counted * 2} if counted else {}
+        else:
+            said.append("**Drag your number first**; then the seals can be opened.")
+            ranges = dict.fromkeys(seals, (False, False))
+        outputs = {**evidence, "number": claim.spell(guess) if found else "none yet"}
         scene = draw_claim(
             claim.claimed, claim.allowed, found, "in session", ends=(first_end, last_end),
-            why=f"{sealed} sealed" if sealed else "all is open: rule below", write=claim.spell,
+            why=f"{len(sealed)} sealed" if sealed else "all is open: rule below", write=claim.spell,
             tick=claim.tick, needle="possible, nearest to your number", width=values["width"],
         )  # fmt: skip
-        return Page(scene, said, outputs)
+        return Page(scene, said, outputs, ranges)
 
     controls = [slider("number", "Your number", 0, 100, 0), seal("formula", "the formula")]
     evidence = {"formula": claim.arithmetic.replace("*", "×")}
@@ -153,6 +166,9 @@ def hearing(key: str):
         evidence |= {each.name: each.said, f"{each.name}_range": each.said_range}
         if each.fact and each.is_range:
             controls.append(seal(f"{each.name}_range", f"{each.words}: do the sources agree?"))
+    seals = [control["name"] for control in controls[1:]]
+    if verdict:
+        verdict.first = lambda: "" if counted else "Drag your number and open a seal first."
     return Sketch(controls, page, f"Hearing: {claim.text}")
 
 

@@ -77,6 +77,7 @@ class Prediction(anywidget.AnyWidget):
     def __init__(self, key, kind, question, *, unit="", options=(), domain=None, axis=None):
         self._display_id = uuid.uuid4().hex
         self._domain = domain  # takes a number; raises ValueError with a sentence
+        self.first = lambda: ""  # what the learner has to do before an answer is taken
         self._followers: list[Callable[[], None]] = []
         self._reading_along = settings.lesson().predictions_committed
         super().__init__(
@@ -124,6 +125,8 @@ class Prediction(anywidget.AnyWidget):
         if not isinstance(content, dict) or content.get("type") != "commit":
             return
         try:
+            if to_do := self.first():
+                raise ValueError(to_do)
             self.commit(content.get("value"))
         except ValueError as error:
             self.status = str(error)

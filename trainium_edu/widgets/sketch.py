@@ -24,7 +24,7 @@ class Page:
     scene: Scene
     said: list[str] = field(default_factory=list)  #: sentences below; ``**bold**``
     outputs: dict[str, str] = field(default_factory=dict)  #: beside a slider, under a seal
-    ranges: dict[str, tuple] = field(default_factory=dict)  #: new ends of sliders
+    ranges: dict[str, tuple] = field(default_factory=dict)  #: new ends of sliders, of seals
     head: list[str] = field(default_factory=list)  #: of a table below
     rows: list[dict] = field(default_factory=list)  #: ``{"cells": [...], "colour":, "marked":}``
     pressed: str = ""  #: the button that is marked
@@ -117,7 +117,7 @@ class Sketch(anywidget.AnyWidget):
                 return _is_number(value) and int(value) == value and low <= value <= high
             case "choice":
                 return value in [option for option, _ in control["options"]]
-        return isinstance(value, bool)
+        return isinstance(value, bool) and value <= self._ranges.get(name, (False, True))[1]
 
     @traitlets.observe("values")
     def _redraw(self, _change=None):

@@ -2,45 +2,36 @@
 
 import { button, focusable, make } from "./elements.js";
 
-function input(name, type, event, action, { on = {}, ...more }) {
-  return make("input", { ...focusable(name), type, ...more, on: { [event]: action, ...on } });
+/** An input whose `action` gets what changed, and the event. */
+function input(name, type, kind, action, { on = {}, ...more }) {
+  const act = (event) => action(event.currentTarget, event);
+  return make("input", { ...focusable(name), type, ...more, on: { [kind]: act, ...on } });
 }
 
 /** A slider from `more.min` (0) to `more.max`; `onInput(number)` while it moves. */
 export function slider(name, onInput, more) {
   const bounds = { min: 0, step: 1, ...more };
-  const element = input(name, "range", "input", () => onInput(Number(element.value)), bounds);
-  return element;
+  return input(name, "range", "input", ({ value }) => onInput(Number(value)), bounds);
 }
 
 export function checkbox(name, onChange, more = {}) {
-  const element = input(name, "checkbox", "change", () => onChange(element.checked), more);
-  return element;
+  return input(name, "checkbox", "change", ({ checked }) => onChange(checked), more);
 }
 
 /** A field for text: `onEnter(text)`; other keys stay in it. */
 export function field(name, onEnter, more = {}) {
-  const element = input(
-    name,
-    "text",
-    "keydown",
-    (event) => {
-      event.stopPropagation();
-      if (event.key === "Enter") onEnter(element.value);
-    },
-    more,
-  );
-  return element;
+  const answer = ({ value }, event) => {
+    event.stopPropagation();
+    if (event.key === "Enter") onEnter(value);
+  };
+  return input(name, "text", "keydown", answer, more);
 }
 
 /** A menu of `[value, text]` pairs. */
 export function menu(name, options, onChange, more = {}) {
-  const action = () => onChange(element.value);
-  const element = make(
-    "select",
-    { ...focusable(name), ...more, on: { change: action } },
-    ...options.map(([value, text]) => make("option", { value }, text)),
-  );
+  const look = { ...focusable(name), ...more, on: { change: () => onChange(element.value) } };
+  const rows = options.map(([value, text]) => make("option", { value }, text));
+  const element = make("select", look, ...rows);
   return element;
 }
 
@@ -50,14 +41,11 @@ export function choices(label, onChoose, more = {}) {
   return {
     element,
     offer(options) {
-      element.replaceChildren(
-        ...options.map(([value, text]) =>
-          button(`${label} ${text}`, text, () => onChoose(value), {
-            role: "radio",
-            "data-layout": value,
-          }),
-        ),
-      );
+      const press = ([value, text]) => {
+        const look = { role: "radio", "data-layout": value };
+        return button(`${label} ${text}`, text, () => onChoose(value), look);
+      };
+      element.replaceChildren(...options.map(press));
       element.style.display = options.length < 2 ? "none" : "";
     },
     show(value) {

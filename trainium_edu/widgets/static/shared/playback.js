@@ -42,15 +42,14 @@ export class Playback {
     this.pace = menu(`Speed: ${label}`, paces, setPace, { class: "te-speed" });
     this.pace.value = "1";
     this.readout = make("span", { class: "te-readout", "aria-live": "off" });
+    const named = {
+      role: "group",
+      "aria-label": `Player controls: ${label}`,
+      "data-playing": "no",
+    };
     this.element = make(
       "div",
-      {
-        class: "te-row te-playback",
-        role: "group",
-        "aria-label": `Player controls: ${label}`,
-        "data-playing": "no",
-        on: { keydown: this.onKey },
-      },
+      { class: "te-row te-playback", ...named, on: { keydown: this.onKey } },
       control("To the first frame", "|◀", () => this.goTo(0)),
       this.reverse,
       control("One step back", "−1", () => this.walk(-1)),

@@ -2,7 +2,9 @@
 
 import { slider } from "../shared/controls.js";
 import { make } from "../shared/elements.js";
+import { wantsNoMotion } from "../shared/time.js";
 
+const GLIDE = { duration: 700, easing: "ease-in-out" };
 const WIPE = "Wipe: before on the left, after on the right";
 
 /** Python's pixels, four bytes each, on a canvas of their size that is shown at its place. */
@@ -15,6 +17,12 @@ function drawImage([x, y, width, height, columns, rows, offset], view) {
   return canvas;
 }
 
+/** Where a rectangle is now, also in the middle of its way. */
+function standing(node) {
+  const { x, width } = getComputedStyle(node);
+  return { x, width };
+}
+
 export class Stage {
   constructor() {
     const look = { class: "te-sk-wipe", max: 1000, value: 500, step: 10, title: `Drag: ${WIPE}` };
@@ -22,6 +30,7 @@ export class Stage {
     this.drawn = make("div", "te-sk-drawn");
     this.element = make("div", "te-sk-stage", this.drawn, this.wipe);
     this.after = null; // the canvas that the wipe uncovers
+    this.gliding = []; // the shapes that move on from where they are
   }
   uncover() {
     if (!this.after) return;
@@ -31,8 +40,13 @@ export class Stage {
   }
   draw(scene, pixels) {
     const canvases = scene.images.map((image) => drawImage(image, pixels));
+    const begins = this.gliding.map(standing);
     this.drawn.replaceChildren(...canvases);
     this.drawn.insertAdjacentHTML("beforeend", scene.svg); // Python escapes its texts
+    this.gliding = scene.glides.map((place) => this.drawn.lastChild.children[place]);
+    // While a slider is dragged the picture keeps up with the hand.
+    if (document.activeElement?.type !== "range" && !wantsNoMotion())
+      this.gliding.forEach((node, i) => begins[i] && node.animate([begins[i], {}], GLIDE));
     this.after = canvases[scene.wipe] ?? null;
     this.wipe.hidden = !this.after;
     if (this.after) {
