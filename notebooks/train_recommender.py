@@ -34,6 +34,8 @@ def main():
     sampler = DistributedSampler(samples, ranks, dist.get_rank(), drop_last=True)
     batches = DataLoader(samples, options.samples // ranks, sampler=sampler, drop_last=True)
     loader = MpDeviceLoader(batches, device)
+    if xm.is_master_ordinal():
+        print(f"{ranks} ranks, {len(shop.labels)} samples, {options.steps} steps", flush=True)
 
     step, epoch, steps = 0, 0, options.steps
     while step < steps:

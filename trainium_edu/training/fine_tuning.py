@@ -9,7 +9,7 @@ point; twice that rate, tried from scratch alone, was a point worse.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,7 +95,8 @@ def few_authors(per_author: int, *, seed: int = 0, beginning: str = "pre-trained
 
 @checked
 def fine_tune(per_author: int, beginning: str = "pre-trained", *, seed: int = 0, ranks: int = 4,
-              steps: int = STEPS, lr: float = 0.001) -> Run:  # fmt: skip
+              steps: int = STEPS, lr: float = 0.001,
+              on_step: Callable | None = None) -> Run:  # fmt: skip
     """Train on few labelled passages, and test at the end.
 
     Parameters
@@ -108,6 +109,8 @@ def fine_tune(per_author: int, beginning: str = "pre-trained", *, seed: int = 0,
     steps : int
     lr : float
         At its highest.
+    on_step : callable, optional
+        Called after each step, as by :func:`fit`.
 
     Returns
     -------
@@ -128,7 +131,7 @@ def fine_tune(per_author: int, beginning: str = "pre-trained", *, seed: int = 0,
                          "fewer ranks, or more labels")  # fmt: skip
     job = Job(task="authors", ranks=ranks, dtype="float32", rounding="nearest", seed=seed,
               **adamw(lr, each, max(steps, 11), weight_decay=0.01))  # fmt: skip
-    return fit(Trainer(job, task=task), steps, evaluate_every=max(steps, 1))
+    return fit(Trainer(job, task=task), steps, on_step=on_step, evaluate_every=max(steps, 1))
 
 
 def measure(per_author: int, beginning: str, seeds: Sequence = SEEDS) -> FineTuned:

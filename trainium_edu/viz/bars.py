@@ -111,7 +111,7 @@ def draw_rows(title, rows: Mapping, *, spell=short, width=740.0, log=False, unde
     scene = Scene(width, 1, f"{title}: {said}")
     scene.text(4, 16, title, bold=True, size=13)
     colours = colours_of(dict.fromkeys(part for row in rows.values() for part in row))
-    key = [(part, colour, part == under) for part, colour in colours.items()]
+    key = [(part, colour, False) for part, colour in colours.items()]
     top = (key_row(scene, 4, 38, key, width) if len(key) > 1 else 18) + 12
     left, right = 14 + _LETTER * max(map(len, rows)), width - 84
     low, most = 0.0, max(lengths.values()) or 1.0

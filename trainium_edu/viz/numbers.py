@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from trainium_edu.neuroncore.scoreboard import scoreboard
 from trainium_edu.viz.bars import draw_rows
 from trainium_edu.viz.svg import to_svg
+from trainium_edu.viz.units import letters
 
 __all__ = ["Numbers", "board", "spent"]
 
@@ -21,7 +22,7 @@ _GROWS = (  # an untrusted page drops the style, and so shows the table alone
     "transform-box:fill-box;animation:grows .7s backwards}@keyframes grows{from{transform:"
     "scaleX(0)}}}</style>"
 )
-_PRE = "overflow-x:auto;line-height:1.35;font-size:13px"
+_PRE = "overflow-x:auto;line-height:1.35;font-size:"
 
 
 class Numbers:
@@ -46,9 +47,9 @@ class Numbers:
         return self.table
 
     def _repr_html_(self):
-        table = f'<pre style="{_PRE}">{html.escape(self.table)}</pre>'
+        table = f'<pre style="{_PRE}{letters(self.table)}">{html.escape(self.table)}</pre>'
         return (
-            f'<div class="grows">{_GROWS}<div hidden>{self.svg}'
+            f'<div class="grows" style="container-type:inline-size">{_GROWS}<div hidden>{self.svg}'
             '<details><summary style="cursor:pointer">The numbers</summary>'
             f"{table}</details></div>{table}</div>"
         )

@@ -1,8 +1,20 @@
 """Sizes and times in the units in which people read them."""
 
-__all__ = ["long_time_text", "raised", "size_text", "size_unit", "time_text"]
+__all__ = ["letters", "long_time_text", "raised", "size_text", "size_unit", "time_text"]
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def letters(text: str) -> str:
+    """Return the CSS size of letters of one width at which no line of a text leaves its container.
+
+    Examples
+    --------
+    >>> letters("a line of thirty-two characters.")
+    'clamp(9px,5.16cqw,13px)'
+    """
+    longest = max(8, *map(len, text.split("\n")))
+    return f"clamp(9px,{165 / longest:.2f}cqw,13px)"  # a letter is 0.6 of its height wide
 
 
 def size_text(nbytes: float) -> str:

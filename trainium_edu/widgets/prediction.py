@@ -28,6 +28,7 @@ from IPython.display import display
 
 from trainium_edu import settings
 from trainium_edu.specs.signatures import checked
+from trainium_edu.viz.units import letters
 from trainium_edu.widgets import journal
 from trainium_edu.widgets.card import card, error_factor, marked_list, number_strip, without_links
 from trainium_edu.widgets.static import load
@@ -557,7 +558,6 @@ def _paragraph(text):
     """Return text as a widget; several lines keep their columns, in letters that fit the page."""
     look = "white-space:pre-wrap;line-height:1.5;color:var(--jp-content-font-color1,#222)"
     if "\n" in text:
-        fits = 165 / max(8, *map(len, text.split("\n")))  # a letter is 0.6 of its height wide
-        look += f";font:clamp(10px,{fits:.2f}cqw,13px)/1.35 var(--jp-code-font-family,monospace)"
+        look += f";font:{letters(text)}/1.35 var(--jp-code-font-family,monospace)"
     shown = f'<div role="status" style="{look}">{html.escape(text)}</div>'
     return ipywidgets.HTML(value=f'<div style="container-type:inline-size">{shown}</div>')

@@ -99,13 +99,13 @@ def auto_cast(errors):
         show=lambda guess: [
             Numbers(
                 error_table(errors),
-                "Error in spreads of the FP32 result, rounded to BF16 by a flag",
+                "Error, in % of the spread of the FP32 result",
                 {
-                    f"{name}, {mode}": {"": max(of[mode], _EXACT)}
+                    f"{name}, {mode}": {"": 100 * max(of[mode], _EXACT)}
                     for name, of in errors.items()
                     for mode in ("matmult", "all")
                 },
-                spell=lambda error: "exact" if error == _EXACT else f"{100 * error:.2g} %",
+                spell=lambda error: "exact" if error == 100 * _EXACT else f"{error:.3g} %",
                 log=True,
             ),
         ],

@@ -9,6 +9,7 @@ from dataclasses import replace
 from trainium_edu.cluster import memory
 from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.specs import CLAIMS, INSTANCES
+from trainium_edu.viz.numbers import Numbers
 
 _GIB = 2**30
 
@@ -30,6 +31,12 @@ def fits_at_all(parameters, instance):
     rows = [f"{name:24}{each:6}{parameters * each / _GIB:12,.0f} GiB" for name, each in _KEPT]
     total = sum(each for _, each in _KEPT)
     rows.append(f"{'':24}{total:6}{parameters * total / _GIB:12,.0f} GiB")
+    dice = (*_KEPT[:2], ("Adam's two means, BF16", 4))
+    bars = {
+        name: {part: parameters * each / _GIB for part, each in kept}
+        for name, kept in (("with FP32 copies", _KEPT), ("rounded with dice", dice))
+    }
+    bars[f"one {instance}"] = {"memory": INSTANCES[instance].memory_bytes.value / _GIB}
     return Answer(
         _instances(parameters, total, instance),
         wrong={
@@ -40,7 +47,7 @@ def fits_at_all(parameters, instance):
         },
         terms={"total": total, "billions": parameters / 1e9},
         show=lambda guess: [
-            "bytes of each parameter\n" + "\n".join(rows),
+            Numbers("bytes of each parameter\n" + "\n".join(rows), "In GiB", bars),
             f"rounded with dice, 8 bytes of each: {_instances(parameters, 8, instance)} instances",
         ],
     )
@@ -90,13 +97,23 @@ def cut(shape, plan, plans):
         + ("" if held[way].fits else "  too much")
         for way, (tensor, pipeline) in _WAYS.items()
     ]
+    bars = {
+        f"tensor {tensor} x pipeline {pipeline}": {
+            part: getattr(held[way], part) / _GIB for part in parts
+        }
+        for way, (tensor, pipeline) in _WAYS.items()
+    }
     return Answer(
         _least(shape, plan),
         wrong={
             "weights only": _least(shape, plan, "weights"),
             "ZeRO forgotten": _least(shape, replace(plan, zero=0)),
         },
-        show=lambda guess: ["\n".join([head, *rows]), ..., plans_table(plans)],
+        show=lambda guess: [
+            Numbers("\n".join([head, *rows]), "GiB that a NeuronCore would keep; it has 16", bars),
+            ...,
+            plans_table(plans),
+        ],
     )
 
 
@@ -135,7 +152,11 @@ def wires(sent, plan):
             "the same": 1.0,
         },
         terms={"tensor_gib": tensor / _GIB, "gradients_gib": gradients / _GIB},
-        show=lambda guess: "\n".join(rows),
+        show=lambda guess: Numbers(
+            "\n".join(rows),
+            "Bytes of a step, in GiB",
+            {kind: {"": _bytes(sent, kind) / _GIB} for kind in ("tensor", "data", "pipeline")},
+        ),
     )
 
 
@@ -163,7 +184,11 @@ def bubble(stages, micro, batch):
             "stages over micro-batches": 100 * stages / micro,
         },
         terms={"micro": micro, "waits": waits, "slots": micro + waits},
-        show=lambda guess: " replicas  micro-batches     idle\n" + "\n".join(rows),
+        show=lambda guess: Numbers(
+            " replicas  micro-batches     idle\n" + "\n".join(rows),
+            "Idle, in % of the step",
+            {f"{batch // m} replicas, {m} micro-batches": {"": 100 * share(m)} for m in counts},
+        ),
     )
 
 
@@ -200,7 +225,18 @@ def wall_of(times):
             "the root": _grown(times) ** 0.5,
         },
         terms={"few_s": few.step_ns / 1e9, "many_s": many.step_ns / 1e9},
-        show=lambda guess: "\n".join(rows),
+        show=lambda guess: Numbers(
+            "\n".join(rows),
+            f"Times as fast as {min(times)} instances",
+            {
+                f"{n:,} instances: {fast:.3g} times": {
+                    "reached": fast,
+                    "lost": n / min(times) - fast,
+                }
+                for n, fast in ((n, few.step_ns / t.step_ns) for n, t in times.items())
+            },
+            spell=lambda ideal: f"of {ideal:g}",
+        ),
     )
 
 

@@ -66,11 +66,11 @@ class Share:
         return self.sum_ns / (self.sum_ns + self.compute_ns)
 
     def __str__(self):
-        said = "" if self.published is None else f"{self.published:.0%}"
+        published = "" if self.published is None else f"{self.published:.0%}"
         return (
             f"{self.model:<11}{self.instances:>5} x {self.instance:<15}{self.ranks:>6}"
-            f"{self.gradient_bytes / 1e9:>9.2f} GB{self.sum_ns / 1e6:>12,.2f}"
-            f"{self.compute_ns / 1e6:>12,.2f}{self.share:>9.1%}{said:>7}"
+            f"{self.gradient_bytes / 1e9:>9.3g} GB{self.sum_ns / 1e6:>12,.1f}"
+            f"{self.compute_ns / 1e6:>12,.0f}{self.share:>9.1%}{published:>11}"
         ).rstrip()
 
 
@@ -81,7 +81,7 @@ class Shares(tuple):
 
     def __str__(self):
         head = (f"{'model':<11}{'instances':>23}{'ranks':>6}{'gradients':>12}{'sum, ms':>12}"
-                f"{'compute, ms':>12}{'share':>9}{'said':>7}")  # fmt: skip
+                f"{'compute, ms':>12}{'share':>9}{'published':>11}")  # fmt: skip
         inputs = dict.fromkeys(f"{row.model}: {row.inputs}" for row in self)
         return "\n".join([head, *map(str, self), *inputs])
 
@@ -171,6 +171,7 @@ def _gpt3(efficiency, tokens, width, parts) -> Iterator[Share]:
         yield Share(
             "GPT-3", network, count[key], count[key], mine, float(form.at(mine)),
             6 * size * tokens / count[key] / peak * 1e9, said[key],
-            f"{tokens:.3g} tokens among all, {efficiency:.0%} of {peak / efficiency / 1e12:,.0f} "
-            f"TFLOP/s, {rate * 8 / 1e9:g} Gbit/s, {parts} instance(s) per replica",
+            f"{tokens / 1e6:.3g} million tokens among all, {efficiency:.0%} of "
+            f"{peak / efficiency / 1e12:,.0f} TFLOP/s, {rate * 8 / 1e9:g} Gbit/s"
+            + f", {parts} instances hold a replica" * (parts > 1),
         )  # fmt: skip
