@@ -61,7 +61,7 @@ def test_two_weeks_need_one_instance_more_than_rounding_down_gives():
     assert guesses["of the 32"] == math.ceil(days / 14) == 10
     share = 3.14e23 / 300e9 * 12.7 * 2048 / (32 * 16 * 190e12)  # Brown et al. 2020: 6 N D
     _, of_peak = answer.show(None)
-    assert f"{share:.1%} in the published row" in of_peak
+    assert f"the published row reaches {share:.1%}" in of_peak
     assert "28.0%" in of_peak
     assert "lesson 11 counts attention" in of_peak
 

@@ -103,7 +103,7 @@ def test_09c_tells_a_burst_from_a_long_stream():
     assert paces[0].ns_per_row > 1.3 * narrow.dma_ns / narrow.rows
     assert recommend_and_fine_tune.lookups_text(narrow).endswith("in one burst")
     shown = question("09c/lookups").bind(narrow=narrow, wide=narrow, paces=paces).show(None)
-    assert describe_paces(paces) in shown
+    assert describe_paces(paces) in map(repr, shown)
     assert f"a long stream, {paces[0].ns_per_row:.1f} ns a short row" in str(shown[-1])
 
 

@@ -102,10 +102,16 @@ def two_weeks(sequences_per_s, instances, sequence, days):
             "days": alone * instances / _COUNTS["trn1"],
         },
         show=lambda guess: [
-            "instances    days\n" + "\n".join(f"{n:9}{alone * instances / n:8.0f}" for n in counts),
-            f"of the peak of 190 TFLOPS a chip: {_of_peak(alone) * counts[1] / instances:.1%} in"
-            f" the published row, {_of_peak(days):.1%} for {counts[1]} instances in {days} days"
-            " (6 FLOP for each weight and token; lesson 11 counts attention as well)",
+            Numbers(
+                "instances    days\n"
+                + "\n".join(f"{n:9}{alone * instances / n:8.0f}" for n in counts),
+                "Days for GPT-3's tokens",
+                {f"{n} instances": {"": alone * instances / n} for n in counts},
+            ),
+            f"Of 190 TFLOPS a chip, the published row reaches"
+            f" {_of_peak(alone) * counts[1] / instances:.1%}; {counts[1]} instances in {days} days"
+            f" would have to reach {_of_peak(days):.1%}. (6 FLOP are counted for each weight and"
+            " token; lesson 11 counts attention as well.)",
         ],
     )
 
@@ -122,7 +128,11 @@ def sooner(ours, theirs):
     """Return by how many per cent one job's billable seconds are more than the other's."""
     iterations, fixed = CLAIMS.sagemaker_iterations.value, CLAIMS.sagemaker_fixed_s.value
     prices = _prices()
-    bills = [prices[0] * ours / 3600, prices[1] * theirs / 3600]
+    printed = CLAIMS.sagemaker_cost_trn1.value, CLAIMS.sagemaker_cost_p4d.value
+    bills = [
+        (price, price * seconds / 3600, said)
+        for price, seconds, said in zip(prices, (ours, theirs), printed, strict=True)
+    ]
     return Answer(
         round(100 * (theirs / ours - 1), 1),
         wrong={
@@ -136,13 +146,20 @@ def sooner(ours, theirs):
             "ratio": fixed / ours,
         },
         show=lambda guess: [
-            "              seconds   USD per hour    bill, USD   printed\n"
-            + "\n".join(
-                f"{name:14}{s:7,}{price:15.3f}{bill:13.3f}{printed:10}"
-                for name, s, price, bill, printed in (
-                    ("ml.trn1.32xl", ours, prices[0], bills[0], CLAIMS.sagemaker_cost_trn1.value),
-                    ("ml.p4d.24xl", theirs, prices[1], bills[1], CLAIMS.sagemaker_cost_p4d.value),
-                )
+            Numbers(
+                "              seconds   USD per hour    bill, USD   printed\n"
+                + "\n".join(
+                    f"{name:14}{s:7,}{price:15.3f}{bill:13.3f}{printed:10}"
+                    for name, s, price, bill, printed in (
+                        ("ml.trn1.32xl", ours, *bills[0]),
+                        ("ml.p4d.24xl", theirs, *bills[1]),
+                    )
+                ),
+                "Seconds of the bill",
+                {
+                    name: {"iterations": total - fixed, "all else": fixed}
+                    for name, total in (("trn1", ours), ("p4d", theirs))
+                },
             ),
         ],
     )

@@ -8,6 +8,7 @@ from statistics import median
 
 from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.training.run_numbers import main_graph, summary_lines
+from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.script_film import script_film
 
 
@@ -206,7 +207,11 @@ def per_dollar(rows):
             "allows": "has room for" if inside else "excludes",
             "cheaper": cheaper,
         },
-        show=lambda guess: instances_table(rows),
+        show=lambda guess: Numbers(
+            instances_table(rows),
+            "A million samples, in USD",
+            {one.instance: {"": one.usd_per_million_samples} for one in rows},
+        ),
     )
 
 

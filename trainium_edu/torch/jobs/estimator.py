@@ -238,20 +238,20 @@ class Estimator:
                 or Path(folder, name) == self.output_path]  # fmt: skip
 
     def bill(self) -> str:
-        """Return what the newest job costs, in two lines: its emulated seconds, and their price."""
+        """Return what the newest job costs: its emulated seconds, their price, what is left out."""
         job, kind, count = self.latest_training_job, self.instance_type, self.instance_count
         if job is None or job.emulated_s is None:
             return "Billable seconds: unknown; no run has left its times"
         seconds = count * max(1, math.ceil(job.emulated_s))  # begun ones count
         prices = PRICES[kind.removeprefix("ml.")]
         rate = getattr(prices, "sagemaker_usd_per_hour", None)
-        of_whom = "" if rate else "the managed service's is not known here; EC2 on demand would be "
+        of_whom = "" if rate else "not known here; EC2 on demand would be "
         rate = rate or prices.on_demand_usd_per_hour
         price = seconds * float(rate) / 3600
         return (f"Billable seconds: {seconds} (emulated: {job.emulated_s:.6g} s on {count} x"
                 f" {kind})\nPrice: {of_whom}{price:.4f} USD at "
-                f"{float(rate)} USD/hour ({rate.source}, {rate.as_of}); what is not modelled comes "
-                "on top")  # fmt: skip
+                f"{float(rate)} USD/hour ({rate.source}, {rate.as_of})\n"
+                "What is not modelled comes on top.")  # fmt: skip
 
     @property
     def model_data(self) -> str:

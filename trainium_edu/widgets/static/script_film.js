@@ -3,6 +3,7 @@
 import { make, shape } from "./shared/elements.js";
 import { onSize, shows } from "./shared/life.js";
 import { Playback } from "./shared/playback.js";
+import { wantsNoMotion } from "./shared/time.js";
 import { line, rect, words } from "./shared/svg.js";
 
 const PER_SECOND = 24;
@@ -35,7 +36,8 @@ class ScriptFilm {
     this.build();
     el.append(this.root);
     this.stops = [onSize(() => this.layout(), this.picture.parentElement)];
-    if (this.film.plays) this.player.begin();
+    if (this.film.plays && !wantsNoMotion()) this.player.begin();
+    else this.player.seek(this.film.frames); // all of it, to look at
   }
   build() {
     const { film } = this;
