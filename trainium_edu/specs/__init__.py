@@ -7,7 +7,8 @@ records of facts, ``TRN1.tensor_engine.clock_hz.value``; a new one is a table of
 documents, ``conflicts()`` the quantities on which they disagree, ``GLOSSARY`` the words.
 
 What documents state, and what follows from it, is text that people read too: ``facts.md``,
-``sources.md``, ``conflicts.md``, ``models.md``, ``benchmarks.md``, ``nccom.md``, ``ladder.md``.
+``sources.md``, ``conflicts.md``, ``models.md``, ``benchmarks.md``, ``editions.md``,
+``nccom.md``, ``ladder.md``.
 
 Left out: chips other than these, anything that AWS does not publish, the price of trn2.48xlarge
 (it is in no document that we read).  ``arguments.py`` and ``signatures.py`` check the arguments of

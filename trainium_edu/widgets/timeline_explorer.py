@@ -47,7 +47,8 @@ class TimelineExplorer(anywidget.AnyWidget):
     sliders : bool
         Whether parameters can be moved.
     window : (low, high), ns, optional
-        What is shown first; default the whole run.
+        What is shown first; default the whole run.  It may end behind the run, so that two runs
+        stand below each other to one scale.
 
     Raises
     ------
@@ -150,12 +151,8 @@ class TimelineExplorer(anywidget.AnyWidget):
     @staticmethod
     def _knobs_of(settings: Settings) -> dict:
         switches = {n: cause in settings.without for n, (cause, *_) in _SWITCHES.items()}
-        return {
-            "dma": settings.dma,
-            "clock": settings.clock,
-            "buffers": settings.buffers,
-            **switches,
-        }
+        dma, clock, buffers = settings.dma, settings.clock, settings.buffers
+        return {"dma": dma, "clock": clock, "buffers": buffers, **switches}
 
     def _fits(self, name, value):
         if name in _SWITCHES:

@@ -3,6 +3,7 @@
 import anywidget
 import traitlets
 
+from trainium_edu.specs import TRN1, Record
 from trainium_edu.specs.ladder import ladder
 from trainium_edu.viz import colours
 from trainium_edu.viz.documents import documents, url_of
@@ -45,13 +46,16 @@ _COLOURS = {
 _WEIGHT, _INPUTS, _SUMS = 0.75, (2.0, -1.5, 0.5, 4.0), (1.25, 3.0, -0.5, 0.0)
 
 
-def zoom_ladder(level: int | str = 0):
+def zoom_ladder(level: int | str = 0, *, spec: Record = TRN1):
     """Show the machine from the outside in.
 
     Parameters
     ----------
     level : int or str
-        Where to begin: 0 (the UltraCluster) to 5 (one multiply-accumulate), or a rung's key.
+        Where to begin: 0 (of Trainium the UltraCluster) to the last (one multiply-accumulate), or
+        a rung's key.
+    spec : specs.Record
+        ``TRN1``, ``INF2`` or ``TRN2``.
 
     Returns
     -------
@@ -67,12 +71,13 @@ def zoom_ladder(level: int | str = 0):
     >>> zoom_ladder("chip").level
     2
     """
-    keys = [rung.key for rung in ladder()]
+    rungs = ladder(spec)
+    keys = [rung.key for rung in rungs]
     if isinstance(level, str) and level in keys:
         level = keys.index(level)
     if isinstance(level, bool) or not isinstance(level, int) or not 0 <= level < len(keys):
         raise ValueError(f"level is {level!r}; choose 0 to {len(keys) - 1}, or {', '.join(keys)}")
-    return ZoomLadder(level)
+    return ZoomLadder(rungs, level, spec)
 
 
 class ZoomLadder(anywidget.AnyWidget):
@@ -83,31 +88,38 @@ class ZoomLadder(anywidget.AnyWidget):
     rungs = traitlets.List().tag(sync=True)
     beats = traitlets.List().tag(sync=True)  #: what one processing element does, beat by beat
     colours = traitlets.Dict().tag(sync=True)
+    chip = traitlets.Dict().tag(sync=True)  #: how many of what the picture draws
     level = traitlets.Int(0).tag(sync=True)
 
-    def __init__(self, level=0):
-        super().__init__(rungs=_rungs(), beats=_beats(), colours=_COLOURS, level=level)
+    def __init__(self, rungs, level, spec):
+        super().__init__(rungs=_shown(rungs), beats=_beats(), colours=_COLOURS, chip=_drawn(spec),
+                         level=level)  # fmt: skip
 
     @traitlets.validate("level")
     def _keep_on_the_ladder(self, proposal):
-        return min(max(proposal["value"], 0), len(ladder()) - 1)
+        return min(max(proposal["value"], 0), len(self.rungs) - 1)
 
     def __repr__(self):
         return f"ZoomLadder({len(self.rungs)} levels)"
 
 
-def _rungs() -> list[dict]:
+def _shown(rungs) -> list[dict]:
     """Turn the rungs' facts into what the page shows."""
     return [
         {
-            "key": rung.key,
-            "name": rung.name,
-            "holds": rung.holds,
-            "sentence": rung.sentence,
+            "key": rung.key, "name": rung.name, "holds": rung.holds, "sentence": rung.sentence,
             "figures": [_figure(rung.key, label, fact) for label, fact in rung.figures],
         }
-        for rung in ladder()
-    ]
+        for rung in rungs
+    ]  # fmt: skip
+
+
+def _drawn(spec) -> dict:
+    partitions, size = spec.sbuf.partitions.pretty, spec.sbuf.bytes_per_partition.pretty
+    return {
+        "cores": spec.cores.value, "dma": spec.dma_engines.value, "cc": spec.cc_cores.value,
+        "queues": spec.dma.queues.value, "sbuf": f"{partitions} × {size.split(' per')[0]}",
+    }  # fmt: skip
 
 
 def _figure(key, label, fact) -> dict:

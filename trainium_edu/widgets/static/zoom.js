@@ -8,7 +8,7 @@ import { countDrawing, onChange, onSize, onTheme, shows, tell } from "./shared/l
 import { glide, wantsNoMotion } from "./shared/time.js";
 import { Camera } from "./zoom/camera.js";
 import { drawPicture } from "./zoom/picture.js";
-import { WIDE, partAt } from "./zoom/places.js";
+import { WIDE, partAt, placesOf } from "./zoom/places.js";
 import { Figures, createLadder } from "./zoom/rungs.js";
 
 const BEAT = 1400; // ms
@@ -26,6 +26,7 @@ class Zoom {
     this.model = model;
     this.rungs = model.get("rungs");
     this.beats = model.get("beats");
+    this.chip = model.get("chip");
     this.keys = this.rungs.map((rung) => rung.key);
     this.last = this.rungs.length - 1;
     this.build();
@@ -127,7 +128,8 @@ class Zoom {
     const { z } = this.camera;
     const beat = { now: this.beats[this.beat], progress: this.progress };
     const part = this.isAtLevel && this.figures.part;
-    drawPicture(this.canvas, this.colours, { keys: this.keys, z, width, beat, part });
+    const { keys, chip } = this;
+    drawPicture(this.canvas, this.colours, { keys, z, width, chip, beat, part });
     this.root.dataset.z = z.toFixed(3);
     countDrawing(this.root);
   }
@@ -139,7 +141,8 @@ class Zoom {
   // ---- mouse and keys
   partUnder({ offsetX, offsetY }) {
     const scale = WIDE / this.canvas.clientWidth;
-    return partAt(this.keys[this.shown], offsetX * scale, offsetY * scale);
+    const places = placesOf(this.chip);
+    return partAt(this.keys[this.shown], offsetX * scale, offsetY * scale, places);
   }
   point(event) {
     if (!this.isAtLevel) return;

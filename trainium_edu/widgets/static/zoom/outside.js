@@ -1,6 +1,6 @@
 // The levels outside of a core: the cluster, an instance, a chip.
 
-import { PLACES, chipAt, dotAt, middle, way } from "./places.js";
+import { PLACES, chipAt, coreAt, dotAt, middle, way } from "./places.js";
 
 export function ultracluster(p, c) {
   p.block(PLACES.ultracluster.network, c.dma, 0.22, 16, 3);
@@ -19,9 +19,7 @@ export function instance(p, c) {
     if (i < 3) wire(p, c, [x, y], [x + 300, y]);
     if (j < 3) wire(p, c, [x, y], [x, y + 210]);
   }
-  for (const n of FOUR) {
-    wireAround(p, c, middle(chipAt(n, n)));
-  }
+  for (const n of FOUR) wireAround(p, c, middle(chipAt(n, n)));
   for (const [i, j] of ALL) {
     const place = chipAt(i, j);
     p.card(place, c.chip, 14, 4);
@@ -55,7 +53,7 @@ const PLUGS = [
   [1514, 440, 52, 120],
 ];
 
-export function chip(p, c) {
+export function chip(p, c, { cores, dma: engines, cc: collective }) {
   const { links, hbm, hbm2, dma, cc } = PLACES.chip;
   p.box(links, { line: c.chip, radius: 30, width: 5 });
   for (const plug of PLUGS) p.box(plug, { fill: c.link, radius: 8 });
@@ -68,11 +66,14 @@ export function chip(p, c) {
     }
     p.title("HBM", [x + w / 2, 500], 40);
   }
-  for (const x of [392, 824]) p.block([x, 160, 384, 240], c.tensor, 0.15, 14, 4);
-  p.title("NeuronCore 1", [1016, 280], 34);
-  p.note("NeuronCore 0", [584, 432], 26);
-  row(p, dma, 32, 2, c.dma, "32 data movers (DMA engines)");
-  row(p, cc, 6, 1, c.vector, "6 cores for collectives (CC-Cores)");
+  for (let n = 0; n < cores; n++) {
+    const place = coreAt(n, cores);
+    p.block(place, c.tensor, 0.15, 14, 4);
+    if (n) p.title(`NeuronCore ${n}`, middle(place), Math.min(34, place[2] / 8));
+  }
+  p.note("NeuronCore 0", [middle(coreAt(0, cores))[0], 432], 26);
+  row(p, dma, engines, engines > 32 ? 4 : 2, c.dma, `${engines} data movers (DMA engines)`);
+  row(p, cc, collective, 1, c.vector, `${collective} cores for collectives (CC-Cores)`);
   p.arrows(way(300, 300, 388, 300), c.hbm, 6);
   p.arrows(way(1300, 300, 1212, 300), c.hbm, 6);
 }

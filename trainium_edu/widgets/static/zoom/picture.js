@@ -4,7 +4,7 @@ import { fitCanvas } from "../shared/canvas.js";
 import { element, neuroncore, tensor_engine } from "./inside.js";
 import { chip, instance, ultracluster } from "./outside.js";
 import { Pen } from "./pen.js";
-import { HIGH, PLACES, WIDE, fade, rectOf } from "./places.js";
+import { HIGH, WIDE, fade, placesOf, rectOf } from "./places.js";
 
 const DRAW = { ultracluster, instance, chip, neuroncore, tensor_engine, element };
 const DEPTH = 3; // levels seen at once
@@ -12,15 +12,16 @@ const SEEN = 10; // pixels: a smaller level is not drawn
 
 /**
  * Draw the levels `keys` from `z` (whole numbers are levels, between them the camera is under way),
- * with the beat of the last level, and a part of the nearest level marked.
+ * of a `chip`, with the beat of the last level, and a part of the nearest level marked.
  */
-export function drawPicture(canvas, colours, { keys, z, width, beat, part }) {
+export function drawPicture(canvas, colours, { keys, z, width, chip, beat, part }) {
   const height = (width * HIGH) / WIDE;
   const ctx = fitCanvas(canvas, width, height);
   const pen = new Pen(ctx, colours, width, height);
+  const places = placesOf(chip);
   const first = Math.min(keys.length - 1, Math.floor(z + 1e-9));
   const f = z - first;
-  let rect = rectOf(keys[first], f, width);
+  let rect = rectOf(keys[first], f, width, places);
   ctx.clearRect(0, 0, width, height);
   for (const [depth, key] of keys.slice(first, first + DEPTH).entries()) {
     if (!rect || rect[2] <= SEEN) break;
@@ -28,8 +29,8 @@ export function drawPicture(canvas, colours, { keys, z, width, beat, part }) {
     pen.alpha = depth ? fade(rect[2], 16, 90) : 1;
     if (depth)
       pen.box([0, 0, WIDE, HIGH], { fill: colours.paper, line: colours.muted, radius: 40 });
-    DRAW[key](pen, colours, beat);
-    const { inside } = PLACES[key];
+    DRAW[key](pen, colours, chip, beat);
+    const { inside } = places[key];
     rect = inside && pen.toScreen(inside);
     if (inside && depth === 0 && f < 0.6) {
       const by = Math.max(4, 10 - rect[2] / 2);
@@ -39,7 +40,7 @@ export function drawPicture(canvas, colours, { keys, z, width, beat, part }) {
   if (part) {
     const key = keys[Math.round(z)];
     pen.at(rectOf(key, 0, width));
-    pen.mark(PLACES[key][part], 5, colours.mark, 3, { dash: [7, 4] });
+    pen.mark(places[key][part], 5, colours.mark, 3, { dash: [7, 4] });
   }
   ctx.globalAlpha = 1;
 }

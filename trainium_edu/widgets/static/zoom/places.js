@@ -21,6 +21,13 @@ const holds = ([x, y, w, h], px, py) => px >= x && px <= x + w && py >= y && py 
 export const dotAt = (i, j) => [51.2 + 12 * i, 253 + 12 * j, 9.6, 6];
 export const chipAt = (i, j) => [255 + 300 * i, 118 + 210 * j, 190, 118.75];
 export const elementAt = (i, j) => [320 + 7.5 * i, 200 + 4.6875 * j, 7.5, 4.6875];
+/** Core `n` of a chip: more than two cores stand in two rows. */
+export function coreAt(n, cores) {
+  const columns = cores > 2 ? Math.ceil(cores / 2) : cores;
+  const high = cores > 2 ? 115 : 240;
+  const step = (816 - 1.6 * high) / (columns - 1 || 1);
+  return [392 + step * (n % columns), n < columns ? 160 : 285, 1.6 * high, high];
+}
 
 /** Per level, its parts by name; `inside` is the frame of the next level. */
 export const PLACES = {
@@ -36,7 +43,7 @@ export const PLACES = {
     network: [1490, 300, 80, 400],
   },
   chip: {
-    inside: [392, 160, 384, 240],
+    inside: coreAt(0, 2),
     cores: [380, 148, 840, 264],
     hbm: [110, 130, 190, 740],
     hbm2: [1300, 130, 190, 740],
@@ -69,9 +76,15 @@ export const PLACES = {
   },
 };
 
+/** The places of a chip with so many cores. */
+export const placesOf = ({ cores }) => ({
+  ...PLACES,
+  chip: { ...PLACES.chip, inside: coreAt(0, cores) },
+});
+
 /** Where a level stands on a picture `width` wide when it is enlarged by `f` of a level, 0 to 1. */
-export function rectOf(key, f, width) {
-  const [px, py, pw] = PLACES[key].inside ?? [0, 0, WIDE];
+export function rectOf(key, f, width, places = PLACES) {
+  const [px, py, pw] = places[key].inside ?? [0, 0, WIDE];
   const scale = (WIDE / pw) ** f;
   const apart = width / WIDE / (1 - pw / WIDE || 1); // to the point that level and frame share
   const [cx, cy] = [px * apart, py * apart];
@@ -79,10 +92,10 @@ export function rectOf(key, f, width) {
 }
 
 /** The part of a level at a point in its units: "inside", the smallest that holds it, or "". */
-export function partAt(key, x, y) {
-  const { inside, ...places } = PLACES[key];
+export function partAt(key, x, y, places = PLACES) {
+  const { inside, ...parts } = places[key];
   if (inside && holds(grown(inside, 12), x, y)) return "inside";
-  const found = Object.entries(places).filter(([, place]) => holds(place, x, y));
+  const found = Object.entries(parts).filter(([, place]) => holds(place, x, y));
   found.sort(([, a], [, b]) => a[2] * a[3] - b[2] * b[3]);
   return found.length ? found[0][0].replace("hbm2", "hbm") : "";
 }
