@@ -40,6 +40,7 @@ def test_formula_row_names_its_inputs():
 
 
 def test_every_row_has_the_columns_of_its_page():
-    for page, columns in (("sources.md", 6), ("conflicts.md", 3), ("benchmarks.md", 12), ("editions.md", 3),
-                          ("facts.md", 7), ("models.md", 13), ("nccom.md", 6)):  # fmt: skip
+    for page, columns in (("sources.md", 6), ("conflicts.md", 3), ("benchmarks.md", 12),
+                          ("editions.md", 3), ("facts.md", 7), ("models.md", 13),
+                          ("nccom.md", 6)):  # fmt: skip
         assert {len(cells) for cells in rows(page)} == {columns}, page

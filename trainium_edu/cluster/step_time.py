@@ -40,7 +40,7 @@ from trainium_edu.cluster.placement import Links, placement
 from trainium_edu.cluster.plan import Cluster, Plan, PlanError
 from trainium_edu.cluster.traffic import traffic
 from trainium_edu.cluster.work import model_flops, parameters, work
-from trainium_edu.specs import CALIBRATED, FABRIC, INSTANCES, NEURONCORE_V2
+from trainium_edu.specs import CALIBRATED, FABRIC, INSTANCES, NEURONCORE_V2, TRN1
 from trainium_edu.specs.arguments import choice, flag, instance, number
 from trainium_edu.specs.signatures import checked
 
@@ -213,7 +213,7 @@ class StepTime:
         band = " to ".join(f"{ns / one:,.{digits - 1}f}" for ns in (self.low_ns, self.high_ns))
         lines.append(f"  {'a step':26}{self.step_ns / one:12,.{digits}f} {unit}  ({band}), MFU "
                      f"{self.mfu:.1%}, {self.samples_per_s:.5g} samples/s")  # fmt: skip
-        if INSTANCES[self.plan.cluster.instance].chip.generation.value > 2:
+        if INSTANCES[self.plan.cluster.instance].chip.core_name != TRN1.core_name:
             lines.append("from the chip's peak rates and Trn1's calibration; no step was published")
         return "\n".join([*lines, self.why])
 

@@ -1,11 +1,11 @@
 """Which chip a launch runs on: the one that a call names, or the environment's choice."""
 
-from trainium_edu import settings, specs
+from trainium_edu import settings
 from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.specs.instances import TARGETS
 
 __all__ = ["chip", "chip_for_all", "chip_named"]
 
-_CHIPS = {"trn1": "TRN1", "gen2": "TRN1", "inf2": "INF2", "trn2": "TRN2", "gen3": "TRN2"}
 _LATER = {"trn3": "NeuronCore-v4 (Trainium3)", "gen4": "NeuronCore-v4 (Trainium3)"}
 _for_all = None
 
@@ -34,4 +34,4 @@ def chip(spec):
 
 def chip_named(name: str):
     """Return the record of a chip: "trn1", "inf2", "trn2"."""
-    return getattr(specs, _CHIPS[name])
+    return TARGETS[name]

@@ -575,7 +575,7 @@ def all_gather_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=F
     Metadata are those of :func:`all_to_all_v`; of what to send the first column counts.  The
     reference has groups of four ranks, each of two cores that are one.
     """
-    if chip_here().generation.value < 3:
+    if "pairs_of_cores" not in chip_here().features.value:
         raise later_chip("all_gather_v", "NeuronCore-v3 (Trainium2), where LNC is 2")
     if len(_group("all_gather_v", replica_group)) != 4:
         raise refusal("collectives.four", group=replica_group)

@@ -27,7 +27,7 @@ from trainium_edu.neuroncore.timing.bands import Times, bound_by
 from trainium_edu.neuroncore.timing.scheduler import reschedule
 from trainium_edu.nki.examples import matmul, profiled, selective_scan
 from trainium_edu.nki.kernel import run
-from trainium_edu.specs import TRN1, TRN2
+from trainium_edu.specs.instances import TARGETS, TRN1
 from trainium_edu.specs.times import TIMES, TIMES_TRN2, WITHOUT, MeasuredTime
 
 __all__ = ["KERNELS", "ROWS", "Prediction", "compare", "device_ns", "predict", "residuals",
@@ -158,7 +158,7 @@ def predict(row: MeasuredTime, *, buffers=None):
 
 
 def _chip(row):
-    return TRN2 if row.instance.startswith("trn2") else TRN1
+    return TARGETS[row.instance.partition(".")[0]]
 
 
 def device_ns(makespan_ns: float, which: str = "middle", around_ns=()) -> float:

@@ -7,7 +7,7 @@ NeuronCore-v2 (``TRN1.tensor_engine``, ``TRN1.sbuf``, ...) together with those o
 from trainium_edu.specs.neuroncore import NEURONCORE_V2
 from trainium_edu.specs.sources import stated, successor
 
-__all__ = ["CHIPS", "INF2", "INSTANCES", "TRN1", "TRN2", "ULTRACLUSTER"]
+__all__ = ["CHIPS", "INF2", "INSTANCES", "TARGETS", "TRN1", "TRN2", "ULTRACLUSTER"]
 
 _core = dict(NEURONCORE_V2.items())
 #: One Trainium chip, two NeuronCores-v2.
@@ -18,7 +18,9 @@ INF2 = stated("Inferentia2", **_core).replace(**_core)
 TRN2 = successor(TRN1, "Trainium2", "Trainium2: where it differs from Trainium")
 A100 = stated("NVIDIA A100 (40 GB)")
 V100 = stated("NVIDIA V100 (32 GB)")
-CHIPS = {"trainium": TRN1, "inferentia2": INF2, "a100": A100, "v100": V100}
+CHIPS = {"trainium": TRN1, "inferentia2": INF2, "trainium2": TRN2, "a100": A100, "v100": V100}
+#: The chips that kernels run on, by the names that AWS's tools give the platforms.
+TARGETS = {"trn1": TRN1, "trn1n": TRN1, "gen2": TRN1, "inf2": INF2, "trn2": TRN2, "gen3": TRN2}
 
 _CHIP_OF = {
     "trn1.2xlarge": TRN1, "trn1.32xlarge": TRN1, "trn1n.32xlarge": TRN1, "inf2.xlarge": INF2,

@@ -320,8 +320,20 @@ def test_it_is_refused_in_one_sentence(said):
 
 def test_a_later_platform_runs_as_trn1_and_says_so():
     with pytest.warns(UserWarning, match="NeuronCore-v2"):
-        kernel = nki.jit(doubled, mode="simulation", platform_target="trn2")
+        kernel = nki.jit(doubled, mode="simulation", platform_target="trn3")
     np.testing.assert_array_equal(kernel(X), 2 * X)
+
+
+def test_platform_target_chooses_the_chip():
+    seen = []
+
+    def asking(x):
+        seen.append(int(nki.isa.get_nc_version()))
+        return doubled(x)
+
+    for target in ("trn1", "inf2", "trn2"):
+        nki.jit(asking, mode="simulation", platform_target=target)(X)
+    assert seen == [2, 2, 3]
 
 
 MODULES = {

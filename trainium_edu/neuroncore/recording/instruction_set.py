@@ -10,6 +10,7 @@ from typing import NoReturn
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.specs import arguments
 from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.specs.instances import TARGETS
 from trainium_edu.specs.record import Record
 
 __all__ = ["INSTRUCTIONS", "Call", "InstructionSpec", "cycles_of", "define", "get_row"]
@@ -45,11 +46,10 @@ class Call:
         return feature in self.core.spec.features.value
 
     def needs(self, feature: str, what: str, instead: str) -> None:
-        """Raise unless the chip has a feature of NeuronCore-v3, and it is modelled."""
+        """Raise unless the chip has a feature, naming the first chip that does."""
         if not self.has(feature):
-            is_later = self.core.spec.generation.value >= 3
-            lacks = "is not modelled here" if is_later else "needs NeuronCore-v3 (Trainium2)"
-            self.refuse(f"{what} {lacks}; {instead}")
+            first = next(chip for chip in TARGETS.values() if feature in chip.features.value)
+            self.refuse(f"{what} needs {first.core_name.value} ({first.name}); {instead}")
 
     @property
     def name(self) -> str:
@@ -81,9 +81,12 @@ class InstructionSpec:
     facts: tuple[str, ...] = ()  #: dotted names in the chip's record that `cycles` rests on
     facts_by: Callable[..., tuple] | None = None  #: ``(chip, *work)``: those that matter to a call
 
-    def facts_on(self, engine: Engine) -> tuple[str, ...]:
-        """Return the facts that ``cycles`` rests on when that engine runs it."""
-        return (*self.facts, *(self.more_facts or {}).get(engine, ()))
+    def facts_on(self, engine: Engine, work: tuple = ()) -> tuple[str, ...]:
+        """Return the facts that ``cycles`` rests on when that engine runs it, in its mode."""
+        formula, *others = self.facts or ("",)
+        if work and work[-1] in ("2x", "4x") and engine is Engine.VECTOR:
+            formula = f"{formula}_{work[-1]}"
+        return (*filter(None, (formula, *others)), *(self.more_facts or {}).get(engine, ()))
 
     def check_names(self, operands: dict) -> None:
         """Raise TypeError for unknown or missing operands."""

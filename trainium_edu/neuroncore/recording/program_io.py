@@ -20,14 +20,14 @@ from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.memory import Allocation, make_allocation, tensor_shape
 from trainium_edu.neuroncore.recording.program import Access, Instruction, Loop, Program
 from trainium_edu.neuroncore.recording.source import SourceLine
-from trainium_edu.specs import INF2, TRN1, TRN2
+from trainium_edu.specs.instances import TARGETS
 from trainium_edu.specs.signatures import checked
 
 __all__ = ["FORMAT_VERSION", "from_bytes", "load", "save", "short_of", "to_bytes", "unpacked_bytes"]
 
 FORMAT_VERSION = 3
 _WHAT = "trainium_edu program"
-_CHIPS = {chip.name: chip for chip in (TRN1, INF2, TRN2)}
+_CHIPS = {chip.name: chip for chip in TARGETS.values()}
 _MAX_BYTES = 2**29  #: of JSON that a file unpacks to: over a million instructions
 
 

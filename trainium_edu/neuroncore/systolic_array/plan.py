@@ -115,11 +115,10 @@ def plan_gemm(
         for m0, m1 in _spans(0, m, array.columns):
             contraction = [(ks, p) for ks in _spans(0, k, array.rows) for p in passes]
             moving = _spans(*block, moving_max)
-            order = (
-                [(i, ns) for i in range(len(contraction)) for ns in moving]
-                if reuse
-                else [(i, ns) for ns in moving for i in range(len(contraction))]
-            )
+            turns = range(len(contraction))
+            order = [(i, ns) for i in turns for ns in moving]
+            if not reuse:
+                order = [(i, ns) for ns in moving for i in turns]
             before = None
             for i, (n0, n1) in order:
                 (k0, k1), (left, right) = contraction[i]

@@ -16,7 +16,8 @@ from trainium_edu.neuroncore.systolic_array.dataflows import (
     dataflow_cycles,
     dataflow_traffic,
 )
-from trainium_edu.neuroncore.systolic_array.evidence import EVIDENCE
+from trainium_edu.neuroncore.systolic_array.evidence import evidence
+from trainium_edu.specs import TRN1, Record
 from trainium_edu.specs.signatures import checked
 
 __all__ = [
@@ -107,11 +108,11 @@ def dataflow_table(
     return "\n".join(lines)
 
 
-def evidence_table() -> str:
+def evidence_table(spec: Record = TRN1) -> str:
     """Return a table of which inner detail is documented, and which is a textbook's guess."""
-    width = max(map(len, EVIDENCE))
-    lines = []
-    for name, fact in EVIDENCE.items():
+    details = evidence(spec)
+    width, lines = max(map(len, details)), []
+    for name, fact in details.items():
         value, unit = fact.value, fact.unit
         if unit == "Hz":
             value, unit = value / 1e9, "GHz"

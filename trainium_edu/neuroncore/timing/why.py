@@ -312,8 +312,8 @@ class _Walk:
         names = {f"{engine}_clock_hz"}
         match piece:
             case "work":
-                row = INSTRUCTIONS.get(instruction.name)
-                paths = (*(row.facts_on(instruction.engine) if row else ()), clock)
+                row, done_by = INSTRUCTIONS.get(instruction.name), instruction.engine
+                paths = (*(row.facts_on(done_by, instruction.work) if row else ()), clock)
                 if row and row.facts_by:
                     paths = row.facts_by(self.t.spec, *instruction.work)
                     names |= OPERATOR_PARAMETERS

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from trainium_edu import settings, specs
+from trainium_edu import settings
 from trainium_edu.names import near
 from trainium_edu.neuroncore import run_io
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
@@ -37,6 +37,7 @@ from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.refusals import misuse, refusal
 from trainium_edu.nki.running import current
 from trainium_edu.specs.arguments import whole
+from trainium_edu.specs.instances import TARGETS
 
 __all__ = [
     "FrameworkKernel", "Kernel", "baremetal", "benchmark", "jit", "profile", "simulate_kernel",
@@ -49,7 +50,6 @@ _NO_INSTANCES = (
     "{}[{!r}]: grid sizes are 1 or more; no page says what 0 does, and AWS's samples start a kernel"
     " (pipelined attention) so for one instance: 0 is taken as 1"
 )
-_SPECS = {"trn1": "TRN1", "trn1n": "TRN1", "inf2": "INF2"}
 _FILES = {"save_neff_name": None, "save_trace_name": None}
 _OPTIONS = {
     "benchmark": {"warmup": 10, "iters": 100, **_FILES},
@@ -388,14 +388,12 @@ def _made(function, mode, options):
 def _spec(target):
     if target is None:
         return None
-    if target not in _SPECS:
-        if str(target) not in ("trn2", "trn3", "gen3", "gen4"):
-            raise ValueError(f"platform_target is {target!r}; it is trn1 or inf2 here")
-        warnings.warn(
-            f"platform_target={target!r} runs as trn1 here: this is a NeuronCore-v2",
-            UserWarning, stacklevel=4,
-        )  # fmt: skip
-    return getattr(specs, _SPECS.get(target, "TRN1"))
+    if str(target) in ("trn3", "gen4"):
+        said = f"platform_target={target!r} runs as trn1 here: this is a NeuronCore-v2"
+        warnings.warn(said, UserWarning, stacklevel=4)
+    elif target not in TARGETS:
+        raise ValueError(f"platform_target is {target!r}; it is trn1, inf2 or trn2 here")
+    return TARGETS.get(target, TARGETS["trn1"])
 
 
 def jit(func=None, mode="auto", **kwargs):

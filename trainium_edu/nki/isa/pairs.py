@@ -23,7 +23,7 @@ def _met(instruction, key, value) -> list:
 
 
 def _check_pair(instruction):
-    if chip_here().generation.value < 3:
+    if "pairs_of_cores" not in chip_here().features.value:
         raise later_chip(f"nki.isa.{instruction}", "NeuronCore-v3 (Trainium2)")
     if current().grid != (2,):
         raise refusal("pairs.grid", name=instruction, grid=list(current().grid))

@@ -18,7 +18,7 @@ from typing import Protocol, runtime_checkable
 
 from trainium_edu.neuroncore.run import Run
 from trainium_edu.neuroncore.timing.bands import Band
-from trainium_edu.specs import INF2, TRN1, TRN2
+from trainium_edu.specs.instances import TARGETS
 from trainium_edu.specs.record import Record
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.executable import memory, saved
@@ -99,7 +99,7 @@ class Executable:
                  overlaps: bool = True):  # fmt: skip
         flags = Flags() if flags is None else flags
         if spec is None:
-            spec = {"inf2": INF2, "trn2": TRN2}.get(flags.target or "", TRN1)
+            spec = TARGETS[flags.target or "trn1"]
         self._begin(graph.name, flags, spec, times, is_fused, overlaps)
         self.graph = graph
         check_libraries(graph)

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from trainium_edu.sealed import BROKEN, Damaged, OtherVersion, sealed, split, unsealed
-from trainium_edu.specs import INF2, TRN1, TRN2
+from trainium_edu.specs.instances import TARGETS
 from trainium_edu.xla.executable.sections import Section, sections_of
 from trainium_edu.xla.executable.times import Times, with_advice, with_band
 from trainium_edu.xla.graph import Graph
@@ -22,7 +22,7 @@ from trainium_edu.xla.operations.custom import calls
 __all__ = ["CHIPS", "Kept", "pack", "unpack"]
 
 KIND, VERSION = "trainium_edu executable", 3
-CHIPS = {chip.name: chip for chip in (TRN1, INF2, TRN2)}
+CHIPS = {chip.name: chip for chip in TARGETS.values()}
 _MAX_BYTES = 2**29  #: of JSON that it unpacks to
 
 

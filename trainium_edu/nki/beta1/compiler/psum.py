@@ -3,28 +3,29 @@
 from trainium_edu.nki.beta1.compiler.modulo import Placed, placed_by, rotating, sizes_of
 from trainium_edu.nki.earlier import names_of
 from trainium_edu.nki.objects.enums import MemoryRegion
-from trainium_edu.specs import TRN1
+from trainium_edu.nki.running import chip_here
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["alloc", "auto_alloc", "mod_alloc"]
 
 _PSUM = MemoryRegion.psum
-_BANKS, _BANK_BYTES = TRN1.psum.banks.value, TRN1.psum.bank_bytes.value
 
 
 def _address(place, storage):
     """Return (first partition, byte of a partition) of a place in a bank."""
     bank, partition, byte = place
+    psum = chip_here().psum
+    banks, bank_bytes = psum.banks.value, psum.bank_bytes.value
     _, row_bytes = sizes_of(storage)
     name = storage.name or "this tensor"
-    if not 0 <= bank < _BANKS:
-        raise NkiValidationError(f"{name}: PSUM bank {bank}; there are {_BANKS}, 0 to {_BANKS - 1}")
-    if byte + row_bytes > _BANK_BYTES:
+    if not 0 <= bank < banks:
+        raise NkiValidationError(f"{name}: PSUM bank {bank}; there are {banks}, 0 to {banks - 1}")
+    if byte + row_bytes > bank_bytes:
         raise NkiValidationError(
             f"{name}: a tile of {row_bytes} bytes in each partition from byte {byte} of a PSUM "
-            f"bank, which has {_BANK_BYTES}; a tile with an address stays in one bank"
+            f"bank, which has {bank_bytes}; a tile with an address stays in one bank"
         )
-    return partition, bank * _BANK_BYTES + byte
+    return partition, bank * bank_bytes + byte
 
 
 def alloc(func) -> Placed:

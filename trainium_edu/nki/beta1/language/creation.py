@@ -18,8 +18,7 @@ from trainium_edu.nki.language.tile_sizes import tile_size
 from trainium_edu.nki.mistakes import describe, is_whole
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.refusals import misuse, refusal
-from trainium_edu.nki.running import current
-from trainium_edu.specs import TRN1
+from trainium_edu.nki.running import chip_here, current
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = [
@@ -30,8 +29,6 @@ __all__ = [
 _SBUF, _PSUM = MemoryRegion.sbuf, MemoryRegion.psum
 _EMPTY = object()
 _WITHOUT_EFFECT = ("annotation", "lazy_initialization")
-_MOST_PARTITIONS = TRN1.sbuf.partitions.value
-_BANK_BYTES = TRN1.psum.bank_bytes.value
 
 
 class par_dim(int):
@@ -70,8 +67,9 @@ def _made(shape, dtype, buffer, name, value=_EMPTY):
     blocks, tile_shape = _parted(shape, who)
     if region is not _SBUF and region is not _PSUM:
         return _in_hbm((*blocks, *tile_shape), dtype, region, name, value)
-    if tile_shape[0] > _MOST_PARTITIONS:
-        raise refusal("creation.partitions", name=who, size=tile_shape[0], most=_MOST_PARTITIONS)
+    most = chip_here().sbuf.partitions.value
+    if tile_shape[0] > most:
+        raise refusal("creation.partitions", name=who, size=tile_shape[0], most=most)
     if region is _PSUM:
         _check_bank(tile_shape, as_dtype(dtype), who)
     if value is _EMPTY:
@@ -88,9 +86,10 @@ def _made(shape, dtype, buffer, name, value=_EMPTY):
 def _check_bank(shape, kind, who):
     """Raise for a tile in PSUM that is longer than a bank."""
     row_bytes = prod(shape[1:]) * kind.itemsize
-    if row_bytes > _BANK_BYTES:
+    bank_bytes = chip_here().psum.bank_bytes.value
+    if row_bytes > bank_bytes:
         raise refusal("creation.beyond_bank", name=who, kind=kind, shape=shape, row_bytes=row_bytes,
-                      bank_bytes=_BANK_BYTES, bank_floats=_BANK_BYTES // 4)  # fmt: skip
+                      bank_bytes=bank_bytes, bank_floats=bank_bytes // 4)  # fmt: skip
 
 
 def _in_hbm(shape, dtype, region, name, value):
