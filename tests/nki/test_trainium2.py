@@ -383,3 +383,22 @@ def test_chunks_of_any_length_are_gathered(monkeypatch):
     group = ncc.ReplicaGroup([[0, 1]])
     with pytest.raises(NkiValidationError, match="four ranks"):
         nki.run_ranks(kernel, list(zip(x, tables, strict=True))[:2])
+
+
+def test_transfers_of_gpsimd_are_timed_like_others_and_the_facts_say_so():
+    """An assumption: the guide has their rate, and nobody published what one costs."""
+
+    def kernel(x, mover):
+        half = nl.program_id(0)
+        tile, other = nl.load(x[half]), nl.ndarray((128, 64), nl.float32, buffer=nl.sbuf)
+        nisa.sendrecv(tile, other, 1 - half, 1 - half, 0, dma_engine=mover)
+        out = nl.ndarray((2, 128, 64), nl.float32, buffer=nl.shared_hbm)
+        nl.store(out[half], other)
+        return out
+
+    x = np.arange(2 * 128 * 64, dtype=np.float32).reshape(2, 128, 64)
+    runs = [nki.run(nki.jit(kernel)[2], x, mover, spec=TRN2) for mover in
+            (nisa.dma_engine.dma, nisa.dma_engine.gpsimd_dma)]  # fmt: skip
+    np.testing.assert_array_equal(runs[0].outputs, x[::-1])
+    assert runs[0].timeline.makespan_ns == runs[1].timeline.makespan_ns
+    assert TRN2.timing.gpsimd_dma.kind == "assumed"

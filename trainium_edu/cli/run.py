@@ -4,11 +4,14 @@ So does ``import neuronxcc.nki``, the older interface.
 """
 
 import argparse
+import os
 import runpy
 import sys
 import traceback
 from pathlib import Path
+from unittest.mock import patch
 
+from trainium_edu import settings
 from trainium_edu.cli import torch_script
 from trainium_edu.cli.neuron_tools import tools_on_path
 
@@ -25,9 +28,10 @@ def add(commands) -> None:
     parser = commands.add_parser("run", help="run a PyTorch script, or NKI kernels, unmodified")
     parser.add_argument("--platform", choices=("trn1", "inf2", "trn2"),
                         help="the chip of kernels, whatever the script sets")  # fmt: skip
-    parser.add_argument(
-        "--replace", action="store_true", help="even where AWS's own packages are installed"
-    )
+    parser.add_argument("--replace", action="store_true",
+                        help="even where AWS's own packages are installed")  # fmt: skip
+    parser.add_argument("--disable-dge", action="store_true",
+                        help="write descriptors of transfers before a kernel starts")  # fmt: skip
     parser.add_argument("--instance", default="trn1.2xlarge", help="default: %(default)s")
     torch_script.add_options(parser.add_argument)
     parser.add_argument("script", help="a Python file")
@@ -37,11 +41,13 @@ def add(commands) -> None:
 
 def _run(options) -> int:
     path = Path(options.script)
-    if path.is_file() and torch_script.is_for_torch(path):
-        return torch_script.run(options, replace=options.replace, platform=options.platform)
-    return run_script(
-        options.script, options.arguments, platform=options.platform, replace=options.replace
-    )
+    how = {"platform": options.platform, "replace": options.replace}
+    flags = settings.variable("NEURON_CC_FLAGS") or ""
+    further = {"NEURON_CC_FLAGS": f"{flags} --disable-dge"} if options.disable_dge else {}
+    with patch.dict(os.environ, further):
+        if path.is_file() and torch_script.is_for_torch(path):
+            return torch_script.run(options, **how)
+        return run_script(options.script, options.arguments, **how)
 
 
 def run_script(script, arguments=(), *, platform=None, replace=False) -> int:
@@ -62,21 +68,20 @@ def run_script(script, arguments=(), *, platform=None, replace=False) -> int:
     int
         0, what the script exits with, or 1 after an error (whose traceback is printed).
     """
-    import trainium_edu.nki as nki
-    from trainium_edu.nki import kernel
-
     path = Path(script)
     if not path.is_file():
         print(f"{path}: there is no such script", file=sys.stderr)
         return 2
-    if not nki.activate(replace=replace):
-        print(
-            "AWS's own nki package is installed here and left alone: run the script with it, or "
-            "add --replace",
-            file=sys.stderr,
-        )
-        return 1
-    before = sys.argv, sys.path[:], kernel.chip_for_all(platform)
+    with torch_script.nki_here(platform, replace) as is_ours:
+        if is_ours:
+            return _as_main(path, arguments)
+    print("AWS's own nki package is installed here and left alone: run the script with it, or add "
+          "--replace", file=sys.stderr)  # fmt: skip
+    return 1
+
+
+def _as_main(path, arguments) -> int:
+    before = sys.argv, sys.path[:]
     sys.argv = [str(path), *arguments]
     sys.path.insert(0, str(path.resolve().parent))
     try:
@@ -88,17 +93,11 @@ def run_script(script, arguments=(), *, platform=None, replace=False) -> int:
             return 1
         return int(stop.code or 0)
     except Exception as problem:
-        _print_from_script(problem, path)
+        frames = problem.__traceback__  # those before the script are cut off
+        while frames is not None and Path(frames.tb_frame.f_code.co_filename) != path:
+            frames = frames.tb_next
+        traceback.print_exception(type(problem), problem, frames or problem.__traceback__)
         return 1
     finally:
-        sys.argv, sys.path[:] = before[:2]
-        kernel.chip_for_all(before[2])
+        sys.argv, sys.path[:] = before
     return 0
-
-
-def _print_from_script(problem, path):
-    """Print a traceback that begins in the script."""
-    frames = problem.__traceback__
-    while frames is not None and Path(frames.tb_frame.f_code.co_filename) != path:
-        frames = frames.tb_next
-    traceback.print_exception(type(problem), problem, frames or problem.__traceback__)

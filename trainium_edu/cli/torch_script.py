@@ -12,7 +12,7 @@ from pathlib import Path
 from trainium_edu.cli.neuron_tools import tools_on_path
 from trainium_edu.torch.imports import imports_of
 
-__all__ = ["add_options", "imported", "is_for_torch", "run"]
+__all__ = ["add_options", "imported", "is_for_torch", "nki_here", "run"]
 
 #: Packages whose import means that a script's tensors are PyTorch's.
 _TORCH = {"torch", "torch_xla", "torch_neuronx", "timm", "transformers", "accelerate", "lightning"}
@@ -72,22 +72,23 @@ def imported(script: Path) -> set[str]:
 
 
 @contextmanager
-def _nki_here(platform: str, replace: bool = False) -> Iterator[None]:
-    """Return a context in which ``import nki`` means this package, for a chip.
+def nki_here(platform: str | None, replace: bool = False) -> Iterator[bool]:
+    """Return a context in which ``import nki`` means this package, for a chip; enter with whether.
 
     Parameters
     ----------
-    platform : {"trn1", "inf2"}
+    platform : {"trn1", "inf2", "trn2"}, optional
+        Default: what the environment says.
     replace : bool
         Also where AWS's own package is installed, which is left alone otherwise.
     """
     import trainium_edu.nki as nki
     from trainium_edu.nki import kernel
 
-    nki.activate(replace=replace)
+    is_ours = nki.activate(replace=replace)
     before = kernel.chip_for_all(platform)
     try:
-        yield
+        yield is_ours
     finally:
         kernel.chip_for_all(before)
 
@@ -118,7 +119,7 @@ def run(options, *, ranks: int = 1, nodes: int = 1, platform: str | None = None,
 
     before = last_run(or_none=True)
     platform = platform or options.instance[:4]
-    with tools_on_path(), _nki_here(platform, more.get("replace", False)):
+    with tools_on_path(), nki_here(platform, more.get("replace", False)):
         code = run_script(
             options.script, options.arguments, ranks=ranks, nodes=nodes,
             instance=options.instance, values=options.values, clock=options.clock,

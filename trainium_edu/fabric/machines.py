@@ -58,6 +58,7 @@ def machine(instance: str, shape: tuple | None = None, **options) -> Topology:
         "name": instance,
         "link_bytes_per_s": float(getattr(facts, "link_bytes_per_s", FABRIC.link_bytes_per_s)),
         "ranks_per_chip": int(getattr(facts, "ranks_per_chip", FABRIC.ranks_per_chip)),
+        "direction": facts.link_direction.value if hasattr(facts, "link_direction") else "one_way",
         "latency_ns": HOP_LATENCY_NS, "hbm_bytes_per_s": float(facts.chip.hbm_bytes_per_s),
         "hbm_bytes": int(facts.chip.hbm_bytes), **options,
     })  # fmt: skip
@@ -87,8 +88,8 @@ def inf2_48xlarge(**options) -> Topology:
 def trn2_48xlarge(**options) -> Topology:
     """Build trn2.48xlarge: 16 Trainium2 chips in a 4 x 4 torus, four ranks on each.
 
-    128 GB/s per link and direction: 1 024 GB/s per chip over four cables, if that counts both
-    directions, which no document says.
+    128 GB/s per link and direction: 1 024 GB/s per chip over four cables, as if that counted both
+    directions, which no document says; ``direction="one_way"`` is the other reading.
 
     Examples
     --------

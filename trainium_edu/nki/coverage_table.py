@@ -45,7 +45,7 @@ def _table(interface: str, section: str) -> list[_Row]:
 
 def _state(row, interface) -> tuple[str, str, str]:
     """Return the state of an instruction, its test or chip or reason, and its judge."""
-    if chip := row.get("chip") or (interface == "old" and row.get("old_chip")):
+    if chip := row.get("chip"):
         return "later chip", chip, ""
     if "missing" in row:
         return "missing", row["missing"], ""

@@ -19,5 +19,6 @@ CLAIMS = stated("published claims and their arithmetic", **_COMPARED)
 #: The records that tables name facts of: claims, conflicts, the ladder.
 RECORDS = Record(
     "what tables name", claims=CLAIMS, chip=TRN1, cluster=ULTRACLUSTER, fabric=FABRIC,
-    software=SOFTWARE, small=INSTANCES["trn1.2xlarge"], **_COMPARED,
+    software=SOFTWARE, small=INSTANCES["trn1.2xlarge"], trn2=INSTANCES["trn2.48xlarge"],
+    **_COMPARED,
 )  # fmt: skip

@@ -52,19 +52,17 @@ _NO_INSTANCES = (
 )
 _FILES = {"save_neff_name": None, "save_trace_name": None}
 _OPTIONS = {
-    "benchmark": {"warmup": 10, "iters": 100, **_FILES},
-    "baremetal": _FILES,
+    "benchmark": {"warmup": 10, "iters": 100, "additional_compile_opt": "", **_FILES},
+    "baremetal": {"additional_compile_opt": "", **_FILES},
     "profile": {"working_directory": None, "save_neff_name": "file.neff",
                 "save_trace_name": "profile.ntff", "overwrite": False, "profile_nth": 1,
-                "num_execs": 1},
+                "num_execs": 1, "additional_compile_opt": ""},
 }  # fmt: skip
 #: Of AWS's compiler and caches; they change nothing here.
 _WITHOUT_EFFECT = frozenset({
     "additional_compile_opt", "artifacts_dir", "debug_kernel", "device_count",
-    "disable_allocation_opt", "enable_cache",
-    "experimental_flags", "func_name", "keep_artifacts", "kernel_return", "num_execs",
-    "save_artifacts_dir",
-    "show_compiler_tb", "verify_ir",
+    "disable_allocation_opt", "enable_cache", "experimental_flags", "func_name", "keep_artifacts",
+    "kernel_return", "num_execs", "save_artifacts_dir", "show_compiler_tb", "verify_ir",
 })  # fmt: skip
 
 
@@ -126,6 +124,12 @@ class Kernel(current_interface.Kernel):
             setattr(kernel, name, what.get(name, getattr(self, name)))
         return kernel
 
+    @property
+    def _dge(self) -> bool | None:
+        """False where the kernel's own compiler flags say so."""
+        flags = str(self.options.get("additional_compile_opt")).split()
+        return False if "--disable-dge" in flags else None
+
     def _fits_inside(self) -> bool:
         return all(size == 1 for size in self.instances)
 
@@ -141,15 +145,16 @@ class Kernel(current_interface.Kernel):
         files = {name: self.options.get(name) for name in _FILES}
         if not any(files.values()):
             return _outputs(self, args, kwargs, simulated=self.mode == "simulation")
-        run = current_interface.run(self, *args, spec=self.spec, **kwargs)
+        run = current_interface.run(self, *args, spec=self.spec, dge=self._dge, **kwargs)
         _write(run, **files)
         return run.outputs
 
     def _timed(self, args, kwargs):
         """Predict the latency; return arrays without numbers, as those of AWS hold none either."""
         ((outputs, cores),) = launching.execute(
-            self, [(args, kwargs)], spec=self.spec, values=False, give=_without_numbers
-        )
+            self, [(args, kwargs)], spec=self.spec, values=False, give=_without_numbers,
+            dge=self._dge,
+        )  # fmt: skip
         (run,) = current_interface._kept(self, [(None, cores)])
         options = self.options
         if self.mode == "profile":
@@ -362,7 +367,10 @@ def _check_returned(mutable, result, changed: set) -> None:
 
 
 def _made(function, mode, options):
-    """Return a kernel of a function, or of a kernel made before."""
+    """Return a kernel of a function, or of a kernel made before; of None, a decorator."""
+    if function is None:
+        return functools.partial(_made, mode=mode, options=options)
+    options = dict(options)
     defaults = _OPTIONS.get(mode, {})
     spec = _spec(options.pop("platform_target", None))
     grid = options.pop("grid", ())
@@ -406,8 +414,9 @@ def jit(func=None, mode="auto", **kwargs):
         "auto", "baremetal", "benchmark", "jax", "profile", "simulation", "torchxla" or "trace".
         All run here.
     **kwargs
-        ``platform_target`` ("trn1", "inf2"; a later chip runs as trn1, and says so), the options of
-        :func:`benchmark` in that mode, and options of AWS's compiler, which change nothing.
+        ``platform_target`` ("trn1", "inf2", "trn2"; a later chip runs as trn1, and says so), the
+        options of :func:`benchmark` in that mode, and options of AWS's compiler, which change
+        nothing.
     """
     if mode not in _MODES:
         raise ValueError(f"nki.jit: mode is {mode!r}; it is one of {', '.join(_MODES)}")
@@ -415,14 +424,12 @@ def jit(func=None, mode="auto", **kwargs):
         return functools.partial(jit, mode=mode, **kwargs)
     if isinstance(func, Kernel) and func.mode in _OPTIONS and mode == "auto":
         return func.changed(options={**func.options, **kwargs})
-    return _made(func, mode, dict(kwargs))
+    return _made(func, mode, kwargs)
 
 
 def trace(func=None, **kwargs):
     """Make a kernel whose outputs are arguments: what it stores there, the caller sees."""
-    if func is None:
-        return functools.partial(trace, **kwargs)
-    return _made(func, "trace", dict(kwargs))
+    return _made(func, "trace", kwargs)
 
 
 def baremetal(kernel=None, **kwargs):
@@ -434,11 +441,9 @@ def baremetal(kernel=None, **kwargs):
     save_neff_name, save_trace_name : path, optional
         Where the recorded program, and its timeline, are written: files that this package's
         ``neuron-profile`` reads.
-    additional_compile_opt, artifacts_dir
-        Of AWS's compiler; they change nothing.
+    additional_compile_opt : str
+        Flags of AWS's compiler; ``--disable-dge`` counts (see ``nki.run``), others change nothing.
     """
-    if kernel is None:
-        return functools.partial(baremetal, **kwargs)
     return _made(kernel, "baremetal", kwargs)
 
 
@@ -454,18 +459,14 @@ def benchmark(kernel=None, **kwargs):
     kernel : function or Kernel
     warmup, iters : int
         Accepted; a prediction needs no repetition.
-    save_neff_name, save_trace_name : path, optional
+    save_neff_name, save_trace_name, additional_compile_opt
         As for :func:`baremetal`.
     """
-    if kernel is None:
-        return functools.partial(benchmark, **kwargs)
     return _made(kernel, "benchmark", kwargs)
 
 
 def profile(func=None, **kwargs):
     """Make a kernel whose calls write a profile into ``working_directory``, an absolute path."""
-    if func is None:
-        return functools.partial(profile, **kwargs)
     return _made(func, "profile", kwargs)
 
 

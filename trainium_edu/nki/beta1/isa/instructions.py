@@ -15,7 +15,7 @@ from trainium_edu.nki.beta1.isa.options import also_written, choice, more, same_
 from trainium_edu.nki.beta1.operation import op_name, operation, perform, scalar, tile
 from trainium_edu.nki.objects.dtypes import promoted
 from trainium_edu.nki.rows import make, names_in, read
-from trainium_edu.nki.running import later_chip as later_chip
+from trainium_edu.nki.running import chip_here, later_chip
 
 fp32 = np.finfo(np.float32)
 
@@ -26,11 +26,12 @@ def _command(value, who):
 
 #: How an operand is taken, by its role, or by the instruction and its role.
 _TAKEN = {
-    **dict.fromkeys(("data", "data0", "data1", "data2", "dst", "on_true", "predicate", "src",
-                     "vals", "scalar_tensor_tensor: operand1"), tile),
+    **dict.fromkeys(("bound0", "bound1", "data", "data0", "data1", "data2", "dst", "on_true",
+                     "on_true_tile", "predicate", "src", "vals",
+                     "scalar_tensor_tensor: operand1"), tile),
     **dict.fromkeys(("bias", "imm", "imm0", "imm1", "initial", "on_false", "operand0", "operand1",
                      "scale", "tensor_copy_predicated: src"), scalar),
-    **dict.fromkeys(("op", "op0", "op1", "reduce_op"), op_name),
+    **dict.fromkeys(("op", "op0", "op1", "comp_op0", "comp_op1", "reduce_op"), op_name),
     **dict.fromkeys(("dst_idx", "reduce_res"), also_written),
     "reduce_cmd": _command,
 }  # fmt: skip
@@ -41,6 +42,11 @@ _RULES = {name: getattr(module, name) for module in (arithmetic, moving, selecti
 _HIDDEN = {"dma_transpose": ("buffer", "name", "dge_mode"), "nc_matmul": ("name", "perf_mode"),
            "nc_stream_shuffle": (), "tensor_copy_dynamic_dst": ()}  # fmt: skip
 _BY_LANE = ("vals", "dst_idx")  #: of which a mask cuts the partitions alone
+
+
+def _check_chip(name, later):
+    if name not in chip_here().features.value:
+        raise later_chip(f"nki.isa.{name}", later)
 
 
 def _ruled(name, operands, keywords, hidden):
@@ -79,14 +85,13 @@ def _issued(name, gives, operands, keywords, hidden):
 
 def _body(name, row):
     """Return the line that a function consists of."""
-    if chip := row.get("old_chip") or row.get("chip"):
-        return f"raise later_chip('nki.isa.{name}', {chip!r})"
     signature, _, gives = row["old"].partition("->")
     operands = ", ".join(f"{role}={role}" for role in names_in(signature))
     keywords = tuple(names_in(signature.partition("*")[2]))
     hidden = "kwargs" if "**kwargs" in signature else "{}"
     call = f"_issued('{name}', {gives.split()}" if gives else f"_ruled('{name}'"
-    return f"return {call}, dict({operands}), {keywords}, {hidden})"
+    chip = f"_check_chip('{name}', {row['of_chip']!r}); " if "of_chip" in row else ""
+    return f"{chip}return {call}, dict({operands}), {keywords}, {hidden})"
 
 
 _ROWS = {name: row for name, row in read("instructions.toml").items() if "old" in row}
