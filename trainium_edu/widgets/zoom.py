@@ -88,11 +88,11 @@ class ZoomLadder(anywidget.AnyWidget):
     rungs = traitlets.List().tag(sync=True)
     beats = traitlets.List().tag(sync=True)  #: what one processing element does, beat by beat
     colours = traitlets.Dict().tag(sync=True)
-    chip = traitlets.Dict().tag(sync=True)  #: how many of what the picture draws
+    counts = traitlets.Dict().tag(sync=True)  #: how many the picture draws, of what
     level = traitlets.Int(0).tag(sync=True)
 
     def __init__(self, rungs, level, spec):
-        super().__init__(rungs=_shown(rungs), beats=_beats(), colours=_COLOURS, chip=_drawn(spec),
+        super().__init__(rungs=_shown(rungs), beats=_beats(), colours=_COLOURS, counts=_counts(spec),
                          level=level)  # fmt: skip
 
     @traitlets.validate("level")
@@ -114,7 +114,7 @@ def _shown(rungs) -> list[dict]:
     ]  # fmt: skip
 
 
-def _drawn(spec) -> dict:
+def _counts(spec) -> dict:
     partitions, size = spec.sbuf.partitions.pretty, spec.sbuf.bytes_per_partition.pretty
     return {
         "cores": spec.cores.value, "dma": spec.dma_engines.value, "cc": spec.cc_cores.value,

@@ -26,7 +26,7 @@ class Zoom {
     this.model = model;
     this.rungs = model.get("rungs");
     this.beats = model.get("beats");
-    this.chip = model.get("chip");
+    this.counts = model.get("counts");
     this.keys = this.rungs.map((rung) => rung.key);
     this.last = this.rungs.length - 1;
     this.build();
@@ -128,8 +128,8 @@ class Zoom {
     const { z } = this.camera;
     const beat = { now: this.beats[this.beat], progress: this.progress };
     const part = this.isAtLevel && this.figures.part;
-    const { keys, chip } = this;
-    drawPicture(this.canvas, this.colours, { keys, z, width, chip, beat, part });
+    const { keys, counts } = this;
+    drawPicture(this.canvas, this.colours, { keys, z, width, counts, beat, part });
     this.root.dataset.z = z.toFixed(3);
     countDrawing(this.root);
   }
@@ -141,7 +141,7 @@ class Zoom {
   // ---- mouse and keys
   partUnder({ offsetX, offsetY }) {
     const scale = WIDE / this.canvas.clientWidth;
-    const places = placesOf(this.chip);
+    const places = placesOf(this.counts);
     return partAt(this.keys[this.shown], offsetX * scale, offsetY * scale, places);
   }
   point(event) {

@@ -3,7 +3,7 @@
 import { clamp } from "../shared/time.js";
 import { PLACES, elementAt, fade, middle, way } from "./places.js";
 
-export function neuroncore(p, c, chip) {
+export function neuroncore(p, c, counts) {
   const { tensor, psum, vector, scalar, gpsimd, sbuf, dma } = PLACES.neuroncore;
   const block = (place, colour, label, small = "") => {
     const [x, y] = middle(place);
@@ -29,9 +29,9 @@ export function neuroncore(p, c, chip) {
   block(gpsimd, c.gpsimd, "GpSimd Engine", "all the rest");
   p.block(tensor, c.tensor, 0.12, 14, 5);
   p.title("Tensor Engine: matmul", [376, 94], 36);
-  block(sbuf, c.hbm, "SBUF", `${chip.sbuf}, filled and emptied by software`);
+  block(sbuf, c.hbm, "SBUF", `${counts.sbuf}, filled and emptied by software`);
   for (let x = 205; x < 1480; x += 85) p.line(way(x, 568, x, 590), c.hbm, 2, { a: 0.6 });
-  block(dma, c.dma, `DMA: ${chip.queues} queues to and from HBM`);
+  block(dma, c.dma, `DMA: ${counts.queues} queues to and from HBM`);
   for (const x of [500, 1100]) p.arrows(way(x, 734, x, 826), c.dma, 6);
 }
 
@@ -60,7 +60,7 @@ export function tensor_engine(p, c) {
 }
 
 /** `beat` has the numbers `now` of one beat, and how far it is: `progress` from 0 to 1. */
-export function element(p, c, chip, { now, progress }) {
+export function element(p, c, counts, { now, progress }) {
   const { times, plus } = PLACES.element;
   p.block([200, 110, 1200, 780], c.tensor, 0.1, 50, 6);
   p.arrow(way(40, 545, 552, 545), c.vector, 7);

@@ -12,13 +12,13 @@ const SEEN = 10; // pixels: a smaller level is not drawn
 
 /**
  * Draw the levels `keys` from `z` (whole numbers are levels, between them the camera is under way),
- * of a `chip`, with the beat of the last level, and a part of the nearest level marked.
+ * of a chip with `counts`, with the beat of the last level, and a part of the nearest level marked.
  */
-export function drawPicture(canvas, colours, { keys, z, width, chip, beat, part }) {
+export function drawPicture(canvas, colours, { keys, z, width, counts, beat, part }) {
   const height = (width * HIGH) / WIDE;
   const ctx = fitCanvas(canvas, width, height);
   const pen = new Pen(ctx, colours, width, height);
-  const places = placesOf(chip);
+  const places = placesOf(counts);
   const first = Math.min(keys.length - 1, Math.floor(z + 1e-9));
   const f = z - first;
   let rect = rectOf(keys[first], f, width, places);
@@ -29,7 +29,7 @@ export function drawPicture(canvas, colours, { keys, z, width, chip, beat, part 
     pen.alpha = depth ? fade(rect[2], 16, 90) : 1;
     if (depth)
       pen.box([0, 0, WIDE, HIGH], { fill: colours.paper, line: colours.muted, radius: 40 });
-    DRAW[key](pen, colours, chip, beat);
+    DRAW[key](pen, colours, counts, beat);
     const { inside } = places[key];
     rect = inside && pen.toScreen(inside);
     if (inside && depth === 0 && f < 0.6) {
