@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from trainium_edu.specs import INSTANCES, SOURCES, TRN1, ULTRACLUSTER
+from trainium_edu.specs import INF2, INSTANCES, SOURCES, TRN1, TRN2, ULTRACLUSTER
 from trainium_edu.specs.ladder import ladder
 
 
@@ -39,3 +39,16 @@ def test_numbers_in_words_are_the_facts_numbers():
     assert _figure("ultracluster", "multipliers in all") == 3_276_800_000
     assert _figure("element", "length of a beat") == pytest.approx(0.357142857)
     assert ULTRACLUSTER.instances.value == math.prod((125, 50))  # the dots of the picture
+
+
+def test_a_chips_ladder_begins_where_its_instances_are_known():
+    """Judge: the records of its instances; a chip that nobody rents out begins as a chip."""
+    of_trn2, of_inf2 = ladder(TRN2), ladder(INF2)
+    assert [r.key for r in of_trn2] == [r.key for r in ladder()][1:]
+    assert [r.holds for r in of_trn2][:2] == ["16 chips", "8 NeuronCores"]
+    assert "trn2.48xlarge: 16 chips" in of_trn2[0].sentence
+    assert of_trn2[1].sentence.startswith("Trainium2: 8 NeuronCores beside stacks of memory")
+    assert dict(of_trn2[0].figures)["peak, BF16"] == INSTANCES["trn2.48xlarge"].peak_flops
+    third = TRN2.replace(cores=SOURCES["emulator"].says(4, "NeuronCores", "a test"))
+    assert of_inf2[0].key == ladder(third)[0].key == "chip"
+    assert ladder(third)[0].holds == "4 NeuronCores"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import trainium_edu.widgets.zoom as zoom
+from trainium_edu.specs import TRN2
 from trainium_edu.specs.ladder import ladder
 from trainium_edu.widgets.zoom import zoom_ladder
 
@@ -67,3 +68,14 @@ def test_every_focusable_element_keeps_shortcuts_away_and_has_a_name():
 
 def test_a_fixed_name_is_stored():
     assert repr(zoom_ladder(3)) == "ZoomLadder(6 levels)"
+
+
+def test_another_chip_is_counted_from_its_record():
+    widget = zoom_ladder("neuroncore", spec=TRN2)
+    assert (widget.level, len(widget.rungs)) == (2, 5)
+    assert widget.counts == {"cores": 8, "dma": 128, "cc": 20, "queues": 16,
+                             "sbuf": "128 partitions × 224 KiB"}  # fmt: skip
+    widget.level = 99
+    assert widget.level == 4
+    with pytest.raises(ValueError, match="choose 0 to 4, or instance, chip"):
+        zoom_ladder("ultracluster", spec=TRN2)

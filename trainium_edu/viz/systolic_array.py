@@ -9,7 +9,6 @@ from trainium_edu.neuroncore.systolic_array import (
     load_cycles,
     utilisation,
 )
-from trainium_edu.specs.instances import TARGETS
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.layered import Layered
 from trainium_edu.viz.style import COLOURS, figure, ink
@@ -112,8 +111,7 @@ def _reuse_curves(m, array, guess):
     if guess is not None and 1 <= guess <= 512:
         ax.plot([guess], [0], "^", color=ink(), clip_on=False, zorder=5)
         ax.text(guess, 10, "you", ha="center")
-    chips = {SystolicArray.from_spec(chip.tensor_engine): chip for chip in TARGETS.values()}
-    peak = array.peak_flops * int(chips.get(array, TARGETS["trn1"]).cores) / 1e12
+    peak = array.peak_flops * int(array.chip.cores) / 1e12
     right = ax.twinx()
     right.set(ylim=(0, 1.04 * peak), ylabel="TFLOPS per chip, BF16")
     right.grid(False)

@@ -92,8 +92,8 @@ class ZoomLadder(anywidget.AnyWidget):
     level = traitlets.Int(0).tag(sync=True)
 
     def __init__(self, rungs, level, spec):
-        super().__init__(rungs=_shown(rungs), beats=_beats(), colours=_COLOURS, counts=_counts(spec),
-                         level=level)  # fmt: skip
+        super().__init__(rungs=_shown(rungs), beats=_beats(), colours=_COLOURS,
+                         counts=_counts(spec), level=level)  # fmt: skip
 
     @traitlets.validate("level")
     def _keep_on_the_ladder(self, proposal):
@@ -130,14 +130,9 @@ def _figure(key, label, fact) -> dict:
         who = f"{behind[0].title} ({behind[0].publisher}, {fact.as_of})"
         said = f"{fact.kind}: {who}: {fact.locator}."
     return {
-        "label": label,
-        "value": fact.pretty,
-        "kind": str(fact.kind),
-        "source": said,
-        "note": fact.note,
-        "url": url_of(fact),
-        "part": PARTS[key].get(label, ""),
-    }
+        "label": label, "value": fact.pretty, "kind": str(fact.kind), "source": said,
+        "note": fact.note, "url": url_of(fact), "part": PARTS[key].get(label, ""),
+    }  # fmt: skip
 
 
 def _beats() -> list[dict]:

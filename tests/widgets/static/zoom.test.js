@@ -7,8 +7,10 @@ import { Camera } from "../../../trainium_edu/widgets/static/zoom/camera.js";
 import {
   PLACES,
   WIDE,
+  coreAt,
   fade,
   partAt,
+  placesOf,
   rectOf,
 } from "../../../trainium_edu/widgets/static/zoom/places.js";
 
@@ -50,6 +52,22 @@ test("the smallest part under the pointer is meant, and the frame leads further 
   assert.equal(partAt("chip", 350, 880), "links");
   assert.equal(partAt("chip", 5, 5), "");
   assert.equal(partAt("element", 595, 545), "times");
+});
+
+test("cores of every chip lie apart, in its frame's shape, and the first one leads further in", () => {
+  for (const cores of [1, 2, 4, 8]) {
+    const places = placesOf({ cores });
+    const { inside, cores: all } = places.chip;
+    assert.ok(Math.abs(inside[2] / inside[3] - 1.6) < 1e-9);
+    const boxes = Array.from({ length: cores }, (_, n) => coreAt(n, cores));
+    for (const [n, [x, y, w, h]] of boxes.entries()) {
+      assert.ok(x >= all[0] && y >= all[1] && x + w <= all[0] + all[2] && y + h <= all[1] + all[3]);
+      for (const [px, py] of boxes.slice(0, n)) assert.ok(x - px >= w || Math.abs(y - py) >= h);
+    }
+    assert.equal(partAt("chip", inside[0] + 1, inside[1] + 1, places), "inside");
+    const [, , wide] = rectOf("chip", 1, WIDE, places);
+    assert.ok(Math.abs((wide * inside[2]) / WIDE - WIDE) < 1e-6);
+  }
 });
 
 test("a fade goes from 0 to 1 and stays there", () => {

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from trainium_edu.specs import TRN1, NkiValidationError, Record, arguments
+from trainium_edu.specs.instances import TARGETS
 
 __all__ = ["TRN1_ARRAY", "SystolicArray", "whole"]
 
@@ -60,6 +61,12 @@ class SystolicArray:
     def peak_flops(self) -> float:
         """Floating-point operations per second with every PE busy: a multiply and an add each."""
         return self.pes * 2 * float(self.clock_hz)
+
+    @property
+    def chip(self) -> Record:
+        """The chip that has this array; of others, Trainium."""
+        chips = {SystolicArray.from_spec(chip.tensor_engine): chip for chip in TARGETS.values()}
+        return chips.get(self, TRN1)
 
     @classmethod
     def from_spec(cls, tensor_engine: Record) -> "SystolicArray":

@@ -37,8 +37,7 @@ class Explorer {
 
   constructor(model, el) {
     const given = { id: `te-core-${++explorers}` };
-    for (const name of ["label", "panels", "colours", "ports", "window"])
-      given[name] = model.get(name);
+    for (const name of ["label", "panels", "colours", "ports"]) given[name] = model.get(name);
     this.model = model;
     this.paint = onceAFrame(() => this.draw());
     this.s = new RunState(given, this.paint);
@@ -140,6 +139,7 @@ class Explorer {
   }
   followWindow() {
     const [lo, hi] = this.model.get("window");
+    this.s.view.end = Math.max(this.s.view.end, hi); // behind the run's end: another run's scale
     if (hi > lo) this.s.view.show(lo, hi);
   }
 

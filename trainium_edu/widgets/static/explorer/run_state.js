@@ -12,7 +12,6 @@ export class RunState {
   book = null;
   tones = null;
   baseline = 0; // ns of the first timing
-  window = [0, 0]; // ns asked for, perhaps to behind the end of the run
   cursor = -1; // ns, -1 for none
   hover = NOTHING;
   picked = -1; // a row of the film
@@ -26,7 +25,7 @@ export class RunState {
   lit = null;
   litTile = null;
 
-  /** `given` are id, label, panels, colours, ports, window; `changed` is called on a move. */
+  /** `given` are id, label, panels, colours, ports; `changed` is called on a move. */
   constructor(given, changed) {
     Object.assign(this, given);
     this.view = new TimeWindow(changed);
@@ -42,7 +41,7 @@ export class RunState {
     const isSameRun = film.rows_start.length === this.film?.rows_start.length;
     this.baseline ||= film.baseline || film.makespan;
     this.film = indexFilm(film);
-    this.view.setEnd(Math.max(film.makespan, this.baseline, this.window[1]) * MARGIN || 1);
+    this.view.setEnd(Math.max(film.makespan, this.baseline) * MARGIN || 1);
     if (!isSameRun) this.picked = -1;
     this.piece = this.tile = -1;
     this.hover = NOTHING;

@@ -15,14 +15,12 @@ export function neuroncore(p, c, counts) {
   p.arrow(way(636, 290, 756, 290), c.tensor, 8);
   p.arrows(way(964, 176, 1096, 176), c.vector, 5);
   p.arrows(way(964, 290, 1096, 290), c.scalar, 5);
-  const risers = [
-    [1510, 404, c.gpsimd],
-    [1535, 290, c.scalar],
-    [1560, 176, c.vector],
-  ];
-  const corner = (from, at, to, colour) => p.arrow([from, at, to], colour, 5);
-  for (const [x, y, colour] of risers) corner([1480, y], [x, y], [x, 556], colour);
-  for (const [x, , colour] of risers) corner([x, 540], [x, 600], [1484, 600], colour);
+  const corner = (colour, ...points) => p.arrow(points, colour, 5);
+  for (const [name, x] of Object.entries({ gpsimd: 1510, scalar: 1535, vector: 1560 })) {
+    const [, y] = middle(PLACES.neuroncore[name]);
+    corner(c[name], [1480, y], [x, y], [x, 556]);
+    corner(c[name], [x, 540], [x, 600], [1484, 600]);
+  }
   block(psum, c.psum, "PSUM", "sums land");
   block(vector, c.vector, "Vector Engine", "sums, pairs");
   block(scalar, c.scalar, "Scalar Engine", "functions");

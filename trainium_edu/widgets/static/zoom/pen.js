@@ -1,7 +1,7 @@
 // A pen for one level: it takes the level's units and draws where the camera sees them.
 
 import { clamp } from "../shared/time.js";
-import { WIDE, fade } from "./places.js";
+import { WIDE, fade, grown } from "./places.js";
 
 const READABLE = [5, 7]; // pixels: smaller letters fade
 const TOO_LARGE = [46, 80];
@@ -26,7 +26,7 @@ export class Pen {
     return clamp(units * this.scale, least, most);
   }
 
-  box(rect, { fill = null, line = null, radius = 0, width = 2, a = 1 }) {
+  box(rect, { fill = null, line = null, radius = 0, width = 2, a = 1, dash = [] }) {
     const { ctx } = this;
     const [x, y, w, h] = this.toScreen(rect);
     if (x + w <= 0 || y + h <= 0 || x >= this.width || y >= this.height) return;
@@ -40,6 +40,7 @@ export class Pen {
     if (line) {
       ctx.strokeStyle = line;
       ctx.lineWidth = this.pixels(width, 0.5, 6);
+      ctx.setLineDash(dash);
       ctx.stroke();
     }
   }
@@ -84,7 +85,6 @@ export class Pen {
       if (bend.length) ctx.quadraticCurveTo(...this.point(bend), ...this.point([x, y]));
       else ctx.lineTo(...this.point([x, y]));
     ctx.stroke();
-    ctx.setLineDash([]);
   }
   arrow(points, colour, width, more) {
     this.line(points, colour, width, more);
@@ -126,16 +126,9 @@ export class Pen {
     this.text(label, at, size, { colour: this.colours.muted, ...more });
   }
   /** A frame around a part of the level, in pixels whatever the scale. */
-  mark(part, by, colour, width, { a = 1, dash = [], radius = 9 } = {}) {
-    const { ctx } = this;
-    const [x, y, w, h] = this.toScreen(part);
-    ctx.globalAlpha = a;
-    ctx.strokeStyle = colour;
-    ctx.lineWidth = width;
-    ctx.setLineDash(dash);
-    ctx.beginPath();
-    ctx.roundRect(x - by, y - by, w + 2 * by, h + 2 * by, radius);
-    ctx.stroke();
-    ctx.setLineDash([]);
+  mark(part, by, colour, width, { radius = 9, ...more } = {}) {
+    const [frame, pixel] = [grown(part, by / this.scale), 1 / this.scale];
+    this.alpha = 1;
+    this.box(frame, { line: colour, width: width * pixel, radius: radius * pixel, ...more });
   }
 }

@@ -23,8 +23,7 @@ export const chipAt = (i, j) => [255 + 300 * i, 118 + 210 * j, 190, 118.75];
 export const elementAt = (i, j) => [320 + 7.5 * i, 200 + 4.6875 * j, 7.5, 4.6875];
 /** Core `n` of a chip: more than two cores stand in two rows. */
 export function coreAt(n, cores) {
-  const columns = cores > 2 ? Math.ceil(cores / 2) : cores;
-  const high = cores > 2 ? 115 : 240;
+  const [columns, high] = cores > 2 ? [Math.ceil(cores / 2), 115] : [cores, 240];
   const step = (816 - 1.6 * high) / (columns - 1 || 1);
   return [392 + step * (n % columns), n < columns ? 160 : 285, 1.6 * high, high];
 }
@@ -77,10 +76,9 @@ export const PLACES = {
 };
 
 /** The places of a chip with so many cores. */
-export const placesOf = ({ cores }) => ({
-  ...PLACES,
-  chip: { ...PLACES.chip, inside: coreAt(0, cores) },
-});
+export function placesOf({ cores }) {
+  return { ...PLACES, chip: { ...PLACES.chip, inside: coreAt(0, cores) } };
+}
 
 /** Where a level stands on a picture `width` wide when it is enlarged by `f` of a level, 0 to 1. */
 export function rectOf(key, f, width, places = PLACES) {
