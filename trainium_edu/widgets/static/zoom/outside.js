@@ -35,8 +35,7 @@ const wire = (p, c, ...points) => p.line(points, c.link, 6, { a: 0.9 });
 
 /** The links that lead from the ends of a row and of a column around, behind the chips. */
 function wireAround(p, c, [x, y]) {
-  const below = y + 105;
-  const beside = x + 150;
+  const [below, beside] = [y + 105, x + 150];
   const back = (...points) => p.line(points, c.link, 3, { a: 0.55, dash: [10, 9] });
   wire(p, c, [255, y], [160, y + 52, 160, y], [205, below, 160, below]);
   back([205, below], [1400, below]);
@@ -80,8 +79,7 @@ export function chip(p, c, { cores, dma: engines, cc: collective }) {
 
 /** Small boxes on some lines, and what they are. */
 function row(p, [x, y, w, h], count, lines, colour, label) {
-  const wide = (w * lines) / count;
-  const tall = h / lines;
+  const [wide, tall] = [(w * lines) / count, h / lines];
   for (let n = 0; n < count; n++) {
     const left = x + (n % (count / lines)) * wide;
     const top = y + Math.floor((n * lines) / count) * tall;
