@@ -6,6 +6,7 @@ from trainium_edu.specs.fact import Fact
 from trainium_edu.specs.instances import INSTANCES, TRN1, ULTRACLUSTER
 from trainium_edu.specs.prices import PRICES
 from trainium_edu.specs.record import Record
+from trainium_edu.specs.signatures import checked
 from trainium_edu.specs.sources import stated
 from trainium_edu.specs.tables import rows
 
@@ -23,6 +24,7 @@ class Rung:
     figures: tuple[tuple[str, Fact], ...]  #: (what the figure counts, fact)
 
 
+@checked
 def ladder(chip: Record = TRN1) -> tuple[Rung, ...]:
     """List the rungs from the outside in, as far out as a chip's instances are known.
 
