@@ -1,6 +1,9 @@
 """The numbers of a run.  Judges: sums and medians of the record, ``Executable``'s own answers."""
 
+import re
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 from statistics import median
 
 import pytest
@@ -123,6 +126,16 @@ def test_each_reason_for_a_new_graph_has_a_remedy(why, told):
     record = RunRecord("a.py", history=[Event(0, "compiled", 1, why)])
     (row,) = numbers(record)["breaks"]
     assert told in row["do"]
+
+
+def test_every_remedy_of_the_file_is_given():
+    code = Path(run_numbers.__file__)
+    remedies = tomllib.loads(code.with_suffix(".toml").read_text(encoding="utf-8"))["do"]
+    named = set(re.findall(r'"([\w-]+(?: run)?)"', code.read_text(encoding="utf-8")))
+    assert remedies.keys() <= named
+    assert (
+        set(re.findall(r'_DO\["([\w-]+)"\]', code.read_text(encoding="utf-8"))) <= remedies.keys()
+    )
 
 
 def test_a_run_that_let_its_results_go_is_told_to_keep_them():

@@ -1,7 +1,11 @@
 """Tasks are trained with real samples.  Judges: scikit-learn's labels, and the accuracies asked."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
+from trainium_edu.training import tasks
 from trainium_edu.training.tasks import TASKS
 from trainium_edu.training.trainer import Job, Trainer
 
@@ -19,6 +23,11 @@ class TestEveryTask:
         inputs, _, test_inputs, _ = TASKS[name].data()
         seen = {sample.tobytes() for sample in inputs}
         assert not any(sample.tobytes() in seen for sample in test_inputs)
+
+
+def test_every_note_of_the_file_is_a_task_s():
+    notes = tomllib.loads(Path(tasks.__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    assert notes == {name: task.note for name, task in TASKS.items() if task.note}
 
 
 def test_a_convolutional_network_is_told_to_be_none_of_the_chips_models_at_the_time():

@@ -5,11 +5,13 @@ own; only of a very large graph advice and band are asked for the sections that 
 """
 
 import re
+import tomllib
 from collections import Counter, deque
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import isfinite
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -354,34 +356,8 @@ def _links(record: RunRecord, executable: Executable) -> dict[str, Any] | None:
 
 # -- what breaks the graph ------------------------------------------------------------------------
 
-_EARLY = ("A value that is asked for runs what it needs at once, and the script waits: keep the "
-          "tensor, and ask after mark_step, every N steps, or in xm.add_step_closure.")  # fmt: skip
-_FELL = (
-    "The chip has no row for this operation: the graph ends before it, the CPU computes it, and "
-    "another graph begins. Use operations that have one, or do it before the loop."
-)
-_INPUTS = (
-    "Other data come into the graph: the optimiser's states are there from the second step on "
-    "(once is normal), or something was computed apart, in a graph of its own."
-)
-_RESIZED = "A length changed: pad to one, or leave the short last batch out (drop_last=True)."
-#: What a reason says → what to change.
-_CHANGES = (
-    (r"^the first graph", "Every script compiles a first graph."),
-    (r"^parameter .* is .* and was", _INPUTS),
-    (r"^a new graph of", "Another part of the script, such as its first step or its evaluation; "
-                         "once each is normal."),
-    (r"operations? (more|fewer)", "The script took another way: keep Python's if on values, and "
-                                  "loops of changing length, out of the step."),
-    (r" in place of ", "The script took another way: keep Python's if out of the step, or "
-                       "compute both and choose with where."),
-    (r"its .* is .* and was|changed, which is part", "A Python number became part of the graph: "
-                                                     "feed it as a tensor."),
-    (r" is .*, and was ", "A shape or dtype changed: pad to one length."),
-)  # fmt: skip
-_OTHERWISE = "Record the same operations in each step."
-_OF_EARLY = "The graph of an early run; it goes away with that."
-_REST = "A step that an early run or a fall-back cut short; it goes away with that."
+_SAYS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_DO = _SAYS["do"]
 
 
 def _breaks(record: RunRecord) -> list[dict[str, Any]]:
@@ -403,14 +379,15 @@ def _cut_short(record: RunRecord) -> list[dict[str, Any]]:
     for step in record.steps:
         if step.kind == "step":
             continue
-        what, do = ("early run", _EARLY) if step.kind == "value" else ("fall-back", _FELL)
-        key = what, _text(step.line), "" if do == _EARLY else step.operation or step.why
-        row = rows.setdefault(key, _row(*key, do, 0, step.number))
+        is_early = step.kind == "value"
+        what, why = ("early run", "") if is_early else ("fall-back", step.operation or step.why)
+        key = what, _text(step.line), why
+        row = rows.setdefault(key, _row(*key, _DO[what], 0, step.number))
         row["count"] += 1
         row["ns"] += step.end_ns - step.begin_ns
     known = {why for _, _, why in rows}
     counted = [
-        _row("fall-back", "", name, _FELL, count, 0)
+        _row("fall-back", "", name, _DO["fall-back"], count, 0)
         for name, count in _fallbacks(record).most_common()
         if name not in known
     ]
@@ -468,12 +445,13 @@ def _change(event: Event, at: StepRecord | None, cut_short: Container[int]) -> s
     if event.kind == "failed":
         return ""
     if at is not None and at.kind == "value":
-        return _OF_EARLY
+        return _DO["of_early"]
     if _is_resized(event.why):
-        return _RESIZED
+        return _DO["resized"]
     if at is not None and at.number in cut_short:
-        return _REST
-    return next((do for sign, do in _CHANGES if re.search(sign, event.why)), _OTHERWISE)
+        return _DO["rest"]
+    known = (do for sign, do in _SAYS["changes"].items() if re.search(sign, event.why))
+    return next(known, _DO["otherwise"])
 
 
 def _text(line) -> str:
@@ -617,8 +595,7 @@ def summary_lines(record: RunRecord) -> list[str]:
     fell |= Counter(one.operation for one in record.steps if one.kind == "fallback")
     lines.append(f"early runs: {_told(early)}; fall-backs: {_told(fell)}")
     if not step and "MarkStep" in record.counters and any("xla::" in n for n in record.counters):
-        lines.append("no mark found work: results were let go before it, or had run early. Dead "
-                     "tensors never run: keep a result in a variable until the mark.")  # fmt: skip
+        lines.append(_SAYS["summary"]["unmarked"])
     lines.append(f"emulated time {duration(_end(record))}; wall time {record.wall_s:.1f} s")
     return [cleaned(line) for line in lines]
 

@@ -1,8 +1,10 @@
 """What is trained on what: a model, its data, its loss, and what counts as right."""
 
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,22 +15,7 @@ from trainium_edu.training.shop import ITEMS, baskets
 
 __all__ = ["TASKS", "Task"]
 
-_NO_CNN = (
-    "AWS's Model Architecture Fit Guidelines of 25 February 2023 call convolutional networks a "
-    "good fit for NeuronCore-v2, and training them with torch-neuronx a roadmap item: at the time "
-    "it was not supported (awsdocs-neuron, v2.9.1, general/arch/model-architecture-fit)."
-)
-
-_BITS = "The loss is in nats for each letter: divide by ln 2 for bits."
-_NO_NAMES = (
-    "Words that not all three books use are hidden, names above all; always guessing the book with "
-    "the most passages is right in 37 % of the cases."
-)
-
-_COINS = (
-    "Whether an item is taken is decided by a coin of known bias: no model can expect to be right "
-    "more often than baskets().best_accuracy, nor a loss below baskets().best_loss."
-)
+_NOTES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +73,16 @@ def adamw(lr: float, batch: int, steps: int, weight_decay: float = 0.0) -> dict[
 TASKS = {
     task.name: task for task in (
         Task("digits-mlp", lambda: nn.MLP(64, 256, 256, 10), partial(_digits, 64)),
-        Task("digits-cnn", _convolutional, partial(_digits, 1, 8, 8), _NO_CNN,
+        Task("digits-cnn", _convolutional, partial(_digits, 1, 8, 8), _NOTES["digits-cnn"],
              adamw(0.01, 8, 150, weight_decay=0.1)),
         Task("digits-vit", lambda: nn.ViT(patch=4), partial(_digits, 1, 8, 8), "",
              adamw(0.003, 8, 200, weight_decay=0.1)),
         Task("letters", lambda: nn.Decoder(len(text.alphabet(text.read("alice"))), text.LENGTH),
-             text.letters, _BITS, adamw(0.01, 4, 200)),
+             text.letters, _NOTES["letters"], adamw(0.01, 4, 200)),
         Task("authors",
              lambda: nn.Encoder(len(text.vocabulary()), text.WORDS + 1, len(text.BOOKS)),
-             text.authors, _NO_NAMES, adamw(0.002, 4, 200)),
-        Task("baskets", lambda: nn.Recommender(ITEMS), _baskets, _COINS, adamw(0.03, 32, 320)),
+             text.authors, _NOTES["authors"], adamw(0.002, 4, 200)),
+        Task("baskets", lambda: nn.Recommender(ITEMS), _baskets, _NOTES["baskets"],
+             adamw(0.03, 32, 320)),
     )
 }  # fmt: skip
