@@ -215,7 +215,7 @@ SENTENCES = {
     "3 indices for a f32": lambda x: x[0, 0, 0],
     "shapes must not depend on data": lambda x: x[x > 0],
     "the inner sizes are 4 and 3": lambda x: x @ x,
-    "batches are": lambda x: xnp.zeros((2, 3, 4), device=x.device) @ xnp.zeros(
+    "batches of a matmul": lambda x: xnp.zeros((2, 3, 4), device=x.device) @ xnp.zeros(
         (3, 4, 2), device=x.device),
     "takes one tensor or more": lambda x: xnp.concatenate([]),
     "dtype is 'float128'": lambda x: x.astype("float128"),

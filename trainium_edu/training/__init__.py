@@ -58,7 +58,7 @@ _HOMES = {
     "scaled": "Memory Point memory scaling",
     "shop": "Baskets baskets expected_loss",
     "tasks": "TASKS Task",
-    "text": "BOOKS write",
+    "text": "BOOKS",
     "trainer": "Diverged Job Run Step Trainer fit",
 }
 # scikit-learn and the compiled loops load with the first name needed

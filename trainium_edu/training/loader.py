@@ -6,14 +6,11 @@ and the trainer, which calls :func:`deal`, feed the same samples to the same ran
 depends on (seed, epoch) alone.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from collections.abc import Iterator
 
 import numpy as np
 
-from trainium_edu.specs.arguments import choice, short, whole
+from trainium_edu.specs.arguments import short, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.data import shuffled
 from trainium_edu.xla.device import current_world
@@ -70,7 +67,7 @@ class DistributedSampler:
     """The sample numbers of one rank, epoch by epoch, under PyTorch's names.
 
     PyTorch repeats samples until all ranks have as many; this one loses none and doubles none, so
-    that ranks may differ by one sample.
+    that ranks may differ by one sample.  Ranks in lockstep must feed equal shapes: let them drop.
 
     Parameters
     ----------
@@ -83,9 +80,6 @@ class DistributedSampler:
         The same on all ranks.
     drop_last : bool
         Leave out the last samples that do not make one more for each rank.
-    pad : {None, "repeat"}
-        What else makes ranks equal: the first samples once more, as in PyTorch.  Ranks in lockstep
-        must feed equal shapes: let them drop or repeat.
 
     Raises
     ------
@@ -96,23 +90,18 @@ class DistributedSampler:
     --------
     >>> list(DistributedSampler(range(5), 2, 1, shuffle=False))
     [1, 3]
-    >>> list(DistributedSampler(range(5), 2, 1, shuffle=False, pad="repeat"))
-    [1, 3, 0]
     """
 
     @checked
     def __init__(self, dataset, num_replicas: int | None = None, rank: int | None = None,
-                 shuffle: bool = True, seed: int = 0, drop_last: bool = False, *,
-                 pad: str | None = None):  # fmt: skip
+                 shuffle: bool = True, seed: int = 0, drop_last: bool = False):  # fmt: skip
         here = current_world()
         self.num_replicas = here.size if num_replicas is None else num_replicas
         self.rank = here.ordinal if rank is None else rank
         self._count = _length(dataset)
         check_shares(self._count, self.num_replicas)
         whole(self.rank, "rank", 0, self.num_replicas - 1)
-        if pad is not None:
-            choice(pad, "pad", ("repeat",))
-        self.shuffle, self.seed, self.drop_last, self.pad = shuffle, seed, drop_last, pad
+        self.shuffle, self.seed, self.drop_last = shuffle, seed, drop_last
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
@@ -121,9 +110,7 @@ class DistributedSampler:
 
     def __len__(self):
         each, over = divmod(self._count, self.num_replicas)
-        if self.drop_last:
-            return each
-        return each + bool(over if self.pad else self.rank < over)
+        return each if self.drop_last else each + (self.rank < over)
 
     def __iter__(self) -> Iterator[int]:
         count, ranks = self._count, self.num_replicas
@@ -131,23 +118,19 @@ class DistributedSampler:
                  else np.arange(count))  # fmt: skip
         if self.drop_last:
             order = order[: count - count % ranks]
-        elif self.pad:
-            order = np.concatenate([order, order[: -count % ranks]])
         return iter(order[self.rank :: ranks].tolist())
 
 
 class DataLoader:
     """Go through a dataset in batches of NumPy arrays, under PyTorch's names.
 
-    Batches come in the sampler's order whatever the number of workers.  An error in a worker is
-    raised in the loop, at the batch that it belongs to; workers end when the loop ends, in
-    whichever way.
+    A batch is read when it is asked for: what an emulated chip waits for is not this computer.
+    What workers and prefetch change on a machine is in ``pipeline.py``.
 
     Parameters
     ----------
-    dataset : tuple of arrays, or an object with ``__len__`` and ``__getitem__``
-        Arrays whose first axis counts samples; or a sample by its number: a number, an array, or a
-        tuple of them, which are stacked.  The last of a tuple are the labels.
+    dataset : tuple of arrays
+        Their first axis counts samples; the last of them are the labels.
     batch_size : int
     shuffle : bool
         In another order in each epoch.
@@ -155,11 +138,6 @@ class DataLoader:
         In place of `shuffle`.
     drop_last : bool
         Leave out the last batch if it is not full.
-    num_workers : int
-        Threads that fetch batches ahead; 0: each is fetched when it is asked for.  Threads help
-        where fetching waits or computes in NumPy.
-    prefetch_factor : int
-        Batches that each worker fetches ahead.
     seed : int
         Of the order, where `shuffle` is on.
 
@@ -176,9 +154,8 @@ class DataLoader:
     """
 
     @checked
-    def __init__(self, dataset, batch_size: int = 1, *, shuffle: bool = False, sampler=None,
-                 drop_last: bool = False, num_workers: int = 0, prefetch_factor: int = 2,
-                 seed: int = 0):  # fmt: skip
+    def __init__(self, dataset: tuple, batch_size: int = 1, *, shuffle: bool = False, sampler=None,
+                 drop_last: bool = False, seed: int = 0):  # fmt: skip
         check_shares(_length(dataset), 1)
         if sampler is not None and shuffle:
             raise ValueError("a sampler has an order of its own; leave shuffle out, or the sampler")
@@ -186,8 +163,6 @@ class DataLoader:
             raise TypeError(f"sampler is {short(sampler)}; it must give sample numbers, as a "
                             "DistributedSampler does")  # fmt: skip
         self.batch_size = whole(batch_size, "batch_size", 1, _MOST)
-        self.num_workers = whole(num_workers, "num_workers", 0, 1024)
-        self.prefetch_factor = whole(prefetch_factor, "prefetch_factor", 1, _MOST)
         self.dataset, self.drop_last = dataset, drop_last
         self._own = sampler is None
         self.sampler = DistributedSampler(dataset, 1, 0, shuffle, seed) if self._own else sampler
@@ -205,11 +180,7 @@ class DataLoader:
         parts = [numbers[i * size : (i + 1) * size] for i in range(len(self))]
         if self._own:
             self.sampler.set_epoch(self.sampler.epoch + 1)
-        fetch = _fetch_arrays if isinstance(self.dataset, tuple) else _fetch_samples
-        if not self.num_workers:
-            return (fetch(self.dataset, part) for part in parts)
-        ahead = self.num_workers * self.prefetch_factor
-        return _in_threads(lambda part: fetch(self.dataset, part), parts, self.num_workers, ahead)
+        return (tuple(np.asarray(array)[part] for array in self.dataset) for part in parts)
 
 
 def _length(dataset) -> int:
@@ -224,28 +195,3 @@ def _length(dataset) -> int:
         raise ValueError("the dataset's arrays must have one length, and have "
                          f"{', '.join(map(str, sorted(lengths))) or 'none'}")  # fmt: skip
     return lengths.pop()
-
-
-def _fetch_arrays(arrays, numbers):
-    return tuple(np.asarray(array)[numbers] for array in arrays)
-
-
-def _fetch_samples(dataset, numbers):
-    """Return a batch of what ``__getitem__`` gives."""
-    samples = [dataset[number] for number in numbers.tolist()]
-    if not isinstance(samples[0], tuple):
-        return np.stack(samples)
-    return tuple(np.stack(column) for column in zip(*samples, strict=True))
-
-
-def _in_threads(work: Callable, items, workers, ahead) -> Iterator:
-    """Yield ``work(item)`` in order; `workers` threads are up to `ahead` items ahead."""
-    pool, rest = ThreadPoolExecutor(workers, "loader"), iter(items)
-    try:
-        waiting = deque(pool.submit(work, item) for item in islice(rest, ahead))
-        while waiting:
-            done = waiting.popleft().result()
-            waiting.extend(pool.submit(work, item) for item in islice(rest, 1))
-            yield done
-    finally:
-        pool.shutdown(cancel_futures=True)

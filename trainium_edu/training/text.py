@@ -1,9 +1,8 @@
-"""Public-domain books that ship with the project, as samples for two tasks, and text written anew.
+"""Public-domain books that ship with the project, as passages of which an encoder names the author.
 
-*Letters*: windows of Alice, in which a decoder guesses each next letter.  *Authors*: passages of
-three books, of which an encoder says who wrote them; it sees only words that all three books use,
-so that no Alice and no Satan gives the author away.  Each book is cut into stretches, every fifth
-of which is kept for the test: no test passage overlaps one that was trained on.
+It sees only words that all three books use, so that no Alice and no Satan gives the author away.
+Each book is cut into stretches, every fifth of which is kept for the test: no test passage overlaps
+one that was trained on.
 
 Where the books are from: the copies in the tests of the source package ``brotli`` 1.2.1 on PyPI,
 which are those of the Canterbury corpus of compression tests.  Taken out of them: titles, chapter
@@ -21,12 +20,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from trainium_edu.numerics import draw_bits
-from trainium_edu.specs.arguments import number, text, whole
-from trainium_edu.specs.signatures import checked
-from trainium_edu.xla.tensor import as_tensor
-
-__all__ = ["BOOKS", "CLS", "Book", "authors", "letters", "read", "vocabulary", "write"]
+__all__ = ["BOOKS", "CLS", "Book", "authors", "read", "vocabulary"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +41,8 @@ BOOKS = (
 )
 CLS = 0  #: the word before each passage, from whose place an encoder reads its answer
 _UNKNOWN = 1
-LENGTH = 64  #: letters in a window
 WORDS = 32  #: words in a passage
-_STRETCH = 10  #: windows, or passages, that are kept together
+_STRETCH = 10  #: passages that are kept together
 _EVERY = 5  #: the how many-th stretch is kept for the test
 
 
@@ -71,59 +64,16 @@ def read(name: str) -> str:
     return lzma.decompress(packed).decode("ascii")
 
 
-def _split(sequence, length: int, step: int, what: str) -> tuple[np.ndarray, np.ndarray]:
-    """Cut windows of `length` out of stretches, `step` apart; return those to train and to test."""
-    stretch = length * _STRETCH
+def _split(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cut passages out of stretches of a book; return those to train on and those to test on."""
+    stretch = WORDS * _STRETCH
     parts: tuple[list, list] = [], []
-    for i, begin in enumerate(range(0, len(sequence) - length + 1, stretch)):
+    for i, begin in enumerate(range(0, len(words) - WORDS + 1, stretch)):
         held_out = i % _EVERY == _EVERY - 1
-        here = sequence[begin : begin + stretch]
-        ends = range(length, len(here) + 1, length if held_out else step)
-        parts[held_out].extend(here[end - length : end] for end in ends)
-    if not parts[1]:
-        raise ValueError(
-            f"the text has {len(sequence)} {what}, which is too short: {_EVERY} stretches of "
-            f"{stretch} are needed to keep one for the test; use a longer text"
-        )
+        here = words[begin : begin + stretch]
+        ends = range(WORDS, len(here) + 1, WORDS if held_out else 8)
+        parts[held_out].extend(here[end - WORDS : end] for end in ends)
     return np.array(parts[0]), np.array(parts[1])
-
-
-def alphabet(of: str) -> str:
-    """Return the letters of a text, in order; a letter's number is its place."""
-    return "".join(sorted(set(of)))
-
-
-@checked
-def letters(of: str | None = None) -> tuple[np.ndarray, ...]:
-    """Return windows of letters, and the letter that follows each.
-
-    Parameters
-    ----------
-    of : str, optional
-        A text; default Alice.
-
-    Returns
-    -------
-    inputs, labels, test inputs, test labels : int32[n, 64]
-        Places in the text's :func:`alphabet`.  Windows to train on begin every 16 letters, those
-        to test on lie side by side.
-
-    Raises
-    ------
-    ValueError
-        If the text is too short to keep a part for the test.
-
-    Examples
-    --------
-    >>> inputs, labels, *_ = letters()
-    >>> inputs.shape[1], bool((inputs[0, 1:] == labels[0, :-1]).all())
-    (64, True)
-    """
-    of = read("alice") if of is None else of
-    number_of = {letter: i for i, letter in enumerate(alphabet(of))}
-    numbers = np.array([number_of[letter] for letter in of], np.int32)
-    parts = _split(numbers, LENGTH + 1, 16, "letters")
-    return tuple(a for part in parts for a in (part[:, :-1], part[:, 1:]))
 
 
 def _words(name: str) -> list[str]:
@@ -153,59 +103,7 @@ def authors() -> tuple[np.ndarray, ...]:
     found: tuple[list, ...] = [], [], [], []
     for label, book in enumerate(BOOKS):
         numbers = np.array([number_of.get(w, _UNKNOWN) for w in _words(book.name)], np.int32)
-        for i, part in enumerate(_split(numbers, WORDS, 8, "words")):
+        for i, part in enumerate(_split(numbers)):
             found[2 * i].append(np.pad(part, ((0, 0), (1, 0)), constant_values=CLS))
             found[2 * i + 1].append(np.full(len(part), label, np.int32))
     return tuple(np.concatenate(one) for one in found)
-
-
-@checked
-def write(trainer, start: str = "Alice ", n: int = 200, *, temperature: float = 0.7,
-          seed: int = 0) -> str:  # fmt: skip
-    """Let a trainer's letters model go on with a text, letter by letter.
-
-    Parameters
-    ----------
-    trainer : Trainer
-        Of the task ``"letters"``.
-    start : str
-        What is written already; in letters that Alice has.
-    n : int
-        Letters to add.
-    temperature : float
-        0 takes the likeliest letter each time; 1 draws letters as often as the model expects them.
-    seed : int
-        Of the draws.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    ValueError
-        For another task, an empty start, or letters that the model never saw.
-    """
-    task = trainer.task
-    if task.name != "letters":
-        raise ValueError(f"the task {task.name!r} does not write; train 'letters'")
-    known = alphabet(read("alice"))
-    if odd := set(text(start, "start")) - set(known):
-        raise ValueError(f"{min(odd)!r} is no letter of the text; use {known[1:]!r}, or a new line")
-    if not start:
-        raise ValueError("start is empty; give at least one letter")
-    whole(n, "n", 0, 100_000)
-    number(temperature, "temperature", 0)
-    model = trainer.judge()
-    device, said = model.parameters()[0].device, [known.index(letter) for letter in start]
-    draws = draw_bits(n * len(known), seed=seed, step=0, n_random_bits=24).reshape(n, -1)
-    noise = -np.log(-np.log((draws + 0.5) / 2**24))  # largest of score + noise: a draw (Gumbel)
-    for i in range(n):
-        window = np.zeros((1, LENGTH), np.int32)  # what follows the last letter is not looked at
-        here = said[-LENGTH:]
-        window[0, : len(here)] = here
-        scores = model(as_tensor(window, device))
-        device.mark_step()
-        score = scores.numpy()[0, len(here) - 1]
-        said.append(int(np.argmax(score + temperature * noise[i])))
-    return "".join(known[number] for number in said)

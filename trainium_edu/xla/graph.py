@@ -20,7 +20,7 @@ from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.source import SourceLine, source_line
 from trainium_edu.specs.signatures import checked, checked_after
 
-__all__ = ["DTYPES", "Graph", "GraphError", "Node", "Type", "Typed", "as_type", "holding",
+__all__ = ["DTYPES", "Graph", "GraphError", "Node", "Type", "Typed", "Unfit", "as_type", "holding",
            "inner_graphs", "intern", "recorded_at", "scope", "walk"]  # fmt: skip
 
 #: dtype -> how the text of a graph writes it
@@ -35,6 +35,10 @@ MOST_NODES = 200_000  #: kept for reuse; beyond, recording begins with an empty 
 
 class GraphError(ValueError):
     """Shapes, dtypes or arguments of an operation do not fit; raised at the line that made it."""
+
+
+class Unfit(GraphError):
+    """Why they do not; ``operations.table.fitting`` says before it what was asked for."""
 
 
 class Type(NamedTuple):

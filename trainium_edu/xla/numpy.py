@@ -27,7 +27,7 @@ from trainium_edu.specs.signatures import Numbers, checked, checked_after
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.graph import GraphError, Type, as_type
 from trainium_edu.xla.operations import apply, constant
-from trainium_edu.xla.operations.table import stretched
+from trainium_edu.xla.operations.table import fitting, stretched
 from trainium_edu.xla.tensor import (
     Tensor,
     aligned,
@@ -156,7 +156,7 @@ def where(condition: Tensor, a: Tensor | float, b: Tensor | float) -> Tensor:
     """Return a where the condition holds, else b; tensors or numbers, stretched to one shape."""
     tensors = [x for x in (condition, a, b) if isinstance(x, Tensor)]
     check_device("where", *tensors)
-    stretched("where", *(t.type for t in tensors))
+    fitting("where", stretched, *(t.type for t in tensors))
     device, rank = condition.device, builtins.max(t.ndim for t in tensors)
     types = [x.type for x in (a, b) if isinstance(x, Tensor)] or [Type((), "int32")]
     dtype = promoted("where", types[0], types[-1])
@@ -311,17 +311,9 @@ def _check_matmul(a: Type, b: Type):
         raise GraphError(f"matmul of {a} and {b}: both need an axis; multiply takes numbers")
     inner = a.shape[-1], b.shape[-2 if b.rank > 1 else -1]
     if inner[0] != inner[1]:
-        raise GraphError(
-            f"matmul of {a} and {b}: the inner sizes are {inner[0]} and {inner[1]}, and must be "
-            "equal"
-        )
-    try:
-        np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    except ValueError:
-        raise GraphError(
-            f"matmul of {a} and {b}: the batches are {list(a.shape[:-2])} and "
-            f"{list(b.shape[:-2])}, and must be equal or stretch"
-        ) from None
+        sizes = " and ".join(map(str, inner))
+        raise GraphError(f"matmul of {a} and {b}: the inner sizes are {sizes}, and must be equal")
+    fitting("the batches of a matmul", stretched, *(t.like(t.shape[:-2]) for t in (a, b)))
 
 
 def _vectors(a, b):

@@ -28,7 +28,7 @@ from trainium_edu.xla.graph import DTYPES, GraphError, Node, Type, Typed
 from trainium_edu.xla.operations import apply, constant
 from trainium_edu.xla.operations.control import items
 from trainium_edu.xla.operations.custom import node_of
-from trainium_edu.xla.operations.table import stretched
+from trainium_edu.xla.operations.table import fitting, stretched
 
 __all__ = ["EarlyRun", "NotFinite", "Tensor", "aligned", "as_tensor", "binary", "called",
            "custom_op", "promoted"]  # fmt: skip
@@ -572,7 +572,7 @@ def binary(operation: str, a, b) -> Tensor:
     x, y = a.as_node(), b.as_node()
     if a.type != b.type:
         if a.shape != b.shape:
-            stretched(operation, a.type, b.type)
+            fitting(operation, stretched, a.type, b.type)
         dtype = promoted(operation, a.type, b.type)
         x, y = as_dtype(x, dtype), as_dtype(y, dtype)
         rank = max(x.type.rank, y.type.rank)

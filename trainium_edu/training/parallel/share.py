@@ -162,10 +162,8 @@ def _gpt3(efficiency, tokens, width, parts) -> Iterator[Share]:
         ("p4d", "p4d.24xlarge", INSTANCES["p4d.24xlarge"].peak_flops),
         ("trn1", "trn1n.32xlarge", INSTANCES["trn1.32xlarge"].peak_flops_launch),
     ):
-        rate, peak = (
-            float(INSTANCES[network].network_bits_per_s) / 8,
-            float(whole_peak) * efficiency,
-        )
+        rate = float(INSTANCES[network].network_bits_per_s) / 8
+        peak = float(whole_peak) * efficiency
         mine, replicas = size * width / parts, max(2, count[key] // parts)
         form = fabric.inter_node("ring", replicas, step_ns=step_ns, bytes_per_s=rate)
         yield Share(

@@ -17,7 +17,7 @@ is no target has zeros.
 
 import numpy as np
 
-from trainium_edu.xla.graph import GraphError, Type
+from trainium_edu.xla.graph import GraphError, Type, Unfit
 from trainium_edu.xla.operations.control import items
 from trainium_edu.xla.operations.table import apply, carrier, register
 
@@ -26,35 +26,24 @@ __all__ = ["check_pairs"]
 _KINDS = ("sum", "mean", "max", "min")
 
 
-def _check(name, x: Type, kind, groups, axis=None, world=1, is_cut=False):
+def _check(x: Type, kind, groups, axis=None, world=1, is_cut=False):
     if kind not in _KINDS:
-        raise GraphError(f"{name}: kind is {kind!r}; it must be one of {', '.join(_KINDS)}")
+        raise Unfit(f"kind must be one of {', '.join(_KINDS)}")
     if groups is not None:
         ranks = [rank for group in groups for rank in group]
         if len({len(group) for group in groups}) != 1 or len(set(ranks)) != len(ranks):
-            raise GraphError(
-                f"{name}: groups {groups} must have one size, and name each rank at most once"
-            )
+            raise Unfit("groups must have one size, and name each rank at most once")
         if axis is not None and len(groups[0]) != world:
-            raise GraphError(f"{name}: groups of {len(groups[0])} ranks, but world is {world}")
+            raise Unfit(f"groups of {len(groups[0])} ranks, but world is {world}")
     if axis is not None and (not -x.rank <= axis < 0 or world < 1):
-        raise GraphError(
-            f"{name} of {x} along axis {axis} among {world}: it takes an axis counted from the "
-            "end, and one rank or more"
-        )
+        raise Unfit("it takes an axis counted from the end, and one rank or more")
     if is_cut and x.shape[axis] % world:
-        raise GraphError(
-            f"{name} of {x} along axis {axis}: {x.shape[axis]} elements do not split into "
-            f"{world} equal parts"
-        )
+        raise Unfit(f"{x.shape[axis]} elements do not split into {world} equal parts")
 
 
-def _check_bucket(name, types):
+def _check_bucket(types):
     if len({x.dtype for x in types}) != 1:
-        raise GraphError(
-            f"{name} of {' and '.join(map(str, types))}: a bucket is of one dtype; reduce the "
-            "others in a call of their own"
-        )
+        raise Unfit("a bucket is of one dtype; reduce the others in a call of their own")
 
 
 def _width(types, world) -> int:
@@ -64,33 +53,32 @@ def _width(types, world) -> int:
 
 def _infer_reduce(*types: Type, kind, groups=None, scale=1.0) -> Type | tuple[Type, ...]:
     for x in types:
-        _check("all_reduce", x, kind, groups)
-    _check_bucket("all_reduce", types)
+        _check(x, kind, groups)
+    _check_bucket(types)
     return types if len(types) > 1 else types[0]
 
 
 def _infer_gather(x: Type, world, axis=None, groups=None, shapes=()) -> Type | tuple[Type, ...]:
-    _check("all_gather", x, "sum", groups, axis, world)
+    _check(x, "sum", groups, axis, world)
     if axis is not None:
         return x.like(tuple(n * world if i == axis + x.rank else n for i, n in enumerate(x.shape)))
     types = tuple(x.like(shape) for shape in shapes)
     if x.shape != (_width(types, world),):
-        raise GraphError(f"all_gather of {x} into {' and '.join(map(str, types))} among {world}: a "
-                         f"part has the shape ({_width(types, world)},)")  # fmt: skip
+        raise Unfit(f"a part has the shape ({_width(types, world)},)")
     return types if len(types) > 1 else types[0]
 
 
 def _infer_scatter(*types: Type, kind, world, axis=None, groups=None) -> Type:
     x = types[0]
-    _check("reduce_scatter", x, kind, groups, axis, world, axis is not None)
+    _check(x, kind, groups, axis, world, axis is not None)
     if axis is None:
-        _check_bucket("reduce_scatter", types)
+        _check_bucket(types)
         return x.like((_width(types, world),))
     return x.like(tuple(n // world if i == axis + x.rank else n for i, n in enumerate(x.shape)))
 
 
 def _infer_exchange(x: Type, world, axis, groups=None) -> Type:
-    _check("all_to_all", x, "sum", groups, axis, world, True)
+    _check(x, "sum", groups, axis, world, True)
     return x
 
 

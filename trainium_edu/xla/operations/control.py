@@ -9,7 +9,7 @@ from functools import reduce
 
 import numpy as np
 
-from trainium_edu.xla.graph import Graph, GraphError, Node, Type
+from trainium_edu.xla.graph import Graph, GraphError, Node, Type, Unfit
 from trainium_edu.xla.operations.moves import copied
 from trainium_edu.xla.operations.shapes import zeros
 from trainium_edu.xla.operations.table import apply, parameter, register
@@ -34,7 +34,7 @@ def items(node: Node) -> list[Node]:
 
 def _infer_item(types, index) -> Type:
     if isinstance(types, Type) or not 0 <= index < len(types):
-        raise GraphError(f"item {index} of {types}: it picks one of several results")
+        raise Unfit("it picks one of several results")
     return types[index]
 
 
@@ -70,29 +70,24 @@ def _text(types) -> str:
     return f"({', '.join(map(str, types))})"
 
 
-def _check_takes(operation, whose, types, **graphs: Graph):
+def _check_takes(whose, types, **graphs: Graph):
     """Raise unless inner graphs take values of these types."""
     for name, graph in graphs.items():
         if _types(graph.parameters) != types:
-            raise GraphError(
-                f"{operation}: its {name} takes {_text(_types(graph.parameters))}, and its {whose} "
-                f"{_text(types)}; both must be the same"
-            )
+            takes = f"{_text(_types(graph.parameters))}, and its {whose} {_text(types)}"
+            raise Unfit(f"its {name} takes {takes}; both must be the same")
 
 
 def _infer_while(*state: Type, condition: Graph, body: Graph, most: int | None = None) -> tuple:
-    _check_takes("while", "state is", state, condition=condition, body=body)
+    _check_takes("state is", state, condition=condition, body=body)
     if _types(condition.outputs) != (Type((), "bool"),):
-        raise GraphError(
-            f"while: its condition gives {_text(_types(condition.outputs))}; it must give one bool"
-        )
+        gives = _text(_types(condition.outputs))
+        raise Unfit(f"its condition gives {gives}; it must give one bool")
     if _types(body.outputs) != state:
-        raise GraphError(
-            f"while: its body makes {_text(_types(body.outputs))} of {_text(state)}; shapes and "
-            "dtypes must stay the same from turn to turn"
-        )
+        made = f"{_text(_types(body.outputs))} of {_text(state)}"
+        raise Unfit(f"its body makes {made}; shapes and dtypes must stay the same")
     if most is not None and most < 1:
-        raise GraphError(f"while: most is {most}; it runs at most a whole number of times, from 1")
+        raise Unfit("it runs at most a whole number of times, from 1")
     return state
 
 
@@ -165,13 +160,11 @@ register("while", _infer_while, value=_while, lower=_lower_while, outside=True,
 
 def _infer_cond(predicate: Type, *operands: Type, on_true: Graph, on_false: Graph) -> tuple:
     if predicate != Type((), "bool"):
-        raise GraphError(f"cond: its predicate is {predicate}; it must be one bool")
-    _check_takes("cond", "operands are", operands, on_true=on_true, on_false=on_false)
+        raise Unfit(f"its predicate is {predicate}; it must be one bool")
+    _check_takes("operands are", operands, on_true=on_true, on_false=on_false)
     if _types(on_true.outputs) != _types(on_false.outputs):
-        raise GraphError(
-            f"cond: on_true gives {_text(_types(on_true.outputs))} and on_false "
-            f"{_text(_types(on_false.outputs))}; shapes and dtypes must be the same"
-        )
+        yes, no = (_text(_types(graph.outputs)) for graph in (on_true, on_false))
+        raise Unfit(f"on_true gives {yes} and on_false {no}; shapes and dtypes must be the same")
     return _types(on_true.outputs)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from trainium_edu.neuroncore import tilings
 from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.neuroncore.tilings.pieces import pieces
-from trainium_edu.xla.graph import GraphError, Type
+from trainium_edu.xla.graph import Type, Unfit
 from trainium_edu.xla.operations.loops import dense
 from trainium_edu.xla.operations.moves import copied, fill
 from trainium_edu.xla.operations.table import apply, check_dtypes, register
@@ -24,25 +24,17 @@ COLUMNS = 2**19  #: numbers of the executor's columns at a time: 2 MiB
 SLAB_BYTES = 24 * 1024  #: per partition, for one tile of lines or columns
 
 
-def _places(x, w, strides, padding, name=""):
+def _places(x, w, strides, padding):
     """Return how many places a filter is laid on, down and across."""
     if len(x) != 4 or len(w) != 4 or x[1] != w[1]:
-        raise GraphError(
-            f"{name} of {list(x)} with {list(w)}: it takes [N, C, H, W] and [O, C, h, w] with "
-            "equal C"
-        )
+        raise Unfit("it takes [N, C, H, W] and [O, C, h, w] with equal C")
     if len(strides) != 2 or len(padding) != 2 or min(strides) < 1 or min(map(min, padding)) < 0:
-        raise GraphError(
-            f"{name}: strides {strides} and padding {padding}; two strides from 1, and two pairs "
-            "(before, after) from 0"
-        )
+        raise Unfit("it takes two strides from 1, and two pairs (before, after) from 0")
     sizes = []
     for n, k, stride, (low, high) in zip(x[2:], w[2:], strides, padding, strict=True):
         if k > n + low + high:
-            raise GraphError(
-                f"{name} of {list(x)} with {list(w)}: a filter of {k} is larger than the image's "
-                f"{n} with {low} and {high} of padding"
-            )
+            whole = f"{n} with {low} and {high} of padding"
+            raise Unfit(f"a filter of {k} is larger than the image's {whole}")
         sizes.append((n + low + high - k) // stride + 1)
     return tuple(sizes)
 
@@ -55,13 +47,12 @@ _GIVES = {roles[-1]: name for name, roles in _ROLES.items()}
 
 def _infer(name):
     def infer(a: Type, b: Type, strides, padding, shape=None, dtype=None) -> Type:
-        check_dtypes(name, "float", a, b)
+        check_dtypes("float", a, b)
         shapes = dict(zip(_ROLES[name], (a.shape, b.shape, shape), strict=True))
         x, w, g = (shapes[role] for role in "xwg")
-        places = _places(x, w, strides, padding, name)
+        places = _places(x, w, strides, padding)
         if g not in (None, (x[0], w[0], *places)):
-            raise GraphError(f"{name}: the gradient is {b}, and must have shape "
-                             f"{[x[0], w[0], *places]}")  # fmt: skip
+            raise Unfit(f"the gradient is {b}, and must have shape {[x[0], w[0], *places]}")
         return a.like(shape or (x[0], w[0], *places), dtype)
 
     return infer

@@ -7,7 +7,7 @@ how tiles are loaded and stored around a row's `tile` is in ``loops.py``.
 import numpy as np
 
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
-from trainium_edu.xla.graph import DTYPES, GraphError, Type
+from trainium_edu.xla.graph import DTYPES, Type, Unfit
 from trainium_edu.xla.operations.table import (
     apply,
     carrier,
@@ -27,43 +27,42 @@ _WORDS = ("int32", "uint32")
 # -- types ------------------------------------------------------------------------------------
 
 
-def infer_elementwise(name: str, count: int, kind: str, result: str | None = None):
+def infer_elementwise(count: int, kind: str, result: str | None = None):
     """Return the `infer` of a row with `count` operands of a kind; `result`: a dtype of its own."""
 
     def infer(*types: Type) -> Type:
         if len(types) != count:
-            raise TypeError(f"{name} takes {count} operands, not {len(types)}")
-        check_dtypes(name, kind, *types)
-        return Type(_shape(name, *types), result or types[0].dtype)
+            raise TypeError(f"it takes {count} operands, not {len(types)}")
+        check_dtypes(kind, *types)
+        return Type(_shape(*types), result or types[0].dtype)
 
     return infer
 
 
-def _shape(name, *types):
+def _shape(*types):
     if len({len(t.shape) for t in types}) > 1:
-        raise GraphError(f"{name} of {' and '.join(map(str, types))}: ranks must be equal")
-    return stretched(name, *types)
+        raise Unfit("ranks must be equal")
+    return stretched(*types)
 
 
 def _infer_select(condition: Type, a: Type, b: Type) -> Type:
     if condition.dtype != "bool":
-        raise GraphError(f"select by {condition}: the condition must be pred; compare with 0 first")
-    check_dtypes("select", "any", a, b)
-    return a.like(_shape("select", condition, a, b))
+        raise Unfit("the condition must be pred; compare with 0 first")
+    check_dtypes("any", a, b)
+    return a.like(_shape(condition, a, b))
 
 
 def _infer_cast(x: Type, dtype, rounding=None) -> Type:
     if dtype not in DTYPES:
-        raise GraphError(f"cast of {x} to {dtype!r}: a graph knows {', '.join(DTYPES)}")
+        raise Unfit(f"a graph knows {', '.join(DTYPES)}")
     if rounding not in (None, "nearest", "stochastic"):
-        raise GraphError(f"cast of {x} with rounding {rounding!r}: it is nearest or stochastic; "
-                         "leave it out to round as the device does")  # fmt: skip
+        raise Unfit("it is nearest or stochastic; leave it out to round as the device does")
     return x.like(dtype=dtype)
 
 
 def _infer_relu_gradient(g: Type, y: Type) -> Type:
     if g != y or not g.is_float:
-        raise GraphError(f"relu_gradient of {g} and {y}: both must be numbers of one type")
+        raise Unfit("both must be numbers of one type")
     return g
 
 
@@ -222,17 +221,17 @@ for _name, _function, _kind, _vjp in (
     ("maximum", np.maximum, "number", _of_extreme("greater")),
     ("minimum", np.minimum, "number", _of_extreme("less")),
 ):
-    register(_name, infer_elementwise(_name, 2, _kind), value=_value(_function), vjp=_vjp,
+    register(_name, infer_elementwise(2, _kind), value=_value(_function), vjp=_vjp,
              tile=_vector(_name))  # fmt: skip
 
 for _name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
-    register(_name, infer_elementwise(_name, 2, "any", "bool"), value=_value(getattr(np, _name)),
+    register(_name, infer_elementwise(2, "any", "bool"), value=_value(getattr(np, _name)),
              tile=_vector(_name))  # fmt: skip
 
 for _name in ("logical_and", "logical_or"):
-    register(_name, infer_elementwise(_name, 2, "bool"), value=_value(getattr(np, _name)),
+    register(_name, infer_elementwise(2, "bool"), value=_value(getattr(np, _name)),
              tile=_vector(_name))  # fmt: skip
-register("logical_not", infer_elementwise("logical_not", 1, "bool"),
+register("logical_not", infer_elementwise(1, "bool"),
          value=_value(np.logical_not), tile=_tile_not)  # fmt: skip
 
 register("select", _infer_select, value=_value(np.where), vjp=_of_select, tile=_tile_select)

@@ -99,9 +99,9 @@ for _name, _value, _kind, _tile, _vjp in (
     ("silu_slope", activations.silu_dx, "float", _scalar_engine("silu_dx"), None),
 ):  # fmt: skip
     register(
-        _name, infer_elementwise(_name, 1, _kind), value=lambda node, x, value=_value: value(x),
+        _name, infer_elementwise(1, _kind), value=lambda node, x, value=_value: value(x),
         vjp=_vjp, tile=_tile,
     )  # fmt: skip
 
-register("is_nan", infer_elementwise("is_nan", 1, "float", "bool"),
+register("is_nan", infer_elementwise(1, "float", "bool"),
          value=lambda node, x: np.isnan(x), tile=_tile_is_nan)  # fmt: skip

@@ -7,7 +7,7 @@ import numpy as np
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.indirect import IndirectView
 from trainium_edu.neuroncore.tilings.pieces import cast_copy, load, pieces
-from trainium_edu.xla.graph import GraphError, Type, as_type
+from trainium_edu.xla.graph import Type, Unfit, as_type
 from trainium_edu.xla.operations.loops import dense
 from trainium_edu.xla.operations.shapes import zeros
 from trainium_edu.xla.operations.table import apply, carrier, register
@@ -22,9 +22,9 @@ HELD_BYTES = 96 * 1024  #: per partition, of updates that stay in SBUF
 _F32 = get_dtype("float32")
 
 
-def _need_indices(name, indices: Type):
+def _need_indices(indices: Type):
     if indices.dtype not in ("int32", "uint32"):
-        raise GraphError(f"{name}: the indices are {indices}; cast them to int32")
+        raise Unfit(f"the indices are {indices}; cast them to int32")
 
 
 def _inside(node, indices, limit):
@@ -42,9 +42,9 @@ def _inside(node, indices, limit):
 
 
 def _infer_gather(table: Type, indices: Type) -> Type:
-    _need_indices("gather", indices)
+    _need_indices(indices)
     if not table.rank:
-        raise GraphError(f"gather from {table}: a scalar has no rows")
+        raise Unfit("a scalar has no rows")
     return table.like((*indices.shape, *table.shape[1:]))
 
 
@@ -77,13 +77,11 @@ register("gather", _infer_gather, vjp=_gather_back, flops=lambda node: 0, by_rep
 
 
 def _infer_scatter_add(operand: Type, indices: Type, updates: Type) -> Type:
-    _need_indices("scatter_add", indices)
+    _need_indices(indices)
     wanted = (*indices.shape, *operand.shape[1:])
     if not operand.rank or updates != operand.like(wanted):
-        raise GraphError(
-            f"scatter_add of {updates} to rows {indices} of {operand}: the updates must be "
-            f"{operand.dtype}{list(wanted)}, one row for each index"
-        )
+        need = f"{operand.dtype}{list(wanted)}"
+        raise Unfit(f"the updates must be {need}, one row for each index")
     return operand
 
 
@@ -181,9 +179,9 @@ register(
 
 
 def _infer_pick(x: Type, indices: Type) -> Type:
-    _need_indices("pick", indices)
+    _need_indices(indices)
     if not x.rank or indices.shape != x.shape[:-1]:
-        raise GraphError(f"pick from {x} by {indices}: it takes one index for each row")
+        raise Unfit("it takes one index for each row")
     return x.like(indices.shape)
 
 
@@ -229,7 +227,7 @@ register("pick", _infer_pick, value=_pick, vjp=_pick_back, flops=lambda node: 0,
 
 
 def _infer_one_hot(indices: Type, classes, dtype) -> Type:
-    _need_indices("one_hot", indices)
+    _need_indices(indices)
     return as_type((*indices.shape, classes), dtype)
 
 

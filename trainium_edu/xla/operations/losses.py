@@ -7,7 +7,7 @@ and gradient are 0.
 import numpy as np
 
 from trainium_edu.neuroncore import tilings
-from trainium_edu.xla.graph import GraphError, Type
+from trainium_edu.xla.graph import Type, Unfit
 from trainium_edu.xla.operations.loops import as_rows, dense
 from trainium_edu.xla.operations.normalise import log_softmax, softmax
 from trainium_edu.xla.operations.table import apply, register
@@ -17,18 +17,15 @@ __all__: list[str] = []
 
 def _infer(logits: Type, labels: Type) -> Type:
     if logits.rank != 2 or not logits.is_float:
-        raise GraphError(f"cross_entropy of {logits}: logits must be numbers [rows, classes]")
+        raise Unfit("logits must be numbers [rows, classes]")
     if labels != Type(logits.shape[:1], "int32"):
-        raise GraphError(
-            f"cross_entropy of {logits} and labels {labels}: labels must be s32[{logits.shape[0]}]"
-            ", one class number for each row"
-        )
+        raise Unfit(f"labels must be s32[{logits.shape[0]}], one class number for each row")
     return logits.like(logits.shape[:1])
 
 
 def _infer_gradient(logits: Type, labels: Type, g: Type) -> Type:
     if g != _infer(logits, labels):
-        raise GraphError(f"cross_entropy_gradient: {g} is not the type of the loss of {logits}")
+        raise Unfit(f"{g} is not the type of the loss of {logits}")
     return logits
 
 

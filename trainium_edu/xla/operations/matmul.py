@@ -6,7 +6,7 @@ An attribute `dtype` is that of the result where it is not the operands': sums i
 import numpy as np
 
 from trainium_edu.neuroncore import tilings
-from trainium_edu.xla.graph import GraphError, Node, Type
+from trainium_edu.xla.graph import Node, Type, Unfit
 from trainium_edu.xla.operations.table import apply, check_dtypes, register
 from trainium_edu.xla.operations.turns import turns
 
@@ -15,14 +15,12 @@ __all__: list[str] = []
 
 def _infer(a: Type, b: Type, turn_a: bool, turn_b: bool, dtype: str | None = None) -> Type:
     if a.rank < 2 or a.rank != b.rank or a.shape[:-2] != b.shape[:-2]:
-        raise GraphError(f"matmul of {a} and {b}: both need the same batch axes and two more")
+        raise Unfit("both need the same batch axes and two more")
     m, k = a.shape[-2:] if not turn_a else (a.shape[-1], a.shape[-2])
     k2, n = b.shape[-2:] if not turn_b else (b.shape[-1], b.shape[-2])
     if k != k2:
-        raise GraphError(
-            f"matmul of {a} and {b}: the inner sizes are {k} and {k2}, and must be equal"
-        )
-    check_dtypes("matmul", "float", a, b)
+        raise Unfit(f"the inner sizes are {k} and {k2}, and must be equal")
+    check_dtypes("float", a, b)
     return a.like((*a.shape[:-2], m, n), dtype)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from trainium_edu.neuroncore import tilings
-from trainium_edu.xla.graph import GraphError, Type
+from trainium_edu.xla.graph import Type, Unfit
 from trainium_edu.xla.operations.loops import as_rows
 from trainium_edu.xla.operations.table import apply, register
 
@@ -15,13 +15,10 @@ def row_sum(x):
     return apply("reduce_sum", x, axes=(-1,), keep=True)
 
 
-def _infer(name):
-    def infer(x: Type) -> Type:
-        if x.rank == 0 or not x.is_float:
-            raise GraphError(f"{name} of {x}: it takes floating-point numbers with a last axis")
-        return x
-
-    return infer
+def _infer(x: Type) -> Type:
+    if x.rank == 0 or not x.is_float:
+        raise Unfit("it takes floating-point numbers with a last axis")
+    return x
 
 
 # -- softmax ----------------------------------------------------------------------------------
@@ -54,7 +51,7 @@ for _name, _function, _tiling, _vjp in (
      lambda node, g: (g - apply("exp", node) * row_sum(g),)),
 ):  # fmt: skip
     register(
-        _name, _infer(_name), value=lambda node, x, function=_function: function(x), vjp=_vjp,
+        _name, _infer, value=lambda node, x, function=_function: function(x), vjp=_vjp,
         flops=lambda node: 5 * node.type.size, lower=_lower(_tiling),
     )  # fmt: skip
 
@@ -63,12 +60,10 @@ for _name, _function, _tiling, _vjp in (
 
 
 def _infer_layer_norm(x: Type, weight: Type, bias: Type, eps) -> Type:
-    _infer("layer_norm")(x)
-    if weight != x.like(x.shape[-1:]) or bias != weight:
-        raise GraphError(
-            f"layer_norm of {x} with weight {weight} and bias {bias}: both must be "
-            f"{x.like(x.shape[-1:])}, one number for each place of the last axis"
-        )
+    each = _infer(x).like(x.shape[-1:])
+    if weight != each or bias != each:
+        raise Unfit(f"weight and bias: both must be {each}, one number for each place of the last "
+                    "axis")  # fmt: skip
     return x
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from trainium_edu import numerics
 from trainium_edu.neuroncore.tilings.pieces import load, pieces
-from trainium_edu.xla.graph import GraphError, Type, as_type
+from trainium_edu.xla.graph import Type, Unfit, as_type
 from trainium_edu.xla.operations.table import carrier, register
 
 __all__: list[str] = []
@@ -22,12 +22,12 @@ _FIRST = 2**63  #: of the generator's steps: those below belong to stochastic ro
 _NUMBERS = 2**23  #: of operations in one graph
 
 
-def _check(name, seed: Type, step: Type, number):
+def _check(seed: Type, step: Type, number):
     for what, given in (("seed", seed), ("step", step)):
         if given.shape or given.dtype not in ("int32", "uint32"):
-            raise GraphError(f"{name}: its {what} is {given}; it must be one int32 or uint32")
+            raise Unfit(f"its {what} is {given}; it must be one int32 or uint32")
     if not 0 <= number < _NUMBERS:
-        raise GraphError(f"{name}: number is {number}; operations count from 0 to {_NUMBERS - 1}")
+        raise Unfit(f"number is {number}; operations count from 0 to {_NUMBERS - 1}")
 
 
 def _uniform(node, seed, step):
@@ -41,14 +41,14 @@ def _uniform(node, seed, step):
 
 
 def _infer_uniform(seed: Type, step: Type, shape, number) -> Type:
-    _check("random_uniform", seed, step, number)
+    _check(seed, step, number)
     return as_type(shape, "float32")
 
 
 def _infer_keep(seed: Type, step: Type, shape, probability, number, dtype) -> Type:
-    _check("random_keep", seed, step, number)
+    _check(seed, step, number)
     if not 0.0 <= probability <= 1.0:
-        raise GraphError(f"random_keep: probability {probability} is not from 0 to 1")
+        raise Unfit(f"probability {probability} is not from 0 to 1")
     return as_type(shape, dtype)
 
 

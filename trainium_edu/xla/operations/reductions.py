@@ -4,7 +4,7 @@ import numpy as np
 
 from trainium_edu.neuroncore import tilings
 from trainium_edu.specs.errors import NkiValidationError
-from trainium_edu.xla.graph import GraphError, Type
+from trainium_edu.xla.graph import Type, Unfit
 from trainium_edu.xla.operations.loops import dense
 from trainium_edu.xla.operations.table import apply, register
 
@@ -13,8 +13,7 @@ __all__: list[str] = []
 
 def _infer(x: Type, axes, keep) -> Type:
     if any(not -x.rank <= a < 0 for a in axes) or len(set(axes)) != len(axes):
-        raise GraphError(f"a reduction of {x} over axes {list(axes)}: they must be different ones, "
-                         f"from {-x.rank} to -1")  # fmt: skip
+        raise Unfit(f"axes must be different ones, from {-x.rank} to -1")
     gone = {a + x.rank for a in axes}
     sizes = [1 if i in gone else n for i, n in enumerate(x.shape) if keep or i not in gone]
     return x.like(tuple(sizes))
@@ -22,13 +21,13 @@ def _infer(x: Type, axes, keep) -> Type:
 
 def _infer_sum(x: Type, axes, keep) -> Type:
     if x.dtype == "bool":
-        raise GraphError(f"reduce_sum of {x}: it takes numbers; cast it to s32 to count")
+        raise Unfit("it takes numbers; cast it to s32 to count")
     return _infer(x, axes, keep)
 
 
 def _infer_extreme(x: Type, axes, keep) -> Type:
     if any(x.shape[a] == 0 for a in axes if -x.rank <= a < 0):
-        raise GraphError(f"a maximum or minimum of {x} over axes {list(axes)}: there is no element")
+        raise Unfit("there is no element of which to take the largest or smallest")
     return _infer(x, axes, keep)
 
 

@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from trainium_edu.xla.graph import GraphError, Node, Type, as_type
+from trainium_edu.xla.graph import Node, Type, Unfit, as_type
 from trainium_edu.xla.operations.loops import dense
 from trainium_edu.xla.operations.moves import count, fill, permute
 from trainium_edu.xla.operations.table import apply, carrier, constant, register, sum_to
@@ -29,8 +29,7 @@ def _lead(array, type: Type) -> tuple[int, ...]:
 
 def _infer_reshape(x: Type, shape) -> Type:
     if prod(shape) != x.size:
-        raise GraphError(f"reshape of {x} to {list(shape)}: {x.size} elements cannot become "
-                         f"{prod(shape)}")  # fmt: skip
+        raise Unfit(f"{x.size} elements cannot become {prod(shape)}")
     return x.like(shape)
 
 
@@ -50,8 +49,7 @@ register(
 def _infer_broadcast(x: Type, shape) -> Type:
     fits = len(shape) == x.rank
     if not fits or any(n not in (1, m) for n, m in zip(x.shape, shape, strict=True)):
-        raise GraphError(f"broadcast of {x} to {list(shape)}: ranks must be equal, and sizes that "
-                         "change must be 1 before; reshape first")  # fmt: skip
+        raise Unfit("ranks must be equal, and sizes that change must be 1 before; reshape first")
     return x.like(shape)
 
 
@@ -75,10 +73,7 @@ register(
 
 def _infer_transpose(x: Type, perm) -> Type:
     if sorted(perm) != list(range(-x.rank, 0)):
-        raise GraphError(
-            f"transpose of {x} in the order {list(perm)}: it must name each axis from {-x.rank} "
-            "to -1 once"
-        )
+        raise Unfit(f"perm must name each axis from {-x.rank} to -1 once")
     return x.like(tuple(x.shape[axis] for axis in perm))
 
 
@@ -114,15 +109,13 @@ register("transpose", _infer_transpose, value=_transpose, vjp=_transpose_back,
 
 def _infer_slice(x: Type, starts, limits, strides) -> Type:
     if not len(starts) == len(limits) == len(strides) == x.rank:
-        raise GraphError(f"slice of {x}: it needs a start, a limit and a stride for each axis")
+        raise Unfit("it needs a start, a limit and a stride for each axis")
     sizes = []
     for axis, (start, limit, stride) in enumerate(zip(starts, limits, strides, strict=True)):
         size = x.shape[axis]
         if not 0 <= start <= limit <= size or stride < 1:
-            raise GraphError(
-                f"slice of {x}: {start}:{limit}:{stride} on axis {axis} does not lie in 0 to "
-                f"{size}, going up"
-            )
+            part = f"{start}:{limit}:{stride} on axis {axis}"
+            raise Unfit(f"{part} does not lie in 0 to {size}, going up")
         sizes.append(-(-(limit - start) // stride))
     return x.like(tuple(sizes))
 
@@ -165,9 +158,7 @@ register(
 
 def _infer_pad(x: Type, low, high, value) -> Type:
     if not len(low) == len(high) == x.rank or min((*low, *high), default=0) < 0:
-        raise GraphError(
-            f"pad of {x} by {list(low)} and {list(high)}: it takes two numbers from 0 for each axis"
-        )
+        raise Unfit("it takes two numbers from 0 for each axis")
     return x.like(tuple(a + n + b for a, n, b in zip(low, x.shape, high, strict=True)))
 
 
@@ -211,12 +202,11 @@ register("pad", _infer_pad, value=_pad, vjp=lambda node, g: (_cut_out(g, _inside
 
 
 def _infer_concatenate(*types: Type, axis) -> Type:
-    told = f"concatenate of {' and '.join(map(str, types)) or 'nothing'} along axis {axis}"
     if not types or not -types[0].rank <= axis < 0:
-        raise GraphError(f"{told}: it takes one tensor or more, and an axis counted from the end")
+        raise Unfit("it takes one tensor or more, and an axis counted from the end")
     alike = {(t.rank, t.dtype, t.shape[:axis], t.shape[axis:][1:]) for t in types}
     if len(alike) > 1:
-        raise GraphError(f"{told}: dtype and the other axes must be equal")
+        raise Unfit("dtype and the other axes must be equal")
     ((_, dtype, before, after),) = alike
     return Type((*before, sum(t.shape[axis] for t in types), *after), dtype)
 
@@ -259,10 +249,7 @@ register("concatenate", _infer_concatenate, value=_concatenate, flops=lambda nod
 
 def _infer_iota(shape, axis, dtype) -> Type:
     if not -len(shape) <= axis < 0 or dtype == "bool":
-        raise GraphError(
-            f"iota of {dtype}{list(shape)} along axis {axis}: it counts in numbers, along an axis "
-            "counted from the end"
-        )
+        raise Unfit("it counts in numbers, along an axis counted from the end")
     return as_type(shape, dtype)
 
 

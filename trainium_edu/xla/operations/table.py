@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainium_edu.xla.graph import GraphError, Node, Type, as_type, intern
+from trainium_edu.xla.graph import Graph, GraphError, Node, Type, Unfit, as_type, intern
 
-__all__ = ["OPERATIONS", "Operation", "apply", "check_dtypes", "constant", "parameter", "register",
-           "scalar_like", "stretched", "sum_to"]  # fmt: skip
+__all__ = ["OPERATIONS", "Operation", "apply", "check_dtypes", "constant", "fitting", "parameter",
+           "register", "scalar_like", "stretched", "sum_to"]  # fmt: skip
 
 OPERATIONS: dict[str, "Operation"] = {}
 #: kind of operand -> whether a type is of that kind, and what it is called in a sentence
@@ -34,7 +34,7 @@ class Operation:
     ----------
     name : str
     infer : callable -> Type
-        ``infer(*types, **attributes)``; raises GraphError with a sentence.
+        ``infer(*types, **attributes)``; raises Unfit with what is wrong.
     value : callable -> array, or None
         ``value(node, *arrays)``.  Arrays are float32 for every floating dtype (the executor rounds
         the result to the node's dtype), int32, uint32 or uint8, and bool.  They may have leading
@@ -93,9 +93,21 @@ def apply(operation: str, /, *inputs: Node, like: Node | None = None, **attribut
     given = tuple(sorted(attributes.items())) if len(attributes) > 1 else tuple(attributes.items())
 
     def infer():
-        return OPERATIONS[operation].infer(*[node.type for node in inputs], **attributes)
+        types = [node.type for node in inputs]
+        return fitting(operation, OPERATIONS[operation].infer, *types, **attributes)
 
     return intern(operation, inputs, given, infer, like)
+
+
+def fitting(operation: str, rule: Callable, /, *types, **attributes):
+    """Return what a rule makes of operands' types; an error of it says first what was asked for."""
+    try:
+        return rule(*types, **attributes)
+    except Unfit as why:
+        told = ", ".join(f"{name} {value}" for name, value in attributes.items()
+                         if not isinstance(value, bytes | Graph | Type))  # fmt: skip
+        asked = f"{operation} of {' and '.join(map(str, types))}" if types else operation
+        raise GraphError(f"{asked}{f' with {told}' if told else ''}: {why}") from None
 
 
 def parameter(number: int, type: Type, name: str = "") -> Node:
@@ -167,13 +179,13 @@ def sum_to(node: Node, type: Type) -> Node:
     return apply("reduce_sum", node, axes=axes, keep=True) if axes else node
 
 
-def stretched(name: str, *types: Type) -> tuple[int, ...]:
+def stretched(*types: Type) -> tuple[int, ...]:
     """Return the shape to which shapes stretch, as NumPy's do: sizes are equal, or 1.
 
     Raises
     ------
-    GraphError
-        With all shapes and the axis that does not fit.
+    Unfit
+        With the axis that does not fit.
     """
     shapes = [t.shape for t in types]
     if shapes.count(shapes[0]) == len(shapes):
@@ -183,21 +195,16 @@ def stretched(name: str, *types: Type) -> tuple[int, ...]:
         sizes = [one[axis] for one in shapes if len(one) >= -axis]
         wide = {n for n in sizes if n != 1}
         if len(wide) > 1:
-            raise GraphError(
-                f"{name} of {' and '.join(map(str, types))}: axis {axis} (from the end) has sizes "
-                f"{' and '.join(map(str, sizes))}, which must be equal, or one of them 1"
-            )
+            raise Unfit(f"axis {axis} (from the end) has sizes {' and '.join(map(str, sizes))}, "
+                        "which must be equal, or one of them 1")  # fmt: skip
         shape.append(wide.pop() if wide else 1)
     return tuple(shape[::-1])
 
 
-def check_dtypes(name: str, kind: str, *types: Type) -> None:
+def check_dtypes(kind: str, *types: Type) -> None:
     """Raise unless operands are of one kind ("any", "bool", "float", ...) and of one dtype."""
     fits, words = _KINDS[kind]
     if not all(map(fits, types)):
-        words = words.format("both" if len(types) > 1 else "it first")
-        raise GraphError(f"{name} of {' and '.join(map(str, types))}: it takes {words}")
+        raise Unfit(f"it takes {words.format('both' if len(types) > 1 else 'it first')}")
     if any(t.dtype != types[0].dtype for t in types[1:]):
-        raise GraphError(
-            f"{name} of {' and '.join(map(str, types))}: both must have one dtype; cast one of them"
-        )
+        raise Unfit("both must have one dtype; cast one of them")
