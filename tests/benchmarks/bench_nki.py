@@ -64,7 +64,7 @@ def main():
         f"| the fully blocked kernel, BF16, values | {recorded:.3f} ({recorded / numpys:.2f} ×) | |"
     )
     print(f"| the same, recorded and timed | {timed:.3f} ({timed / numpys:.2f} ×) | 3 × |")
-    print(f"| 10 000 instructions of 128 × 128 | {small:.3f} | 0.5 |")
+    print(f"| 10,000 instructions of 128 × 128 | {small:.3f} | 0.5 |")
     print(f"| the same, placed and scheduled too | {small_timed:.3f} | |")
     loaded = import_seconds()
     print(f"| import trainium_edu.nki | {loaded:.3f} | 0.3 |")
@@ -72,7 +72,7 @@ def main():
     return {
         "2048³ BF16 matmul, fully blocked kernel, values and timeline":
             (f"{timed:.2f} s", f"np.matmul in float32 is {timed / numpys:.1f} × as fast"),
-        "10 000 instructions of 128 × 128 in a kernel, with values": (f"{small:.2f} s", with_time),
+        "10,000 instructions of 128 × 128 in a kernel, with values": (f"{small:.2f} s", with_time),
         "import trainium_edu.nki": (f"{loaded:.2f} s", ""),
     }  # fmt: skip
 

@@ -72,7 +72,7 @@ def main():
 
     adam, sgd = ("Adam", {"lr": 1e-3}), ("SGD", {"lr": 0.1, "momentum": 0.9})
     for what, limit, make, how, batch in (
-        ("MLP 64-256-256-10, batch 1 024, SGD", 0.8, torch_mlp, sgd, 1024),
+        ("MLP 64-256-256-10, batch 1,024, SGD", 0.8, torch_mlp, sgd, 1024),
         ("ViT on digits, batch 64, Adam", 0.65, torch_vit, adam, 64),
     ):
         ours, theirs = alternating(

@@ -178,7 +178,7 @@ def test_a_click_on_the_critical_path_says_why(page, explorer):
     details = explorer.locator(".te-core-details")
     assert page.soon(lambda: "DMA start" in details.inner_text())
     said = details.inner_text()
-    assert "1 300 ns" in said
+    assert "1,300 ns" in said
     assert "documented" in said
     link = explorer.locator(".te-core-details a").first
     assert link.get_attribute("href").startswith("https://github.com/aws-neuron/")

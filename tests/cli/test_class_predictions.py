@@ -69,12 +69,12 @@ def test_right_answer_is_marked_in_the_text_and_in_the_histogram(classroom):
     assert picture.axes[0].get_xlabel() == "5 predictions; the answer (green): RDH"
 
 
-@pytest.mark.parametrize(("right", "is_marked"), [("10 500 000", True), ("3", False), ("x", False)])
+@pytest.mark.parametrize(("right", "is_marked"), [("10,500,000", True), ("3", False), ("x", False)])
 def test_right_answer_is_marked_in_the_range_that_contains_it(right, is_marked):
     question = class_predictions.ClassPrediction(
         "a/b", "?", "number", "", [], [2.0**i for i in range(4, 40)]
     )
-    question.answers[f"{right} things".replace(" ", "\u202f", right.count(" "))] += 1
+    question.answers[f"{right} things"] += 1
     bins = question.bins()
     found = question.right_bin()
     assert (found is not None) == is_marked

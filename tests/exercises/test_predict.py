@@ -95,7 +95,7 @@ def test_no_source_between_question_and_reveal_spells_the_answer(lesson):
             answer = re.search(r"Answer: (.*)", shown).group(1)
             q = next(q for q in predict.of_lesson(lesson) if q.key == key)
             value = answer if q.kind != "number" else float(
-                answer.removesuffix(q.unit).replace("\u202f", "").strip()
+                answer.removesuffix(q.unit).replace(",", "").strip()
             )  # fmt: skip
             begin = next(k for k, (_, t) in enumerate(cells) if key in ASKED.findall(t))
             for where, (_, source) in enumerate(cells[begin : i + 1], begin):

@@ -21,7 +21,7 @@ def test_readings_disagree_and_the_default_is_one_of_them(conflict):
         ("network of trn1.2xlarge", ("25 Gbit/s", "12.5 Gbit/s")),
         ("HBM bandwidth", ("820 GB/s", "820 GiB/s")),
         ("one DMA engine", ("17 GB/s", "27.2 GB/s", "27 GiB/s")),
-        ("chips in an UltraCluster", ("100 000 chips", "30 000 chips", "10 000 chips")),
+        ("chips in an UltraCluster", ("100,000 chips", "30,000 chips", "10,000 chips")),
         ("topology", ("4 x 4 torus", "4D hypercube")),
         ("DMA queues", ("16 queues", "256 queues")),
         ("network of Trn1 over", ("2", "4", "2", "4")),

@@ -25,7 +25,7 @@ def test_bars_are_the_share_of_each_programs_time():
     assert done(scenes[73]) == pytest.approx([1 / 4, 1, 1], abs=1e-3)
     assert done(scenes[73 + 19]) == pytest.approx([5 / 8, 1, 1], abs=0.02)  # half way to the last
     assert [w for w in words(scenes[-1]) if "·" in w] == ["3rd · 8 µs", "2nd · 2 µs", "1st · 1 µs"]
-    assert "1 µs, played 1 500 000 times slower" in words(scenes[36])  # 1.5 s for 1 µs
+    assert "1 µs, played 1,500,000 times slower" in words(scenes[36])  # 1.5 s for 1 µs
 
 
 def test_without_a_clock_only_the_last_programs_time_is_told():

@@ -40,7 +40,7 @@ class ClassPrediction:
         if self.kind != "number":
             labels = [label for label, _ in self.bins()]
             return labels.index(self.answer) if self.answer in labels else None
-        number = re.match(r"[-+.e\d]+", self.answer.replace("\u202f", ""))
+        number = re.match(r"[-+.e\d]+", self.answer.replace(",", ""))
         right = float(number[0]) if number else math.nan
         bins = enumerate(_number_bins(list(map(float, self.values))))
         return next((i for i, (_, low, high) in bins if low <= right < high), None)

@@ -3,7 +3,7 @@
 A model's work is in closed form (``models.py``, ``work.py``).  A plan is data, tensor, pipeline and
 sequence parallelism with ZeRO on some instances (``plan.py``).  For a plan there are the memory of
 each NeuronCore (``memory.py``), the wires between its ranks (``placement.py``) and the time of a
-step (``step_time.py``); ``planner.py`` finds all plans that fit.  Then come scaling to 100 000
+step (``step_time.py``); ``planner.py`` finds all plans that fit.  Then come scaling to 100,000
 chips, failures and checkpoints (``scaling.py``, ``failures.py``), and prices (``cost.py``).  The
 benchmark tables judge all this (``published.py``); the headlines of the sources (``claims.py``)
 are judged in turn (``court.py``).

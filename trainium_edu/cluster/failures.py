@@ -57,8 +57,8 @@ def cluster_mtbf_s(instance_mtbf_hours: float, instances: int = 1) -> float:
     --------
     >>> from trainium_edu.specs import FAILURES
     >>> one = float(FAILURES.llama3.instance_mtbf_hours)
-    >>> print(f"{one / 24:.0f} days; 2 048 of them {cluster_mtbf_s(one, 2048) / 3600:.2f} hours")
-    264 days; 2 048 of them 3.09 hours
+    >>> print(f"{one / 24:.0f} days; 2,048 of them {cluster_mtbf_s(one, 2048) / 3600:.2f} hours")
+    264 days; 2,048 of them 3.09 hours
     """
     hours = number(instance_mtbf_hours, "instance_mtbf_hours", above=0, high=1e9)
     return 3600 * hours / whole(instances, "instances", 1, 10**6)
@@ -127,7 +127,7 @@ def storage_rate(
     direction : {"write", "read"}
         Matters for local disks; reads from FSx come from its disks, not from its cache.
     tebibytes : float
-        Size of the file system, at least 1 200 GiB; only FSx needs one.
+        Size of the file system, at least 1,200 GiB; only FSx needs one.
     burst : bool
         Whether FSx's credits last, which its page grants for reading.
     instance : str
@@ -176,7 +176,7 @@ def storage_rate(
     if tebibytes is None:
         raise ValueError(f"{storage} without a size: its rate grows with its tebibytes, so say "
                          "tebibytes=100 or how many there are")  # fmt: skip
-    least, why = STORAGE.fsx.least_gibibytes.value, ": FSx offers none smaller than 1 200 GiB"
+    least, why = STORAGE.fsx.least_gibibytes.value, ": FSx offers none smaller than 1,200 GiB"
     size, tier = number(tebibytes, "tebibytes", least / 1024, 1e6, why=why), TIERS[storage]
     ending = "_burst_bytes_per_s_per_tib" if burst else "_bytes_per_s_per_tib"
     rates = {
@@ -532,7 +532,7 @@ def simulate(
     work_s, interval_s, mtbf_s, checkpoint_s, restart_s, latency_s : float
         As in :func:`expected_time_s`; a last, shorter segment is played as such.
     runs : int
-        2 to 1 000 000.
+        2 to 1,000,000.
     seed : int
 
     Returns
@@ -643,8 +643,8 @@ def feed(samples_per_s: float, bytes_per_sample: float, instances: int = 1, *,
 
     Examples
     --------
-    >>> print(feed(26_000, 2, 32).bytes_per_s, "bytes/s for 26 000 tokens")
-    52000.0 bytes/s for 26 000 tokens
+    >>> print(feed(26_000, 2, 32).bytes_per_s, "bytes/s for 26,000 tokens")
+    52000.0 bytes/s for 26,000 tokens
     """
     each = number(samples_per_s, "samples_per_s", 0, 1e15)
     each *= number(bytes_per_sample, "bytes_per_sample", above=0, high=1e15)

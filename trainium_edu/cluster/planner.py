@@ -346,11 +346,11 @@ _WORDS = {"zero": "ZeRO", "micro_batch": "micro-batch"}
 def _counted(counts, nearest, best, rows) -> str:
     """Return what became of all plans, and what master weights would make of the first."""
     fit, over = counts["fit"], counts["over"]
-    words = [f"{_spaced(fit + over)} plans"]
+    words = [f"{fit + over:,} plans"]
     if over:
-        words.append(f"{_spaced(over)} over memory, the nearest by {nearest.over / GiB:.2f} GiB "
+        words.append(f"{over:,} over memory, the nearest by {nearest.over / GiB:.2f} GiB "
                      f"({_shape(nearest.plan)})")  # fmt: skip
-    words.append(f"{_spaced(fit)} fit, of which {_spaced(fit - rows)} are slower than those shown "
+    words.append(f"{fit:,} fit, of which {fit - rows:,} are slower than those shown "
                  "or beaten on both memory and time")  # fmt: skip
     if best.plan.precision == "bf16-sr":
         held = memory(best.memory.model, replace(best.plan, precision="bf16-master"))
@@ -369,7 +369,7 @@ def _too_large(search, nearest, count) -> str:
     part = nearest.largest
     return (
         f"{search.model.name} does not fit {search.cluster.instances} x {search.cluster.instance}: "
-        f"of {_spaced(count)} plans the nearest ({_shape(nearest.plan)}) holds "
+        f"of {count:,} plans the nearest ({_shape(nearest.plan)}) holds "
         f"{nearest.total / GiB:,.1f} GiB on a NeuronCore of {nearest.available / GiB:.0f}, "
         f"{nearest.over / GiB:,.1f} too many; {getattr(nearest, part) / GiB:,.1f} are {part}; {do}"
     )
@@ -445,7 +445,3 @@ def _shape(plan) -> str:
     """Return the degrees of a plan in words."""
     degrees = f"tensor {plan.tensor} x pipeline {plan.pipeline} x data {plan.data}"
     return degrees + f", ZeRO-{plan.zero}" * bool(plan.zero)
-
-
-def _spaced(count) -> str:
-    return f"{count:,}".replace(",", " ")

@@ -25,7 +25,7 @@ from trainium_edu.specs.signatures import checked
 __all__ = ["KEYNOTE", "Bar", "Generation", "Point", "Wall", "days", 
            "overhead", "scale", "slowest", "utilisation", "wall"]  # fmt: skip
 
-MOST = 6250  # instances: 100 000 chips
+MOST = 6250  # instances: 100,000 chips
 EULER, ROOT = 0.5772156649015329, sqrt(2)
 
 
@@ -236,7 +236,7 @@ def wall(
     kind, sigma, rules
         As in :func:`scale`.
     most : int
-        Instances to look up to; 100 000 chips unless said otherwise.
+        Instances to look up to; 100,000 chips unless said otherwise.
 
     Returns
     -------
@@ -396,7 +396,7 @@ def _generation(name, key, peak="peak_flops"):
     return Generation(name, count, float(getattr(of, peak)), float(of.network_bits_per_s))
 
 
-#: As the keynote compared them: Trainium at its launch figure of 210 TFLOPS, with 1 600 Gbit/s.
+#: As the keynote compared them: Trainium at its launch figure of 210 TFLOPS, with 1,600 Gbit/s.
 KEYNOTE = (
     _generation("p3dn.24xlarge", "p3dn"),
     _generation("p4d.24xlarge", "p4d"),

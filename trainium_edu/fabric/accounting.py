@@ -359,7 +359,7 @@ def timeline(
     Raises
     ------
     FabricError
-        If there would be more than 50 000 spans.
+        If there would be more than 50,000 spans.
 
     Examples
     --------

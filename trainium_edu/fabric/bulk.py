@@ -1,6 +1,6 @@
 """All ranks of a big machine on real data: the ring all-reduce, without a list of its moves.
 
-A ring of 30 000 ranks makes 1.8 thousand million moves, too many to write down.  But the sums they
+A ring of 30,000 ranks makes 1.8 thousand million moves, too many to write down.  But the sums they
 make are easy to name: the sum of chunk k starts at rank k+1 and takes the ranks in ring order.  The
 loop does exactly these additions, chunk by chunk in the order of the ring, on every rank's own
 memory, and the tests hold it equal, bit for bit, to the step-by-step executor.

@@ -78,7 +78,7 @@ def hierarchical_time(
     Parameters
     ----------
     cluster : Topology
-        Two or more instances, up to 100 000 chips and beyond.
+        Two or more instances, up to 100,000 chips and beyond.
     nbytes : int
         Bytes of each rank's buffer.
     intra : str

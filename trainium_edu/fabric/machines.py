@@ -88,7 +88,7 @@ def inf2_48xlarge(**options) -> Topology:
 def trn2_48xlarge(**options) -> Topology:
     """Build trn2.48xlarge: 16 Trainium2 chips in a 4 x 4 torus, four ranks on each.
 
-    128 GB/s per link and direction: 1 024 GB/s per chip over four cables, as if that counted both
+    128 GB/s per link and direction: 1,024 GB/s per chip over four cables, as if that counted both
     directions, which no document says; ``direction="one_way"`` is the other reading.
 
     Examples

@@ -219,7 +219,7 @@ def run(
     values : bool
         False records without computing: time, but no outputs.
     limit : int, optional
-        Instructions after which a kernel is stopped (default 1 000 000).
+        Instructions after which a kernel is stopped (default 1,000,000).
     dge : bool, optional
         False: descriptors of transfers are written before the kernel starts; otherwise Trainium2
         makes them when they are due, which takes as long as a short transfer.  Default: False with

@@ -137,7 +137,7 @@ def round_repeatedly(where: Gap, n: int, *, seed: int = 0, step: int = 0) -> Tri
     ----------
     where : Gap
     n : int
-        1 to 10 000 000.
+        1 to 10,000,000.
     seed, step : int, optional
         Of the random bits; trial i is element i.
 

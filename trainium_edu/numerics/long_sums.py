@@ -25,7 +25,7 @@ __all__ = ["ErrorGrowth", "LongSums", "QuickTest", "long_sums", "many_roundings"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuickTest:
-    """1024 + 0.5 + 0.5 + ..., 2 048 times: runs, and their exact law."""
+    """1024 + 0.5 + 0.5 + ..., 2,048 times: runs, and their exact law."""
 
     fmt: Format
     terms_added: np.ndarray  #: int64[k]
@@ -63,7 +63,7 @@ class QuickTest:
 
 @checked
 def quick_test(fmt="fp16", *, runs: int = 2000, seed: int = 0) -> QuickTest:
-    """Run AWS's documented test: add 0.5 to 1024, 2 048 times, rounding the sum at each step.
+    """Run AWS's documented test: add 0.5 to 1024, 2,048 times, rounding the sum at each step.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def long_sums(fmt="bf16", *, n: int = 100_000, replicas: int = 64, seed: int = 0
     Parameters
     ----------
     fmt : Format or str
-        With room for n / 2: FP16 ends at 65 504.
+        With room for n / 2: FP16 ends at 65,504.
     n, replicas, seed : int
         Every replica has its own terms and its own random bits.
 

@@ -37,7 +37,7 @@ def _written(value, unit) -> str:
     if not _is_number(value):
         return f"{value} {unit}".strip()
     if head not in _SHORT:
-        text = f"{value:,}".replace(",", " ") if isinstance(value, int) else f"{value:.6g}"
+        text = f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
         return f"{text} {unit}".strip()
     decimal = _scaled(value, 1000, "kMGTPE")
     binary = _scaled(value, 1024, ("Ki", "Mi", "Gi", "Ti")) if head.startswith("bytes") else decimal

@@ -299,5 +299,5 @@ PROFILES = (
             "chose nothing: that FP32 matrices are seen to load is inferred from a convolution"),
     Profile("matmul_add_rmsnorm", {"M": 4096, "K": 2048, "N": 2048}, 2666.580, 0.1242, 0.1679,
             98115584, 33554432, 49029888, 99959168, 1318912, 10493952, False,
-            "118 loads of weight tiles where 2 048 are written; 64 predicted (timing.rewrites)"),
+            "118 loads of weight tiles where 2,048 are written; 64 predicted (timing.rewrites)"),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Real handwritten digits: the 1 797 images that scikit-learn bundles, with a fixed split.
+"""Real handwritten digits: the 1,797 images that scikit-learn bundles, with a fixed split.
 
 Every fifth image is kept for the test, so all writers are on both sides.  The pixels are whole
 numbers from 0 to 16; divided by 16 they are exact in every format of the lessons, BF16 included.
@@ -45,7 +45,7 @@ def digits() -> Digits:
     Returns
     -------
     Digits
-        1 437 images to train on and 360 to test on.
+        1,437 images to train on and 360 to test on.
 
     Notes
     -----

@@ -66,7 +66,7 @@ class Toss:
     share : float
         How far the exact value is on the way from `low` to `high`: the chance of `high`.
     random_bits : int or None
-        Of 16; `high` if these and the value's lower 16 bits reach 65 536.  None to nearest.
+        Of 16; `high` if these and the value's lower 16 bits reach 65,536.  None to nearest.
     """
 
     low: float

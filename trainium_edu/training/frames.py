@@ -43,7 +43,7 @@ def train_in_frames(
     arm : {"fp32", "master", "nearest", "stochastic"} or Arm, optional
     learning_rate : float, optional
     passes : int, optional
-        Over the 1 437 training images.
+        Over the 1,437 training images.
     seed : int, optional
         Start and shuffling; the rounding has seed 0.
 

@@ -129,7 +129,7 @@ def lookup_paces(widths: Sequence[int] = (8, 32, 64, 128, 256, 512, 1024, 2048, 
     Raises
     ------
     ValueError
-        For a width that is no whole number from 1 to 8 192.
+        For a width that is no whole number from 1 to 8,192.
 
     Examples
     --------
@@ -161,9 +161,9 @@ def lookup_program(rows: int, width: int, *, dtype: str = "bfloat16",
     Parameters
     ----------
     rows : int
-        How many, from 1 to 1 048 576.
+        How many, from 1 to 1,048,576.
     width : int
-        Numbers in a row, from 1 to 8 192.
+        Numbers in a row, from 1 to 8,192.
     dtype : str
         Of the table.
     spec : specs.Record

@@ -34,7 +34,7 @@ __all__ = [
 ]  # fmt: skip
 
 HIDDEN = 64
-PARAMETERS = HIDDEN * PIXELS + HIDDEN + CLASSES * HIDDEN + CLASSES  #: 4 810
+PARAMETERS = HIDDEN * PIXELS + HIDDEN + CLASSES * HIDDEN + CLASSES  #: 4,810
 MAX_SEEDS, MAX_EPOCHS = 100, 5000
 _REPLICAS_PER_LAUNCH = 32  # keeps one compiled call below 0.2 s
 _F32 = np.float32
@@ -286,7 +286,7 @@ def train(arm="bf16", *, learning_rate: float = 0.01, epochs: int = 60, seeds=ra
         ``"bf16"`` keeps the weights in BF16 and rounds the update as `rounding` says.
     learning_rate : float
     epochs : int
-        Passes over the 1 437 training images, 44 batches of 32 each.
+        Passes over the 1,437 training images, 44 batches of 32 each.
     seeds : sequence of int
         Start, shuffling and random bits of each replica, which learns as it would alone.
     rounding : {"nearest", "stochastic"}, optional

@@ -99,7 +99,7 @@ def draw_long_sums(sums, growth, *, guess: float | None = None, width: float = 9
     sums : LongSums
     growth : ErrorGrowth
     guess : float, optional
-        How many times larger the learner lets the stochastic error become from 1000 to 10 000.
+        How many times larger the learner lets the stochastic error become from 1000 to 10,000.
     width : float, CSS pixels
 
     Returns

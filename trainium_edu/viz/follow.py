@@ -76,7 +76,7 @@ def _draw_line(ax, told):
             ax.text(x, -0.675, words, ha=side, va="center")
         at = toss.random_bits / _TOSSES
         ax.plot([at, at], [-0.95, -0.4], color=style.ink(), linewidth=2.2)
-        ax.text(at, -1.05, f"random bits {toss.random_bits} of 65 536", va="top",
+        ax.text(at, -1.05, f"random bits {toss.random_bits} of 65,536", va="top",
                 ha="left" if at < 0.5 else "right")  # fmt: skip
     how = "to the nearer" if toss.random_bits is None else "up" if went_up else "down"
     ax.set(title=f"step {told.step}: {told.name}[{', '.join(map(str, told.index))}] lies "

@@ -48,8 +48,8 @@ def race_scenes(times: Mapping, *, clock: bool = True, width: float = 890.0) -> 
             now = begin + (end - begin) * frame / _FRAMES
             scene = _scene(times, arrivals, now, clock, width)
             if clock:
-                words = f"{time_text(now)}, played {float(f'{slowed:.2g}'):_.0f} times slower"
-                scene.text(_LEFT, 22, words.replace("_", "\u202f"), bold=True, size=14)
+                words = f"{time_text(now)}, played {float(f'{slowed:.2g}'):,.0f} times slower"
+                scene.text(_LEFT, 22, words, bold=True, size=14)
             scenes.append(scene)
     return scenes
 

@@ -67,7 +67,7 @@ def long_sums_explorer(*, guess: float | None = None):
     Parameters
     ----------
     guess : float, optional
-        How many times larger the learner lets the error in BF16 become from 1000 to 10 000 terms.
+        How many times larger the learner lets the error in BF16 become from 1000 to 10,000 terms.
 
     Returns
     -------

@@ -225,7 +225,7 @@ def _formula(now) -> list[list]:
         )
     if fmt.is_integer:
         if not fmt.sign_bits:
-            return [["mantissa", f"{int(now.mantissa, 2):,}".replace(",", " ")]]
+            return [["mantissa", f"{int(now.mantissa, 2):,}"]]
         weight = f"{int(now.sign)} × −2{raised(fmt.bits - 1)}"
         return [["sign", weight], ["", " + "], ["mantissa", str(int(now.mantissa, 2))]]
     sign = [["sign", "−" if now.sign == "1" else "+"]] if fmt.sign_bits else []

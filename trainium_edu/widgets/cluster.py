@@ -253,12 +253,12 @@ def _sent_row(kind, where, sent, step_ns) -> list[str]:
             size_text(nbytes), long_time_text(ns / 1e9), f"{100 * ns / step_ns:.3g} %"]  # fmt: skip
 
 
-_COUNTS = (*(2**k for k in range(13)), 6250)  # instances: to 65 536 chips, and 100 000
+_COUNTS = (*(2**k for k in range(13)), 6250)  # instances: to 65,536 chips, and 100,000
 
 
 @checked
 def wall(model: str = "gpt3-175b", plan: Plan | None = None):
-    """Show efficiency up to 100 000 chips, what a step is made of, and the wall.
+    """Show efficiency up to 100,000 chips, what a step is made of, and the wall.
 
     Parameters
     ----------

@@ -240,7 +240,7 @@ def checkpoint_interval(model: str = "gpt3-175b", *, instances: int = 128):
     model : str
         A key of ``cluster.MODELS``; what is written are its FP32 and BF16 weights and states.
     instances : int
-        Shown first: the next lower power of two, up to 4 096.
+        Shown first: the next lower power of two, up to 4,096.
 
     Returns
     -------

@@ -185,7 +185,7 @@ class NumberLine(anywidget.AnyWidget):
             "bits": [[kind, text] for kind, text in fields if text],
             "pieces": pieces,
             "labelled": fmt.bits <= 8,
-            "band_text": f"{'over ' if joined else ''}{inside:,} numbers here".replace(",", " "),
+            "band_text": f"{'over ' if joined else ''}{inside:,} numbers here",
             "beyond": [[fmt.max, 1e39], [-1e39, fmt.min]],
             "beyond_text": f"no numbers here: x becomes {beyond}",
             "can_zoom": value is not None and landing.spacing < 8 * pixel,

@@ -521,7 +521,7 @@ def _finite_number(value):
 
 def _spell_number(value):
     if float(value).is_integer() and abs(value) < 1e15:
-        return f"{int(value):,}".replace(",", "\u202f") if abs(value) >= 10_000 else str(int(value))
+        return f"{int(value):,}" if abs(value) >= 10_000 else str(int(value))
     return f"{value:.6g}"
 
 

@@ -1,4 +1,4 @@
-"""Fly from a cluster of 100 000 chips into one multiply-accumulate; every figure has its source."""
+"""Fly from a cluster of 100,000 chips into one multiply-accumulate; every figure has its source."""
 
 import anywidget
 import traitlets

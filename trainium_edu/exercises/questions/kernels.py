@@ -32,7 +32,7 @@ def _bytes(run):
 def _us(run, name=""):
     """Return the µs that a run takes, or that an engine works in it, as prose has them."""
     ns = run.timeline.busy_ns(name) if name else run.timeline.makespan_ns
-    return f"{ns / 1e3:_.0f}".replace("_", "\u202f")
+    return f"{ns / 1e3:,.0f}"
 
 
 @question("05/rows")

@@ -27,7 +27,7 @@ def _rounded(count):
 def light(chip, metres):
     """Return the multiply-accumulates of one chip while light goes some metres."""
     workers, beats = chip.cores.value * _workers(chip), _beats(chip, metres)
-    spelled = f"{workers:_}".replace("_", " ")
+    spelled = f"{workers:,}"
     return Answer(
         _rounded(workers * beats),
         wrong={

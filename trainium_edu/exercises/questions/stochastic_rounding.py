@@ -13,10 +13,6 @@ from trainium_edu.widgets.accumulation import long_sums_explorer, quick_test_exp
 _N_DRAWS = 2**16
 
 
-def _spaced(n) -> str:
-    return f"{n:_}".replace("_", " ")
-
-
 @question("02/carrying-tosses")
 def carrying_tosses(x):
     """Return how many tosses carry: the dropped bits, read as a number."""
@@ -33,10 +29,8 @@ def carrying_tosses(x):
             "nearest-even": _N_DRAWS * (between.nearest > x),
             "the distance as a share of 1": int(_N_DRAWS * (x % 1)),
         },
-        terms={"up": _spaced(up), "p_up": between.p_up},
-        show=lambda guess: (
-            "Went up: " + "; ".join(f"{_spaced(up)} of {_spaced(n)} throws" for n, up in counts)
-        ),
+        terms={"up": f"{up:,}", "p_up": between.p_up},
+        show=lambda guess: "Went up: " + "; ".join(f"{up:,} of {n:,} throws" for n, up in counts),
     )
 
 

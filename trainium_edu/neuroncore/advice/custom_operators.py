@@ -43,10 +43,10 @@ def _of_one(run, line, group, one, prices):
     elements = sum(work.elements for work in works)
     if elements:
         at, here = _costliest(options["sites"], 2)
-        where = f", {_spaced(here)} of them at this line" if here < elements else ""
+        where = f", {here:,} of them at this line" if here < elements else ""
         yield from judged(
             "element accessor",
-            f"{options['operator']} makes {_spaced(elements)} trips to HBM through an element "
+            f"{options['operator']} makes {elements:,} trips to HBM through an element "
             f"accessor (or a stream beyond the fourth), one for each element that it names{where}",
             Remedy.THROUGH_TCM, [_through_tcm(work) for work in works], at or line,
         )  # fmt: skip
@@ -56,7 +56,7 @@ def _of_one(run, line, group, one, prices):
         at, _ = _costliest(options["sites"], 4)
         yield from judged(
             "short copies",
-            f"{options['operator']} makes {_spaced(copies)} copies between HBM and TCM of {each} "
+            f"{options['operator']} makes {copies:,} copies between HBM and TCM of {each} "
             "bytes each, and each starts anew",
             Remedy.LONGER_COPIES, [_longer(work) for work in works], at or line,
         )  # fmt: skip
@@ -84,10 +84,6 @@ def _of_one(run, line, group, one, prices):
 
 def _sum(parts):
     return sum(parts.values())
-
-
-def _spaced(number: int) -> str:
-    return f"{number:,}".replace(",", " ")
 
 
 def _costliest(sites, column):

@@ -230,7 +230,7 @@ def _is_fast(call):
     """Return whether a tensor_tensor reads PSUM, or computes on packed BF16.
 
     A result wider than one bank cannot have stayed in PSUM: published Mamba kernels take 2 N for
-    2 048 columns of it, and N for 512.
+    2,048 columns of it, and N for 512.
     """
     dst, data1, data2 = call.dst, call.data1, call.data2
     bank_bytes = call.core.spec.psum.bank_bytes.value

@@ -16,7 +16,7 @@ report an uninitialised local variable, or one that is gone, where they are sure
 holds NaN (clang), -1.7e38 (GCC 12 on) or an integer that is not an index.  Not found: use of a
 variable that is gone where they are not sure; what another function's pointer to an array does
 inside the array's struct, or reads past a plain one (an index by the array's own name is checked in
-both).  Of the heap the first 4 000 pieces are guarded, up to 32 MiB each, with glibc.
+both).  Of the heap the first 4,000 pieces are guarded, up to 32 MiB each, with glibc.
 Programs are the learner's own: the limits keep a notebook alive but do not stop malice.
 
 Sources: `aws-customop-guide`, `aws-customop-api`, `aws-customop-perf`.  Read first: ``library.py``,

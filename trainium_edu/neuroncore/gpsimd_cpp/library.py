@@ -315,7 +315,7 @@ class Operator:
                 return array
         raise OperatorError(
             f"argument {number} of {self.name} has shape {array.shape}; an operator's tensors have "
-            "up to 8 dimensions of at most 65 535, or up to 4 of at most 4 294 967 295"
+            "up to 8 dimensions of at most 65,535, or up to 4 of at most 4,294,967,295"
         )
 
     def _counted(self, answer: Answer) -> tuple:
@@ -396,7 +396,7 @@ class Operator:
             return (
                 f"its stack needs more than {limits.stack_bytes} bytes (about 8 KB lie in local "
                 "memory); keep large arrays in TCM, or ask for slower memory with extra_cflags="
-                "['-DSTACK_SIZE=n'], up to 400 000"
+                "['-DSTACK_SIZE=n'], up to 400,000"
             )
         if call.signal == signal.SIGALRM:
             return text or "it stopped the process that waits for it"
@@ -424,7 +424,7 @@ class Operator:
             return sorted(found)[0], " and ".join(place(*one) for one in sorted(found))
 
         first, written = lines(race.writers, "write")
-        more = f"; so it is for {race.elements:,} elements".replace(",", " ")
+        more = f"; so it is for {race.elements:,} elements"
         more *= race.elements > 1
         if len(race.writers) > 1:
             who = " and ".join(map(str, race.writers))

@@ -9,7 +9,7 @@ Programs with recorded loops (``core.repeat``) stay as they are, except for ``en
     Turns of an inner loop of the older ``affine_range`` may differ only in places side by side.
     Then each instruction is issued once for all turns, if together they fit into a PSUM bank
     (the limit is assumed).  Document: such loops are vectorised.  Times: a convolution's loop of 64
-    was, its loop of 2 048 was not.
+    was, its loop of 2,048 was not.
 ``loads``
     What the Tensor Engine alone reads, loaded again, is loaded once, if what is alive at once fits
     in the 176 KiB of each partition that are left to tiles.  Profile: bmm loads lhs once, not four

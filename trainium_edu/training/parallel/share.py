@@ -98,7 +98,7 @@ def communication_share(efficiency: float = 0.4, *, sequences: int = 512, sequen
         Of compute: the share of the peak that a step reaches while it computes.  Assumed.
     sequences, sequence : int
         BERT-Large: sequences per rank and step, and tokens in each.  As in AWS's tutorial: batches
-        of 16, 32 micro-batches, and 16 384 sequences of 128 tokens over 32 ranks.
+        of 16, 32 micro-batches, and 16,384 sequences of 128 tokens over 32 ranks.
     gpt3_tokens : float
         GPT-3: tokens per step of all instances together.  Assumed: 3.2 million.
     bytes_per_gradient : int
@@ -109,7 +109,7 @@ def communication_share(efficiency: float = 0.4, *, sequences: int = 512, sequen
     Returns
     -------
     Shares
-        BERT-Large on 2 to 4 096 ranks of Trn1, weak scaling; GPT-3 on the instances of the report,
+        BERT-Large on 2 to 4,096 ranks of Trn1, weak scaling; GPT-3 on the instances of the report,
         its batch divided among them.
 
     Examples

@@ -72,7 +72,7 @@ class RoundingExplorer {
       make("strong", {}, "Throw the dice"),
       rounds("Throw once", "1 ×", 1),
       rounds("Throw ten times", "10 ×", 10),
-      rounds("Throw ten thousand times", "10 000 ×", 10000),
+      rounds("Throw ten thousand times", "10,000 ×", 10000),
       send("Forget the throws", "forget", () => ({ do: "forget" })),
     );
   }

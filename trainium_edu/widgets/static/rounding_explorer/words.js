@@ -2,7 +2,7 @@
 
 import { many, minus, plain } from "../shared/words.js";
 
-export const spaced = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+export const spaced = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 export const tidy = (value) => minus(plain(value, 9));
 export const percent = (p) => `${(100 * p).toFixed(2)} %`;
 export const signed = (v) => `${v < 0 ? "−" : "+"}${percent(Math.abs(v))}`;

@@ -7,7 +7,7 @@ export function ultracluster(p, c) {
   p.title("network (EFA): non-blocking, petabit-scale", [800, 145], 34);
   for (let x = 80; x <= 1520; x += 60) p.line(way(x, 182, x, 246), c.dma, 2.5, { a: 0.6 });
   p.dots(dotAt, 125, 50, c.chip, (i, j) => 0.5 + 0.4 * (((i * 7 + j * 13) % 10) / 10));
-  p.text("6 250 dots: each is an instance of 16 chips", [800, 912], 32);
+  p.text("6,250 dots: each is an instance of 16 chips", [800, 912], 32);
 }
 
 const FOUR = [0, 1, 2, 3];
