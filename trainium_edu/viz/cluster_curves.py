@@ -92,7 +92,7 @@ def _draw_at(chart, x):
 
 
 def draw_claim(claimed, allowed, found, verdict: str, *, why="", ends=(), write=short, tick=short,
-               needle="arithmetic", width=960.0) -> Scene:  # fmt: skip
+               said=None, width=960.0) -> Scene:  # fmt: skip
     """Draw a claimed value against what its arithmetic gives, and stamp the verdict.
 
     Parameters
@@ -110,8 +110,8 @@ def draw_claim(claimed, allowed, found, verdict: str, *, why="", ends=(), write=
         Values that the axis shows in any case.
     write, tick : callable
         Write a value in the text, and at the axis.
-    needle : str
-        What the middle of `found` is.
+    said : float, optional
+        The learner's number; the middle of `found` is then the needle, else the arithmetic's.
     width : float, CSS pixels
 
     Returns
@@ -141,7 +141,11 @@ def draw_claim(claimed, allowed, found, verdict: str, *, why="", ends=(), write=
         low, now, high = map(to_x, found)
         scene.rect(low, y - 10, max(high - low, 2), 20, _COMPUTED, opacity=0.45, glides=True)
         scene.rect(now - 4, y - 16, 8, 32, _COMPUTED, glides=True)
+        needle = "arithmetic" if said is None else "needle"
         key = [(f"{needle}: {write(found[1])}", _COMPUTED, False), *key]
+        if said is not None:
+            scene.line(to_x(said), y - 20, to_x(said), y + 24, "ink", dashed=True)
+            key.append((f"you: {write(said)}", "ink", False))
         if high - low > 1:
             between = f"possible: {write(found[0])} to {write(found[2])}"
             key.insert(1, (between, _COMPUTED, True))

@@ -155,7 +155,7 @@ def hearing(key: str, verdict: Prediction | None = None):
         scene = draw_claim(
             claim.claimed, claim.allowed, found, "in session", ends=(first_end, last_end),
             why=f"{len(sealed)} sealed" if sealed else "all is open: rule below", write=claim.spell,
-            tick=claim.tick, needle="possible, nearest to your number", width=values["width"],
+            tick=claim.tick, said=guess, width=values["width"],
         )  # fmt: skip
         return Page(scene, said, outputs, ranges)
 

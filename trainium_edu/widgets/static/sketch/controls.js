@@ -32,7 +32,9 @@ export class Controls {
       if (isBusy && input === document.activeElement) continue;
       if (kind === "check") input.checked = values[name];
       else if (input.value !== String(values[name])) input.value = String(values[name]);
-      if (ranges[name]) [input.min, input.max] = ranges[name];
+      const [low, high] = ranges[name] ?? [];
+      input.disabled = ranges[name] && low === high; // nothing to choose: its end stays as it was
+      if (ranges[name] && low !== high) Object.assign(input, { min: low, max: high });
       if (!output) continue;
       const isSealed = kind === "seal" && !values[name];
       output.textContent = isSealed ? "sealed" : (outputs[name] ?? String(values[name]));
