@@ -47,7 +47,7 @@ def fits_at_all(parameters, instance):
         },
         terms={"total": total, "billions": parameters / 1e9},
         show=lambda guess: [
-            Numbers("bytes of each parameter\n" + "\n".join(rows), "What training keeps, in GiB", bars),
+            Numbers("bytes of each parameter\n" + "\n".join(rows), "Kept, in GiB", bars),
             f"rounded with dice, 8 bytes of each: {_instances(parameters, 8, instance)} instances",
         ],
     )

@@ -3,6 +3,7 @@
 import difflib
 from collections import Counter
 from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 from statistics import median
 
@@ -161,13 +162,16 @@ def starved(path, outcome, batch, sample_us, copy_us):
 PUBLISHED = 0.39  #: better price-performance of Inf2, as the comparison of 2023 states it
 
 
+_cost = attrgetter("usd_per_million_samples")
+
+
 def instances_table(rows) -> str:
     """Return sizes with their steps, prices and what a million samples cost."""
     lines = ["instance        ranks     step   USD an hour   USD for a million samples"]
     return "\n".join(lines + [
         f"{one.instance:14}{one.ranks:7}{one.step_ns / 1e6:6.0f} ms{one.usd_per_hour:14.2f}"
         f"{one.usd_per_million_samples:15.2f}"
-        for one in sorted(rows, key=lambda one: one.usd_per_million_samples)
+        for one in sorted(rows, key=_cost)
     ])  # fmt: skip
 
 
@@ -210,7 +214,7 @@ def per_dollar(rows):
         show=lambda guess: Numbers(
             instances_table(rows),
             "A million samples, in USD",
-            {one.instance: {"": one.usd_per_million_samples} for one in rows},
+            {one.instance: {"": one.usd_per_million_samples} for one in sorted(rows, key=_cost)},
         ),
     )
 
