@@ -297,7 +297,6 @@ def without_key_bias(name, array):
         ("cnn", "adamw", 10),
         pytest.param("vit", "slow sgd", 50, marks=pytest.mark.slow),
         pytest.param("vit", "adamw", 50, marks=pytest.mark.slow),
-        pytest.param("decoder", "adamw", 10, marks=pytest.mark.slow),
         ("encoder", "adamw", 10),
         ("guesser", "adamw", 10),
     ],

@@ -138,11 +138,10 @@ def test_an_optimiser_made_before_the_weights_moved_says_so():
 
 
 def test_schedules_rise_to_the_peak_and_fall_to_nothing():
-    for schedule in (optim.warmup_linear, optim.warmup_cosine):
-        rates = [schedule(i, peak=0.5, warmup=4, steps=20) for i in range(21)]
-        assert rates[:5] == pytest.approx([0.125, 0.25, 0.375, 0.5, 0.5])
-        assert (np.diff(rates[4:]) < 0).all()
-        assert rates[20] == pytest.approx(0, abs=1e-12)
+    rates = [optim.warmup_cosine(i, peak=0.5, warmup=4, steps=20) for i in range(21)]
+    assert rates[:5] == pytest.approx([0.125, 0.25, 0.375, 0.5, 0.5])
+    assert (np.diff(rates[4:]) < 0).all()
+    assert rates[20] == pytest.approx(0, abs=1e-12)
     assert optim.warmup_cosine(12, peak=0.5, warmup=4, steps=20) == pytest.approx(0.25)
 
 

@@ -305,7 +305,7 @@ def test_an_upset_replica_alone_goes_another_way():
 @pytest.mark.parametrize("job", [
     replace(SMALL, dtype="bfloat16", momentum=0.9),
     replace(SMALL, dtype="bfloat16", optimizer="adam", lr=0.001, zero=True, master_weights=True,
-            schedule="linear", schedule_steps=9),
+            schedule="cosine", schedule_steps=9),
 ], ids=["momentum", "zero"])  # fmt: skip
 @pytest.mark.parametrize("where", ["recorded", "computed", "compared"])
 def test_an_interrupt_anywhere_leaves_the_last_good_state(job, where, monkeypatch):
@@ -415,8 +415,10 @@ def test_a_state_of_another_job_is_refused_whole():
 def test_learning_rates_follow_their_schedule():
     job = replace(SMALL, lr=1.0, warmup=2)
     assert [job.rate(i) for i in range(4)] == [0.5, 1.0, 1.0, 1.0]
-    job = replace(job, schedule="linear", schedule_steps=6)
-    assert [job.rate(i) for i in range(8)] == [0.5, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0, 0.0]
+    job = replace(job, schedule="cosine", schedule_steps=6)
+    falls = [(2 + 2**0.5) / 4, 0.5, (2 - 2**0.5) / 4]
+    rates = [job.rate(i) for i in range(8)]
+    assert rates == pytest.approx([0.5, 1.0, 1.0, *falls, 0.0, 0.0], abs=1e-12)
     assert fit(trainer(job), 3).steps[0].lr == 0.5
 
 

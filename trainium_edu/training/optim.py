@@ -24,8 +24,7 @@ from trainium_edu.xla.graph import scope
 from trainium_edu.xla.operations.shapes import zeros
 from trainium_edu.xla.tensor import Tensor, as_tensor
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "clip_grad_norm_", "warmup_cosine",
-           "warmup_linear"]  # fmt: skip
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "clip_grad_norm_", "warmup_cosine"]
 
 
 class Optimizer:
@@ -264,19 +263,6 @@ def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float, *,
 
 
 @checked
-def warmup_linear(step: int, *, peak: float, warmup: int, steps: int) -> float:
-    """Return the learning rate of a step (from 0): up to `peak`, then straight down to 0.
-
-    Examples
-    --------
-    >>> [warmup_linear(s, peak=1.0, warmup=2, steps=6) for s in range(6)]
-    [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
-    """
-    risen, gone = _shares(step, warmup, steps)
-    return peak * risen * (1 - gone)
-
-
-@checked
 def warmup_cosine(step: int, *, peak: float, warmup: int, steps: int) -> float:
     """Return the learning rate of a step (from 0): up to `peak`, then down a cosine to 0.
 
@@ -285,14 +271,9 @@ def warmup_cosine(step: int, *, peak: float, warmup: int, steps: int) -> float:
     >>> [round(warmup_cosine(s, peak=1.0, warmup=2, steps=6), 3) for s in range(6)]
     [0.5, 1.0, 1.0, 0.854, 0.5, 0.146]
     """
-    risen, gone = _shares(step, warmup, steps)
-    return peak * risen * (1 + math.cos(math.pi * gone)) / 2
-
-
-def _shares(step, warmup, steps) -> tuple[float, float]:
-    """Return how much of the way up, and of the way down, a step has behind it."""
     if not 0 <= warmup < steps:
         raise ValueError(f"warmup is {warmup} of {steps} steps; it must be from 0 to below that")
     if step < warmup:
-        return (step + 1) / warmup, 0.0
-    return 1.0, min(1.0, (step - warmup) / (steps - warmup))
+        return peak * ((step + 1) / warmup)
+    gone = min(1.0, (step - warmup) / (steps - warmup))
+    return peak * (1 + math.cos(math.pi * gone)) / 2

@@ -44,9 +44,8 @@ from trainium_edu.xla.tensor import Tensor, as_tensor, unary
 __all__ = ["Diverged", "Job", "Run", "Step", "Trainer", "fit"]
 
 _OPTIMIZERS = {"sgd": optim.SGD, "adam": optim.Adam, "adamw": optim.AdamW}
-_SCHEDULES = {"cosine": optim.warmup_cosine, "linear": optim.warmup_linear}
 _CHOICES = {
-    "optimizer": tuple(_OPTIMIZERS), "schedule": ("constant", *_SCHEDULES),
+    "optimizer": tuple(_OPTIMIZERS), "schedule": ("constant", "cosine"),
     "dtype": ("float32", "bfloat16"), "reduce_dtype": ("float32", "bfloat16"),
     "rounding": ("nearest", "stochastic"), "reduce_rounding": ("nearest", "stochastic"),
     "algorithm": tuple(ALGORITHMS), "task": TASKS,
@@ -75,7 +74,7 @@ class Job:
         Leave out the samples of an epoch that do not fill a step; else they make a short one.
     optimizer : {"sgd", "adam", "adamw"}
     lr, momentum, weight_decay : float
-    schedule : {"constant", "cosine", "linear"}
+    schedule : {"constant", "cosine"}
         Of the learning rate: after `warmup` steps up to `lr`, down to 0 at `schedule_steps`.
     warmup, schedule_steps : int
     dtype : {"float32", "bfloat16"}
@@ -181,8 +180,7 @@ class Job:
         if self.schedule == "constant":
             return self.lr * min(1.0, (step + 1) / self.warmup) if self.warmup else self.lr
         steps = self.schedule_steps or 0
-        place = min(step, steps)
-        return _SCHEDULES[self.schedule](place, peak=self.lr, warmup=self.warmup, steps=steps)
+        return optim.warmup_cosine(min(step, steps), peak=self.lr, warmup=self.warmup, steps=steps)
 
 
 class Diverged(ArithmeticError):

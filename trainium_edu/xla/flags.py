@@ -14,8 +14,9 @@ References: `aws-compiler-cli`, `aws-caching`.
 
 import json
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from hashlib import md5
+from typing import Any
 
 from trainium_edu.names import near
 from trainium_edu.specs import SOFTWARE
@@ -135,7 +136,10 @@ def parse(text: str, *, target: str | None = None) -> Flags:
     if target and "--target" not in found:
         found["--target"] = target
         program.append(f"--target={target}")
-    return _flags(program, found)
+    given: dict[str, Any] = {f.name: value for f in fields(Flags) for name, value in found.items()
+                             if name[2:].replace("-", "_") == f.name}  # fmt: skip
+    switches = {name: True for name, value in given.items() if not value}
+    return Flags(tuple(program), **given | switches | {"optlevel": int(given.get("optlevel", 2))})
 
 
 def _split(word) -> tuple[str, bool, str]:
@@ -145,15 +149,6 @@ def _split(word) -> tuple[str, bool, str]:
         return "--optlevel", bool(value), value
     name, equals, value = word.partition("=")
     return name, bool(equals), value
-
-
-def _flags(program, found) -> Flags:
-    names = ("--auto-cast", "--auto-cast-type", "--target", "--cache_dir", "--log_level")
-    given = {name[2:].replace("-", "_"): found[name] for name in names if name in found}
-    return Flags(tuple(program), optlevel=int(found.get("--optlevel", 2)),
-                 no_cache="--no_cache" in found,
-                 retry_failed_compilation="--retry_failed_compilation" in found,
-                 **given)  # fmt: skip
 
 
 def _takes(values) -> str:

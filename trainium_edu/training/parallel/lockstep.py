@@ -368,8 +368,9 @@ class Hub:
             return waits_for_ever(first, odd)
         before, after = (self._cut(*rank.request.what)[0] for rank in (first, odd))
         told = difference(before, after).replace(", and was ", f", and on rank {first.number} ")
-        advice = ("if its last batch is smaller, leave it out (drop_last)"
-                  if told.startswith("parameter") else "let all ranks record the same")  # fmt: skip
+        advice = ("if its last batch is smaller, leave it out (drop_last) or deal samples with a "
+                  "sampler that fills up" if told.startswith("parameter")
+                  else "let all ranks record the same")  # fmt: skip
         return (f"rank {odd.number} at {odd.line} recorded another graph than rank {first.number} "
                 f"at {first.line}: {told}; {advice}")  # fmt: skip
 
