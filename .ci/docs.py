@@ -5,6 +5,11 @@ Usage: python .ci/docs.py [FOLDER]    (``make docs``: build/docs)
 Sources are put together beside the built pages: those of ``.github/docs``, the two guides beside
 them, one page for each package that the package itself has (nothing is named by hand), and copies
 of the lessons, which do not run.  Any warning fails the build.
+
+Sphinx's autosummary was tried in place of the pages of floors.  It makes a page for each of some
+370 modules, with the first line of each function and no more; a template that describes functions
+there describes what a front door hands on twice, and none says in which rows a floor's modules
+stand.  Those two (``home_of``, ``handed_on``, the rows) are most of what is written here.
 """
 
 import ast

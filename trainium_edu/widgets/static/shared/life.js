@@ -51,7 +51,7 @@ export function onceAFrame(draw) {
   return ask;
 }
 
-/** What an entry file exports: a view on each page, which ends when all of its `stops` are called. */
+/** What an entry file exports: a view on each page, which ends when its `stops` are called. */
 export const shows = (View) => ({
   render({ model, el }) {
     const view = new View(model, el);

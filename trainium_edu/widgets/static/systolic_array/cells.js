@@ -54,7 +54,7 @@ export function drawRoomyCells(c, film, pens, { t, way, what }) {
   }
 }
 
-/** One number in each small cell: written once a cycle where it changes, then moved as a picture. */
+/** One number in each small cell: written where it changes, then moved as a picture. */
 export class SmallCells {
   constructor(film) {
     this.film = film;
