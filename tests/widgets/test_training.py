@@ -10,47 +10,40 @@ from trainium_edu.training import ARMS, train
 from trainium_edu.widgets.live import LiveRun
 from trainium_edu.widgets.training import RATES, training_explorer
 
-PNG = b"\x89PNG"
-
-
-def values(widget):
-    shape = (len(widget.curve_arms), 2, widget.epochs)
-    return np.frombuffer(widget.curves, np.float32).reshape(shape)
-
 
 def test_its_curves_are_those_of_train():
     widget = training_explorer(0.03, epochs=5)
     for i, name in enumerate(ARMS):
         run = train(name, learning_rate=0.03, epochs=5, seeds=[0], rounding_seed=0)
-        assert np.array_equal(values(widget)[i, 0], run.loss[:, 0].astype(np.float32))
-        assert np.array_equal(values(widget)[i, 1], run.accuracy[:, 0].astype(np.float32))
+        assert np.array_equal(widget.curves[i, 0], run.loss[:, 0].astype(np.float32))
+        assert np.array_equal(widget.curves[i, 1], run.accuracy[:, 0].astype(np.float32))
 
 
 def test_a_change_of_any_control_trains_anew():
     widget = training_explorer(0.1, epochs=5)
     before = widget.curves
-    widget.rate = 0.01
-    assert widget.curves != before
-    widget.epochs = 10
+    widget.set(rate=RATES.index(0.01))
+    assert not np.array_equal(widget.curves, before)
+    widget.set(epochs=10)
     assert widget.done == [10] * 4
-    widget.shown = ["nearest"]
-    assert widget.curve_arms == ["nearest"]
+    widget.set(fp32=False, master=False, stochastic=False)
+    assert widget.shown == ["nearest"]
+    assert [row["cells"][0] for row in widget.page["table"]["rows"]] == [ARMS["nearest"].short]
+    assert widget.done == [10]
     assert not widget.running
 
 
 def test_what_the_page_cannot_ask_for_is_not_taken():
     widget = training_explorer(0.1, epochs=5)
-    widget.rate = float("nan")
-    assert widget.rate == 0.1
-    widget.epochs = 10**9
-    assert widget.epochs == 200
-    widget.epochs = -4
-    assert widget.epochs == 5
-    widget.shown = ["fp64", "fp32"]
-    assert widget.shown == ["fp32"]
-    widget.shown = []
+    before = dict(widget.values)
+    for asked in ({"rate": float("nan")}, {"rate": len(RATES)}, {"epochs": 10**9},
+                  {"epochs": -4}, {"fp64": True}, {"fp32": 1}):  # fmt: skip
+        widget.values = {**widget.values, **asked}
+        assert widget.values == before
+    widget.set(**dict.fromkeys(ARMS, False))
+    assert widget.shown == []
     assert "tick at least one" in widget.summary()
-    for message in ({"do": "explode"}, {}, {"do": "stop"}):
+    for message in ({"press": "explode"}, {}, {"press": "stop"}):
         send(widget, message)
 
 
@@ -59,11 +52,11 @@ def test_it_can_be_stopped_between_two_slices():
         widget = training_explorer(0.01, epochs=5)
         a_slice_is_shown = asyncio.Event()
         widget.observe(lambda _change: a_slice_is_shown.set(), "done")
-        widget.epochs = 200
+        widget.set(epochs=200)
         await asyncio.wait_for(a_slice_is_shown.wait(), 60)
         assert widget.running
         assert 0 < max(widget.done) < 200
-        send(widget, {"do": "stop"})
+        send(widget, {"press": "stop"})
         reached = widget.done
         assert not widget.running
         await asyncio.wait_for(widget.live.ended(), 60)

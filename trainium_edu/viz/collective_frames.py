@@ -23,7 +23,11 @@ MOST_RANKS = 64
 _FIRST_COLOURS = ("blue", "orange", "green", "pink", "sky", "red", "yellow", "grey")
 
 
-#: What the page is told of messages.
+#: What the page is told as it is, and as arrays; of messages too.
+_TOLD = ("title", "chips", "switches", "ranks", "ranks_per_chip", "chunks", "steps", "full",
+         "step_notes", "down", "ending")  # fmt: skip
+_ARRAYS = {"step_ns": np.float64, "wires": np.uint16, "links": np.uint16,
+           "link_bytes": np.float32, "link_busy": np.float32}  # fmt: skip
 _MESSAGE = {"step": np.uint16, "src": np.uint16, "dst": np.uint16, "adds": np.uint8,
             "bytes": np.float64, "begins": np.float32, "ends": np.float32}  # fmt: skip
 
@@ -76,25 +80,16 @@ class CollectiveFrames:
     def to_bytes(self) -> bytes:
         """Pack header and arrays into one run of bytes; ``collective_player.js`` reads them."""
         colours = self.palette()
-        header = {
-            "title": self.title, "chips": self.chips, "switches": self.switches,
-            "ranks": self.ranks, "ranks_per_chip": self.ranks_per_chip, "chunks": self.chunks,
-            "steps": self.steps, "full": self.full, "step_notes": self.step_notes,
-            "down": self.down, "ending": self.ending, "palette": colours,
+        header = {name: getattr(self, name) for name in _TOLD} | {
+            "palette": colours,
             "letters": ["#000" if _lightness(c) > 0.42 else "#fff" for c in colours],
             "layouts": {name: {"label": one.label} | one.data()
                         for name, one in self.layouts.items()},
         }  # fmt: skip
         small = np.uint8 if self.full < 256 else np.uint16
-        arrays = {
-            "step_ns": self.step_ns.astype(np.float64),
-            "wires": self.wires.astype(np.uint16),
-            "links": self.links.astype(np.uint16),
-            "have": self.have.astype(small),
-            "link_bytes": self.link_bytes.astype(np.float32),
-            "link_busy": self.link_busy.astype(np.float32),
-            **{f"msg_{name}": self.messages[name].astype(kind) for name, kind in _MESSAGE.items()},
-        }
+        arrays = {name: getattr(self, name).astype(kind) for name, kind in _ARRAYS.items()}
+        arrays["have"] = self.have.astype(small)
+        arrays |= {f"msg_{name}": self.messages[name].astype(k) for name, k in _MESSAGE.items()}
         for name, lists in (("chunks", self.chunks_of), ("path", self.path_of)):
             arrays[f"msg_{name}_start"] = np.cumsum([0, *map(len, lists)]).astype(np.uint32)
             arrays[f"msg_{name}"] = np.array([x for part in lists for x in part], np.uint16)

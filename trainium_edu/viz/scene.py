@@ -61,7 +61,7 @@ class Scene:
         self.shapes.append(["ticks", _px(*xs), *_px(top, bottom), colour, width, opacity])
 
     def path(self, xs, ys, colour, *, width=1.5, dash="", opacity=1.0, words=""):
-        """Add a line through many points; dash ``""``, ``dashed`` or ``dotted``.
+        """Add a line through many points; dash ``""``, ``dashed``, ``dotted``, or as SVG has it.
 
         `words` say what it is, to who points at it.
         """

@@ -12,7 +12,7 @@ from trainium_edu.viz.scene import Scene
 __all__ = ["to_svg"]
 
 _WORDS = {"ink", "muted", "grid", "paper"}
-_DASH = {"": "", "dashed": ";stroke-dasharray:5 4", "dotted": ";stroke-dasharray:1.5 3"}
+_DASH = {"dashed": "5 4", "dotted": "1.5 3"}
 
 
 @checked
@@ -60,7 +60,8 @@ def _rect(x, y, width, height, colour, opacity, outline):
 
 
 def _stroked(d, colour, width, dash="", opacity=1.0, words=""):
-    style = f"fill:none;stroke:{_colour(colour)};stroke-width:{width}{_DASH[dash]}"
+    dashes = f";stroke-dasharray:{_DASH.get(dash, dash)}" if dash else ""
+    style = f"fill:none;stroke:{_colour(colour)};stroke-width:{width}{dashes}"
     faint = f";stroke-opacity:{opacity}" if opacity != 1 else ""
     return f'<path d="{d}" style="{style}{faint}">{_title(words)}</path>'
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
-from trainium_edu.viz.chart import Chart
+from trainium_edu.viz.chart import Chart, plain_ticks, two_boxes
 from trainium_edu.viz.scene import Scene
 
-__all__ = ["ARM_STYLE", "draw_faster", "plot_accuracies"]
+__all__ = ["ARM_STYLE", "draw_faster", "draw_training", "plot_accuracies"]
 
 #: Arms often lie on top of each other; the widths let all of them be seen.
 ARM_STYLE = {
@@ -50,6 +50,47 @@ def plot_accuracies(groups: Sequence, labels: Mapping):
         ax.grid(axis="x", visible=False)
     fig.axes[0].set_ylabel("test accuracy, %")
     return fig
+
+
+_LOSSES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)  # on an axis
+
+
+def draw_training(curves: Mapping, labels: Mapping, epochs: int, *, width=960.0) -> Scene:
+    """Draw loss and accuracy of some arms, each as far as it is trained.
+
+    Parameters
+    ----------
+    curves : dict of str to (float[n], float[n])
+        Of each arm the loss, and the accuracy from 0 to 1.
+    labels : dict of str to str
+        The arms' names for the picture.
+    epochs : int
+        Where the axis ends.
+    width : float, CSS pixels
+
+    Returns
+    -------
+    Scene
+    """
+    scene, first, second = two_boxes(width, 186.0)
+    seen = np.concatenate([[0.1, 3.0], *(loss for loss, _ in curves.values())])
+    seen = seen[np.isfinite(seen) & (seen > 0)]
+    ends = seen.min() / 1.15, seen.max() * 1.15
+    steps = plain_ticks(0, epochs, 8)
+    losses = Chart(scene, first, (0, epochs), ends, log="y")
+    losses.axes("Training loss", "epoch", steps,
+                [(v, f"{v:g}") for v in _LOSSES if ends[0] <= v <= ends[1]])  # fmt: skip
+    shares = Chart(scene, second, (0, epochs), (0, 102))
+    shares.axes("Accuracy on images never trained on, %", "epoch", steps, plain_ticks(0, 100))
+    for row, (name, (loss, accuracy)) in enumerate(curves.items()):
+        look, at = ARM_STYLE[name], np.arange(1, len(loss) + 1)
+        line = {"width": look["lw"], "dash": look["dash"], "opacity": look.get("alpha", 1)}
+        for chart, values in ((losses, loss), (shares, 100 * accuracy)):
+            chart.curve(at, values, look["color"], words=labels[name], **line)
+        y = second[1] + second[3] - 68 + 18 * row
+        shares.legend(second[0] + second[2] - 150, y, (labels[name], look["color"], look["lw"],
+                                                       look["dash"]))  # fmt: skip
+    return scene
 
 
 def draw_faster(tokens, faster_by, update_share, claimed: float, *, width=960.0) -> Scene:

@@ -2,7 +2,6 @@
 
 from numbers import Real
 
-import anywidget
 import numpy as np
 import traitlets
 
@@ -10,7 +9,7 @@ from trainium_edu.specs.arguments import whole
 from trainium_edu.training import ARMS, epochs
 from trainium_edu.viz import training as picture
 from trainium_edu.widgets.live import LiveRun
-from trainium_edu.widgets.static import load
+from trainium_edu.widgets.sketch import Page, Sketch, check, slider
 
 __all__ = ["RATES", "TrainingExplorer", "offered_rate", "training_explorer"]
 
@@ -57,105 +56,91 @@ def offered_rate(learning_rate) -> float:
     return float(learning_rate)
 
 
-class WithRate(anywidget.AnyWidget):
-    """A widget whose learning rate the page sets."""
+class TrainingExplorer(Sketch):
+    """Values: ``rate`` (a place in RATES), ``epochs``, and one for each arm, by its name.
 
-    rate = traitlets.Float().tag(sync=True)
-
-    @traitlets.validate("rate")
-    def _offered_rate(self, proposal):
-        """Keep the last good rate where something impossible is asked for."""
-        return proposal["value"] if proposal["value"] in RATES else self.rate
-
-
-class TrainingExplorer(WithRate):
-    """State: learning rate, epochs and arms; see :func:`training_explorer`.
-
-    A change of any of them trains anew, in slices, so that the next change, or "stop", is heard.
+    Buttons: ``train`` and ``stop``.  A change of any value trains anew, in slices, so that the next
+    change, or "stop", is heard.
     """
 
-    _esm = load("training.js")
-    _css = load("shared/common.css", "training.css")
-    offer = traitlets.Dict().tag(sync=True)  # what the controls offer
-    epochs = traitlets.Int().tag(sync=True)
-    shown = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    running = traitlets.Bool(False).tag(sync=True)
-    curve_arms = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    curves = traitlets.Bytes().tag(sync=True)  # float32[arms, (loss, accuracy), epochs]
-    done = traitlets.List(traitlets.Int()).tag(sync=True)  # epochs done by each arm
-    words = traitlets.Unicode().tag(sync=True)
+    running = traitlets.Bool(False)
+    done = traitlets.List(traitlets.Int())  #: epochs done by each arm
 
     def __init__(self, learning_rate, count):
-        learning_rate = offered_rate(learning_rate)
+        rate = RATES.index(offered_rate(learning_rate))
         count = whole(count, "epochs", 5, _MOST_EPOCHS)
-        self._values = np.empty((0, 2, 0), np.float32)
-        self._counts: list[int] = []
+        controls = [
+            slider("rate", "learning rate", 0, len(RATES) - 1, rate),
+            slider("epochs", "epochs", 5, _MOST_EPOCHS, count, help="Over the training images"),
+            *(check(name, arm.short, True, help=arm.label) for name, arm in ARMS.items()),
+        ]
+        press = {"train": ("▶ Train again", "Train again", lambda _: self.start()),
+                 "stop": ("■ Stop", "Stop training", lambda _: self._stop())}  # fmt: skip
+        self._trained: tuple = ()  # rate, epochs and arms of the last training
         self.live = LiveRun(self._show)  #: the training under way
-        self._started = False
-        super().__init__(
-            offer={
-                "rates": list(RATES),
-                "most_epochs": _MOST_EPOCHS,
-                "arms": [_describe(name) for name in ARMS],
-            },
-            rate=learning_rate,
-            epochs=count,
-            shown=list(ARMS),
-        )
-        self.on_msg(self._receive)
-        self._started = True
-        self.start(at_once=True)
+        super().__init__(controls, self._page, "Train live", press=press)
 
-    @traitlets.validate("epochs")
-    def _possible_epochs(self, proposal):
-        return min(max(proposal["value"], 5), _MOST_EPOCHS)
+    @property
+    def rate(self) -> float:
+        """The learning rate."""
+        return RATES[self.values["rate"]]
 
-    @traitlets.validate("shown")
-    def _known_arms(self, proposal):
-        return [name for name in ARMS if name in proposal["value"]]
+    @property
+    def shown(self) -> list[str]:
+        """The arms that are trained."""
+        return [name for name in ARMS if self.values[name]]
 
-    @traitlets.observe("rate", "epochs", "shown")
-    def _changed(self, _change):
-        if self._started:
-            self.start()
+    @traitlets.observe("values")
+    def _moved(self, _change):
+        if self._trained != (self.rate, self.values["epochs"], self.shown):
+            self.start(at_once=not self._trained)
 
-    def _receive(self, _widget, content, _buffers):
-        """Start or stop, as the button says."""
-        match content:
-            case {"do": "start"}:
-                self.start()
-            case {"do": "stop"}:
-                self.live.stop()
-                self._show()
-
-    def start(self, *, at_once: bool = False):
-        """Train anew with the present controls."""
-        self._values = np.full((len(self.shown), 2, self.epochs), np.nan, np.float32)
+    def start(self, *, at_once: bool = False) -> dict:
+        """Train anew with the present values, of which none changes."""
+        self._trained = self.rate, self.values["epochs"], self.shown
+        self.curves = np.full((len(self.shown), 2, self.values["epochs"]), np.nan, np.float32)
         self._counts = [0] * len(self.shown)
         self.live.start(self._work(), at_once=at_once)
+        return {}
+
+    def _stop(self) -> dict:
+        self.live.stop()
+        self._show()
+        return {}
 
     def _work(self):
         """Train the arms side by side, one epoch each in turn."""
-        runs = [
-            epochs(name, learning_rate=self.rate, epochs=self.epochs, seeds=[0], rounding_seed=0)
-            for name in self.shown
-        ]
-        values, counts = self._values, self._counts
-        for number in range(self.epochs):
+        rate, count, shown = self._trained
+        runs = [epochs(name, learning_rate=rate, epochs=count, seeds=[0], rounding_seed=0)
+                for name in shown]  # fmt: skip
+        values, counts = self.curves, self._counts
+        for number in range(count):
             for i, run in enumerate(runs):
-                done = next(run)
-                values[i, :, number] = done.loss[0], done.accuracy[0]
+                one = next(run)
+                values[i, :, number] = one.loss[0], one.accuracy[0]
                 counts[i] = number + 1
                 yield
 
     def _show(self):
-        """Send what there is to the page."""
+        """Show what there is."""
         with self.hold_sync():
-            self.running = self.live.running
-            self.curve_arms = list(self.shown)
-            self.done = list(self._counts)
-            self.curves = self._values.tobytes()
-            self.words = self.summary()
+            self.running, self.done = self.live.running, list(self._counts)
+            self._redraw()
+
+    def _page(self, values) -> Page:
+        outputs = {"rate": f"{RATES[values['rate']]:g}"}
+        if not self._trained:  # before the first training
+            return Page(picture.draw_training({}, {}, values["epochs"]), outputs=outputs)
+        curves = {name: self.curves[i, :, :n] for i, (name, n) in
+                  enumerate(zip(self._trained[2], self._counts, strict=True)) if n}  # fmt: skip
+        labels = {name: ARMS[name].short for name in curves}
+        scene = picture.draw_training(curves, labels, self._trained[1], width=values["width"])
+        rows = [{"cells": [labels[name], f"{loss[-1]:.3g}", f"{100 * accuracy[-1]:.1f} %"],
+                 "colour": picture.ARM_STYLE[name]["color"]}
+                for name, (loss, accuracy) in curves.items()]  # fmt: skip
+        said = "Training …" if self.running else self.summary()
+        return Page(scene, [said], outputs, head=["", "loss", "accuracy"], rows=rows,
+                    pressed="train" if self.running else "")  # fmt: skip
 
     def summary(self) -> str:
         """Say the picture's numbers in a sentence."""
@@ -164,8 +149,8 @@ class TrainingExplorer(WithRate):
         if not min(self._counts):
             return "Training …"
         parts = [
-            f"{ARMS[name].short} {100 * self._values[i, 1, n - 1]:.1f} %"
-            for i, (name, n) in enumerate(zip(self.shown, self._counts, strict=True))
+            f"{ARMS[name].short} {100 * self.curves[i, 1, n - 1]:.1f} %"
+            for i, (name, n) in enumerate(zip(self._trained[2], self._counts, strict=True))
         ]
         return (
             f"Test accuracy at learning rate {self.rate:g} after epoch {min(self._counts)}: "
@@ -174,12 +159,3 @@ class TrainingExplorer(WithRate):
 
     def __repr__(self):
         return f"TrainingExplorer({self.summary()})"
-
-
-def _describe(name) -> dict:
-    """Return what the page needs to draw an arm."""
-    arm, look = ARMS[name], picture.ARM_STYLE[name]
-    return {
-        "name": name, "label": arm.label, "short": arm.short, "colour": look["color"],
-        "width": look["lw"], "dash": look["dash"], "opacity": look.get("alpha", 1),
-    }  # fmt: skip

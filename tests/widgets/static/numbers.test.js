@@ -31,7 +31,6 @@ import {
 } from "../../../trainium_edu/widgets/static/shared/plot.js";
 import { upTo } from "../../../trainium_edu/widgets/static/training/film_plot.js";
 import { Guesses } from "../../../trainium_edu/widgets/static/training/guesses.js";
-import { readCurves } from "../../../trainium_edu/widgets/static/training/live_plot.js";
 
 test("ticks of an axis lie on multiples of 1, 2 or 5 times a power of ten, inside it", () => {
   for (const [lo, hi] of [
@@ -134,20 +133,6 @@ test("curves are broken where there is no number", () => {
     [1, 20],
     [1.5, 30],
   ]);
-});
-
-test("Python's curves are split into loss and accuracy, arm by arm", () => {
-  const numbers = Float32Array.of(1, 2, 3, 4, 5, 6, 7, 8);
-  const curves = readCurves(numbers, ["a", "b"], [2, 1]);
-  assert.deepEqual(
-    [[...curves.a.loss], [...curves.b.accuracy]],
-    [
-      [1, 2],
-      [7, 8],
-    ],
-  );
-  assert.equal(curves.b.done, 1);
-  assert.deepEqual(readCurves(new Float32Array(0), [], []), {});
 });
 
 test("guesses know what is right, since when, and what has just turned right", () => {

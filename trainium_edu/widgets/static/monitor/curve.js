@@ -26,7 +26,7 @@ export class Curve extends Plot {
     const dots = kind === "accuracy" && shown.length <= 40 ? shown : [];
     this.still.append(
       ...(bound ? [this.level(bound)] : []),
-      this.curve(shown, `te-curve te-tm-${kind}`),
+      this.curve(shown, `te-tm-${kind}`),
       ...dots.map((point) => this.dot(point, `te-tm-${kind}`, 3)),
     );
   }

@@ -39,9 +39,9 @@ export function curvePath(points) {
 
 /** A plot over steps: what stands still is drawn by `layout`, what moves over it by `show`. */
 export class Plot {
-  /** Losses go by logarithms, from `least` at most; other values from 0 to `top`, in `parts`. */
-  constructor(title, below, { height = 210, least = 0.2, top = 0, parts = 4, hasColumns = false }) {
-    Object.assign(this, { title, below, height, least, top, parts, hasColumns });
+  /** Losses go by logarithms; other values from 0 to `top`. */
+  constructor(title, below, { height = 210, top = 0 }) {
+    Object.assign(this, { title, below, height, top });
     this.still = shape("g");
     this.moving = shape("g");
     this.picture = shape("svg", { class: "te-plot", height, role: "img" });
@@ -51,22 +51,21 @@ export class Plot {
   }
   /** Draw axes over so many steps, for values: ticks each `every` steps, named by their `unit`. */
   layout(steps, values, { every = Math.max(1, roundStep(steps / 8)), unit = 1 } = {}) {
-    const { below, hasColumns, height, least, parts, title, top: most } = this;
+    const { below, height, title, top: most } = this;
     const width = Math.max(200, this.element.clientWidth);
     const [left, right, top, bottom] = [48, width - 14, 30, height - 40];
-    const { low, high, ticks } = lossRange(values, least, 1.15);
+    const { low, high, ticks } = lossRange(values, 0.2, 1.15);
     const x = linear(0, steps, left, right);
     const y = most ? linear(0, most, bottom, top) : logarithmic(low, high, bottom, top);
     Object.assign(this, { x, y, box: { left, right, top, bottom } });
     this.stepAt = linear(left, right, 0, steps);
-    const shares = Array.from({ length: parts + 1 }, (_, k) => (k * most) / parts);
-    const across = (most ? shares : ticks).flatMap((value) => [
+    const quarters = [0, 1, 2, 3, 4].map((k) => (k * most) / 4);
+    const across = (most ? quarters : ticks).flatMap((value) => [
       this.level(value, "te-grid"),
       words(left - 7, y(value) + 4, String(value), "te-small", "end"),
     ]);
     const along = [];
     for (let s = 0; s <= steps; s += every) {
-      if (hasColumns) along.push(this.upright(s, "te-grid"));
       along.push(words(x(s), bottom + 17, String(s / unit), "te-small", "middle"));
     }
     this.picture.setAttribute("width", width);
@@ -79,17 +78,17 @@ export class Plot {
     );
   }
   /** The curve through [step, value]; what is no number breaks it. */
-  curve(points, kind, look = { fill: "none" }) {
+  curve(points, kind) {
     const drawn = points.map(([step, value]) => [this.x(step), this.y(value)]);
     const d = curvePath(drawn);
-    return path(d ? d + (points.length === 1 ? "h1" : "") : "M0,0", kind, look);
+    return path(d ? d + (points.length === 1 ? "h1" : "") : "M0,0", `te-curve ${kind}`);
   }
   dot([step, value], kind, r = 5) {
     return shape("circle", { cx: this.x(step), cy: this.y(value), r, class: `te-dot ${kind}` });
   }
   /** A line through the plot, upright at a step or level at a value. */
-  upright(step, kind = "te-cursor") {
-    return line(this.x(step), this.box.top, this.x(step), this.box.bottom, kind);
+  upright(step) {
+    return line(this.x(step), this.box.top, this.x(step), this.box.bottom, "te-cursor");
   }
   level(value, kind = "te-cursor") {
     return line(this.box.left, this.y(value), this.box.right, this.y(value), kind);

@@ -38,7 +38,7 @@ export class FilmPlot extends Plot {
   draw(position) {
     const points = upTo(this.values, position);
     const end = points.findLast(([, value]) => Number.isFinite(value));
-    const parts = [this.curve(points, `te-curve ${this.colour}`)];
+    const parts = [this.curve(points, this.colour)];
     if (end) parts.push(this.dot(end, this.colour));
     this.show(parts, end ? this.say(end[1]) : "none yet");
   }
