@@ -5,11 +5,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from trainium_edu.fabric import route
 from trainium_edu.viz.bars import key_row
 from trainium_edu.viz.colours import COLOURS
 from trainium_edu.viz.scene import Scene
-from trainium_edu.viz.topology import wires_of
+from trainium_edu.viz.topology import stops, wires_of
 
 __all__ = ["WIRE", "draw_group"]
 
@@ -99,8 +98,8 @@ def _links(topology, members, closed) -> dict[int, set]:
 @lru_cache(maxsize=4096)
 def _way(topology, start, end) -> tuple:
     """Return the cables of the shortest way between two chips, as pairs in order."""
-    stops = [start, *(int(topology.dst[i]) for i in route(topology, start, end))]
-    return tuple((min(pair), max(pair)) for pair in pairwise(stops))
+    way = pairwise(stops(topology, start, end))
+    return tuple((min(pair), max(pair)) for pair in way)
 
 
 def _draw_instance(scene, topology, at, inside, chosen, links):

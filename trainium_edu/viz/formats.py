@@ -97,19 +97,24 @@ def _say_reach(fmt) -> str:
 
 def _draw_histogram(scene, to_x, values, label, power, top, bottom):
     """Draw how often each size occurs in data, zeros left out but counted."""
-    sizes = np.abs(np.asarray(values, np.float64)).ravel()
-    zeros = int((sizes == 0).sum())
-    sizes = np.log10(sizes[sizes > 0]) + power * log10(2)
-    counts, edges = np.histogram(np.clip(sizes, -48, 41.99), np.arange(-48, 42.01, 0.5))
-    full = max(counts.max(initial=1), 1)
-    for count, start in zip(counts, edges[:-1], strict=True):
-        tall = max((bottom - top) * count / full, 1.0 * (count > 0))
-        scene.rect(to_x(start), bottom - tall, to_x(0.5) - to_x(0), tall, "muted")
+    values = np.asarray(values, np.float64)
+    zeros = int((values == 0).sum())
+    sizes = np.log10(np.abs(values[values != 0])) + power * log10(2)
+    histogram(scene, to_x, sizes, np.arange(-48, 42.01, 0.5), bottom, bottom - top, "muted")
     note = f"{label}{f' × 2{raised(power)}' if power else ''}"
     scene.text(to_x(-48) + 6, top + 12, f"{note}, {zeros} zeros not drawn" if zeros else note)
     if sizes.size:
         for edge in (sizes.min(), sizes.max()):
             scene.line(to_x(edge), 34, to_x(edge), bottom, "ink", dashed=True)
+
+
+def histogram(scene, to_x, sizes, edges, bottom, tall, colour, *, gap=0.0, opacity=1.0):
+    """Draw how many sizes lie between edges as bars, each that has any a pixel high at least."""
+    counts, _ = np.histogram(np.clip(sizes, edges[0], edges[-1] - 0.01), edges)
+    wide, full = to_x(edges[1]) - to_x(edges[0]), max(counts.max(initial=1), 1)
+    for count, start in zip(counts, edges[:-1], strict=True):
+        high = max(tall * count / full, 1.0 * (count > 0))
+        scene.rect(to_x(start) + gap, bottom - high, wide - 2 * gap, high, colour, opacity=opacity)
 
 
 def draw_code_points(fmt, compared=None, *, width=960.0) -> Scene:

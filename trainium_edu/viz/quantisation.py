@@ -6,7 +6,7 @@ from math import isfinite, log2
 import matplotlib
 import numpy as np
 
-from trainium_edu.viz.formats import colour_of, label_of
+from trainium_edu.viz.formats import colour_of, histogram, label_of
 from trainium_edu.viz.scene import Scene, linear
 from trainium_edu.viz.units import raised
 
@@ -90,18 +90,16 @@ def _draw_sizes(scene, x, quantised, left, top, right, bottom):
     fmt, power = quantised.fmt, quantised.power
     sizes = np.abs(np.asarray(x, np.float64)).ravel()
     sizes = np.log2(sizes[sizes > 0]) + power
-    counts, edges = np.histogram(np.clip(sizes, _LOW, _HIGH - 0.01), np.arange(_LOW, _HIGH + 1))
     to_x = linear(_LOW, _HIGH, left, right)
-    base, full = bottom - 40, max(counts.max(initial=1), 1)
+    base = bottom - 40
     tiny, end = (float(np.clip(log2(v), _LOW, _HIGH)) for v in (fmt.smallest_subnormal, fmt.max))
     has_normal = isfinite(fmt.smallest_normal) and fmt.exponent_bits
     normal = float(np.clip(log2(fmt.smallest_normal), _LOW, _HIGH)) if has_normal else tiny
     colour, room = colour_of(fmt), base - top - 24
     scene.rect(to_x(normal), top + 22, to_x(end) - to_x(normal), room + 2, colour, opacity=0.3)
     scene.rect(to_x(tiny), top + 22, to_x(normal) - to_x(tiny), room + 2, colour, outline=True)
-    for count, start in zip(counts, edges[:-1], strict=True):
-        tall = max((room - 4) * count / full, 1.0 * (count > 0))
-        scene.rect(to_x(start) + 0.5, base - tall, to_x(1) - to_x(0) - 1, tall, "ink", opacity=0.7)
+    histogram(scene, to_x, sizes, np.arange(_LOW, _HIGH + 1), base, room - 4, "ink", gap=0.5,
+              opacity=0.7)  # fmt: skip
     scene.text(left, top + 14, f"sizes × 2{raised(power)}" if power else "sizes", bold=True)
     scene.axis(to_x, [(p, f"2{raised(p)}" if p else "1") for p in range(-32, 21, 8)], base,
                label="shaded: normal numbers; outlined: subnormal")  # fmt: skip

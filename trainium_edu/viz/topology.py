@@ -13,12 +13,12 @@ from matplotlib.collections import PathCollection
 from matplotlib.patches import BoxStyle
 from matplotlib.path import Path
 
-from trainium_edu.fabric import FabricError, cube_addresses, hamiltonian_cycles, product
+from trainium_edu.fabric import FabricError, cube_addresses, hamiltonian_cycles, product, route
 from trainium_edu.fabric.topology import Topology
 from trainium_edu.specs.signatures import Numbers, checked
 from trainium_edu.viz import style
 
-__all__ = ["Layout", "layouts", "links_of", "missing_wires", "plot_topology", "wires_of"]
+__all__ = ["Layout", "layouts", "links_of", "missing_wires", "plot_topology", "stops", "wires_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,11 @@ def links_of(topology, wires) -> np.ndarray:
     ends = np.stack([topology.src, topology.dst], axis=1)
     number = {tuple(pair): k for k, pair in enumerate(wires.tolist())}
     return np.column_stack([ends, [number[tuple(sorted(pair))] for pair in ends.tolist()]])
+
+
+def stops(topology, start: int, end: int) -> list[int]:
+    """Return the chips on the shortest way that a message takes, both ends included."""
+    return [start, *(int(topology.dst[link]) for link in route(topology, start, end))]
 
 
 def missing_wires(topology) -> np.ndarray:

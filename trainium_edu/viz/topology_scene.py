@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from trainium_edu.fabric import cube_addresses, hamiltonian_cycles, route, without_link
-from trainium_edu.viz.topology import wires_of
+from trainium_edu.fabric import cube_addresses, hamiltonian_cycles, without_link
+from trainium_edu.viz.topology import stops, wires_of
 
 __all__ = ["POINTS", "TurnLayout", "all_ways", "turn_layouts"]
 
@@ -131,9 +131,6 @@ def all_ways(topology) -> np.ndarray:
         Chips in order, 255 behind the last; entry k + 1 has cable k of ``wires_of`` cut.
     """
     chips = range(topology.chips)
-
-    def stops(machine, a, b):
-        return [a, *(int(machine.dst[i]) for i in route(machine, a, b))]
 
     whole = {(a, b): stops(topology, a, b) for a in chips for b in chips}
     rows = [whole]

@@ -13,7 +13,7 @@ from trainium_edu.fabric.topology import Topology
 from trainium_edu.numerics.widen import as_numbers
 from trainium_edu.specs.arguments import choice
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz.topology import plot_topology, wires_of
+from trainium_edu.viz.topology import links_of, plot_topology, stops, wires_of
 from trainium_edu.viz.topology_scene import all_ways, turn_layouts
 from trainium_edu.widgets.picture import Picture
 from trainium_edu.widgets.static import load
@@ -39,7 +39,7 @@ def way(topology: Topology, start: int, end: int) -> list[int]:
     >>> way(fabric.trn1_32xlarge(), 0, 2)
     [0, 1, 2]
     """
-    return [start, *(int(topology.dst[i]) for i in fabric.route(topology, start, end))]
+    return stops(topology, start, end)
 
 
 @checked
@@ -66,9 +66,9 @@ def topology_picture(topology: Topology, *, layout: str = "", path: Sequence[int
         links, (each,) = as_numbers(loads, "loads"), topology.src.shape
         if links.shape != (each,):
             raise ValueError(f"loads has shape {links.shape}; {topology.name} has {each} links")
-        _, cable = np.unique(np.sort([topology.src, topology.dst], 0), axis=1, return_inverse=True)
-        loads = np.zeros(len(wires_of(topology)))
-        np.maximum.at(loads, cable.ravel(), links)
+        wires = wires_of(topology)
+        loads = np.zeros(len(wires))
+        np.maximum.at(loads, links_of(topology, wires)[:, 2], links)
     draw = partial(plot_topology, topology, layout=layout, path=path, colour_by=colour_by,
                    loads=loads, title=title, width=width)  # fmt: skip
     return Picture(draw, alt=f"{told}.")
