@@ -134,7 +134,7 @@ def test_links_are_lit_within_a_bucket_and_dark_outside(page, monitor):
     moment = monitor.locator(".te-tm-moment")
     slider(monitor, STEP).focus()
     page.page.keyboard.press("Home")
-    assert moment.inner_text() == "0.00 µs: forward layer 0 · links idle"
+    assert moment.inner_text() == "0 ns: forward layer 0 · links idle"
     assert page.page.evaluate(LIT) == 0
     lanes.focus()
     for _ in range(5):
