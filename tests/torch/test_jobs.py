@@ -21,8 +21,6 @@ import pytest
 from trainium_edu.specs import PRICES, SOURCES
 from trainium_edu.torch.jobs import (
     Estimator,
-    JSONDeserializer,
-    JSONSerializer,
     PyTorch,
     PyTorchModel,
     UnexpectedStatusException,
@@ -374,10 +372,7 @@ def packed(tmp_path):
 def test_the_script_s_functions_serve_the_model(packed):
     torch, model = packed.torch, packed.model
     saved = packed.pack(INFERENCE, checkpoint_pt=lambda path: torch.save(model.state_dict(), path))
-    predictor = saved.deploy(
-        instance_type="ml.c5.xlarge", initial_instance_count=1,
-        serializer=JSONSerializer(), deserializer=JSONDeserializer(),
-    )  # fmt: skip
+    predictor = saved.deploy(1, "ml.c5.xlarge", serializer=object())
     x = [[1.0, 2.0, 3.0], [0.0, -1.0, 0.5]]
     found = predictor.predict({"x": x})
     assert torch.equal(torch.tensor(found["y"]), model(torch.tensor(x)))

@@ -18,6 +18,6 @@ from trainium_edu import names
 
 _HOMES = {
     "estimator": "Estimator PyTorch TrainingJob UnexpectedStatusException",
-    "serving": "JSONDeserializer JSONSerializer ModelError Predictor PyTorchModel",
+    "serving": "ModelError Predictor PyTorchModel",
 }
 __all__, __getattr__, __dir__ = names.late(__name__, _HOMES)

@@ -261,14 +261,12 @@ class Estimator:
             raise ValueError("there is no training job with a model yet; call fit() first")
         return str(job.folder / "output/model.tar.gz")
 
-    def deploy(self, initial_instance_count=1, instance_type="ml.c5.xlarge", serializer=None,
-               deserializer=None, *, entry_point=None, source_dir=None, **more):  # fmt: skip
+    def deploy(self, *given, entry_point=None, source_dir=None, **more):
         """Serve the newest job's model; see :meth:`PyTorchModel.deploy`."""
         from trainium_edu.torch.jobs.serving import PyTorchModel  # loads PyTorch; jobs need not
 
-        model = PyTorchModel(self.model_data, entry_point or self.entry_point.name,
-                             source_dir or self.source_dir)  # fmt: skip
-        return model.deploy(initial_instance_count, instance_type, serializer, deserializer)
+        return PyTorchModel(self.model_data, entry_point or self.entry_point.name,
+                            source_dir or self.source_dir).deploy()  # fmt: skip
 
 
 def _named(mapping, argument_name: str) -> dict:

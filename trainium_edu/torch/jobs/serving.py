@@ -6,7 +6,6 @@ accept)`` writes the response.  A script without one of the last three gets the 
 JSON.  Left out: the web server, workers, and the time and price of an endpoint.
 """
 
-import io
 import json
 import runpy
 import shutil
@@ -16,29 +15,13 @@ from unittest.mock import patch
 
 from trainium_edu.torch.jobs.toolkit import path_of
 
-__all__ = ["JSONDeserializer", "JSONSerializer", "ModelError", "Predictor", "PyTorchModel"]
+__all__ = ["ModelError", "Predictor", "PyTorchModel"]
+
+_JSON = "application/json"
 
 
 class ModelError(RuntimeError):
     """A script's function failed on the model or on a request."""
-
-
-class JSONSerializer:
-    """Write what is predicted from as JSON."""
-
-    CONTENT_TYPE = "application/json"
-
-    def serialize(self, data) -> str:
-        """Return a request's body."""
-        return json.dumps(data, default=lambda value: value.tolist())
-
-
-class JSONDeserializer:
-    """Read a prediction from JSON."""
-
-    def deserialize(self, stream, content_type):
-        """Return the content of a response's stream."""
-        return json.load(stream)
 
 
 class PyTorchModel:
@@ -60,18 +43,16 @@ class PyTorchModel:
         self.model_data = path_of(model_data, "model_data")
         self.entry_point = path_of(entry_point, "entry_point", path_of(source_dir, "source_dir"))
 
-    def deploy(self, initial_instance_count=1, instance_type="ml.c5.xlarge", serializer=None,
-               deserializer=None, **more) -> "Predictor":  # fmt: skip
+    def deploy(self, *given, **more) -> "Predictor":
         """Serve the model in this process, on the CPU.
 
         Parameters
         ----------
-        initial_instance_count, instance_type : object
-            Taken: predictions are made here, and neither timed nor priced.
-        serializer, deserializer : object, optional
-            Default JSON; those of the service's package work as well.
+        *given, **more
+            What the service's model takes, such as ``instance_type`` and ``serializer``: without
+            effect; predictions travel as JSON, and are neither timed nor priced.
         """
-        return Predictor(self, serializer or JSONSerializer(), deserializer or JSONDeserializer())
+        return Predictor(self)
 
 
 class Predictor:
@@ -80,7 +61,6 @@ class Predictor:
     Parameters
     ----------
     model : PyTorchModel
-    serializer, deserializer : object
 
     Raises
     ------
@@ -88,8 +68,7 @@ class Predictor:
         If the script or the model cannot be loaded.
     """
 
-    def __init__(self, model, serializer, deserializer):
-        self.serializer, self.deserializer = serializer, deserializer
+    def __init__(self, model):
         self._folder = tempfile.mkdtemp(prefix="served-", dir=model.model_data.parent)
         shutil.unpack_archive(model.model_data, self._folder, filter="data")
         with patch.object(sys, "path", [str(model.entry_point.parent), *sys.path]):
@@ -112,12 +91,11 @@ class Predictor:
         """
         if self._model is None:
             raise ValueError("the endpoint was deleted; deploy the model again")
-        kind, body = self.serializer.CONTENT_TYPE, self.serializer.serialize(data)
-        request = _run(self._functions["input_fn"], body, kind)
+        body = json.dumps(data, default=lambda value: value.tolist())
+        request = _run(self._functions["input_fn"], body, _JSON)
         prediction = _run(self._functions["predict_fn"], request, self._model)
-        response = _run(self._functions["output_fn"], prediction, kind)
-        response = response[0] if isinstance(response, tuple) else response  # with its content type
-        return self.deserializer.deserialize(io.BytesIO(response.encode("utf-8")), kind)
+        response = _run(self._functions["output_fn"], prediction, _JSON)
+        return json.loads(response[0] if isinstance(response, tuple) else response)
 
     def delete_model(self) -> None:
         """Remove the unpacked model."""
