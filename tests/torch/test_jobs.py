@@ -372,7 +372,11 @@ def packed(tmp_path):
 def test_the_script_s_functions_serve_the_model(packed):
     torch, model = packed.torch, packed.model
     saved = packed.pack(INFERENCE, checkpoint_pt=lambda path: torch.save(model.state_dict(), path))
-    predictor = saved.deploy(1, "ml.c5.xlarge", serializer=object())
+    predictor = saved.deploy(
+        1, "ml.c5.xlarge", serializer=SimpleNamespace(CONTENT_TYPE="application/json")
+    )
+    with pytest.raises(ValueError, match="serializer writes text/csv; an endpoint here takes"):
+        saved.deploy(serializer=SimpleNamespace(CONTENT_TYPE="text/csv"))
     x = [[1.0, 2.0, 3.0], [0.0, -1.0, 0.5]]
     found = predictor.predict({"x": x})
     assert torch.equal(torch.tensor(found["y"]), model(torch.tensor(x)))

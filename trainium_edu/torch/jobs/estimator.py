@@ -266,7 +266,7 @@ class Estimator:
         from trainium_edu.torch.jobs.serving import PyTorchModel  # loads PyTorch; jobs need not
 
         return PyTorchModel(self.model_data, entry_point or self.entry_point.name,
-                            source_dir or self.source_dir).deploy()  # fmt: skip
+                            source_dir or self.source_dir).deploy(*given, **more)  # fmt: skip
 
 
 def _named(mapping, argument_name: str) -> dict:

@@ -43,15 +43,25 @@ class PyTorchModel:
         self.model_data = path_of(model_data, "model_data")
         self.entry_point = path_of(entry_point, "entry_point", path_of(source_dir, "source_dir"))
 
-    def deploy(self, *given, **more) -> "Predictor":
+    def deploy(self, *given, serializer=None, **more) -> "Predictor":
         """Serve the model in this process, on the CPU.
 
         Parameters
         ----------
+        serializer : object, optional
+            One that writes JSON, which is how predictions travel here.
         *given, **more
-            What the service's model takes, such as ``instance_type`` and ``serializer``: without
-            effect; predictions travel as JSON, and are neither timed nor priced.
+            What the service's model takes besides, such as ``instance_type``: without effect;
+            predictions are neither timed nor priced.
+
+        Raises
+        ------
+        ValueError
+            For a serializer that writes something else.
         """
+        kind = getattr(serializer, "CONTENT_TYPE", _JSON)
+        if kind != _JSON:
+            raise ValueError(f"serializer writes {kind}; an endpoint here takes {_JSON}")
         return Predictor(self)
 
 
