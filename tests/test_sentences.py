@@ -102,7 +102,7 @@ def test_05_says_why_tiles_are_not_128_times_faster():
     x = np.ones((512, 2048), np.float32)
     slow, tiles = (nki.run(kernel, x, x, values=False).timeline for kernel in (add_rows, add_tiles))
     work = [line.busy_ns("vector") / 1e3 for line in (slow, tiles)]
-    said = f"a hundredfold, from {work[0]:_.0f} µs to {work[1]:.0f};".replace("_", " ")
+    said = f"a hundredfold, from {work[0]:,.0f} µs to {work[1]:.0f};"
     assert said in words("05")
     assert tiles.makespan_ns > 2 * tiles.busy_ns("vector")  # transfers set the pace
     pace = [round(ns / 1e3) for ns in (tiles.busy_ns("dma"), tiles.makespan_ns)]

@@ -528,6 +528,7 @@ GOOD: dict[str, list[str]] = {
             "Conv2d(1, 1, 2).to(device)(image)", "MaxPool2d(2)(image)",
             "Dropout(0.5)(x)", "Embedding(4, 4).to(device)(n)", "Flatten()(image)", "GELU()(x)",
             "Linear(4, 4).train()",
+            "Decoder(4, 4, 4, 1, 1, 4).to(device)(xnp.reshape(n, (1, 4)))",
             "ViT(image=4, patch=2, channels=1, width=4, depth=1, heads=1, hidden=4, classes=2)"
             ".to(device)(image)",
             "Linear(4, 4).load_state_dict(nn.Linear(4, 4).state_dict())",

@@ -80,7 +80,7 @@ def test_right_answer_is_marked_in_the_range_that_contains_it(right, is_marked):
     assert (found is not None) == is_marked
     if is_marked:
         low, high = map(float, bins[found][0].split(" to "))
-        assert low <= float(right.replace(" ", "")) < high
+        assert low <= float(right.replace(",", "")) < high
 
 
 MANY_NUMBERS = [

@@ -250,7 +250,7 @@ def test_text_is_nearly_nothing_and_images_are_not():
             "storage is 'tape'; it must be one of nvme, fsx-125",
         ),
         (lambda: cluster.storage_rate("fsx-125"), "fsx-125 without a size"),
-        (lambda: cluster.feed(1, 2, tebibytes=1), "FSx offers none smaller than 1 200 GiB"),
+        (lambda: cluster.feed(1, 2, tebibytes=1), "FSx offers none smaller than 1,200 GiB"),
         (lambda: cluster.optimal_interval_s(1e19, 1e-300), "checkpoint_s is 1e-300; it must be"),
         (lambda: cluster.checkpoint_bytes(1e308), "parameters is 1e+308; it must be"),
         (lambda: cluster.cluster_mtbf_s(1e308), "instance_mtbf_hours is 1e+308; it must be"),

@@ -59,7 +59,7 @@ def cheapest(model, tokens, days):
     return "none"
 
 
-# %% wrong=11/cheapest name=hours feedback=a day has 86 400 seconds
+# %% wrong=11/cheapest name=hours feedback=a day has 86,400 seconds
 def cheapest(model, tokens, days):
     for instances in (1, 2, 4, 8, 16, 32, 64):
         for tensor in (1, 2, 4, 8, 16, 32):

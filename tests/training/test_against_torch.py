@@ -39,6 +39,10 @@ def heads():
     return there.MultiheadAttention(16, 4, batch_first=True)
 
 
+def causal(x):
+    return torch.triu(torch.ones(x.shape[1], x.shape[1], dtype=torch.bool), 1)
+
+
 #: name -> (ours, theirs, how theirs is called, shape of the input)
 LAYERS = {
     "Linear": (lambda: nn.Linear(6, 4), lambda: there.Linear(6, 4), None, (5, 6)),
@@ -58,8 +62,14 @@ LAYERS = {
         lambda: nn.Dropout(0.3).eval(), lambda: there.Dropout(0.3).eval(), None, (7, 5)),
     "MultiHeadAttention": (
         lambda: nn.MultiHeadAttention(16, 4), heads, lambda m, x: m(x, x, x)[0], (2, 5, 16)),
+    "MultiHeadAttention, causal": (
+        lambda: nn.MultiHeadAttention(16, 4, causal=True), heads,
+        lambda m, x: m(x, x, x, attn_mask=causal(x))[0], (2, 5, 16)),
     "TransformerBlock": (
         lambda: nn.TransformerBlock(16, 4, 24), encoder_layer, None, (2, 5, 16)),
+    "TransformerBlock, causal": (
+        lambda: nn.TransformerBlock(16, 4, 24, causal=True), encoder_layer,
+        lambda m, x: m(x, src_mask=causal(x)), (2, 5, 16)),
     "MLP": (
         lambda: nn.MLP(6, 8, 3),
         lambda: there.Sequential(there.Linear(6, 8), there.ReLU(), there.Linear(8, 3)), None,
@@ -107,7 +117,7 @@ def test_a_layer_computes_what_pytorchs_does_forward_and_backward(name):
 
 def test_every_layer_has_a_case():
     tried = {name.partition(",")[0].partition(" ")[0] for name in LAYERS}
-    elsewhere = {"Module", "Sequential", "Embedding", "EmbeddingBag", "Encoder", "ViT",
+    elsewhere = {"Module", "Sequential", "Embedding", "EmbeddingBag", "Decoder", "Encoder", "ViT",
                  "Recommender", "WordGuesser"}  # fmt: skip
     classes = {n for n in nn.__all__ if isinstance(getattr(nn, n), type)}
     assert classes == tried | elsewhere
@@ -177,6 +187,29 @@ def cnn():
     )  # fmt: skip
 
 
+class TorchDecoder(there.Module):
+    """``nn.Decoder`` of PyTorch's own layers."""
+
+    def __init__(self, vocabulary, length, width, depth, heads, hidden):
+        super().__init__()
+        self.tokens = there.Embedding(vocabulary, width)
+        self.places = there.Embedding(length, width)
+        self.decoder = there.ModuleList(
+            there.TransformerEncoderLayer(
+                width, heads, hidden, 0.0, "gelu", batch_first=True, norm_first=True
+            )
+            for _ in range(depth)
+        )
+        self.norm = there.LayerNorm(width)
+        self.head = there.Linear(width, vocabulary, bias=False)
+
+    def forward(self, numbers):
+        x = self.tokens(numbers) + self.places.weight[: numbers.shape[1]]
+        for block in self.decoder:
+            x = block(x, src_mask=causal(x))
+        return self.head(self.norm(x))
+
+
 class TorchEncoder(there.Module):
     """``nn.Encoder`` of PyTorch's own layers."""
 
@@ -233,6 +266,8 @@ MODELS = {
     "mlp": (lambda: nn.MLP(64, 256, 256, 10), torch_mlp, lambda: of_digits(256, (64,))),
     "vit": (nn.ViT, torch_vit, lambda: of_digits(64, (1, 8, 8))),
     "cnn": (cnn, torch_cnn, lambda: of_digits(64, (1, 8, 8))),
+    "decoder": (lambda: nn.Decoder(27, 16, 32, 2, 4, 64),
+                lambda: TorchDecoder(27, 16, 32, 2, 4, 64), of_text),
     "encoder": (lambda: nn.Encoder(27, 16, 3, 32, 2, 4, 64),
                 lambda: TorchEncoder(27, 16, 3, 32, 2, 4, 64), of_sentences),
     "guesser": (lambda: nn.WordGuesser(27, 16),

@@ -98,6 +98,18 @@ def test_weights_on_the_host_are_an_error_that_says_what_to_do():
         nn.Linear(2, 2)(as_tensor(np.ones((1, 2), np.float32), Device()))
 
 
+def test_a_causal_model_does_not_look_ahead():
+    device = Device()
+    model = nn.Decoder(11, 6, 16, 1, 2, 16).to(device)
+    numbers = np.array([[1, 2, 3, 4, 5, 6]], np.int32)
+    other = numbers.copy()
+    other[0, 4] = 9
+    a, b = (model(as_tensor(v, device)) for v in (numbers, other))
+    device.mark_step()
+    same = (a.numpy() == b.numpy()).all(-1)[0]
+    assert same.tolist() == [True, True, True, True, False, False]
+
+
 def dropped(layer, device, count=3):
     """Return the results of calls in steps of their own."""
     found = []

@@ -1,6 +1,7 @@
 """Public-domain books as samples.
 
-Judges: the share of the most frequent author, counted here; years that catalogues give.
+Judges: entropies of letters and pairs of letters, and the share of the most frequent author, both
+counted here; years that catalogues give.
 """
 
 import numpy as np
@@ -17,6 +18,16 @@ def trained(task, steps, **how):
     trainer = Trainer(Job(**({"task": task, "ranks": 4, "batch": 4, "dtype": "float32",
                               "optimizer": "adamw", "lr": 4e-3} | how)))  # fmt: skip
     return trainer, [trainer.step().loss for _ in range(steps)]
+
+
+def entropies():
+    """Return bits per test letter of two models counted on the training letters (add-one)."""
+    inputs, labels, test_inputs, test_labels = text.letters()
+    size = len(text.alphabet(text.read("alice")))
+    pairs = np.ones((size, size))
+    np.add.at(pairs, (inputs, labels), 1)
+    alone, after = pairs.sum(0) / pairs.sum(), pairs / pairs.sum(1, keepdims=True)
+    return (-np.log2(alone[test_labels]).mean(), -np.log2(after[test_inputs, test_labels]).mean())
 
 
 @pytest.mark.parametrize("book", text.BOOKS, ids=lambda book: book.name)
@@ -40,6 +51,43 @@ def test_books_take_less_than_a_quarter_of_a_megabyte():
     packed = [len(path.read_bytes()) for path in folder.iterdir()]
     assert len(packed) == len(text.BOOKS)
     assert sum(packed) < 250_000
+
+
+class TestLetters:
+    def test_each_label_is_the_letter_that_follows(self):
+        for inputs, labels in zip(*[iter(text.letters())] * 2, strict=True):
+            np.testing.assert_array_equal(inputs[:, 1:], labels[:, :-1])
+
+    def test_no_stretch_of_the_test_was_trained_on(self):
+        inputs, _, test_inputs, _ = text.letters()
+        known = text.alphabet(text.read("alice"))
+        seen = {"".join(known[i] for i in window[:40]) for window in inputs[:, :40]}
+        held_out = {"".join(known[i] for i in window[:40]) for window in test_inputs}
+        assert not seen & held_out
+
+    def test_pairs_of_letters_tell_more_than_letters_alone(self):
+        alone, after = entropies()
+        assert 4.2 < alone < 4.7
+        assert 3.2 < after < 3.7
+
+    def test_a_few_steps_beat_letters_that_are_drawn_blindly(self):
+        _, losses = trained("letters", 25)
+        size = len(text.alphabet(text.read("alice")))
+        assert losses[0] == pytest.approx(np.log(size), rel=0.2)
+        assert np.mean(losses[-3:]) / np.log(2) < entropies()[0]
+
+    @pytest.mark.slow
+    @pytest.mark.soak
+    def test_training_beats_pairs_of_letters_on_the_test(self):
+        trainer, _ = trained("letters", 200, ranks=32, **TASKS["letters"].settings)
+        with nn.shapes_only():
+            model = trainer.task.model().to(Device())
+        model.load_state_dict(trainer.weights())
+        inputs, labels = trainer.test
+        device = model.parameters()[0].device
+        loss = nn.cross_entropy(model(as_tensor(inputs, device)), as_tensor(labels, device))
+        device.mark_step()
+        assert loss.item() / np.log(2) < entropies()[1]
 
 
 class TestAuthors:
@@ -69,9 +117,11 @@ class TestAuthors:
 
 
 class TestModels:
-    def test_an_encoder_looks_at_what_follows(self):
+    @pytest.mark.parametrize(("causal", "reached"), [(True, False), (False, True)])
+    def test_only_an_encoder_looks_at_what_follows(self, causal, reached):
         nn.manual_seed(0)
-        model = nn.Encoder(9, 5, 3).to(Device())
+        model = nn.Decoder(9, 5) if causal else nn.Encoder(9, 5, 3)
+        model.to(Device())
         device = model.parameters()[0].device
         words = np.arange(10).reshape(2, 5) % 9
         words[1] = words[0]
@@ -80,7 +130,12 @@ class TestModels:
         device.mark_step()
         one, other = logits.numpy()
         far = np.abs(one - other) > 1e-4  # products of other rows are summed in other orders
-        assert far.any()
+        assert (far[:-1] if causal else far).any() == reached
+
+
+def test_a_text_without_room_for_a_test_is_refused_in_one_sentence():
+    with pytest.raises(ValueError, match="100 letters, which is too short"):
+        text.letters("ab" * 50)
 
 
 def test_an_unknown_book_is_refused_with_the_known_ones():

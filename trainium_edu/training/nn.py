@@ -27,11 +27,12 @@ from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.device import Device, of_process
 from trainium_edu.xla.executor import hollow
 from trainium_edu.xla.graph import GraphError, Type, scope
-from trainium_edu.xla.tensor import Tensor, as_tensor, together, unary
+from trainium_edu.xla.operations import apply
+from trainium_edu.xla.tensor import Tensor, as_tensor, of_node, together, unary
 
 __all__ = [
-    "GELU", "MLP", "Conv2d", "Dropout", "Embedding", "EmbeddingBag",
-    "Encoder", "Flatten", "LayerNorm", "Linear", "MaxPool2d", "Module",
+    "GELU", "MLP", "Conv2d", "Decoder", "Dropout", "Embedding",
+    "EmbeddingBag", "Encoder", "Flatten", "LayerNorm", "Linear", "MaxPool2d", "Module",
     "MultiHeadAttention", "ReLU", "Recommender", "Sequential", "TransformerBlock", "ViT",
     "WordGuesser", "cross_entropy", "manual_seed", "shapes_only",
 ]  # fmt: skip
@@ -297,9 +298,9 @@ class Conv2d(Module):
 
 
 class MultiHeadAttention(Module):
-    """Self-attention over x [batch, tokens, width]."""
+    """Self-attention over x [batch, tokens, width]; ``causal``: tokens see none that follow."""
 
-    def __init__(self, width: int, heads: int):
+    def __init__(self, width: int, heads: int, causal: bool = False):
         _check_sizes(width=width, heads=heads)
         if width % heads:
             raise ValueError(f"width is {width}, which does not divide among {heads} heads")
@@ -307,7 +308,7 @@ class MultiHeadAttention(Module):
         self.in_proj_bias = np.zeros(3 * width, np.float32)
         self.out_proj = Linear(width, width)
         self.out_proj.bias = np.zeros(width, np.float32)
-        self.heads = heads
+        self.heads, self.causal = heads, causal
 
     def forward(self, x: Tensor):
         batch, tokens, width = x.shape
@@ -317,8 +318,20 @@ class MultiHeadAttention(Module):
         query, key, value = apart[0], apart[1], apart[2]
         query = query * (width // self.heads) ** -0.5
         scores = together("dot", query, key, turn_a=False, turn_b=True)
+        if self.causal:
+            scores = xnp.where(_is_not_later(scores), scores, -1e30)
         mixed = xnp.matmul(xnp.softmax(scores), value)
         return self.out_proj(mixed.transpose((0, 2, 1, 3)).reshape(x.shape))
+
+
+def _is_not_later(scores):
+    """Return bool[1, 1, tokens, tokens]: whether the column's token is the row's or before it."""
+    tokens = scores.shape[-1]
+    row, column = (
+        apply("iota", shape=shape, axis=axis, dtype="int32")
+        for shape, axis in (((1, 1, tokens, 1), -2), ((1, 1, 1, tokens), -1))
+    )
+    return of_node(scores.device, apply("greater_equal", row, column))
 
 
 # -- layers without weights -------------------------------------------------------------------
@@ -404,12 +417,14 @@ class MLP(Sequential):
 class TransformerBlock(Module):
     """Attention, then two linear layers, each on normalised numbers and added to what came in.
 
-    It is PyTorch's ``TransformerEncoderLayer`` with ``norm_first=True, activation="gelu",
-    batch_first=True``, and has its names.
+    ``causal=False`` is an encoder's block, PyTorch's ``TransformerEncoderLayer`` with
+    ``norm_first=True, activation="gelu", batch_first=True`` and its names; ``causal=True`` that of
+    a decoder without an encoder, as GPT's.
     """
 
-    def __init__(self, width: int, heads: int, hidden: int, dropout: float = 0.0):
-        self.self_attn = MultiHeadAttention(width, heads)
+    def __init__(self, width: int, heads: int, hidden: int, dropout: float = 0.0,
+                 causal: bool = False):  # fmt: skip
+        self.self_attn = MultiHeadAttention(width, heads, causal)
         self.linear1, self.linear2 = Linear(width, hidden), Linear(hidden, width)
         self.norm1, self.norm2 = LayerNorm(width), LayerNorm(width)
         self.gelu, self.dropout = GELU(), Dropout(dropout)
@@ -459,6 +474,21 @@ class ViT(Module):
         first = unary("broadcast", self.class_token, shape=(n, 1, x.shape[-1]))  # type: ignore[arg-type]
         x = xnp.concatenate([first, x], axis=1) + self.positions
         return self.head(self.norm(self.encoder(x)[:, 0]))
+
+
+class Decoder(Module):
+    """A small language model: token and place, causal blocks, a guess of the next token."""
+
+    def __init__(self, vocabulary: int, length: int, width: int = 64, depth: int = 2,
+                 heads: int = 4, hidden: int = 128, dropout: float = 0.0):  # fmt: skip
+        self.tokens, self.places = Embedding(vocabulary, width), Embedding(length, width)
+        self.decoder = _blocks(depth, width, heads, hidden, dropout, True)
+        self.norm, self.head = LayerNorm(width), Linear(width, vocabulary, bias=False)
+
+    def forward(self, numbers: Tensor):
+        """Return logits [batch, tokens, vocabulary] of token numbers int32[batch, tokens]."""
+        x = self.tokens(numbers) + self.places.weight[: numbers.shape[1]]
+        return self.head(self.norm(self.decoder(x)))
 
 
 class Encoder(Module):

@@ -77,6 +77,8 @@ TASKS = {
              adamw(0.01, 8, 150, weight_decay=0.1)),
         Task("digits-vit", lambda: nn.ViT(patch=4), partial(_digits, 1, 8, 8), "",
              adamw(0.003, 8, 200, weight_decay=0.1)),
+        Task("letters", lambda: nn.Decoder(len(text.alphabet(text.read("alice"))), text.LENGTH),
+             text.letters, _NOTES["letters"], adamw(0.01, 4, 200)),
         Task("authors",
              lambda: nn.Encoder(len(text.vocabulary()), text.WORDS + 1, len(text.BOOKS)),
              text.authors, _NOTES["authors"], adamw(0.002, 4, 200)),

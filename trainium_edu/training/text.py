@@ -1,8 +1,9 @@
-"""Public-domain books that ship with the project, as passages of which an encoder names the author.
+"""Public-domain books that ship with the project, as samples for two tasks.
 
-It sees only words that all three books use, so that no Alice and no Satan gives the author away.
-Each book is cut into stretches, every fifth of which is kept for the test: no test passage overlaps
-one that was trained on.
+*Letters*: windows of Alice, in which a decoder guesses each next letter.  *Authors*: passages of
+three books, of which an encoder says who wrote them; it sees only words that all three books use,
+so that no Alice and no Satan gives the author away.  Each book is cut into stretches, every fifth
+of which is kept for the test: no test passage overlaps one that was trained on.
 
 Where the books are from: the copies in the tests of the source package ``brotli`` 1.2.1 on PyPI,
 which are those of the Canterbury corpus of compression tests.  Taken out of them: titles, chapter
@@ -20,7 +21,9 @@ from importlib.resources import files
 
 import numpy as np
 
-__all__ = ["BOOKS", "CLS", "Book", "authors", "read", "vocabulary"]
+from trainium_edu.specs.signatures import checked
+
+__all__ = ["BOOKS", "CLS", "Book", "authors", "letters", "read", "vocabulary"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +44,9 @@ BOOKS = (
 )
 CLS = 0  #: the word before each passage, from whose place an encoder reads its answer
 _UNKNOWN = 1
+LENGTH = 64  #: letters in a window
 WORDS = 32  #: words in a passage
-_STRETCH = 10  #: passages that are kept together
+_STRETCH = 10  #: windows, or passages, that are kept together
 _EVERY = 5  #: the how many-th stretch is kept for the test
 
 
@@ -64,16 +68,59 @@ def read(name: str) -> str:
     return lzma.decompress(packed).decode("ascii")
 
 
-def _split(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Cut passages out of stretches of a book; return those to train on and those to test on."""
-    stretch = WORDS * _STRETCH
+def _split(sequence, length: int, step: int, what: str) -> tuple[np.ndarray, np.ndarray]:
+    """Cut windows of `length` out of stretches, `step` apart; return those to train and to test."""
+    stretch = length * _STRETCH
     parts: tuple[list, list] = [], []
-    for i, begin in enumerate(range(0, len(words) - WORDS + 1, stretch)):
+    for i, begin in enumerate(range(0, len(sequence) - length + 1, stretch)):
         held_out = i % _EVERY == _EVERY - 1
-        here = words[begin : begin + stretch]
-        ends = range(WORDS, len(here) + 1, WORDS if held_out else 8)
-        parts[held_out].extend(here[end - WORDS : end] for end in ends)
+        here = sequence[begin : begin + stretch]
+        ends = range(length, len(here) + 1, length if held_out else step)
+        parts[held_out].extend(here[end - length : end] for end in ends)
+    if not parts[1]:
+        raise ValueError(
+            f"the text has {len(sequence)} {what}, which is too short: {_EVERY} stretches of "
+            f"{stretch} are needed to keep one for the test; use a longer text"
+        )
     return np.array(parts[0]), np.array(parts[1])
+
+
+def alphabet(of: str) -> str:
+    """Return the letters of a text, in order; a letter's number is its place."""
+    return "".join(sorted(set(of)))
+
+
+@checked
+def letters(of: str | None = None) -> tuple[np.ndarray, ...]:
+    """Return windows of letters, and the letter that follows each.
+
+    Parameters
+    ----------
+    of : str, optional
+        A text; default Alice.
+
+    Returns
+    -------
+    inputs, labels, test inputs, test labels : int32[n, 64]
+        Places in the text's :func:`alphabet`.  Windows to train on begin every 16 letters, those
+        to test on lie side by side.
+
+    Raises
+    ------
+    ValueError
+        If the text is too short to keep a part for the test.
+
+    Examples
+    --------
+    >>> inputs, labels, *_ = letters()
+    >>> inputs.shape[1], bool((inputs[0, 1:] == labels[0, :-1]).all())
+    (64, True)
+    """
+    of = read("alice") if of is None else of
+    number_of = {letter: i for i, letter in enumerate(alphabet(of))}
+    numbers = np.array([number_of[letter] for letter in of], np.int32)
+    parts = _split(numbers, LENGTH + 1, 16, "letters")
+    return tuple(a for part in parts for a in (part[:, :-1], part[:, 1:]))
 
 
 def _words(name: str) -> list[str]:
@@ -103,7 +150,7 @@ def authors() -> tuple[np.ndarray, ...]:
     found: tuple[list, ...] = [], [], [], []
     for label, book in enumerate(BOOKS):
         numbers = np.array([number_of.get(w, _UNKNOWN) for w in _words(book.name)], np.int32)
-        for i, part in enumerate(_split(numbers)):
+        for i, part in enumerate(_split(numbers, WORDS, 8, "words")):
             found[2 * i].append(np.pad(part, ((0, 0), (1, 0)), constant_values=CLS))
             found[2 * i + 1].append(np.full(len(part), label, np.int32))
     return tuple(np.concatenate(one) for one in found)

@@ -54,7 +54,7 @@ def test_a_run_has_result_counts_time_and_reasons(relu):
     assert span.track == "GpSimd Engine"
     assert run.band.low_ns < run.timeline.makespan_ns < run.band.high_ns
     assert abs(run.why().total_ns - run.timeline.makespan_ns) < 1e-6
-    assert str(run.advice[0]).startswith("kernel.cpp:10: by_element makes 2 5")
+    assert str(run.advice[0]).startswith("kernel.cpp:10: by_element makes 2,5")
 
 
 def test_a_run_is_saved_and_read_without_a_compiler(relu, tmp_path):
