@@ -6,6 +6,7 @@ import numpy as np
 
 from trainium_edu import fabric
 from trainium_edu.timeline import Span
+from trainium_edu.training import Job
 from trainium_edu.training.parallel.collectives import links
 
 SIZES = (32_768, 131_072, 8_192)  #: bytes of the buckets
@@ -53,7 +54,7 @@ def run(count=60, ranks=32, odd_from=None, odd=13):
         weight[odd, 2, 1] += 1e-6
     parameters = [SimpleNamespace(numpy=lambda: weight)]
     return SimpleNamespace(
-        job=SimpleNamespace(ranks=ranks),
+        job=Job(ranks=ranks),
         trainer=SimpleNamespace(
             model=SimpleNamespace(parameters=lambda: parameters),
             device=SimpleNamespace(executable=None),

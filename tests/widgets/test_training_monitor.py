@@ -1,5 +1,6 @@
 """The training monitor.  Judges: the steps given, read back from what is sent to the page."""
 
+import json
 import time
 
 import numpy as np
@@ -67,6 +68,24 @@ def test_another_run_begins_with_nothing():
     monitor.begin(monitored.run(0, ranks=8))
     loss, *_ = sent(monitor)
     assert (len(loss), monitor.ranks) == (0, 8)
+
+
+def test_runs_before_stay_and_each_is_named_by_what_tells_it_from_the_others():
+    monitor = training_monitor(passes=3)
+    runs = [fit(Job(ranks=n, lr=rate, batch=32), 2, on_step=monitor, evaluate_every=1)
+            for n, rate in ((2, 0.1), (8, 0.1), (8, 0.4))]  # fmt: skip
+    assert [r["name"] for r in monitor.earlier] == ["2 ranks, rate 0.1", "8 ranks, rate 0.1"]
+    assert monitor.setting["name"] == "8 ranks, rate 0.4"
+    images = len(runs[0].trainer.labels)
+    planned = [r["steps"] for r in (*monitor.earlier, monitor.setting)]
+    assert planned == [3 * -(-images // run.job.global_batch) for run in runs]
+    for kept, run in zip(monitor.earlier, runs, strict=False):
+        assert kept["loss"] == [[i + 1, loss] for i, loss in enumerate(run.loss)]
+        assert [tuple(p) for p in kept["points"]] == run.accuracy
+    json.dumps(monitor.earlier, allow_nan=False)
+    for _ in range(6):
+        fit(Job(ranks=2, batch=8), 1, on_step=monitor)
+    assert len(monitor.earlier) == 5
 
 
 def test_a_step_costs_next_to_nothing():

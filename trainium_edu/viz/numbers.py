@@ -5,17 +5,18 @@ import itertools
 import re
 from collections.abc import Mapping
 
-from trainium_edu.neuroncore.scoreboard import scoreboard
+from trainium_edu.neuroncore.scoreboard import advice, scoreboard
 from trainium_edu.viz.bars import draw_rows
 from trainium_edu.viz.svg import to_svg
 from trainium_edu.viz.units import letters
 
-__all__ = ["Numbers", "board", "spent"]
+__all__ = ["Numbers", "Paragraphs", "advised", "board", "spent"]
 
 _BARS = (
     "--ink:var(--jp-content-font-color1,#222);--muted:var(--jp-content-font-color2,#666);"
-    "--grid:var(--jp-border-color2,#ddd);max-width:740px;font-family:var(--jp-ui-font-family)"
+    "--grid:var(--jp-border-color2,#ddd);max-width:600px;font-family:var(--jp-ui-font-family)"
 )
+_WIDTH = 560.0  # CSS pixels: on a narrow page, letters are not much smaller
 _GROWS = (  # an untrusted page drops the style, and so shows the table alone
     "<style>.grows>[hidden]{display:block}.grows>pre{display:none}"
     "@media(prefers-reduced-motion:no-preference){.grows rect{transform-origin:left;"
@@ -32,13 +33,15 @@ class Numbers:
     ----------
     table : str
     title, rows, **look
-        Those of ``viz.bars.draw_rows``; without rows there is the table alone, folded.
+        Those of ``viz.bars.draw_rows``; without rows there is the table alone.
+    folded : bool
+        Unfolded, lines of any length stay whole: letters are as small as the page asks for.
     """
 
-    def __init__(self, table: str, title="", rows=(), **look):
-        self.table, self.svg, turn = table, "", itertools.count()
+    def __init__(self, table: str, title="", rows=(), *, folded=True, **look):
+        self.table, self.svg, self.folded, turn = table, "", folded, itertools.count()
         if rows:
-            drawn = to_svg(draw_rows(title, rows, **look))
+            drawn = to_svg(draw_rows(title, rows, width=_WIDTH, **look))
             delay = lambda rect: f"{rect[0]}animation-delay:{next(turn) / 9:.1f}s;"  # noqa: E731
             drawn = re.sub(r'<rect [^>]*style="', delay, drawn)
             self.svg = f'<div style="{_BARS}">{drawn}</div>'
@@ -48,11 +51,44 @@ class Numbers:
 
     def _repr_html_(self):
         table = f'<pre style="{_PRE}{letters(self.table)}">{html.escape(self.table)}</pre>'
+        if not self.folded:
+            return f'<div style="container-type:inline-size">{self.svg}{table}</div>'
         return (
             f'<div class="grows" style="container-type:inline-size">{_GROWS}<div hidden>{self.svg}'
             '<details><summary style="cursor:pointer">The numbers</summary>'
             f"{table}</details></div>{table}</div>"
         )
+
+
+class Paragraphs:
+    """Paragraphs of filled text that a page breaks where it ends.
+
+    Parameters
+    ----------
+    text : str
+        Lines that begin with a blank go on with the paragraph before.
+    """
+
+    def __init__(self, text: str):
+        self.text = text
+
+    def __repr__(self):
+        return self.text
+
+    def _repr_html_(self):
+        said = (html.escape(re.sub(r"\n +", " ", part)) for part in re.split(r"\n(?! )", self.text))
+        look = "margin:6px 0;line-height:1.5;max-width:56em;font-family:var(--jp-ui-font-family)"
+        return "".join(f'<p style="{look}">{part}</p>' for part in said)
+
+
+def advised(runs: Mapping) -> Paragraphs:
+    """Return each run's costliest advice, a paragraph for each run.
+
+    Parameters
+    ----------
+    runs : dict of str to Run
+    """
+    return Paragraphs(advice(runs))
 
 
 def board(runs: Mapping) -> Numbers:

@@ -36,27 +36,27 @@ def plot_payload(
     -------
     Figure
     """
-    fig = figure(7.2, 3.5, margins=(0.62, 0.2, 0.52, 0.3))
+    fig = figure(5.6, 3.6, margins=(0.62, 0.2, 0.52, 0.3))
     ax = fig.add_subplot()
     ax.fill_between(row_bytes, low, high, color=COLOURS["blue"], alpha=0.18, linewidth=0)
     ax.plot(row_bytes, stream, color=COLOURS["blue"], marker="o", markersize=3.5)
     ax.plot(row_bytes, alone, color=COLOURS["orange"], marker="s", markersize=3.5)
     sustained = float(spec.dma.bytes_per_s) / 1e9
     ax.axhline(sustained, color=ink("muted"), linewidth=0.8, linestyle=(0, (4, 3)))
-    ax.text(row_bytes[0], sustained + 5, f"documented: {sustained:.0f} GB/s sustained", fontsize=8,
+    ax.text(row_bytes[0], sustained + 5, f"documented: {sustained:.0f} GB/s sustained", fontsize=9,
             color=ink("muted"), va="bottom")  # fmt: skip
     points = [(1024, spec.dma.rate_1kib_rows), (4096, spec.dma.rate_sustained)]
     for (where, fact), (x, y, side) in zip(
-        points, ((-9, 4, "right"), (10, -17, "left")), strict=True
+        points, ((-9, 4, "right"), (-4, 32, "right")), strict=True
     ):
         rate = float(np.mean(fact.value)) / 1e9
         ax.plot(where, rate, "D", color=COLOURS["green"], markersize=6)
         ax.annotate(
-            f"{fact.kind}: about {rate:.0f}", (where, rate), fontsize=8,
+            f"{fact.kind}: about {rate:.0f}", (where, rate), fontsize=9,
             xytext=(x, y), textcoords="offset points", color=COLOURS["green"], ha=side,
         )  # fmt: skip
     ax.axvline(256, color=ink("muted"), linewidth=0.8, linestyle=":")
-    ax.text(248, sustained * 0.7, "documented: under 256 B\n“very poor”, no figure", fontsize=8,
+    ax.text(248, sustained * 0.7, "documented: under 256 B\n“very poor”, no figure", fontsize=9,
             color=ink("muted"), ha="right")  # fmt: skip
     for name, rates, colour, side, x in (
         ("many in flight", stream, "blue", "right", -10),

@@ -106,7 +106,7 @@ def number_strip(guess, answer, spell) -> str:
     at = [math.log10(abs(x)) if by_ratio else x for x in (guess, answer)]
     marks = range(math.floor(min(at)), math.ceil(max(at)) + 1) if by_ratio else [0]
     low, high = min(*at, *marks), max(*at, *marks)
-    g, a, *xs = (80 + 540 * (x - low) / (high - low or 1.0) for x in (*at, *marks))
+    g, a, *xs = (80 + 320 * (x - low) / (high - low or 1.0) for x in (*at, *marks))
     label = html.escape(f"the answer {spell(answer)}, your guess {spell(guess)}", quote=True)
     ink = "var(--jp-content-font-color1,#222)"
 
@@ -120,9 +120,9 @@ def number_strip(guess, answer, spell) -> str:
         if abs(x - g) > 25 and abs(x - a) > 12  # there the guess or the answer itself is written
     )
     return (
-        f'<svg role="img" aria-label="{label}" viewBox="0 0 700 66" width="100%" '
-        f'font-size="13" style="max-width:700px;display:block;margin-top:6px">'
-        f'<line x1="40" y1="31" x2="660" y2="31" stroke="{ink}" stroke-width="1.5"/>{ticks}'
+        f'<svg role="img" aria-label="{label}" viewBox="0 0 480 66" width="100%" '
+        f'font-size="13" style="max-width:480px;display:block;margin-top:6px">'
+        f'<line x1="40" y1="31" x2="440" y2="31" stroke="{ink}" stroke-width="1.5"/>{ticks}'
         f'<circle cx="{a:.1f}" cy="31" r="8" fill="var(--jp-success-color1,#2e7d32)"/>'
         f'<path d="M{g - 8:.1f} 39 L{g:.1f} 25 L{g + 8:.1f} 39 Z" '
         'fill="var(--jp-warn-color1,#e08700)" stroke="none"/>'

@@ -29,6 +29,7 @@ class Page:
     rows: list[dict] = field(default_factory=list)  #: ``{"cells": [...], "colour":, "marked":}``
     pressed: str = ""  #: the button that is marked
     film: list[Scene] = field(default_factory=list)  #: scenes to play; `scene` is the last of them
+    rate: float = 24.0  #: scenes a second
 
 
 def slider(name, text, low, high, value, *, help=""):
@@ -127,7 +128,8 @@ class Sketch(anywidget.AnyWidget):
         page = {"scene": _sent(shown.scene), "said": shown.said, "outputs": shown.outputs,
                 "ranges": {k: list(v) for k, v in shown.ranges.items()}, "pressed": shown.pressed,
                 "table": {"head": shown.head, "rows": shown.rows} if shown.rows else None,
-                "film": list(map(_sent, shown.film)), "ask": self.values["ask"]}  # fmt: skip
+                "film": list(map(_sent, shown.film)), "rate": shown.rate,
+                "ask": self.values["ask"]}  # fmt: skip
         with self.hold_sync():
             self.pixels = shown.scene.pixels()
             self.page = page

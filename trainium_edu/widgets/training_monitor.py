@@ -1,7 +1,8 @@
 """The training monitor: a run's curves while it runs, one step in time, the links, the replicas."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 
 import anywidget
 import numpy as np
@@ -16,11 +17,20 @@ from trainium_edu.widgets.static import load
 __all__ = ["TrainingMonitor", "training_monitor"]
 
 EVERY_S = 0.15  # between two messages to the page; steps may be faster
+_MOST_EARLIER, _MOST_POINTS = 5, 300  # runs whose curves stay, and points of each
+_WORDS: dict[str, Callable] = {
+    "ranks": "{} ranks".format,
+    "lr": "rate {:g}".format,
+    "dtype": {"float32": "FP32", "bfloat16": "BF16"}.get,
+    "rounding": {"nearest": "to nearest", "stochastic": "with dice"}.get,
+}
 _MOST_STEPS = 100_000
 
 
-def training_monitor(run=None, *, steps: int = 200, ranks: int = 32):
+def training_monitor(run=None, *, steps: int = 200, ranks: int = 32, passes: int = 0):
     """Watch training: hand it to ``fit`` as `on_step`, or give it a run that is over.
+
+    A monitor that watches one run after another keeps the curves of those before.
 
     Parameters
     ----------
@@ -30,6 +40,9 @@ def training_monitor(run=None, *, steps: int = 200, ranks: int = 32):
         Planned, where there is no run yet: how far the curves' axis goes.
     ranks : int
         Until the run says how many.
+    passes : int
+        Over the data, planned for each run, in the place of `steps`: the curves' axis counts them,
+        so that runs with batches of different sizes lie above one another.
 
     Returns
     -------
@@ -38,17 +51,26 @@ def training_monitor(run=None, *, steps: int = 200, ranks: int = 32):
     Raises
     ------
     TypeError, ValueError
-        If `steps` or `ranks` is not a possible number.
+        If `steps`, `ranks` or `passes` is not a possible number.
 
     Examples
     --------
     >>> training_monitor(steps=50)
     TrainingMonitor(0 of 50 steps, 32 ranks)
     """
-    monitor = TrainingMonitor(steps, ranks)
+    monitor = TrainingMonitor(steps, ranks, passes)
     if run is not None:
         monitor.show(run)
     return monitor
+
+
+def _names(jobs) -> list[str]:
+    """Name each job by what tells it from the others."""
+    plain = [asdict(job) for job in jobs]
+    differ = [key for key in plain[0] if any(job[key] != plain[0][key] for job in plain)]
+    told = [key for key in _WORDS if key in differ] or differ
+    words = {key: _WORDS.get(key, f"{key} {{}}".format) for key in told}
+    return [", ".join(words[key](job[key]) for key in told) for job in plain]
 
 
 class TrainingMonitor(anywidget.AnyWidget):
@@ -56,19 +78,22 @@ class TrainingMonitor(anywidget.AnyWidget):
 
     _esm = load("training_monitor.js")
     _css = load("shared/common.css", "training_monitor.css")
-    setting = traitlets.Dict().tag(sync=True)  # steps, ranks, perhaps a bound of the loss
+    setting = traitlets.Dict().tag(sync=True)  # steps, ranks, name, passes, perhaps a bound
+    earlier = traitlets.List().tag(sync=True)  # runs before: name, steps, loss, points
     loss = traitlets.Bytes().tag(sync=True)  # float32[steps]
     points = traitlets.Bytes().tag(sync=True)  # float32[points, 2]: steps done, accuracy
     differ = traitlets.Bytes().tag(sync=True)  # bits[steps, ranks]: ranks unlike the others
     film = traitlets.Bytes().tag(sync=True)  # see viz.step_frames
     overlap = traitlets.Bool(True).tag(sync=True)  # which timeline is shown; the page sets it too
 
-    def __init__(self, steps, ranks):
+    def __init__(self, steps, ranks, passes=0):
         steps = whole(steps, "steps", 1, _MOST_STEPS)
         ranks = whole(ranks, "ranks", 1, 2**16)
+        passes = whole(passes, "passes", 0, _MOST_STEPS)
         self.run = None  #: what is watched
+        self._jobs: list = []  # of the runs before, and of this one
         self._clear()
-        super().__init__(setting={"steps": steps, "ranks": ranks})
+        super().__init__(setting={"steps": steps, "ranks": ranks, "passes": passes})
 
     def _clear(self):
         self._loss: list[float] = []
@@ -83,11 +108,26 @@ class TrainingMonitor(anywidget.AnyWidget):
 
     def begin(self, run):
         """Watch a run from now on; ``fit`` calls this."""
+        earlier = [*self.earlier, self._kept()][-_MOST_EARLIER:] if self._loss else []
+        self._jobs = [*self._jobs[len(self._jobs) - len(earlier) :], run.job]
+        *before, name = _names(self._jobs)
         self.run = run
         self._clear()
-        self.setting = {**self.setting, "ranks": run.job.ranks}
-        self.film = b""
-        self._tell()
+        new = {"ranks": run.job.ranks, "name": name}
+        if passes := self.setting["passes"]:
+            new["steps"] = passes * -(-len(run.trainer.labels) // run.job.global_batch)
+        with self.hold_sync():
+            self.earlier = [{**r, "name": n} for r, n in zip(earlier, before, strict=True)]
+            self.setting = {**self.setting, **new}
+            self.film = b""
+            self._tell()
+
+    def _kept(self) -> dict:
+        """Return the run that was watched, as thin as its curve allows."""
+        stride = -(-len(self._loss) // _MOST_POINTS)
+        finite = [float(x) if np.isfinite(x) else None for x in self._loss]
+        loss = [[i + 1, x] for i, x in enumerate(finite)][::stride]
+        return {"steps": self.setting["steps"], "loss": loss, "points": self.run.accuracy}
 
     def show(self, run):
         """Show a run that is over."""

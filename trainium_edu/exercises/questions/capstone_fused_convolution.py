@@ -3,9 +3,8 @@
 import numpy as np
 
 from trainium_edu.exercises.predict import Answer, question
-from trainium_edu.neuroncore.scoreboard import advice
 from trainium_edu.viz.colours import ENGINE
-from trainium_edu.viz.numbers import board
+from trainium_edu.viz.numbers import advised, board
 from trainium_edu.viz.scene import Scene
 from trainium_edu.widgets.kernel_view import kernel_view
 from trainium_edu.widgets.sketch import Page, Sketch, slider
@@ -29,6 +28,48 @@ def _bytes(slow, fast):
 def _us(run, engine):
     """Return the µs that an engine works."""
     return f"{run.timeline.busy_ns(engine) / 1e3:.0f}"
+
+
+def convolution() -> Sketch:
+    """Show a convolution of one small image as a film, place by place, and its pooling."""
+    rng = np.random.default_rng(2)
+    image, window = rng.integers(0, 4, (6, 6)), rng.choice((-1, 1, 2), (3, 3))
+    places = [(i, j, window[i, j] * image[i : i + 4, j : j + 4]) for i, j in np.ndindex(3, 3)]
+    said = [
+        "Each of the nine weights is multiplied with a part of the image that is **its own**, and "
+        "the nine products add up. Then of each square of 2 × 2 sums **the largest** is kept."
+    ]
+
+    def scene(width, done):
+        side, place = min(32.0, width / 22), places[min(done, 9) - 1]
+        total = sum((part for _, _, part in places[:done]), np.zeros((4, 4), int))
+        now = f"place {done} of 9" if done < 10 else "all nine added, and pooled"
+        drawn = Scene(width, 7.4 * side, now)
+        lit = {"window": (*place[:2], 1), "image": (*place[:2], 4), "sums": (0, 0, 4)}
+        panels = {"window": (0.2, window), "image": (4.4, image), "sums": (11.6, total)}
+        if done > 9:
+            pooled = total.reshape(2, 2, 2, 2).max((1, 3))
+            panels["pooled"], lit = (17, pooled), {"pooled": (0, 0, 2)}
+        for name, (left, numbers) in panels.items():
+            top, first, size = lit.get(name, (0, 0, 0))
+            drawn.text(left * side, 16, name, bold=True)
+            for (r, c), number in np.ndenumerate(numbers):
+                box = ((left + c) * side, (1 + r) * side, side, side)
+                is_lit = top <= r < top + size and first <= c < first + size
+                if done > 9 and name == "sums":
+                    is_lit = number == pooled[r // 2, c // 2]
+                if is_lit and done:
+                    drawn.rect(*box, ENGINE["vector" if done > 9 else "tensor"], opacity=0.35)
+                drawn.rect(*box, "muted", outline=True)
+                at, words = (box[0] + side / 2, box[1] + 0.65 * side), f"{number}".replace("-", "−")
+                drawn.text(*at, words, anchor="middle", size=0.46 * side)
+        return drawn
+
+    def draw(values) -> Page:
+        film = [scene(values["width"], done) for done in range(11)]
+        return Page(film[-1], said, film=film, rate=1.2)
+
+    return Sketch([], draw, "Convolution and pooling", words=said)
 
 
 def nine_places() -> Sketch:
@@ -66,7 +107,7 @@ def weights(slow, kept):
         show=lambda guess: [
             board({"one row at a time": slow, "weights kept": kept}),
             ...,
-            advice({"weights kept": kept}),
+            advised({"weights kept": kept}),
         ],
     )
 
@@ -149,5 +190,5 @@ def formats(half, single):
     return Answer(
         round(single.timeline.makespan_ns / half.timeline.makespan_ns, 1),
         wrong={"bytes": 2, "passes": 4, "same products, same time": 1},
-        show=lambda guess: [board({"FP16": half, "FP32": single}), ..., advice({"FP16": half})],
+        show=lambda guess: [board({"FP16": half, "FP32": single}), ..., advised({"FP16": half})],
     )

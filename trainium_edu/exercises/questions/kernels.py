@@ -4,8 +4,7 @@ import numpy as np
 
 import trainium_edu.nki as nki
 from trainium_edu.exercises.predict import Answer, question
-from trainium_edu.neuroncore.scoreboard import advice
-from trainium_edu.viz.numbers import board
+from trainium_edu.viz.numbers import advised, board
 from trainium_edu.widgets.kernel_view import kernel_view
 from trainium_edu.widgets.roofline import roofline
 
@@ -54,7 +53,7 @@ def rows(slow, tiles):
             "dma_us": _us(tiles, "dma"),
             "tiles_us": _us(tiles),
         },
-        show=lambda guess: [board(runs), ..., advice(runs)],
+        show=lambda guess: [board(runs), ..., advised(runs)],
     )
 
 

@@ -35,9 +35,9 @@ class Cost(NamedTuple):
     high_ns: float
 
     def __str__(self):
-        return (
-            f"{self.nominal_ns / 1e3:.2f} us ({self.low_ns / 1e3:.2f} to {self.high_ns / 1e3:.2f})"
-        )
+        scale, unit = (1e6, "ms") if self.nominal_ns >= 999_500 else (1e3, "us")
+        nominal, low, high = (f"{float(f'{round(ns / scale, 3):.3g}'):g}" for ns in self)
+        return f"{nominal} {unit} ({low} to {high})"
 
     @classmethod
     def of(cls, ns) -> "Cost":

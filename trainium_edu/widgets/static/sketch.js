@@ -15,14 +15,25 @@ function sentence(text) {
   return make("p", {}, ...parts.map((part, i) => (i % 2 ? make("strong", {}, part) : part)));
 }
 
-function tableParts({ head, rows }) {
-  const heads = head.map((text) => make("th", { scope: "col" }, text));
-  const lines = rows.map(({ cells: [name, ...cells], colour, marked }) => {
-    const swatch = colour ? [make("i", { style: `background:${colour}` }), " "] : [];
-    const first = make("th", { scope: "row" }, ...swatch, name);
-    const rest = cells.map((text) => make("td", {}, text));
-    return make("tr", { class: marked ? "te-sk-marked" : null }, first, ...rest);
-  });
+/** A table's parts; on its side, where each row is a column, it is narrower. */
+function tableParts({ head, rows }, onItsSide) {
+  const swatch = (colour) => (colour ? [make("i", { style: `background:${colour}` }), " "] : []);
+  const name = (scope, row) => make("th", { scope }, ...swatch(row.colour), row.cells[0]);
+  const look = (row) => ({ class: row.marked ? "te-sk-marked" : null });
+  const cell = (row, i) => make("td", onItsSide ? look(row) : {}, row.cells[i]);
+  const title = (scope, i) => make("th", { scope }, head[i]);
+  const numbers = head.map((_, i) => i).slice(1);
+  const [heads, lines] = onItsSide
+    ? [
+        [title("col", 0), ...rows.map((row) => name("col", row))],
+        numbers.map((i) => make("tr", {}, title("row", i), ...rows.map((row) => cell(row, i)))),
+      ]
+    : [
+        head.map((_, i) => title("col", i)),
+        rows.map((row) =>
+          make("tr", look(row), name("row", row), ...numbers.map((i) => cell(row, i))),
+        ),
+      ];
   return [make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...lines)];
 }
 
@@ -64,7 +75,7 @@ class Sketch {
     const film = () => this.model.get("page").film;
     this.player = new Playback({
       frames: film().length,
-      framesPerSecond: 24,
+      framesPerSecond: this.model.get("page").rate,
       label: this.model.get("label"),
       onFrame: (at) => this.stage.draw(film()[Math.round(at)]),
       describe: (frame) => film()[frame].alt,
@@ -84,6 +95,8 @@ class Sketch {
     else this.play();
     this.said.replaceChildren(...page.said.map(sentence));
     this.table.replaceChildren(...(page.table ? tableParts(page.table) : []));
+    if (this.table.offsetWidth > this.table.parentElement.clientWidth)
+      this.table.replaceChildren(...tableParts(page.table, true));
     this.live.textContent = page.said.join(" ").replaceAll("**", "");
     countDrawing(this.host);
     this.asker.answered();

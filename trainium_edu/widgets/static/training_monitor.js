@@ -24,7 +24,7 @@ class TrainingMonitor {
       onSize(() => this.fit(), this.root),
       onTheme(() => this.fit()),
       onChange(model, {
-        "loss points differ setting": grow,
+        "loss points differ setting earlier": grow,
         film: () => this.takeStep(),
         overlap: () => this.step.show(model.get("overlap")),
       }),

@@ -1,9 +1,10 @@
 // A run so far as Python sends it: loss and agreement of every step, accuracy now and then.
 
 export class RunData {
-  /** `loss` float32[steps]; `points` float32[n, 2]: step, accuracy; `differ` bits[steps, ranks]. */
-  constructor({ loss, points, differ, ranks, planned, bound }) {
-    Object.assign(this, { loss, points, differ, ranks, planned, bound });
+  /** `loss` float32[steps]; `earlier`: runs before, of as many passes; `points` float32[n, 2]: step, accuracy; `differ` bits[steps, ranks]. */
+  constructor({ passes = 0, name = "", earlier = [], ...given }) {
+    const { loss, ranks } = given;
+    Object.assign(this, { ...given, passes, name, earlier });
     this.done = loss.length;
     this.rowBytes = Math.ceil(ranks / 8);
   }

@@ -14,11 +14,22 @@ const floats = (view) => new Float32Array(bytesOf(view).buffer);
 
 /** A model's run so far. */
 export function readRun(model) {
-  const { steps, ranks, bound } = model.get("setting");
+  const { steps, passes, ...setting } = model.get("setting");
   const [loss, points] = ["loss", "points"].map((name) => floats(model.get(name)));
   const planned = Math.max(1, steps, loss.length);
-  return new RunData({ loss, points, differ: bytesOf(model.get("differ")), ranks, planned, bound });
+  const differ = bytesOf(model.get("differ"));
+  const earlier = model.get("earlier").map((run) => {
+    const along = passes ? planned / run.steps : 1; // a pass lies above a pass, a step above a step
+    const stretched = (curve, scale) =>
+      curve.map(([step, value]) => [along * step, scale * (value ?? NaN)]);
+    return { name: run.name, loss: stretched(run.loss, 1), points: stretched(run.points, 100) };
+  });
+  return new RunData({ ...setting, loss, points, differ, planned, passes, earlier });
 }
+
+/** A name in the colour of its curve. */
+const named = (name, number) =>
+  make("span", {}, make("i", `te-tm-swatch te-tm-run${number}`), name);
 
 export class RunView {
   constructor() {
@@ -27,6 +38,7 @@ export class RunView {
     this.accuracy = new Curve("accuracy", "Test accuracy, %", seek);
     this.replicas = new Replicas();
     this.said = make("div", "te-tm-said");
+    this.names = make("div", "te-row te-tm-key");
     this.player = new Playback({
       frames: 1,
       label: "steps of the run",
@@ -39,6 +51,7 @@ export class RunView {
       this.player.element,
       this.said,
       make("div", "te-plots", this.loss.element, this.accuracy.element),
+      this.names,
       this.replicas.element,
     );
   }
@@ -61,9 +74,11 @@ export class RunView {
   redraw() {
     const { run } = this;
     const loss = Array.from(run.loss, (value, i) => [i + 1, value]);
-    this.loss.take(loss, run.planned, run.bound);
+    this.loss.take(loss, run);
     const percent = run.accuracies.map(([step, share]) => [step, 100 * share]);
-    this.accuracy.take(percent, run.planned);
+    this.accuracy.take(percent, { ...run, bound: 0 });
+    const names = [...run.earlier.map(({ name }) => name), run.name];
+    this.names.replaceChildren(...(names.length > 1 ? names.map(named) : []));
   }
   draw(step) {
     const { run } = this;
