@@ -36,10 +36,13 @@ class Numbers:
         Those of ``viz.bars.draw_rows``; without rows there is the table alone.
     folded : bool
         Unfolded, lines of any length stay whole: letters are as small as the page asks for.
+    fold : str
+        What stands on the fold.
     """
 
-    def __init__(self, table: str, title="", rows=(), *, folded=True, **look):
+    def __init__(self, table: str, title="", rows=(), *, folded=True, fold="The numbers", **look):
         self.table, self.svg, self.folded, turn = table, "", folded, itertools.count()
+        self.fold = fold
         if rows:
             drawn = to_svg(draw_rows(title, rows, width=_WIDTH, **look))
             delay = lambda rect: f"{rect[0]}animation-delay:{next(turn) / 9:.1f}s;"  # noqa: E731
@@ -55,7 +58,7 @@ class Numbers:
             return f'<div style="container-type:inline-size">{self.svg}{table}</div>'
         return (
             f'<div class="grows" style="container-type:inline-size">{_GROWS}<div hidden>{self.svg}'
-            '<details><summary style="cursor:pointer">The numbers</summary>'
+            f'<details><summary style="cursor:pointer">{self.fold}</summary>'
             f"{table}</details></div>{table}</div>"
         )
 

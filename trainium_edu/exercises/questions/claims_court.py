@@ -173,7 +173,6 @@ def _verdict(key: str) -> Question:
     claim, says = COURT[key], words_of(__file__)["headlines"][key]
     words = {
         "ask": f"“{claim.text}”: your verdict?",
-        "explain": "{ruling}",
         "options": list(map(str, Verdict)),
         "wrong": [
             {"name": f"{option}: {key}", "option": option, "says": said}
@@ -189,9 +188,10 @@ def _verdict(key: str) -> Question:
             """Return the court's picture, and the ruling as a text to share."""
             you = f"You said: {guess}." if guess else ""
             head = f"THE CLAIMS COURT: {ruling.verdict.upper()}"
-            return [court(key), "\n".join([head, f"{claim}", ruling.sentence, you])]
+            text = "\n".join(filter(None, [head, f"{claim}", ruling.sentence, you]))
+            return [court(key), Numbers(text, fold="The verdict, to share")]
 
-        return Answer(str(ruling.verdict), terms={"ruling": ruling.sentence}, show=printed)
+        return Answer(str(ruling.verdict), show=printed)
 
     return verdict
 

@@ -37,7 +37,7 @@ def refusal(ask: Callable) -> str:
         ask()
     except OperatorError as mistake:
         said, *line = str(mistake).split("\n")
-        return "\n".join([fill(said, 100), *line])
+        return "\n".join([fill(said, 58), *line])
     return ""
 
 
@@ -88,7 +88,7 @@ def trips(run, x):
         wrong={"there and back": 2.0, "as it is written": 3.0, "one a round": 1.0},
         show=lambda guess: [
             spent({"element": run}),
-            Numbers(f"{by_line(run)}\n{run.why()}"),
+            Numbers(f"{by_line(run)}\n{run.why()}", fold="Line by line, and why"),
         ],
     )
 
