@@ -30,7 +30,7 @@ def _us(run, engine):
     return f"{run.timeline.busy_ns(engine) / 1e3:.0f}"
 
 
-def convolution() -> Sketch:
+def convolution_film() -> Sketch:
     """Show a convolution of one small image as a film, place by place, and its pooling."""
     rng = np.random.default_rng(2)
     image, window = rng.integers(0, 4, (6, 6)), rng.choice((-1, 1, 2), (3, 3))
