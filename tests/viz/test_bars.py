@@ -1,10 +1,12 @@
 """Bars on a scene.  Judges: the numbers drawn, by proportion, and the edges of the page."""
 
+import re
+
 import pytest
 
 from trainium_edu.viz import bars
 from trainium_edu.viz.bars import Stack
-from trainium_edu.viz.numbers import Numbers
+from trainium_edu.viz.numbers import Numbers, Table
 
 HELD = {"weights": 30.0, "gradients": 10.0, "states": 60.0}
 
@@ -111,3 +113,10 @@ def test_numbers_are_folded_below_bars_that_grow_unless_motion_is_reduced():
     assert page.index("<svg") < page.index("<details>") < page.index("a &amp; b")
     assert "@media(prefers-reduced-motion:no-preference)" in page
     assert "<svg" not in Numbers("a table")._repr_html_()
+
+
+def test_a_text_in_columns_becomes_a_table():
+    table = Table("size     128 elements\nclock    2.8 GHz")
+    assert repr(table) == "size     128 elements\nclock    2.8 GHz"
+    cells = re.findall("<td[^>]*>([^<]*)</td>", table._repr_html_())
+    assert cells == ["size", "128 elements", "clock", "2.8 GHz"]

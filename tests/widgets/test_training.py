@@ -19,6 +19,16 @@ def test_its_curves_are_those_of_train():
         assert np.array_equal(widget.curves[i, 1], run.accuracy[:, 0].astype(np.float32))
 
 
+def test_pointing_at_an_epoch_tells_its_numbers():
+    """Judge: ``train``'s own numbers of the third epoch."""
+    page = training_explorer(0.1, epochs=5).page["scene"]["svg"]
+    told = page.partition("<title>epoch 3\n")[2].partition("</title>")[0].split("\n")
+    runs = {name: train(name, learning_rate=0.1, epochs=5, seeds=[0], rounding_seed=0)
+            for name in ARMS}  # fmt: skip
+    assert told == [f"{ARMS[name].short}: loss {run.loss[2, 0]:.3g}, {run.accuracy[2, 0]:.1%}"
+                    for name, run in runs.items()]  # fmt: skip
+
+
 def test_a_change_of_any_control_trains_anew():
     widget = training_explorer(0.1, epochs=5)
     before = widget.curves

@@ -68,19 +68,22 @@ class Progress:
             name = html.escape(x.title)
             return f'<a href="{x.stem}.ipynb">{name}</a>'
 
+        def guessed(predicted, right):
+            return f"{predicted}<br><small>{right} right</small>" if predicted else ""
+
         head = "".join(
-            f'<th style="text-align:{"left" if name in ("", "lesson") else "center"}">{name}</th>'
-            for name in ("", "lesson", "minutes", "core", "predicted", "right", "exercises")
+            f'<th style="text-align:{"left" if name == "lesson" else "center"}">{name}</th>'
+            for name in ("", "lesson", "minutes", "predicted", "exercises")
         )
         body = "".join(
-            f'<tr><td>{row.lesson.number}</td><td style="text-align:left">{link(row.lesson)}'
-            f"<br><small>{html.escape(row.lesson.about)}</small></td>"
+            f"<tr><td>{x.number}{'<br>●' * x.core}</td>"
+            f'<td style="text-align:left">{link(x)}<br><small>{html.escape(x.about)}</small></td>'
             + "".join(
-                f'<td style="text-align:center;white-space:nowrap">{cell}</td>'
-                for cell in (row.lesson.takes, "●" if row.lesson.core else "", *row.cells)
+                f'<td style="text-align:center">{cell}</td>'
+                for cell in (x.takes, guessed(predicted, right), done)
             )
             + "</tr>"
-            for row in self.rows
+            for x, (predicted, right, done) in ((row.lesson, row.cells) for row in self.rows)
         )
         said, page = self._where()
         return (

@@ -7,6 +7,7 @@ it has to reach.  What moving takes is a kernel's time, too: :func:`carry`, time
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from trainium_edu.exercises import asked
 from trainium_edu.exercises.exercise import exercise, reject
 from trainium_edu.exercises.request import Request, measured
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
+from trainium_edu.viz.bars import Stack, draw_stacks
 from trainium_edu.viz.boxes import Boxes
 from trainium_edu.viz.numbers import Numbers as Bars
 
@@ -115,9 +117,12 @@ class _Puzzle:
                 self.bar * moving,
                 f"{self.bar:g} times what moving the arrays takes",
             )
-        bars = {"yours": {"µs": taken_us}, "the bar": {"µs": bar_us}}
-        text = f"yours {taken_us:.1f} µs, the bar {bar_us:.1f} µs ({bar_words})"
-        picture = Bars(text, "Predicted time", bars, spell=lambda us: f"{us:.1f} µs")
+        said = f"the bar: {bar_us:.1f} µs"
+        stack = Stack(
+            "Predicted time", "µs", {"yours": taken_us}, bar_us, said, kept="✓ beats the bar"
+        )
+        text = f"yours {taken_us:.1f} µs, {said} ({bar_words})"
+        picture = Bars(text, draw=partial(draw_stacks, [stack]))
         if taken_us <= bar_us:
             return _Beaten(measures, picture=picture)
         count = sum(n for name, n in measures["instructions"].items() if "dma" not in name)

@@ -47,16 +47,16 @@ class Conflicts(tuple):
         return f"Conflicts({len(self)} subjects)"
 
     def _repr_html_(self):
+        left = 'style="text-align:left"'
         rows = []
         for c in self:
-            for i, f in enumerate(c.facts):
-                first = f"<td rowspan={len(c.facts)}><b>{c.subject}</b><br>{c.why}</td>" * (i == 0)
+            rows.append(f"<tr><th {left} colspan=4>{c.subject}</th></tr>")
+            for f in c.facts:
                 mark = "✓" if f is c.default else ""
-                rows.append(f"<tr>{first}<td>{mark}</td><td>{f.pretty}</td><td>{f.source}</td>"
-                            f"<td>{f.as_of}</td></tr>")  # fmt: skip
-        names = ("subject, and why ✓", "", "value", "source", "date")
-        head = f"<tr>{''.join(f'<th>{name}</th>' for name in names)}</tr>"
-        return f"<table>{head}{''.join(rows)}</table>"
+                cells = (mark, f"<b>{f.pretty}</b>" if mark else f.pretty, f.source, f.as_of)
+                rows.append(f"<tr>{''.join(f'<td {left}>{cell}</td>' for cell in cells)}</tr>")
+            rows.append(f"<tr><td></td><td {left} colspan=3>{c.why}</td></tr>")
+        return f"<table>{''.join(rows)}</table>"
 
 
 def conflicts() -> Conflicts:

@@ -34,6 +34,8 @@ class Stack:
         Parts drawn pale, behind a dashed outline.
     before : float
         The bar's length before the last move: an outline around it.
+    kept : str
+        What is said of a bar within its limit.
     """
 
     title: str
@@ -43,6 +45,7 @@ class Stack:
     limit_words: str = ""
     unsure: tuple[str, ...] = ()
     before: float = 0.0
+    kept: str = "✓ fits"
     total: float = field(init=False)
 
     def __post_init__(self):
@@ -180,8 +183,10 @@ def _draw_stack(scene, stack, y) -> float:
         words = f"before: {short(stack.before)}"
         scene.text(to_x(stack.before) - 6, top + 24, words, anchor="end", colour="muted")
     if 0 < stack.total <= stack.limit:
-        scene.rect(right - 62, y - 16, 62, 22, _FITS)
-        scene.text(right - 31, y, "✓ fits", anchor="middle", colour="paper", size=13, bold=True)
+        wide = 17 + 7.5 * len(stack.kept)
+        scene.rect(right - wide, y - 16, wide, 22, _FITS)
+        scene.text(right - wide / 2, y, stack.kept, anchor="middle", colour="paper", size=13,
+                   bold=True)  # fmt: skip
     if stack.limit:
         x = to_x(stack.limit)
         scene.line(x, top - 10, x, top + _TALL + 4, "ink", width=2.4)

@@ -4,13 +4,14 @@ import html
 import itertools
 import re
 from collections.abc import Mapping
+from functools import partial
 
 from trainium_edu.neuroncore.scoreboard import advice, scoreboard
 from trainium_edu.viz.bars import draw_rows
 from trainium_edu.viz.svg import to_svg
 from trainium_edu.viz.units import letters
 
-__all__ = ["Numbers", "Paragraphs", "advised", "board", "spent"]
+__all__ = ["Numbers", "Paragraphs", "Table", "advised", "board", "spent"]
 
 _BARS = (
     "--ink:var(--jp-content-font-color1,#222);--muted:var(--jp-content-font-color2,#666);"
@@ -38,13 +39,18 @@ class Numbers:
         Unfolded, lines of any length stay whole: letters are as small as the page asks for.
     fold : str
         What stands on the fold.
+    draw : callable, optional
+        Takes ``width`` and returns another picture's scene.
     """
 
-    def __init__(self, table: str, title="", rows=(), *, folded=True, fold="The numbers", **look):
+    def __init__(
+        self, table: str, title="", rows=(), *, folded=True, fold="The numbers", draw=None, **look
+    ):
         self.table, self.svg, self.folded, turn = table, "", folded, itertools.count()
         self.fold = fold
-        if rows:
-            drawn = to_svg(draw_rows(title, rows, width=_WIDTH, **look))
+        draw = draw or (rows and partial(draw_rows, title, rows, **look))
+        if draw:
+            drawn = to_svg(draw(width=_WIDTH))
             delay = lambda rect: f"{rect[0]}animation-delay:{next(turn) / 9:.1f}s;"  # noqa: E731
             drawn = re.sub(r'<rect [^>]*style="', delay, drawn)
             self.svg = f'<div style="{_BARS}">{drawn}</div>'
@@ -82,6 +88,22 @@ class Paragraphs:
         said = (html.escape(re.sub(r"\n +", " ", part)) for part in re.split(r"\n(?! )", self.text))
         look = "margin:6px 0;line-height:1.5;max-width:56em;font-family:var(--jp-ui-font-family)"
         return "".join(f'<p style="{look}">{part}</p>' for part in said)
+
+
+class Table:
+    """A text whose columns are two spaces apart, as a table whose cells wrap on a narrow page."""
+
+    def __init__(self, text: str):
+        self.text = text
+
+    def __repr__(self):
+        return self.text
+
+    def _repr_html_(self):
+        lines = [re.split("  +", line.strip()) for line in html.escape(self.text).split("\n")]
+        cell = '<td style="text-align:left">'
+        rows = (f"<tr>{cell}{f'</td>{cell}'.join(line)}</td></tr>" for line in lines)
+        return f"<table>{''.join(rows)}</table>"
 
 
 def advised(runs: Mapping) -> Paragraphs:

@@ -107,7 +107,7 @@ def _reuse_curves(m, array, guess):
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, fontsize=9)
     load = load_cycles(m, array)
     ax.axvline(load, color=ink("muted"), ls=":")
-    ax.text(load, 5, f" a load ends: {load}", size=9)
+    ax.text(load, 30, f" a load ends: {load}", size=9)
     if guess is not None and 1 <= guess <= 512:
         ax.plot([guess], [0], "^", color=ink(), clip_on=False, zorder=5)
         ax.text(guess, 10, "you", ha="center")

@@ -55,7 +55,9 @@ def plot_accuracies(groups: Sequence, labels: Mapping):
 _LOSSES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)  # on an axis
 
 
-def draw_training(curves: Mapping, labels: Mapping, epochs: int, *, width=960.0) -> Scene:
+def draw_training(
+    curves: Mapping, labels: Mapping, epochs: int, *, width=960.0, told=False
+) -> Scene:
     """Draw loss and accuracy of some arms, each as far as it is trained.
 
     Parameters
@@ -67,6 +69,8 @@ def draw_training(curves: Mapping, labels: Mapping, epochs: int, *, width=960.0)
     epochs : int
         Where the axis ends.
     width : float, CSS pixels
+    told : bool
+        Whether pointing at an epoch tells its numbers.
 
     Returns
     -------
@@ -90,6 +94,12 @@ def draw_training(curves: Mapping, labels: Mapping, epochs: int, *, width=960.0)
         y = second[1] + second[3] - 68 + 18 * row
         shares.legend(second[0] + second[2] - 150, y, (labels[name], look["color"], look["lw"],
                                                        look["dash"]))  # fmt: skip
+    for epoch in range(1, 1 + max((len(loss) for loss, _ in curves.values()), default=0) * told):
+        lines = [f"{labels[name]}: loss {loss[epoch - 1]:.3g}, {accuracy[epoch - 1]:.1%}"
+                 for name, (loss, accuracy) in curves.items() if epoch <= len(loss)]  # fmt: skip
+        for chart in (losses, shares):
+            chart.band([epoch - 0.5, epoch + 0.5], [chart.y[0]] * 2, [chart.y[1]] * 2, "ink",
+                       words="\n".join([f"epoch {epoch}", *lines]), opacity=0)  # fmt: skip
     return scene
 
 

@@ -110,7 +110,8 @@ def number_strip(guess, answer, spell) -> str:
     label = html.escape(f"the answer {spell(answer)}, your guess {spell(guess)}", quote=True)
     ink = "var(--jp-content-font-color1,#222)"
 
-    def text(x, y, words):
+    def text(x, y, words, letters=1):
+        x = min(max(x, 4 * letters), 480 - 4 * letters)  # all of it inside the picture
         return f'<text x="{x:.1f}" y="{y}" text-anchor="middle" fill="{ink}">{words}</text>'
 
     ticks = "".join(
@@ -119,6 +120,7 @@ def number_strip(guess, answer, spell) -> str:
         for x, n in zip(xs, marks, strict=True)
         if abs(x - g) > 25 and abs(x - a) > 12  # there the guess or the answer itself is written
     )
+    mine = f"you: {spell(guess)}"
     return (
         f'<svg role="img" aria-label="{label}" viewBox="0 0 480 66" width="100%" '
         f'font-size="13" style="max-width:480px;display:block;margin-top:6px">'
@@ -126,8 +128,8 @@ def number_strip(guess, answer, spell) -> str:
         f'<circle cx="{a:.1f}" cy="31" r="8" fill="var(--jp-success-color1,#2e7d32)"/>'
         f'<path d="M{g - 8:.1f} 39 L{g:.1f} 25 L{g + 8:.1f} 39 Z" '
         'fill="var(--jp-warn-color1,#e08700)" stroke="none"/>'
-        + text(a, 16, html.escape(spell(answer)))
-        + text(g, 62, f"you: {html.escape(spell(guess))}")
+        + text(a, 16, html.escape(spell(answer)), len(spell(answer)))
+        + text(g, 62, html.escape(mine), len(mine))
         + "</svg>"
     )
 

@@ -134,7 +134,8 @@ class TrainingExplorer(Sketch):
         curves = {name: self.curves[i, :, :n] for i, (name, n) in
                   enumerate(zip(self._trained[2], self._counts, strict=True)) if n}  # fmt: skip
         labels = {name: ARMS[name].short for name in curves}
-        scene = picture.draw_training(curves, labels, self._trained[1], width=values["width"])
+        scene = picture.draw_training(curves, labels, self._trained[1], width=values["width"],
+                                       told=not self.running)  # fmt: skip
         rows = [{"cells": [labels[name], f"{loss[-1]:.3g}", f"{100 * accuracy[-1]:.1f} %"],
                  "colour": picture.ARM_STYLE[name]["color"]}
                 for name, (loss, accuracy) in curves.items()]  # fmt: skip

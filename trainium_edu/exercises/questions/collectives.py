@@ -124,6 +124,13 @@ def _beside(torus, ring):
         yield line, what, float(r / t)
 
 
+def _busy_us(machine, nbytes):
+    """Return how long the fastest algorithm's cables, and its memory, are busy."""
+    fastest = fabric.plan(machine, "all_reduce", fabric.choose(machine, "all_reduce", nbytes))
+    bill = fabric.account(fastest, machine, nbytes)
+    return bill.link_ns.sum() / 1e3, bill.hbm_ns.sum() / 1e3
+
+
 def _mean_hops(machine):
     return float(np.mean(machine.hops(0)[1:]))
 
@@ -140,6 +147,11 @@ def inf2_factor(torus, ring, nbytes):
             "distance": _mean_hops(ring) / _mean_hops(torus),
             "memory is all": 1,
             "fewer chips": torus.chips / ring.chips,
+        },
+        terms={
+            f"{name}_{part}_us": us
+            for name, machine in (("torus", torus), ("ring", ring))
+            for part, us in zip(("cables", "memory"), _busy_us(machine, nbytes), strict=True)
         },
         show=lambda guess: [
             Numbers(

@@ -6,6 +6,7 @@ from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.numerics import cast
 from trainium_edu.numerics.grid import land
 from trainium_edu.training import digits, train
+from trainium_edu.viz.numbers import Numbers
 
 _LIGHT_METRES_PER_S = 299_792_458  # by definition of the metre
 
@@ -92,7 +93,9 @@ def reads(learning_rate, passes):
     def show(guess):
         first = next((n for n, r in enumerate(read, 1) if guess is not None and r >= guess), None)
         when = f"reached by the end of pass {first}" if first else "never reached"
-        return "\n".join(rows if guess is None else [*rows, f"your {guess:g}: {when}"])
+        bars = {f"pass {n}": {"": read[n - 1]} for n in chosen}
+        drawn = Numbers("\n".join(rows), "New images read after each pass", bars)
+        return [drawn] if guess is None else [drawn, f"your {guess:g}: {when}"]
 
     images = len(digits().test_labels)
     return Answer(

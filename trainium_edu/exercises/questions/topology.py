@@ -2,6 +2,7 @@
 
 from trainium_edu import fabric
 from trainium_edu.exercises.predict import Answer, question
+from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.topology import topology_picture, way
 
 
@@ -74,10 +75,13 @@ def _counted(machine, gib_per_s):
 
 
 def _readings():
+    lines, bars = [], {}
     for machine in (fabric.trn1_32xlarge(), fabric.inf2_48xlarge(), fabric.trn1n_32xlarge()):
         ports = len(machine.neighbours(0))
         rate = machine.bandwidth_bytes_per_s[0] / 2**30
-        yield f"{machine.name}: {ports} cables x {rate:.0f} = {ports * rate:.0f} GiB/s per chip"
+        lines.append(f"{machine.name}: {ports} cables x {rate:.0f} = {ports * rate:.0f} GiB/s")
+        bars[machine.name] = {f"cable {number}": rate for number in range(1, ports + 1)}
+    yield Numbers("\n".join(lines), "One chip, cable by cable, in GiB/s", bars)
     for convention in ("one_way", "both_ways"):
         one = fabric.trn1_32xlarge(direction=convention).bandwidth_bytes_per_s[0]
         yield f"if 96 counts {convention}: 1 GiB over one cable in {2**30 / one * 1e3:.1f} ms"
@@ -86,7 +90,7 @@ def _readings():
 @question("07/what-384-counts")
 def counts(machine, gib_per_s):
     """Return what the published figure counts."""
-    return Answer(_counted(machine, gib_per_s), show=lambda guess: ["\n".join(_readings())])
+    return Answer(_counted(machine, gib_per_s), show=lambda guess: list(_readings()))
 
 
 @question("07/detour")
@@ -124,7 +128,15 @@ def nonblocking(machine):
             "crossings": hops / machine.links,
         },
         show=lambda guess: [
-            f"busiest channel: {even:.0f} messages = {even / limit:.2f} x the chip's own limit",
-            f"if all ties go the same way round: {odd:.0f} messages = {odd / limit:.1f} x",
+            Numbers(
+                f"busiest channel: {even:.0f} messages = {even / limit:.2f} x a chip's limit\n"
+                f"if all ties go the same way round: {odd:.0f} messages = {odd / limit:.1f} x",
+                "Messages on the busiest channel",
+                {
+                    "nonblocking": {"": limit},
+                    "the torus, both ways round": {"": even},
+                    "the torus, one way round": {"": odd},
+                },
+            ),
         ],
     )

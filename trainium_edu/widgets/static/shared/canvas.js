@@ -3,8 +3,8 @@
 /** Give a canvas the pixels of its place on the screen; returns its context, in CSS pixels. */
 export function fitCanvas(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;
-  const wide = Math.round(width * ratio);
-  const high = Math.round(height * ratio);
+  const wide = Math.max(1, Math.round(width * ratio)); // one of no width cannot be drawn on another
+  const high = Math.max(1, Math.round(height * ratio));
   if (canvas.width !== wide || canvas.height !== high) {
     Object.assign(canvas, { width: wide, height: high });
     Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });

@@ -20,7 +20,7 @@ export class Seen {
   }
   /** Place everything for a view, on the way from one drawing to another. */
   place(before, after, grown, view, { width, height }) {
-    this.scale = (0.5 * Math.min(height, width)) / 1.86;
+    this.scale = (0.5 * Math.min(height, width)) / 1.94;
     const pixel = (from, to) => {
       const [x, y, depth, near] = seen(between(from, to, grown), view);
       return [width / 2 + x * this.scale, height / 2 + y * this.scale, depth, near];
