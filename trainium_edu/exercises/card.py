@@ -36,10 +36,10 @@ def as_html(head, lines=(), code="", colour="info") -> str:
     body = "".join(f"<div style='margin-top:4px'>{line}</div>" for line in paragraphs)
     if code:
         body += (
-            "<div style='container-type:inline-size'><pre style='margin:6px 0 0;padding:6px 10px;"
-            "overflow-x:auto;white-space:pre;line-height:1.35;color:inherit;"
-            "background:var(--jp-layout-color2,#eee);font-family:var(--jp-code-font-family,"
-            f"monospace);font-size:{letters(code)}'>{html.escape(code)}</pre></div>"
+            "<div style='margin:6px 0 0;padding:6px 10px;background:var(--jp-layout-color2,#eee)'>"
+            "<div style='container-type:inline-size'><pre style='margin:0;padding:0;color:inherit;"
+            "overflow-x:auto;white-space:pre;line-height:1.35;font-family:var(--jp-code-font-family"
+            f",monospace);font-size:{letters(code)}'>{html.escape(code)}</pre></div></div>"
         )
     return (
         f"<div role='status' style='border-left:4px solid var(--jp-{colour}-color1,#777);"

@@ -10,7 +10,7 @@ from trainium_edu.viz.svg import to_svg
 
 __all__ = ["Boxes"]
 
-_ROWS, _COLUMNS, _WIDE, _TALL, _GAP, _MOST = 4, 5, 40.0, 22.0, 44.0, 740.0
+_ROWS, _COLUMNS, _WIDE, _TALL, _GAP, _MOST = 4, 5, 40.0, 22.0, 44.0, 600.0
 _STYLE = (
     "--ink:var(--jp-content-font-color1,#222);--muted:var(--jp-content-font-color2,#666);"
     "--grid:var(--jp-border-color2,#ddd);--paper:var(--jp-layout-color0,#fff);"
