@@ -322,10 +322,10 @@ def _range_map(now) -> dict:
     if zone and fmt.sign_bits:
         zone[0] = 2 * centre - zone[1]
     caption = (
-        "Where it sits in the whole range of the format (each tick a power of two; "
+        "In the whole range of the format (each tick a power of two; "
         "shaded: subnormal)"
         if step == 1
-        else f"Where it sits in the whole range of the format (ticks: factors of 2{raised(step)}; "
+        else f"In the whole range of the format (ticks: factors of 2{raised(step)}; "
         "shaded: subnormal)"
     )
     return {"ticks": ticks, "marks": marks, "here": share(value), "zone": zone, "caption": caption}

@@ -84,6 +84,17 @@ class Sketch {
     if (wantsNoMotion()) this.player.seek(film().length);
     else this.player.begin();
   }
+  /** Draw the table as it is; if it is too wide, closer together; then on its side as well. */
+  drawTable(given) {
+    const { table } = this;
+    const draw = (isClose, onItsSide) => {
+      table.classList.toggle("te-sk-close", isClose);
+      table.replaceChildren(...(given ? tableParts(given, onItsSide) : []));
+      return table.offsetWidth <= table.parentElement.clientWidth;
+    };
+    if (draw(false, false) || draw(true, false) || draw(true, true)) return;
+    draw(true, false);
+  }
   draw() {
     const page = this.model.get("page");
     this.asker.take();
@@ -94,9 +105,7 @@ class Sketch {
     else if (this.player) this.player.refresh();
     else this.play();
     this.said.replaceChildren(...page.said.map(sentence));
-    this.table.replaceChildren(...(page.table ? tableParts(page.table) : []));
-    if (this.table.offsetWidth > this.table.parentElement.clientWidth)
-      this.table.replaceChildren(...tableParts(page.table, true));
+    this.drawTable(page.table);
     this.live.textContent = page.said.join(" ").replaceAll("**", "");
     countDrawing(this.host);
     this.asker.answered();
