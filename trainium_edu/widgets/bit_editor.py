@@ -322,8 +322,7 @@ def _range_map(now) -> dict:
     if zone and fmt.sign_bits:
         zone[0] = 2 * centre - zone[1]
     caption = (
-        "In the whole range of the format (each tick a power of two; "
-        "shaded: subnormal)"
+        "In the whole range of the format (each tick a power of two; shaded: subnormal)"
         if step == 1
         else f"In the whole range of the format (ticks: factors of 2{raised(step)}; "
         "shaded: subnormal)"
