@@ -1,7 +1,8 @@
 // A run so far as Python sends it: loss and agreement of every step, accuracy now and then.
 
 export class RunData {
-  /** `loss` float32[steps]; `earlier`: runs before, of as many passes; `points` float32[n, 2]: step, accuracy; `differ` bits[steps, ranks]. */
+  /** `loss` float32[steps]; `points` float32[n, 2]: step, accuracy; `differ` bits[steps, ranks];
+   *  `earlier`: the runs before, stretched so that passes lie above passes. */
   constructor({ passes = 0, name = "", earlier = [], ...given }) {
     const { loss, ranks } = given;
     Object.assign(this, { ...given, passes, name, earlier });
