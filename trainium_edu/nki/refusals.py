@@ -1,19 +1,14 @@
 """What kernels are refused for: the sentences of ``refusals.toml``, by name.
 
-A sentence says what was asked for, the limit, why it exists and what to try.  One that fits in a
-line is written where it is raised; the longer ones are together, to be read and compared.
+A sentence says what was asked for, the limit, why it exists and what to try.
 """
 
-from trainium_edu.nki.rows import read
-from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.specs.errors import NkiValidationError, sentences
 
 __all__ = ["misuse", "refusal", "sentence"]
 
 
-def sentence(key: str, /, **values) -> str:
-    """Return a sentence, such as "tensor.not_contiguous", about some values."""
-    subject, name = key.split(".")
-    return read("refusals.toml")[subject][name].format(**values)
+sentence = sentences(__file__)
 
 
 def refusal(key: str, /, **values) -> NkiValidationError:

@@ -1,6 +1,11 @@
-"""The one error that speaks for the hardware."""
+"""The one error that speaks for the hardware, and sentences that errors of all floors are about."""
 
-__all__ = ["NkiValidationError"]
+import tomllib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+__all__ = ["NkiValidationError", "sentences"]
 
 
 class NkiValidationError(ValueError, AssertionError):
@@ -9,3 +14,27 @@ class NkiValidationError(ValueError, AssertionError):
     The message says what was asked for, the limit, why it exists, and what to try.  It is an
     AssertionError too, because AWS's simulator raises one for some limits.
     """
+
+
+def sentences(module: str) -> Callable[..., str]:
+    """Return the function that writes a sentence of ``refusals.toml``, the file beside a module.
+
+    It takes a key such as ``"tensor.not_contiguous"``, and the values that the sentence names.  A
+    sentence that fits in a line is written where it is raised; the longer ones are together, to be
+    read and compared.
+
+    Parameters
+    ----------
+    module : str
+        Its ``__file__``.
+    """
+
+    @cache
+    def table():
+        return tomllib.loads(Path(module).with_name("refusals.toml").read_text(encoding="utf-8"))
+
+    def sentence(key: str, /, **values) -> str:
+        subject, name = key.split(".")
+        return table()[subject][name].format(**values)
+
+    return sentence

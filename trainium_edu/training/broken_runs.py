@@ -8,6 +8,7 @@ import numpy as np
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.checkpoint import Checkpoints
+from trainium_edu.training.refusals import sentence
 from trainium_edu.training.trainer import Diverged, Job, Run, Trainer, fit
 
 __all__ = ["RankFailed", "broken_and_resumed", "fail", "not_a_number", "same_bits",
@@ -46,16 +47,12 @@ class _Failing:
     """Links over which one rank answers no more from a step on."""
 
     def __init__(self, trainer, rank, at_step):
-        self._trainer, self._rank, self._at_step = trainer, rank, at_step
+        self.trainer, self.rank, self._at_step = trainer, rank, at_step
 
     def __getattr__(self, name):
-        if self._trainer.number >= self._at_step:
-            raise RankFailed(
-                f"rank {self._rank} of {self._trainer.job.ranks} failed in step "
-                f"{self._trainer.number}, before {name}; the others would wait for it for ever: "
-                "start again from the newest checkpoint, on as many ranks or on fewer"
-            )
-        return getattr(self._trainer.links, name)
+        if self.trainer.number >= self._at_step:
+            raise RankFailed(sentence("broken_runs.rank_failed", failing=self, name=name))
+        return getattr(self.trainer.links, name)
 
 
 @checked

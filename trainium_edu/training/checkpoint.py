@@ -20,6 +20,7 @@ from trainium_edu import files
 from trainium_edu.sealed import BROKEN, Damaged, OtherVersion, sealed, split, unsealed
 from trainium_edu.specs.arguments import short, whole
 from trainium_edu.specs.signatures import checked
+from trainium_edu.training.refusals import sentence
 
 __all__ = ["Checkpoint", "CheckpointDamaged", "CheckpointError", "Checkpoints", "load_checkpoint",
            "save_checkpoint", "to_bytes"]  # fmt: skip
@@ -125,10 +126,7 @@ def to_bytes(state: Mapping) -> bytes:
     plain = split(state, "", arrays)
     for name, array in arrays.items():
         if not np.issubdtype(array.dtype, np.integer) and not np.isfinite(array).all():
-            raise CheckpointError(
-                f"{name} holds NaN or infinity after {step} steps; this is not written, so the "
-                "newest checkpoint is the last good one"
-            )
+            raise CheckpointError(sentence("checkpoint.not_finite", name=name, step=step))
     return sealed(FORMAT, VERSION, plain, arrays)
 
 
@@ -172,12 +170,8 @@ def load_checkpoint(folder: str | Path) -> Checkpoint:
             warnings.warn(told, CheckpointDamaged, stacklevel=2)
         return checkpoint
     if damaged:
-        raise CheckpointError(
-            f"no checkpoint in {folder} is whole: {'; '.join(damaged)}; to begin anew, move them "
-            "away or name another folder"
-        )
-    raise CheckpointError(f"there is no checkpoint in {folder}; files are called "
-                          "step-00000020.safetensors")  # fmt: skip
+        raise CheckpointError(sentence("checkpoint.whole", files="; ".join(damaged), folder=folder))
+    raise CheckpointError(sentence("checkpoint.none", folder=folder))
 
 
 class Checkpoints:
@@ -223,10 +217,8 @@ class Checkpoints:
         now = split(asdict(job), "job", {})
         differ = [name for name in now if name in newest.job and now[name] != newest.job[name]]
         for name in [one for one in differ if one in _SAME]:
-            raise CheckpointError(
-                f"{newest.path} is of another job: its {name} is {newest.job[name]!r}, and here it "
-                f"is {now[name]!r}; name another folder, or go on with what it has"
-            )
+            both = newest.job[name], now[name]
+            raise CheckpointError(sentence("checkpoint.other", newest=newest, name=name, both=both))
         if differ := [name for name in differ if name not in _TIMES_ONLY]:
             told = ", ".join(f"{name} {newest.job[name]!r} -> {now[name]!r}" for name in differ)
             warnings.warn(

@@ -14,6 +14,7 @@ import numpy as np
 from trainium_edu.specs.arguments import number, whole
 from trainium_edu.training.data import digits
 from trainium_edu.training.reference import gradient, initial_weights, predict
+from trainium_edu.training.refusals import sentence
 
 __all__ = ["FirstLight", "first_light"]
 
@@ -96,10 +97,7 @@ def _sums(returned, grads):
     """Return what the all-reduce gave as one array, or raise what is wrong with it."""
     sums = np.stack([np.asarray(x) for x in returned]) if len(returned) == len(grads) else None
     if sums is None or sums.shape != grads.shape:
-        raise ValueError(
-            f"the all-reduce returned {len(returned)} buffers for {len(grads)} ranks; every rank"
-            f" needs one of {grads.shape[1]} numbers"
-        )
+        raise ValueError(sentence("first_light.all_reduce", returned=len(returned), grads=grads))
     return sums.astype(np.float32, copy=False)
 
 

@@ -17,6 +17,7 @@ from trainium_edu.fabric.schedule import Op, groups, item_sizes
 from trainium_edu.specs.arguments import short, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.parallel.collectives import Links
+from trainium_edu.training.refusals import sentence
 from trainium_edu.training.trainer import Run, Trainer
 from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.graph import Node, walk
@@ -155,10 +156,8 @@ def _parsed(trainer: Trainer, weight) -> tuple[str, tuple[int, ...]]:
     found = re.fullmatch(r"\s*([\w.]+)\s*\[([\d,\s]+)\]\s*", weight)
     name = found and found[1]
     if not found or name not in shapes:
-        raise ValueError(
-            f"weight is {short(weight)}; write a name and an index such as "
-            f"{next(iter(shapes))}[0, 0], with one of {', '.join(shapes)}"
-        )
+        first, names = next(iter(shapes)), ", ".join(shapes)
+        raise ValueError(sentence("follow.weight", weight=short(weight), first=first, names=names))
     index = tuple(int(part) for part in found[2].split(",") if part.strip())
     shape = shapes[name]
     if len(index) != len(shape) or any(i >= n for i, n in zip(index, shape, strict=True)):
@@ -169,8 +168,7 @@ def _parsed(trainer: Trainer, weight) -> tuple[str, tuple[int, ...]]:
 def _checked(run: Run, step: int) -> int:
     if run.job.ranks == 1 or run.job.zero:
         why = "one rank sums with nobody" if run.job.ranks == 1 else "ZeRO's ranks own parts"
-        raise ValueError(f"a bit is followed through an all-reduce, and {why}; run the job with "
-                         "zero=False on two ranks or more")  # fmt: skip
+        raise ValueError(sentence("follow.no_sum", why=why))
     if not run.steps:
         raise ValueError("the run has no steps; fit it first")
     return whole(step, "step", 0, run.steps[-1].number)

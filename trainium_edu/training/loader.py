@@ -13,6 +13,7 @@ import numpy as np
 from trainium_edu.specs.arguments import short, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.data import shuffled
+from trainium_edu.training.refusals import sentence
 from trainium_edu.xla.device import current_world
 
 __all__ = ["DataLoader", "DistributedSampler", "deal"]
@@ -45,8 +46,7 @@ def deal(numbers: np.ndarray, *, ranks: int, batch: int, accumulate: int = 1) ->
     for size, name in ((ranks, "ranks"), (batch, "batch"), (accumulate, "accumulate")):
         whole(size, name, 1, _MOST)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-        raise ValueError(f"numbers are {numbers.dtype}{list(numbers.shape)}; deal a row of whole "
-                         "sample numbers")  # fmt: skip
+        raise ValueError(sentence("loader.numbers", shape=list(numbers.shape), numbers=numbers))
     steps = -(-len(numbers) // (accumulate * batch * ranks))
     dealt = np.full((steps, accumulate, batch, ranks), -1, np.int64)
     dealt.reshape(-1)[: len(numbers)] = numbers
@@ -59,8 +59,7 @@ def check_shares(n, ranks) -> None:
     whole(ranks, "ranks", 1, _MOST)
     if ranks > n:
         s = "s" * (n > 1)
-        raise ValueError(f"{ranks} ranks cannot share {n} sample{s}: a rank without one has no "
-                         f"gradient; use {n} rank{s} at most")  # fmt: skip
+        raise ValueError(sentence("loader.too_few", ranks=ranks, n=n, s=s))
 
 
 class DistributedSampler:
@@ -160,8 +159,7 @@ class DataLoader:
         if sampler is not None and shuffle:
             raise ValueError("a sampler has an order of its own; leave shuffle out, or the sampler")
         if sampler is not None and not hasattr(sampler, "__iter__"):
-            raise TypeError(f"sampler is {short(sampler)}; it must give sample numbers, as a "
-                            "DistributedSampler does")  # fmt: skip
+            raise TypeError(sentence("loader.sampler", sampler=short(sampler)))
         self.batch_size = whole(batch_size, "batch_size", 1, _MOST)
         self.dataset, self.drop_last = dataset, drop_last
         self._own = sampler is None
@@ -186,8 +184,7 @@ class DataLoader:
 def _length(dataset) -> int:
     """Return how many samples a dataset has."""
     if not hasattr(dataset, "__len__"):
-        raise TypeError(f"dataset is {short(dataset)}, which has no length; give a tuple of arrays "
-                        "or what has __len__ and __getitem__")  # fmt: skip
+        raise TypeError(sentence("loader.no_length", dataset=short(dataset)))
     if not isinstance(dataset, tuple):
         return len(dataset)
     lengths = {len(array) for array in dataset}

@@ -19,6 +19,7 @@ from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.specs.arguments import flag, number
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.nn import on_replicas
+from trainium_edu.training.refusals import sentence
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.graph import scope
 from trainium_edu.xla.operations.shapes import zeros
@@ -85,8 +86,7 @@ class Optimizer:
     def load_state_arrays(self, arrays: Sequence[Mapping[str, np.ndarray]]) -> None:
         """Take states over; they must be as :meth:`state_arrays` gives them."""
         if len(arrays) != len(self.states):
-            raise ValueError(f"there are {len(arrays)} states for {len(self.states)} parameters; "
-                             "give those of an equal optimiser")  # fmt: skip
+            raise ValueError(sentence("optim.states", given=len(arrays), own=len(self.states)))
         for state, given in zip(self.states, arrays, strict=True):
             for name, tensor in state.items():
                 tensor.set_(on_replicas(given[name], tensor.device, tensor.dtype))
@@ -146,8 +146,7 @@ def on_device(parameters: Iterable) -> list[Tensor]:
     """Return parameters as a list; raise if one is not on a device yet."""
     found = list(parameters)
     if not all(isinstance(p, Tensor) for p in found):
-        raise ValueError("these weights are still on the host; make the optimiser after "
-                         "model.to(device)")  # fmt: skip
+        raise ValueError(sentence("optim.on_host"))
     return found
 
 

@@ -17,6 +17,7 @@ from trainium_edu.specs.signatures import checked
 from trainium_edu.training import nn
 from trainium_edu.training.parallel.collectives import compiler_for, links
 from trainium_edu.training.parallel.step import StepReport, step_report
+from trainium_edu.training.refusals import sentence
 from trainium_edu.training.tasks import Task
 from trainium_edu.training.trainer import Job, Trainer
 from trainium_edu.xla.compiler import Compiler
@@ -119,10 +120,7 @@ def _batch(job, ranks, kind) -> int:
     batch, rest = divmod(job.global_batch, ranks * job.accumulate)
     if rest or not batch:
         parts = f"{ranks} ranks" + (f" and {job.accumulate} micro-batches" * (job.accumulate > 1))
-        raise ValueError(
-            f"a global batch of {job.global_batch} samples does not split evenly among {parts}; "
-            "use ranks that divide it, or another batch"
-        )
+        raise ValueError(sentence("scaled.uneven", job=job, parts=parts))
     return batch
 
 

@@ -34,6 +34,7 @@ from trainium_edu.training.parallel.agreement import RanksDisagree, check_replic
 from trainium_edu.training.parallel.collectives import Links, compiler_for, reach
 from trainium_edu.training.parallel.step import StepReport, step_report
 from trainium_edu.training.parallel.zero import ZeroRedundancyOptimizer
+from trainium_edu.training.refusals import sentence
 from trainium_edu.training.tasks import TASKS, Task
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla import xm
@@ -270,10 +271,7 @@ class Trainer:
         count, job = len(self.labels), self.job
         check_shares(count, job.ranks)
         if job.drop_last and job.global_batch > count:
-            raise ValueError(
-                f"a step takes {job.global_batch} samples and there are {count}, so that drop_last "
-                "leaves out all of them; use a smaller batch, or drop_last=False"
-            )
+            raise ValueError(sentence("trainer.drops_all", job=job, count=count))
 
     def __repr__(self):
         return f"Trainer({self.task.name}, {self.job.ranks} ranks, {self.number} steps taken)"
@@ -315,11 +313,9 @@ class Trainer:
         job = self.job
         shape = job.accumulate, job.ranks, job.batch
         if samples is not None and samples.shape != shape:
-            raise ValueError(f"samples have shape {samples.shape}; a step of this job takes "
-                             f"{shape}: micro-batches, ranks, batch")  # fmt: skip
+            raise ValueError(sentence("trainer.samples_shape", samples=samples, shape=shape))
         if samples is not None and not ((samples < len(self.labels)).all() and samples.max() >= 0):
-            raise ValueError(f"samples are numbers below {len(self.labels)}, and at least one is "
-                             "not -1")  # fmt: skip
+            raise ValueError(sentence("trainer.samples_range", count=len(self.labels)))
         place, before = self._place(), [(t, t.state) for t in self._kept()]
         try:
             return self._step(samples)
@@ -433,8 +429,7 @@ class Trainer:
             told = self.device.find_nan()
         except RuntimeError as unknown:
             told = str(unknown)
-        raise Diverged(f"after step {self.number}, {odd} is not finite: {told}; the step is "
-                       "undone: try a smaller learning rate, clip, or master_weights")  # fmt: skip
+        raise Diverged(sentence("trainer.diverged", trainer=self, odd=odd, told=told))
 
     def _agree(self) -> bool:
         """Return whether all replicas of every weight hold the same bits; if strict, raise."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from trainium_edu.specs.signatures import checked
+from trainium_edu.xla.refusals import sentence
 
 __all__ = ["Bill", "bill", "bucket_of"]
 
@@ -54,10 +55,7 @@ def bucket_of(length: int, buckets: Sequence[int]) -> int:
     """
     fits = [b for b in buckets if b >= length]
     if not fits:
-        raise ValueError(
-            f"a sequence has {length} tokens and the largest bucket {max(buckets, default=0)}; cut "
-            "the sequence, or add a bucket"
-        )
+        raise ValueError(sentence("buckets.too_long", most=max(buckets, default=0), length=length))
     return min(fits)
 
 

@@ -43,6 +43,7 @@ from filelock import FileLock, Timeout
 import trainium_edu
 from trainium_edu import files, settings
 from trainium_edu.specs.signatures import checked
+from trainium_edu.xla.refusals import sentence
 
 __all__ = ["CacheError", "CompileCache", "CompileFailed", "Entry", "compiler_version",
            "open_cache", "print_lines"]  # fmt: skip
@@ -127,10 +128,7 @@ def open_cache(cache_dir: str | None = None, url: str | None = None, *, retry_fa
     log = log or print_lines()
     named = cache_dir or url
     if named and re.match(r"\w+://", named):
-        raise CacheError(
-            f"the compile cache {named} is on no disk of this computer, and this emulator keeps "
-            "compiled graphs nowhere else; name a folder"
-        )
+        raise CacheError(sentence("cache.no_disk", named=named))
     root = Path(named).expanduser() if named else settings.data_folder() / "neuron-compile-cache"
     opened = CompileCache(root, retry_failed=retry_failed, log=log)
     try:
@@ -139,10 +137,7 @@ def open_cache(cache_dir: str | None = None, url: str | None = None, *, retry_fa
     except OSError as problem:
         text = f"the compile cache {root} cannot be used: {problem.strerror or problem}"
         if named:
-            raise CacheError(
-                f"{text}; name another folder in NEURON_COMPILE_CACHE_URL or --cache_dir, or put "
-                "--no_cache into NEURON_CC_FLAGS"
-            ) from None
+            raise CacheError(sentence("cache.unusable", text=text)) from None
         log("WARNING", f"{text}; compiled graphs are kept in memory only")
         return None
     return opened
@@ -189,10 +184,7 @@ class CompileCache:
         """Return the folder of an entry, whether it exists or not."""
         name = f"MODULE_{graph_hash}+{flags_hash}"
         if not _NAME.fullmatch(name):
-            raise ValueError(
-                f"graph hash {graph_hash!r} and flag hash {flags_hash!r} name no cache entry; "
-                "they must be hexadecimal, the second with 8 digits"
-            )
+            raise ValueError(sentence("cache.no_entry", graph=graph_hash, flags=flags_hash))
         return self.folder / name
 
     def get(self, graph_hash: int | str, flags_hash: str) -> bytes | None:
@@ -225,10 +217,7 @@ class CompileCache:
             reason = (folder / FAILURE).read_text(encoding="utf-8", errors="replace")
             if self.retry_failed:
                 return None
-            raise CompileFailed(
-                f"Got a cached failed neff at {program}. Will skip compilation, please set "
-                f"--retry_failed_compilation for recompilation. It failed with: {reason}"
-            )
+            raise CompileFailed(sentence("cache.failed_before", program=program, reason=reason))
         found = self._read(program, "it is compiled anew")
         if found is not None:
             done = f"Using a cached neff at {program}. Exiting with a successfully compiled graph."

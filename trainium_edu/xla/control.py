@@ -13,6 +13,7 @@ from trainium_edu.xla.device import Device
 from trainium_edu.xla.graph import Graph, GraphError, Node, Type
 from trainium_edu.xla.operations import apply, parameter
 from trainium_edu.xla.operations.control import items
+from trainium_edu.xla.refusals import sentence
 from trainium_edu.xla.tensor import Tensor, of_node
 
 __all__ = ["cond", "while_loop"]
@@ -102,17 +103,11 @@ class _Inner(Device):
 
     def evaluate(self, tensor) -> None:
         """Refuse to compute: there is no value while an inner function is recorded."""
-        raise GraphError(
-            f"an inner function asks for the value of a {tensor.type} tensor; it is recorded once "
-            "and has none yet, so choose with where, or with cond"
-        )
+        raise GraphError(sentence("control.value_inside", tensor=tensor))
 
     def leaf(self, array, type, name="", tensor=None, origin=None) -> Node:
         """Refuse data that are not handed in."""
-        raise GraphError(
-            f"an inner function uses a {type} tensor of its own; make it outside and hand it in "
-            "with the state, or with the operands"
-        )
+        raise GraphError(sentence("control.data_inside", type=type))
 
 
 def _recorded(name: str, function: Callable, types: Sequence[Type]) -> Graph:
@@ -125,8 +120,5 @@ def _recorded(name: str, function: Callable, types: Sequence[Type]) -> Graph:
     for one in found:
         if not isinstance(one, Tensor) or one.device is not device:
             kind = f"a {one.type} tensor" if isinstance(one, Tensor) else type(one).__name__
-            raise GraphError(
-                f"{name} returns {kind}, which it did not make of its arguments; hand in what it "
-                "needs"
-            )
+            raise GraphError(sentence("control.foreign_result", name=name, kind=kind))
     return Graph(name, tuple(takes), tuple(one.as_node() for one in found))

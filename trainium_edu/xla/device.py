@@ -25,6 +25,7 @@ from trainium_edu.xla.flags import parse
 from trainium_edu.xla.graph import Graph, GraphError, Node, Type, walk
 from trainium_edu.xla.operations import constant, parameter
 from trainium_edu.xla.passes.rewrite import on_inputs
+from trainium_edu.xla.refusals import sentence
 
 __all__ = ["Device", "World", "apart", "current_world", "of_process", "world"]
 
@@ -47,9 +48,7 @@ class World:
 
     def __post_init__(self):
         if not 0 <= self.ordinal < self.size:
-            raise ValueError(
-                f"ordinal is {self.ordinal} in a world of {self.size}; it counts from 0"
-            )
+            raise ValueError(sentence("device.ordinal", world=self))
 
 
 _world: ContextVar[World] = ContextVar("world", default=World())  # noqa: B039
@@ -385,10 +384,7 @@ class Device:
             If the inputs of the newest run were not kept; ``keep_feeds = True`` keeps them.
         """
         if self.newest_run is None:
-            raise RuntimeError(
-                "the inputs of the newest run were not kept, for they are large (or nothing ran); "
-                "set device.keep_feeds = True before the step"
-            )
+            raise RuntimeError(sentence("device.no_feeds"))
         run, seen = self.newest_run, {"NaN": np.isnan, "infinity": np.isinf}
         first: dict[str, tuple[Node, int, int]] = {}
 

@@ -9,6 +9,7 @@ from datetime import timedelta
 from trainium_edu.specs.arguments import short
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.device import current_world, of_process
+from trainium_edu.xla.refusals import sentence
 
 __all__ = ["destroy_process_group", "get_rank", "get_world_size", "init_process_group",
            "is_initialized"]  # fmt: skip
@@ -49,11 +50,9 @@ def init_process_group(backend: str = _BACKEND, init_method: str | None = None,
     """
     here = current_world()
     if backend != _BACKEND:
-        raise ValueError(f"backend is {short(backend)}; NeuronCores are reached by 'xla' alone: "
-                         "call init_process_group('xla')")  # fmt: skip
+        raise ValueError(sentence("distributed.backend", backend=short(backend)))
     if init_method not in (None, "env://", "xla://"):
-        raise ValueError(f"init_method is {short(init_method)}; the launcher tells ranks how to "
-                         "meet: leave it out, or say 'env://'")  # fmt: skip
+        raise ValueError(sentence("distributed.init_method", init_method=short(init_method)))
     if others:
         raise TypeError(f"init_process_group takes no {next(iter(others))} here; leave it out")
     for name, given, is_so in (("world_size", world_size, here.size), ("rank", rank, here.ordinal)):
@@ -61,8 +60,7 @@ def init_process_group(backend: str = _BACKEND, init_method: str | None = None,
             raise ValueError(f"{name} is {given}, and this process was started with {is_so}; leave "
                              "it out, or start as many ranks with torchrun")  # fmt: skip
     if is_initialized():
-        raise RuntimeError("init_process_group was called before in this process; call it once, or "
-                           "destroy_process_group() between")  # fmt: skip
+        raise RuntimeError(sentence("distributed.joined_twice"))
     of_process()["group"] = _BACKEND
 
 
@@ -92,5 +90,4 @@ def get_world_size(group: None = None) -> int:
 def _joined(name):
     """Raise unless this process has joined the group."""
     if not is_initialized():
-        raise RuntimeError(f"{name} needs the group of all ranks; call init_process_group('xla') "
-                           "first")  # fmt: skip
+        raise RuntimeError(sentence("distributed.not_joined", name=name))

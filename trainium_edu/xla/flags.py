@@ -21,6 +21,7 @@ from typing import Any
 from trainium_edu.names import near
 from trainium_edu.specs import SOFTWARE
 from trainium_edu.specs.signatures import checked
+from trainium_edu.xla.refusals import sentence
 
 __all__ = ["Flags", "parse"]
 
@@ -115,9 +116,7 @@ def parse(text: str, *, target: str | None = None) -> Flags:
         name, has_value, value = _split(taken[0])
         values = _FLAGS.get(name)
         if values is None:
-            raise ValueError(
-                f"NEURON_CC_FLAGS has {taken[0]!r}, which is no documented flag{near(name, _FLAGS)}"
-            )
+            raise ValueError(sentence("flags.undocumented", hint=near(name, _FLAGS), taken=taken))
         if not values and has_value:
             raise ValueError(f"NEURON_CC_FLAGS has {taken[0]!r}, but {name} is a switch: no value")
         if values and not has_value:

@@ -28,6 +28,7 @@ from trainium_edu.xla.device import Device
 from trainium_edu.xla.graph import GraphError, Type, as_type
 from trainium_edu.xla.operations import apply, constant
 from trainium_edu.xla.operations.table import fitting, stretched
+from trainium_edu.xla.refusals import sentence
 from trainium_edu.xla.tensor import (
     Tensor,
     aligned,
@@ -553,10 +554,7 @@ def index(x: Tensor, key) -> Tensor:
     if builtins.any(isinstance(k, Tensor | np.ndarray | list) for k in key):
         (first, *rest) = key
         if rest or getattr(first, "dtype", None) == "bool":
-            raise GraphError(
-                "a tensor as index is one tensor of integers, alone: shapes must not depend on "
-                "data; use where, take, or a mask that multiplies"
-            )
+            raise GraphError(sentence("numpy.tensor_as_index"))
         return take(x, first)
     given = builtins.sum(k is not None and k is not Ellipsis for k in key)
     if given > x.ndim:

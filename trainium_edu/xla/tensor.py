@@ -29,6 +29,7 @@ from trainium_edu.xla.operations import apply, constant
 from trainium_edu.xla.operations.control import items
 from trainium_edu.xla.operations.custom import node_of
 from trainium_edu.xla.operations.table import fitting, stretched
+from trainium_edu.xla.refusals import sentence
 
 __all__ = ["EarlyRun", "NotFinite", "Tensor", "aligned", "as_tensor", "binary", "called",
            "custom_op", "promoted"]  # fmt: skip
@@ -123,10 +124,7 @@ class Tensor(Typed):
         """Return the node that stands for this tensor in the graph being recorded."""
         device = self.device
         if self._generation != device.generation:
-            raise RuntimeError(
-                f"this {self.type} tensor has no value: {device} was reset, or a trainer's step, "
-                "which keeps weights, gradients and losses, is over; make it again"
-            )
+            raise RuntimeError(sentence("tensor.reset", tensor=self, device=device))
         if self.node is not None:
             return self.node
         if self._leaf is None or self._leaf[0] != device.pending.number:
@@ -168,8 +166,7 @@ class Tensor(Typed):
         """
         if other.type != self.type:
             if other.shape != self.shape or other.type.is_float != self.type.is_float:
-                raise GraphError(f"a {self.type} tensor cannot become {other.type} in place; "
-                                 "give the result a name of its own")  # fmt: skip
+                raise GraphError(sentence("tensor.in_place", tensor=self, other=other))
             other = unary("cast", other, dtype=self.dtype)
         if other.node is not None:
             self.device.add(self)  # first, so that an interrupt between leaves nothing behind
@@ -195,10 +192,7 @@ class Tensor(Typed):
         if self._generation != self.device.generation:
             self.as_node()  # raises
         if not self.device.setting.values:
-            raise GraphError(
-                f"the value of a {self.type} tensor is asked for on a device that keeps shapes "
-                "only; use a device with values, or ask its executable for times"
-            )
+            raise GraphError(sentence("tensor.shapes_only", tensor=self))
         if self._data is None:
             if not self.device.compiler.extracting:
                 _say(f"asked for the value of a {self.type} tensor before mark_step: what it needs "
@@ -225,10 +219,7 @@ class Tensor(Typed):
             raise ValueError(f"item() takes one element; this tensor is {self.type}")
         values = self.numpy().reshape(-1)
         if not np.array_equal(values, values[:1].repeat(values.size), equal_nan=True):
-            raise ValueError(
-                f"item() takes one number, and this {self.type} tensor has another on each of "
-                f"{values.size} replicas; take numpy(), or reduce it over all ranks first"
-            )
+            raise ValueError(sentence("tensor.replicas_differ", tensor=self, values=values))
         return values[0].item()
 
     def __array__(self, dtype=None, copy=None):
@@ -243,10 +234,7 @@ class Tensor(Typed):
 
     def __bool__(self):
         if self.type.size != 1:
-            raise ValueError(
-                f"whether a {self.type} tensor is true is not defined, for it has "
-                f"{self.type.size} elements; use any() or all()"
-            )
+            raise ValueError(sentence("tensor.truth", tensor=self))
         return bool(self.item())
 
     def __index__(self):
@@ -295,19 +283,14 @@ class Tensor(Typed):
             was called before, or if no tensor that requires a gradient leads here.
         """
         if self.type.size != 1 and gradient is None:
-            raise GraphError(f"backward() starts from one number, and this tensor is {self.type}; "
-                             "take its mean or sum first, or give the gradient")  # fmt: skip
+            raise GraphError(sentence("tensor.no_scalar", tensor=self))
         if gradient is not None and gradient.type != self.type:
-            raise GraphError(f"the gradient given to backward() is {gradient.type}; it must be "
-                             f"{self.type}, as this tensor")  # fmt: skip
+            raise GraphError(sentence("tensor.gradient_type", gradient=gradient, tensor=self))
         root, device = self.as_node(), self.device
         if root.operation == "parameter" and device.origin(root) is None:
-            raise GraphError("backward() finds no graph: this tensor is data, or mark_step has cut "
-                             "it off; call backward before mark_step")  # fmt: skip
+            raise GraphError(sentence("tensor.no_graph"))
         if self._backward == device.pending.number:
-            raise GraphError("backward() was called on this tensor before in this step, and would "
-                             "add the same gradients again; say retain_graph=True the first time "
-                             "if that is meant")  # fmt: skip
+            raise GraphError(sentence("tensor.backward_again"))
         wanted = [t for t in device.trained.values() if t.is_recorded]
         start = (
             constant(np.ones(self.shape), self.dtype) if gradient is None else gradient.as_node()
@@ -315,9 +298,7 @@ class Tensor(Typed):
         nodes = [t.as_node() for t in wanted]
         found = gradients(root, nodes, start, behind=device.origin)
         if not any(node is not None for node in found):
-            raise GraphError("backward() finds no tensor that requires a gradient on the way here; "
-                             "call requires_grad_() before it is used, and mark_step after "
-                             "backward")  # fmt: skip
+            raise GraphError(sentence("tensor.nothing_required"))
         parts = [
             (tensor, of_node(device, node))
             for tensor, node in zip(wanted, found, strict=True) if node is not None
@@ -370,10 +351,7 @@ class Tensor(Typed):
         return self.shape[0]
 
     def __setitem__(self, index, value):
-        raise TypeError(
-            "a lazy tensor's elements cannot be set: nodes of a graph never change; build the new "
-            "tensor with where, concatenate or scatter_add"
-        )
+        raise TypeError(sentence("tensor.set_element"))
 
     def __hash__(self):
         return id(self)
@@ -487,18 +465,12 @@ def as_tensor(data, device: Device, dtype: str | type | None = None, *, name: st
     if kind in ("int32", "uint32") and array.dtype.kind in "iu" and array.size:
         limits, least, most = np.iinfo(kind), array.min(), array.max()
         if least < limits.min or most > limits.max:
-            raise GraphError(
-                f"integers from {least} to {most} do not fit into {kind}, {limits.min} to "
-                f"{limits.max}"
-            )
+            raise GraphError(sentence("tensor.too_wide", least=least, most=most, limits=limits))
     shape = array.shape
     if per_replica:
         count = device.setting.replicas
         if not shape or shape[0] != count:
-            raise GraphError(
-                f"per-replica data of shape {list(shape)} on a device with {count or 'no'} "
-                "replicas; the first axis must count them"
-            )
+            raise GraphError(sentence("tensor.replicas", sizes=list(shape), count=count or "no"))
         shape = shape[1:]
     type = Type(shape, kind)
     if not device.setting.values:

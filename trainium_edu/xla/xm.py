@@ -20,6 +20,7 @@ from trainium_edu.xla.loader import each_leaf
 from trainium_edu.xla.numpy import Tensor  # with its methods
 from trainium_edu.xla.operations import apply
 from trainium_edu.xla.operations.control import items
+from trainium_edu.xla.refusals import sentence
 from trainium_edu.xla.tensor import of_node
 
 __all__ = [
@@ -56,9 +57,7 @@ def xla_device(n: int | None = None) -> Device:
         return here.device
     n = here.ordinal % here.per_instance if n is None else n
     if n not in range(int(INSTANCES["trn1.32xlarge"].cores)):
-        raise ValueError(
-            f"there is no device xla:{n}; a trn1.32xlarge has xla:0 to xla:31, one per NeuronCore"
-        )
+        raise ValueError(sentence("xm.no_device", n=n))
     if n not in DEVICES:
         DEVICES[n] = Device(f"xla:{n}", follows_switches=True)
     DEVICES[n].follow_switches()
@@ -245,10 +244,7 @@ def rendezvous(tag: str, payload=b"", replicas=None) -> list:
         return [payload]
     meet = getattr(here.collectives, "rendezvous", None)
     if meet is None:
-        raise RuntimeError(
-            f"rendezvous {tag!r} needs the other {here.size - 1} ranks, and this world does not "
-            "say how to reach them; run it inside a training world"
-        )
+        raise RuntimeError(sentence("xm.no_rendezvous", others=here.size - 1, tag=tag))
     return meet(tag, payload)
 
 

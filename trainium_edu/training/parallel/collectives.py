@@ -18,6 +18,7 @@ from trainium_edu.neuroncore.timing.bands import Band
 from trainium_edu.specs import FABRIC, INSTANCES
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
+from trainium_edu.training.refusals import sentence
 from trainium_edu.xla.compiler import Compiler
 from trainium_edu.xla.flags import parse
 from trainium_edu.xla.graph import Node
@@ -139,10 +140,7 @@ class Links:
         """Return the ranks that take part together; raise unless each is in one group."""
         groups = [list(group) for group in node.of.get("groups") or [range(count)]]
         if sorted(rank for group in groups for rank in group) != list(range(count)):
-            raise FabricError(
-                f"{node.operation}: groups {groups} do not name each of {count} ranks, and one "
-                "that is left out would wait for ever; put every rank into a group"
-            )
+            raise FabricError(sentence("links.left_out", node=node, groups=groups, count=count))
         return groups
 
     # -- time: what ``xla.executable.Executable`` is asked for ----------------------------------
@@ -253,10 +251,7 @@ def _part(topology: Topology, ranks: int) -> Topology:
     if topology.instances > 1 and ranks * topology.instances == topology.ranks:
         return fabric.one_instance(topology)
     if not topology.name.endswith("32xlarge"):
-        raise FabricError(
-            f"groups of {ranks} of {topology.ranks} ranks have no place on {topology.name}; groups "
-            "are parts of trn1.32xlarge, or whole instances"
-        )
+        raise FabricError(sentence("links.no_place", ranks=ranks, topology=topology))
     return fabric.group(ranks, link_bytes_per_s=float(topology.bandwidth_bytes_per_s[0]))
 
 
@@ -301,8 +296,7 @@ def reach(given: Links | None, ranks: int, instance: str, **options) -> Links | 
     if given is None:
         return links(ranks, instance, **options)
     if given.topology.ranks != ranks:
-        raise ValueError(f"{ranks} ranks, and the links reach {given.topology.ranks}; let both be "
-                         "equal")  # fmt: skip
+        raise ValueError(sentence("links.reached", ranks=ranks, given=given))
     return given
 
 

@@ -39,6 +39,7 @@ from trainium_edu.specs.signatures import checked
 from trainium_edu.training.parallel.agreement import check_replicas
 from trainium_edu.training.parallel.collectives import WITH_CORES, Links, compiler_for, reach
 from trainium_edu.training.parallel.process import Process
+from trainium_edu.training.refusals import sentence
 from trainium_edu.xla.compiler import difference
 from trainium_edu.xla.device import Device, World, apart, world
 from trainium_edu.xla.executable import Executable
@@ -198,8 +199,7 @@ class Hub:
         """Wait for the others, and return what the meeting has for this rank."""
         here = getcurrent()
         if not any(here is rank.runs for rank in self.ranks):
-            raise RuntimeError("this is the tensor of a rank of another launch, or of one that has "
-                               "ended; ask for its value there, after a cut")  # fmt: skip
+            raise RuntimeError(sentence("lockstep.other_launch"))
         if self._has_ended:
             raise GreenletExit
         answer = here.parent.switch(request)
@@ -439,11 +439,9 @@ def check_place(ranks: int, nodes: int, instance: str) -> int:
     """Return how many ranks an instance holds; raise if there are more on each."""
     cores = int(INSTANCES[choice(instance, "instance", WITH_CORES)].cores.value)
     if ranks > cores:
-        raise FabricError(f"{ranks} ranks on each {instance}, which has {cores} NeuronCores; let "
-                          f"each have one: {cores} at most")  # fmt: skip
+        raise FabricError(sentence("lockstep.too_many", ranks=ranks, name=instance, cores=cores))
     if nodes > 1 and ranks != cores:
-        raise FabricError(f"{nodes} instances with {ranks} ranks each; several take part with all "
-                          f"their {cores} NeuronCores")  # fmt: skip
+        raise FabricError(sentence("lockstep.parts", nodes=nodes, ranks=ranks, cores=cores))
     return cores
 
 

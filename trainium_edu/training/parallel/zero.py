@@ -22,6 +22,7 @@ from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.specs.arguments import choice, flag, number
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.optim import Optimizer, clip_grad_norm_, of_rank_0, on_device
+from trainium_edu.training.refusals import sentence
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla import xm
 from trainium_edu.xla.graph import scope
@@ -45,8 +46,7 @@ class _Bucket:
         grads = [p.grad for p in self.parameters if p.grad is not None]
         if len(grads) < len(self.parameters):
             name = next(p.name for p in self.parameters if p.grad is None)
-            raise ValueError(f"{name or 'a parameter'} has no gradient; call backward() before "
-                             "step(), and hand in only what is trained")  # fmt: skip
+            raise ValueError(sentence("zero.no_gradient", name=name or "a parameter"))
         node = apply("reduce_scatter", *(g.as_node() for g in grads), kind="sum", world=self.ranks)
         self.part.grad = of_node(self.part.device, node) * (1.0 / self.ranks)
 
@@ -132,8 +132,7 @@ class ZeroRedundancyOptimizer:
                  *, bucket_bytes: int | None = None, **defaults):  # fmt: skip
         self.parameters = on_device(params)
         if not issubclass(optimizer_class, Optimizer):
-            raise TypeError(f"optimizer_class is {optimizer_class.__name__}; it must be a class of "
-                            "training.optim, such as Adam")  # fmt: skip
+            raise TypeError(sentence("zero.no_optimizer", optimizer_class=optimizer_class))
         dtype = choice(optimizer_dtype or "float32", "optimizer_dtype", ("float32", "bfloat16"))
         self.max_norm = None
         if flag(grad_clipping, "grad_clipping") and max_norm is not None:

@@ -40,6 +40,7 @@ from trainium_edu.xla.graph import Graph, Node
 from trainium_edu.xla.lowering import casts_on_load
 from trainium_edu.xla.operations.custom import check_libraries
 from trainium_edu.xla.passes import Step, run_passes, stands_for
+from trainium_edu.xla.refusals import sentence
 
 __all__ = ["Advice", "CollectiveTimes", "Executable", "Operation", "Placed", "Section", "Why",
            "describe"]  # fmt: skip
@@ -251,11 +252,7 @@ class Executable:
             )
         if node.of.get("world") == 1:
             return of_collective(Band(0.0, 0.0, 0.0, {}))  # needs no other rank
-        raise ValueError(
-            f"{node.operation}{node.at} takes as long as links and other ranks do, and nobody "
-            "said how long that is; compile with times=, an object whose collective(node) "
-            "returns ns (a training world hands one in)"
-        )
+        raise ValueError(sentence("executable.no_times", node=node))
 
     @property
     def is_timed(self) -> bool:
@@ -344,8 +341,5 @@ class Executable:
             If there are none, or several; each has its own ``sections[i].body.run``.
         """
         if len(self.sections) != 1:
-            raise ValueError(
-                f"{self.name} has {len(self.sections)} sections, and a run is of one; "
-                "sections[i].body.run is"
-            )
+            raise ValueError(sentence("executable.runs", count=len(self.sections), executable=self))
         return self.sections[0].body.run

@@ -20,6 +20,7 @@ import numpy as np
 from trainium_edu.xla.graph import GraphError, Type, Unfit
 from trainium_edu.xla.operations.control import items
 from trainium_edu.xla.operations.table import apply, carrier, register
+from trainium_edu.xla.refusals import sentence
 
 __all__ = ["check_pairs"]
 
@@ -91,10 +92,7 @@ def check_pairs(world: int, pairs) -> None:
     """Refuse pairs by which a rank would send or get two tensors, or that name another rank."""
     apart = all(len({*side} & {*range(world)}) == len(pairs) for side in zip(*pairs, strict=False))
     if not apart or any(len(pair) != 2 for pair in pairs):
-        raise GraphError(
-            f"collective_permute among {world} ranks by {list(pairs)}: pairs are (source, target), "
-            f"and each of 0 to {world - 1} is at most one's source, and at most one's target"
-        )
+        raise GraphError(sentence("collectives.pairs", world=world, pairs=[*pairs], last=world - 1))
 
 
 def _value(node, inner, *arrays):
@@ -103,10 +101,7 @@ def _value(node, inner, *arrays):
     is_alone = groups is not None and len(groups[0]) == 1
     if setting.collectives is None and not is_alone:
         if setting.replicas not in (None, 1) or node.of.get("world", 1) != 1:
-            raise RuntimeError(
-                f"{node.operation}{node.at} needs other ranks, and no collectives were given to "
-                "reach them; run it inside a training world"
-            )
+            raise RuntimeError(sentence("collectives.no_collectives", node=node))
         is_alone = True
     ranks, axis = setting.replicas or 1, node.of.get("axis")
     if is_alone and node.of.get("pairs") == ():

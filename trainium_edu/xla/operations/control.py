@@ -13,6 +13,7 @@ from trainium_edu.xla.graph import Graph, GraphError, Node, Type, Unfit
 from trainium_edu.xla.operations.moves import copied
 from trainium_edu.xla.operations.shapes import zeros
 from trainium_edu.xla.operations.table import apply, parameter, register
+from trainium_edu.xla.refusals import sentence
 
 __all__ = ["item", "items"]
 
@@ -99,10 +100,7 @@ def _while(node, inner, *state):
         if not goes_on.any():
             return tuple(state)
         if turn == most:
-            raise RuntimeError(
-                f"while{node.at}: its condition still holds after {most} turns, the bound stated "
-                "with most=; the chip's program ends there, so state a larger one"
-            )
+            raise RuntimeError(sentence("flow.beyond_bound", node=node, most=most))
         new = inner.run(body, state, turn)
         state = _where(goes_on, new, state, node.type)
         turn += 1
@@ -142,10 +140,7 @@ def _lower_while(lowering, node):
         return
     most = node.of.get("most")
     if most is None:
-        raise GraphError(
-            f"while{node.at} states no bound, and a program for the chip is made for a known "
-            "number of turns at most: give most="
-        )
+        raise GraphError(sentence("flow.no_bound", node=node))
     with core.repeat(most):
         goes_on()
         turn()

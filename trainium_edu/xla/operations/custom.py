@@ -18,6 +18,7 @@ from trainium_edu.neuroncore.run import Run
 from trainium_edu.specs.record import Record
 from trainium_edu.xla.graph import DTYPES, Graph, GraphError, Node, Type, as_type
 from trainium_edu.xla.operations.table import apply, carrier, register
+from trainium_edu.xla.refusals import sentence
 
 __all__ = ["callee", "calls", "check_libraries", "is_alone", "node_of", "run_alone", "values_of"]
 
@@ -59,11 +60,8 @@ def check_libraries(graph: Graph) -> None:
     names.pop("", None)  # of kernels, which need none
     if len(names) > 1:
         last = next(iter(names.values()))
-        raise GraphError(
-            f"{graph.name} has operators of the libraries {' and '.join(names)}"
-            f"{f' (the last{last.at})' if last.at else ''}; a model can have one library of custom "
-            "operators: register all functions in it"
-        )
+        two, where = " and ".join(names), f" (the last{last.at})" if last.at else ""
+        raise GraphError(sentence("custom.two_libraries", graph=graph, names=two, where=where))
 
 
 def callee(key: str, name: str):
@@ -76,10 +74,7 @@ def callee(key: str, name: str):
     """
     found = _known.get(key)
     if found is None:
-        raise GraphError(
-            f"the kernel or custom operator {name} is not loaded here, or its sources have "
-            "changed; call the kernel, or load the operator's library, first"
-        )
+        raise GraphError(sentence("custom.not_loaded", name=name))
     return found
 
 
@@ -150,8 +145,7 @@ def _lower(lowering, node):
     of = node.of
     operator = callee(of["key"], of["name"])
     if is_alone(node):
-        raise GraphError(f"the kernel {of['name']} is called in a branch or a loop of the graph, "
-                         "and it is a program of its own: call it outside")  # fmt: skip
+        raise GraphError(sentence("custom.kernel_inside", name=of["name"]))
     types = [(i.shape, i.dtype) for i in node.inputs]
     works, sites, stack, *hot = operator.typical(*_filled(of["numbers"], types))
     core = lowering.core

@@ -12,6 +12,7 @@ from trainium_edu.xla.operations.loops import dense
 from trainium_edu.xla.operations.shapes import zeros
 from trainium_edu.xla.operations.table import apply, carrier, register
 from trainium_edu.xla.operations.turns import turns
+from trainium_edu.xla.refusals import sentence
 
 __all__: list[str] = []
 
@@ -31,10 +32,7 @@ def _inside(node, indices, limit):
     """Return indices, and raise for the first one that is not from 0 to ``limit - 1``."""
     wrong = (indices < 0) | (indices >= limit)
     if wrong.any():
-        raise IndexError(
-            f"{node.operation}{node.at}: index {indices[wrong][0]} is out of range, the axis has "
-            f"{limit} elements (%{node.number})"
-        )
+        raise IndexError(sentence("indexing.range", index=indices[wrong][0], node=node, size=limit))
     return indices
 
 
