@@ -515,7 +515,7 @@ GOOD: dict[str, list[str]] = {
         _LAZY + "xm.is_master_ordinal()\n"
         "metrics.metric_data('CompileTime'), metrics.counter_value('MarkStep')\n"
         "metrics.short_metrics_report()",
-        _LAZY + "kept = cache.open_cache('cache')\nkept.put(12, 'd41d8cd9', b'')\n"
+        _LAZY + "kept = cache.open_cache('cache')\nkept.get_or_compile(12, 'd41d8cd9', bytes)\n"
         "kept.get(12, 'd41d8cd9')\n"
         "kept.put_graph(14, 'd41d8cd9', 'a graph'), kept.graph_of(kept.entries()[0])",
         _LAZY + "parallel_compile.analyze(cache.CompileCache('none', '1.0'), [])",

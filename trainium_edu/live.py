@@ -34,15 +34,11 @@ from typing import Any, get_args, get_origin
 from trainium_edu import files
 
 __all__ = [
-    "ERRORS", "MEMORY", "STATUSES", "Group", "Live", "LiveError", "Model", "Seen", "Totals",
-    "begin", "current", "folder", "runs",
+    "MEMORY", "Group", "Live", "LiveError", "Model", "Seen", "Totals", "begin", "current", "folder",
+    "runs",
 ]  # fmt: skip
 
-#: How an execution ends, what errors there are, and the classes of device memory, as
-#: ``neuron-monitor`` names them (``aws-neuron-monitor``).
-STATUSES = ("completed", "completed_with_err", "completed_with_num_err", "timed_out",
-            "incorrect_input", "failed_to_queue")  # fmt: skip
-ERRORS = ("generic", "numerical", "transient", "model", "runtime", "hardware")
+#: The classes of device memory, as ``neuron-monitor`` names them (``aws-neuron-monitor``).
 MEMORY = ("constants", "model_code", "model_shared_scratchpad", "runtime_memory", "tensors")
 
 _EVERY_S = 0.2  #: between two writings
@@ -77,8 +73,7 @@ class Totals:
     timed: int = 0  #: times that were counted, each for one core or for several that do the same
     untimed: int = 0  #: executions whose time is unknown
     groups: list[Group] = field(default_factory=list)
-    executions: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STATUSES, 0))
-    errors: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ERRORS, 0))
+    completed: int = 0  #: executions, on every core; one that fails ends its script
 
 
 @dataclass(slots=True)
@@ -190,7 +185,7 @@ class Live:
         """
         group = self._groups.get((core, count)) or self._group(core, count)
         totals = self._totals
-        totals.executions["completed"] += count
+        totals.completed += count
         if ns is None:
             totals.untimed += count
         else:
@@ -219,20 +214,6 @@ class Live:
         if (key, core, count) not in self._models:
             self.load(key, name, core, count, **needs())  # type: ignore[arg-type]
         self.executed(core, ns, count=count, model=key, total_ns=total_ns)
-
-    def failed(self, error: str = "generic", status: str = "completed_with_err") -> None:
-        """Count an execution that failed.
-
-        Parameters
-        ----------
-        error : str
-            One of :data:`ERRORS`.
-        status : str
-            One of :data:`STATUSES`.
-        """
-        self._totals.errors[error] += 1
-        self._totals.executions[status] += 1
-        self._wake()
 
     def host_now_ns(self, ns: float) -> None:
         """Set the emulated host's clock, counted from the run's beginning."""
@@ -361,7 +342,7 @@ def begin(command: str = "", instance: str = "trn1.2xlarge", cores=(0,)) -> Live
     >>> run = begin("python train.py", "trn1.32xlarge", range(32))
     >>> run.executed(0, 1.5e6, count=32)
     >>> run.publish()
-    >>> [(one.command, one.now.executions["completed"]) for one in runs() if one.pid == os.getpid()]
+    >>> [(one.command, one.now.completed) for one in runs() if one.pid == os.getpid()]
     [('python train.py', 32)]
     >>> run.close()
     """
@@ -477,14 +458,10 @@ def _start_of(pid: int) -> float | None:
         return -math.inf
 
 
-#: Fields that count by name, and their names.
-_NAMES = {"memory": MEMORY, "executions": STATUSES, "errors": ERRORS}
-
-
 def _checked(kind: Any, said: Any, field_name: str = "") -> Any:
     """Return what was said as a value of a kind; raise if it is not one."""
-    if field_name in _NAMES:
-        return {name: _checked(int, said[name]) for name in _NAMES[field_name]}
+    if field_name == "memory":
+        return {name: _checked(int, said[name]) for name in MEMORY}
     if hasattr(kind, "__dataclass_fields__"):
         return kind(**{f.name: _checked(f.type, said[f.name], f.name) for f in fields(kind)})
     if parts := get_args(kind):

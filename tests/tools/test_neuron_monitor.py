@@ -183,14 +183,13 @@ def test_utilization_flops_and_counts_are_of_the_period_alone(run):
     assert first["execution_stats"]["execution_summary"]["completed"] == 128
     clock.now += 5
     run.executed(0, 3e6, count=32, model=77)
-    run.failed("numerical", "completed_with_num_err")
     run.host_now_ns(14e6)
     second = said_of(run, monitor)
     assert second["neuroncore_counters"]["neuroncores_in_use"]["0"]["neuroncore_utilization"] == 75
     assert second["neuroncore_counters"]["period"] == 5
     summary = second["execution_stats"]["execution_summary"]
-    assert (summary["completed"], summary["completed_with_num_err"]) == (32, 1)
-    assert second["execution_stats"]["error_summary"]["numerical"] == 1
+    assert (summary.pop("completed"), set(summary.values())) == (32, {0})
+    assert set(second["execution_stats"]["error_summary"].values()) == {0}
     assert second["execution_stats"]["latency_stats"]["device_latency"]["p0"] == 3e-3
     clock.now += 5
     third = said_of(run, monitor)

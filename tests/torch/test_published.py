@@ -31,7 +31,7 @@ for _ in range(5):
 live.current().publish()
 (run,) = [one for one in machine().runs if one.pid == os.getpid()]
 used = usage(run.now, live.Totals())
-print(json.dumps([run.pid, run.command, run.instance, run.now.executions["completed"],
+print(json.dumps([run.pid, run.command, run.instance, run.now.completed,
                   run.now.elapsed_ns, list(run.cores), [one.percent for one in used.values()],
                   sum(run.now.groups[0].memory.values())]))
 """
@@ -71,7 +71,7 @@ live.current().publish()
 xm.rendezvous("all run")
 if xm.is_master_ordinal():
     for run in live.runs():
-        print(run.instance, *run.cores, run.now.executions["completed"])
+        print(run.instance, *run.cores, run.now.completed)
 xm.rendezvous("all were seen")
 """
 

@@ -67,7 +67,7 @@ cache = CompileCache(sys.argv[1], "1.0")
 
 
 def test_an_entry_stands_where_the_documentation_prints_it(cache):
-    cache.put(198775565831884870, EMPTY, PROGRAM, graph="{}")
+    cache.get_or_compile(198775565831884870, EMPTY, lambda: PROGRAM, graph="{}")
     printed = "neuronxcc-2.8.0.25+a3ad0f342/MODULE_198775565831884870+d41d8cd9/model.neff"
     folder = (cache.root / printed).parent
     assert sorted(os.listdir(folder)) == ["model.done", "model.hlo.pb", "model.neff"]
@@ -77,7 +77,7 @@ def test_an_entry_stands_where_the_documentation_prints_it(cache):
 def test_flags_stand_beside_the_program_they_were_for(cache):
     words = '["--target=trn1"]'
     digest = hashlib.md5(words.encode()).hexdigest()[:8]
-    cache.put(1, digest, PROGRAM, graph="graph", flags_json=words)
+    cache.get_or_compile(1, digest, lambda: PROGRAM, graph="graph", flags_json=words)
     (entry,) = cache.entries()
     assert (entry.folder / "compile_flags.json").read_text() == words
     assert cache.graph_of(entry) == ("graph", "--target=trn1")
@@ -89,7 +89,7 @@ def test_the_version_ends_in_a_hash_of_what_compiles():
 
 
 def test_versions_graphs_and_flags_keep_apart(cache, tmp_path):
-    cache.put(1, EMPTY, b"one")
+    cache.get_or_compile(1, EMPTY, lambda: b"one")
     assert cache.get(2, EMPTY) is None
     assert cache.get(1, "e30acd3a") is None
     assert CompileCache(cache.root, "2.9").get(1, EMPTY) is None
@@ -136,7 +136,7 @@ def test_a_disk_that_takes_nothing_costs_no_program_and_is_said_once(cache, said
     cache.folder.write_text("a file where the folder should be")
     for number in range(3):
         assert cache.get_or_compile(number, EMPTY, lambda: b"made") == (b"made", False)
-    assert cache.put(9, EMPTY, b"made") is False
+    assert cache.put_graph(9, EMPTY, "a graph") is False
     (text,) = warnings(said)
     assert "takes nothing more" in text
     assert "\n" not in text
@@ -154,7 +154,7 @@ def open_folder():
 def test_a_read_only_cache_is_read_and_left_alone(open_folder):
     """Run without root's rights, where the test itself has them."""
     cache = CompileCache(open_folder / "cache", "1.0")
-    cache.put(1, EMPTY, b"kept")
+    cache.get_or_compile(1, EMPTY, lambda: b"kept")
     body = """
 os.geteuid() or os.setuid(65534)
 assert cache.get(1, "d41d8cd9") == b"kept"
@@ -182,7 +182,7 @@ def flip(content, at):
 
 @pytest.mark.parametrize("at", [0, 40, 100, 5000, -1])
 def test_a_flipped_bit_is_noticed_said_once_and_rebuilt(cache, said, at):
-    cache.put(1, EMPTY, PROGRAM)
+    cache.get_or_compile(1, EMPTY, lambda: PROGRAM)
     path = cache.path(1, EMPTY) / "model.neff"
     whole = path.read_bytes()
     path.write_bytes(flip(whole, at % len(whole)))
@@ -197,7 +197,7 @@ def test_a_flipped_bit_is_noticed_said_once_and_rebuilt(cache, said, at):
 
 @pytest.mark.parametrize("length", [0, 1, 60, 87, 1000, len(PROGRAM)])
 def test_a_truncated_entry_is_noticed_and_rebuilt(cache, said, length):
-    cache.put(1, EMPTY, PROGRAM)
+    cache.get_or_compile(1, EMPTY, lambda: PROGRAM)
     path = cache.path(1, EMPTY) / "model.neff"
     path.write_bytes(path.read_bytes()[:length])
     assert cache.get_or_compile(1, EMPTY, lambda: PROGRAM) == (PROGRAM, False)
@@ -225,13 +225,13 @@ def die(event, args):
         if count == last:
             os.kill(os.getpid(), signal.SIGKILL)
 sys.addaudithook(die)
-cache.put(1, "d41d8cd9", bytes(range(256)) * 400, graph="graph", flags_json="")
+cache.get_or_compile(1, "d41d8cd9", lambda: bytes(range(256)) * 400, graph="graph", flags_json="")
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
 @pytest.mark.parametrize("stage", [1, 2, 3])
-def test_a_kill_in_the_middle_of_a_put_leaves_nothing_that_is_taken_for_a_program(
+def test_a_kill_while_an_entry_is_written_leaves_nothing_that_is_taken_for_a_program(
     tmp_path, said, stage
 ):
     """Killed before graph, program and mark are in place."""
@@ -253,7 +253,9 @@ def test_a_writer_killed_at_any_moment_leaves_whole_programs_only(tmp_path):
     body = """
 print("on", flush=True)
 for number in range(100_000):
-    cache.put(number % 7, "d41d8cd9", str(number).encode() * 50_000)
+    key = number % 7, "d41d8cd9"
+    (cache.path(*key) / "model.done").unlink(missing_ok=True)
+    cache.get_or_compile(*key, lambda: str(number).encode() * 50_000)
 """
     for pause in (0.0, 0.01, 0.02, 0.05):
         writer = script(body, tmp_path)
@@ -289,7 +291,7 @@ def test_ctrl_c_leaves_no_half_entry(cache, monkeypatch):
     for name in ("model.neff", "model.done"):
         monkeypatch.setattr(module.files, "write", stops_at(name))
         with pytest.raises(KeyboardInterrupt):
-            cache.put(1, EMPTY, PROGRAM)
+            cache.get_or_compile(1, EMPTY, lambda: PROGRAM)
         assert not cache.path(1, EMPTY).exists()
     monkeypatch.undo()
     assert cache.get_or_compile(1, EMPTY, lambda: PROGRAM) == (PROGRAM, False)
@@ -348,7 +350,8 @@ wrong = 0
 for number in range(120):
     key = number % 3
     if number % 2:
-        cache.put(key, "d41d8cd9", bytes([65 + key]) * 10_000)
+        (cache.path(key, "d41d8cd9") / "model.done").unlink(missing_ok=True)
+        cache.get_or_compile(key, "d41d8cd9", lambda: bytes([65 + key]) * 10_000)
     found = cache.get(key, "d41d8cd9")
     wrong += found is not None and found != bytes([65 + key]) * 10_000
 print(wrong)
@@ -374,7 +377,7 @@ cache.get_or_compile(1, "d41d8cd9", compile)
     (tmp_path / "neuronxcc-1.0" / "MODULE_1+d41d8cd9" / "model.hlo.pb").write_text("")
     assert [entry.status for entry in cache.entries()] == ["locked", "remaining"]
     assert cache.clear_locks() == (0, 1)  # a living process keeps its lock
-    waiter = script('cache.put(1, "d41d8cd9", b"late"); print("done")', tmp_path)
+    waiter = script('cache.get_or_compile(1, "d41d8cd9", lambda: b"late"); print("done")', tmp_path)
     with pytest.raises(subprocess.TimeoutExpired):
         waiter.communicate(timeout=0.7)
     holder.kill()
@@ -400,7 +403,7 @@ def test_a_stale_lock_file_locks_nothing(cache):
 
 
 def test_clear_locks_deletes_what_dead_processes_left(cache):
-    cache.put(1, EMPTY, PROGRAM)
+    cache.get_or_compile(1, EMPTY, lambda: PROGRAM)
     folder = cache.path(1, EMPTY)
     (folder / "model.hlo.pb.lock").write_text("")
     (folder / ".model.neff.1.2.part").write_text("half")
@@ -410,8 +413,8 @@ def test_clear_locks_deletes_what_dead_processes_left(cache):
 
 
 def test_clean_deletes_entries_of_every_version_and_nothing_else(cache):
-    cache.put(1, EMPTY, PROGRAM)
-    CompileCache(cache.root, "9").put(1, EMPTY, PROGRAM)
+    cache.get_or_compile(1, EMPTY, lambda: PROGRAM)
+    CompileCache(cache.root, "9").get_or_compile(1, EMPTY, lambda: PROGRAM)
     (cache.root / "thesis.txt").write_text("mine")
     (cache.root / "neuronxcc-mine").mkdir()
     (cache.root / "neuronxcc-mine" / "notes.txt").write_text("mine, too")

@@ -20,6 +20,7 @@ from trainium_edu.training.parallel.collectives import Links
 from trainium_edu.training.refusals import sentence
 from trainium_edu.training.trainer import Run, Trainer
 from trainium_edu.xla.executable import Executable
+from trainium_edu.xla.executor import Plan, Setting
 from trainium_edu.xla.graph import Node, walk
 from trainium_edu.xla.operations.table import OPERATIONS
 from trainium_edu.xla.tensor import as_tensor
@@ -232,15 +233,15 @@ def _way(topology, src, dst) -> tuple[int, ...]:
     return first, *(int(topology.dst[link]) for link in route(topology, first, last))
 
 
-def _toss(exact: float, dtype: str, draw, place: int, is_stochastic: bool) -> Toss | None:
-    if dtype != "bfloat16":
+def _toss(exact: float, root: Node, place: int, plan: Plan, setting: Setting) -> Toss | None:
+    if root.dtype != "bfloat16":
         return None
     word = int(np.float32(exact).view(np.uint32))
     below, part = word & 0xFFFF0000, word & 0xFFFF
     low, high = (float(np.uint32(w).view(np.float32)) for w in (below, below + 0x10000))
-    seed, step = draw
+    seed, step = plan.draw_of(root, setting)
     bits = int(numerics.draw_bits(1, seed=seed, step=step, offset=place)[0])
-    return Toss(low, high, part / 65536, bits if is_stochastic else None)
+    return Toss(low, high, part / 65536, bits if setting.rounding == "stochastic" else None)
 
 
 @checked
@@ -303,11 +304,10 @@ def explain(run: Run, step: int, weight: str) -> Explained:
     assert value is not None  # it was run
     exact = value(root, *(seen[i] for i in root.inputs))
     exact = float(exact.reshape(-1, root.type.size)[0, place])
-    mode = plan.rounding_of(root, setting)
     return Explained(
         step, name, index, float(before), float(_weight(trainer, name)[(0, *index)]), shards,
         hops, float(hops[-1].held), float(bucket.of.get("scale", 1.0)), exact,
-        _toss(exact, root.type.dtype, plan.draw_of(root, setting), place, mode == "stochastic"),
+        _toss(exact, root, place, plan, setting),
     )  # fmt: skip
 
 

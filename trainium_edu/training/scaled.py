@@ -250,7 +250,7 @@ def memory(job: Job, *, task: Task | None = None) -> Memory:
     Rajbhandari et al. 2020, ZeRO, section 3: 2 + 2 + K bytes per parameter.
     """
     executable, kept = _program(_shape(job, job.ranks, job.batch), task)
-    wide = "float32" if job.accumulate > 1 else job.reduce_dtype or job.dtype
+    wide = "float32" if job.accumulate > 1 else job.dtype
     count = kept["weights"] // get_dtype(job.dtype).itemsize
     gradients = count * get_dtype(wide).itemsize
     held = sum(p.type.nbytes for p in executable.final.parameters)

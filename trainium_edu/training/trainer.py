@@ -8,7 +8,7 @@ Decisions
 ---------
 *Micro-batches are added in FP32*, whatever the weights' dtype: BF16 sums would lose what the next
 micro-batch brings (AWS's libraries add in FP32 for the same reason).  The sum is rounded once, to
-`reduce_dtype`, before ranks meet.
+the weights' dtype, before ranks meet.
 *A short last batch* is shared out as evenly as it goes; places without a sample get label -1, whose
 loss is 0, and the loss is scaled to be the mean over the samples that are there.  So all steps are
 one graph, and no sample is left out.
@@ -40,15 +40,14 @@ from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla import xm
 from trainium_edu.xla.device import Device, World, world
 from trainium_edu.xla.executor import Setting
-from trainium_edu.xla.tensor import Tensor, as_tensor, unary
+from trainium_edu.xla.tensor import Tensor, as_tensor
 
 __all__ = ["Diverged", "Job", "Run", "Step", "Trainer", "fit"]
 
 _OPTIMIZERS = {"sgd": optim.SGD, "adam": optim.Adam, "adamw": optim.AdamW}
 _CHOICES = {
     "optimizer": tuple(_OPTIMIZERS), "schedule": ("constant", "cosine"),
-    "dtype": ("float32", "bfloat16"), "reduce_dtype": ("float32", "bfloat16"),
-    "rounding": ("nearest", "stochastic"), "reduce_rounding": ("nearest", "stochastic"),
+    "dtype": ("float32", "bfloat16"), "rounding": ("nearest", "stochastic"),
     "algorithm": tuple(ALGORITHMS), "task": TASKS,
 }  # fmt: skip
 _AT_LEAST = {"ranks": 1, "batch": 1, "accumulate": 1, "warmup": 0, "schedule_steps": 1, "seed": 0,
@@ -79,15 +78,11 @@ class Job:
         Of the learning rate: after `warmup` steps up to `lr`, down to 0 at `schedule_steps`.
     warmup, schedule_steps : int
     dtype : {"float32", "bfloat16"}
-        Of weights and activations.
+        Of weights, activations, and the sums over ranks.
     rounding : {"nearest", "stochastic"}
-        Of everything that is narrower than FP32.
+        Of everything that is narrower than FP32; of sums, at every hop.
     master_weights : bool
         FP32 weights beside those in `dtype`.
-    reduce_dtype : {"float32", "bfloat16"}, optional
-        Of the sums over ranks; default `dtype`.
-    reduce_rounding : {"nearest", "stochastic"}, optional
-        Of these sums, at every hop; default `rounding`.
     instance, algorithm : str
         Over which links, and in which order, ranks sum.
     bucket_bytes : int, optional
@@ -127,8 +122,6 @@ class Job:
     dtype: str = "bfloat16"
     rounding: str = "stochastic"
     master_weights: bool = False
-    reduce_dtype: str | None = None
-    reduce_rounding: str | None = None
     instance: str = "trn1.32xlarge"
     algorithm: str = "ring"
     bucket_bytes: int | None = None
@@ -138,10 +131,9 @@ class Job:
     seed: int = 0
 
     def __post_init__(self):
-        optional = {f.name for f in fields(self) if f.default is None}
         for name, allowed in _CHOICES.items():
-            if name not in optional or getattr(self, name) is not None:
-                choice(getattr(self, name), name, allowed)
+            choice(getattr(self, name), name, allowed)
+        optional = {f.name for f in fields(self) if f.default is None}
         for name, least in _AT_LEAST.items():
             if name not in optional or getattr(self, name) is not None:
                 whole(getattr(self, name), name, least, 2**31)
@@ -152,24 +144,15 @@ class Job:
         number(self.weight_decay, "weight_decay", 0)
         if self.clip is not None:
             number(self.clip, "clip", above=0)
-        if odd := self._contradiction():
-            raise ValueError(odd)
-
-    def _contradiction(self) -> str:
-        """Return what cannot be together, as a sentence; "" if all can."""
-        if self.master_weights and self.dtype == "float32":
-            return ("master_weights keeps FP32 weights beside narrower ones, and dtype is float32 "
-                    "already; leave master_weights out, or take dtype='bfloat16'")  # fmt: skip
-        if self.momentum and self.optimizer != "sgd":
-            return (f"momentum is {self.momentum:g}, and {self.optimizer} has running means of its "
-                    "own; leave momentum out, or take optimizer='sgd'")  # fmt: skip
-        if self.schedule != "constant" and self.schedule_steps is None:
-            return (f"the {self.schedule} schedule ends at a step; say at which, with "
-                    "schedule_steps")  # fmt: skip
-        if self.schedule_steps is not None and self.warmup >= self.schedule_steps:
-            return (f"warmup is {self.warmup} of {self.schedule_steps} schedule_steps; it must end "
-                    "before them")  # fmt: skip
-        return ""
+        cannot = {
+            "job.wide_already": self.master_weights and self.dtype == "float32",
+            "job.two_means": self.momentum and self.optimizer != "sgd",
+            "job.no_end": self.schedule != "constant" and self.schedule_steps is None,
+            "job.warmup": self.schedule_steps is not None and self.warmup >= self.schedule_steps,
+        }
+        for key, is_so in cannot.items():
+            if is_so:
+                raise ValueError(sentence(key, job=self))
 
     @property
     def global_batch(self) -> int:
@@ -236,7 +219,7 @@ class Trainer:
         known = TASKS[choice(job.task, "task", TASKS)]
         self.job, self.task, self.strict = job, known if task is None else task, strict
         self.links = reach(reached, job.ranks, job.instance, algorithm=job.algorithm,
-                           rounding=job.reduce_rounding or job.rounding, seed=job.seed)  # fmt: skip
+                           rounding=job.rounding, seed=job.seed)  # fmt: skip
         self.inputs, self.labels, *self.test = self.task.data()
         self._check_samples()
         setting = Setting(job.rounding, job.seed, replicas=job.ranks, collectives=self.links)
@@ -380,15 +363,8 @@ class Trainer:
                     grad = weight.grad if wide is None else xnp.astype(weight.grad, wide)
                     sums[i] = grad if sums[i] is None else sums[i] + grad
         for weight, total in zip(self.optimizer.parameters, sums, strict=True):
-            weight.grad = None if total is None else self._to_reduce(total)
+            weight.grad = None if total is None else xnp.astype(total, job.dtype)
         return losses
-
-    def _to_reduce(self, grad):
-        """Return a gradient in the dtype in which ranks sum it."""
-        dtype = self.job.reduce_dtype or self.job.dtype
-        if grad.dtype == dtype:
-            return grad
-        return unary("cast", grad, dtype=dtype, rounding=self.job.reduce_rounding)
 
     # -- all or nothing -------------------------------------------------------------------------
 

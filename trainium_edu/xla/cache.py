@@ -269,14 +269,6 @@ class CompileCache:
         return program, False
 
     @checked
-    def put(self, graph_hash: int | str, flags_hash: str, program: bytes, graph: str = "",
-            flags_json: str = "") -> bool:  # fmt: skip
-        """Keep a program; return whether that worked (a full or read-only disk is said once)."""
-        folder = self.path(graph_hash, flags_hash)
-        with self._locked(folder):
-            return self._keep(folder, {PROGRAM: _sealed(program)}, graph, flags_json)
-
-    @checked
     def put_graph(self, graph_hash: int | str, flags_hash: str, graph: str,
                   flags_json: str = "") -> bool:  # fmt: skip
         """Keep a graph to be compiled later; one that is there already stays as it is."""

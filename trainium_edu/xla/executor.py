@@ -75,11 +75,11 @@ def _draw(setting, place) -> int:
     return setting.step * 2**20 + place
 
 
-def _rounded(array, type, setting, place, mode=None, out=None):
+def _rounded(array, type, setting, place, out=None):
     fmt = _FORMATS.get(type.dtype)
     if fmt is None:
         return array
-    if (mode or setting.rounding) == "nearest":
+    if setting.rounding == "nearest":
         return rounding.round_floats(array, fmt, out=out)
     rows = 1 if array.ndim == type.rank else len(array)  # replicas share their random bits
     return rounding.round_floats(array, fmt, "stochastic", seed=setting.seed,
@@ -115,7 +115,6 @@ class _Step(NamedTuple):
     slot: int
     done: tuple[int, ...]  #: slots that are read for the last time
     rounds: bool
-    mode: str | None  #: how, where it does not round as the setting says
 
 
 class Plan:
@@ -147,12 +146,8 @@ class Plan:
             if row.value is None:
                 raise GraphError(f"{node.operation} has no values here; its front brings them")
             call = partial(row.value, node)
-            self._steps.append(
-                _Step(
-                    place, node, row, call, inputs, slot[node], done, not _is_exact(node, row),
-                    _mode(node),
-                )
-            )  # fmt: skip
+            rounds = not _is_exact(node, row)
+            self._steps.append(_Step(place, node, row, call, inputs, slot[node], done, rounds))
         self._stretches = _stretches(self._steps, kept)
         self._alone = [([step], None) for step in self._steps]
         #: operands of a bucket → (its number, where they begin in its rows, how long these are)
@@ -214,12 +209,12 @@ class Plan:
         del arrays
         if step.rounds and room is not None and room.flags.c_contiguous:
             value = value if value.shape == room.shape else np.broadcast_to(value, room.shape)
-            return _rounded(value, node.type, setting, step.place, step.mode, room)
+            return _rounded(value, node.type, setting, step.place, room)
         if step.rounds:
             # nobody else holds it: this name, and getrefcount's
             is_own = value.base is None and getrefcount(value) == 2
             out = value if is_own and value.flags.c_contiguous and value.flags.writeable else None
-            value = _rounded(value, node.type, setting, step.place, step.mode, out)
+            value = _rounded(value, node.type, setting, step.place, out)
         if room is None:
             return value
         room[...] = value
@@ -280,20 +275,10 @@ class Plan:
             buckets[place] = np.empty((ranks, width), carrier(type.dtype))
         return buckets[place][:, begin : begin + type.size].reshape(shape)
 
-    def rounding_of(self, node: Node, setting: Setting) -> str:
-        """Return how an operation's result is rounded in one execution."""
-        return _mode(node) or setting.rounding
-
     def draw_of(self, node: Node, setting: Setting) -> tuple[int, int]:
         """Return (seed, step) of the random bits by which an operation's result is rounded."""
         place = next(i for i, step in enumerate(self._steps) if step.node is node)
         return setting.seed, _draw(setting, place)
-
-
-def _mode(node: Node) -> str | None:
-    """Return how a cast of its own kind rounds; a fusion rounds as its last operation does."""
-    last = node.of["graph"].outputs[0] if node.operation == "fusion" else node
-    return last.of.get("rounding") if last.operation == "cast" else None
 
 
 def _is_exact(node: Node, row: Operation) -> bool:

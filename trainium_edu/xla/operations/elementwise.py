@@ -52,11 +52,9 @@ def _infer_select(condition: Type, a: Type, b: Type) -> Type:
     return a.like(_shape(condition, a, b))
 
 
-def _infer_cast(x: Type, dtype, rounding=None) -> Type:
+def _infer_cast(x: Type, dtype) -> Type:
     if dtype not in DTYPES:
         raise Unfit(f"a graph knows {', '.join(DTYPES)}")
-    if rounding not in (None, "nearest", "stochastic"):
-        raise Unfit("it is nearest or stochastic; leave it out to round as the device does")
     return x.like(dtype=dtype)
 
 
