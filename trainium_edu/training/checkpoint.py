@@ -221,11 +221,7 @@ class Checkpoints:
             raise CheckpointError(sentence("checkpoint.other", newest=newest, name=name, both=both))
         if differ := [name for name in differ if name not in _TIMES_ONLY]:
             told = ", ".join(f"{name} {newest.job[name]!r} -> {now[name]!r}" for name in differ)
-            warnings.warn(
-                f"the run goes on from step {newest.step} with equal weights and states, and "
-                f"otherwise than it began ({told}): from here on its batches or sums differ",
-                stacklevel=3,
-            )
+            warnings.warn(sentence("checkpoint.goes_on", newest=newest, told=told), stacklevel=3)
         return newest
 
     @checked
@@ -268,10 +264,7 @@ def _not_written(path: Path, problem: OSError) -> CheckpointError:
     why = problem.strerror or problem
     if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         why = f"the disk is full or the quota used up ({why})"
-    return CheckpointError(
-        f"{path} is not written: {why}; older checkpoints are untouched: make room, or name "
-        "another folder, and start again"
-    )
+    return CheckpointError(sentence("checkpoint.not_written", path=path, why=why))
 
 
 def _read(path: Path) -> Checkpoint:

@@ -384,11 +384,8 @@ def flip(run: Run, step: int, weight: str, *, steps: int = 100) -> Futures:
     whole(steps, "steps", 1, 10_000)
     told = explain(run, step, weight)
     if told.toss is None or not told.toss.share:
-        raise ValueError(
-            f"{weight} was not tossed in step {step}: "
-            + ("it is kept in FP32" if told.toss is None else "the new value is a BF16 number")
-            + "; choose another weight, or a run in BF16"
-        )
+        why = "it is kept in FP32" if told.toss is None else "the new value is a BF16 number"
+        raise ValueError(sentence("follow.not_tossed", weight=weight, step=step, why=why))
     other = told.toss.low if told.after == told.toss.high else told.toss.high
     was = _before(run, step + 1)
     instead = _before(run, step + 1)

@@ -360,11 +360,6 @@ _SAYS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="ut
 _DO = _SAYS["do"]
 
 
-def _breaks(record: RunRecord) -> list[dict[str, Any]]:
-    """Return what breaks the graph, by line: early runs, fall-backs, new graphs."""
-    return [*_cut_short(record), *_compiled(record)]
-
-
 def _row(what: str, line: str, why: str, do: str, count: int, first: int) -> dict[str, Any]:
     return {"what": what, "line": line, "why": why, "do": do, "count": count, "ns": 0.0,
             "first": first}  # fmt: skip
@@ -486,7 +481,7 @@ def numbers(record: RunRecord) -> dict:
     step = _step(record, main)
     price = _price(record, step)
     kinds = Counter(event.kind for event in record.history)
-    breaks = _breaks(record)
+    breaks = [*_cut_short(record), *_compiled(record)]
     report: dict[str, Any] = {
         "script": _name(record.script), "command": record.command.replace(
             record.script, _name(record.script)) if record.script else record.command,

@@ -221,7 +221,10 @@ class Trainer:
         self.links = reach(reached, job.ranks, job.instance, algorithm=job.algorithm,
                            rounding=job.rounding, seed=job.seed)  # fmt: skip
         self.inputs, self.labels, *self.test = self.task.data()
-        self._check_samples()
+        count = len(self.labels)
+        check_shares(count, job.ranks)
+        if job.drop_last and job.global_batch > count:
+            raise ValueError(sentence("trainer.drops_all", job=job, count=count))
         setting = Setting(job.rounding, job.seed, replicas=job.ranks, collectives=self.links)
         compiler = compiler_for(job.instance, self.links, job.overlap)
         self.device = Device(setting=setting, compiler=compiler)
@@ -248,13 +251,6 @@ class Trainer:
         optimizer = kind(weights, master_weights=job.master_weights, **more)
         optimizer.init_states()
         return optimizer
-
-    def _check_samples(self):
-        """Raise if there are too few samples."""
-        count, job = len(self.labels), self.job
-        check_shares(count, job.ranks)
-        if job.drop_last and job.global_batch > count:
-            raise ValueError(sentence("trainer.drops_all", job=job, count=count))
 
     def __repr__(self):
         return f"Trainer({self.task.name}, {self.job.ranks} ranks, {self.number} steps taken)"

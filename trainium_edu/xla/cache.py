@@ -368,8 +368,7 @@ class CompileCache:
             if results:
                 self._keep_results(folder, results)
         except OSError as problem:
-            told = f"the compile cache {self.root} takes nothing more ({problem.strerror})"
-            self._say_once("WARNING", f"{told}; compiled graphs are kept in memory only")
+            self._say_once("WARNING", sentence("cache.full", cache=self, problem=problem))
             return False
         return True
 

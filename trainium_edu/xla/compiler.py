@@ -8,7 +8,7 @@ from the most similar graph known.
 
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -27,7 +27,7 @@ from trainium_edu.xla.operations.custom import calls
 from trainium_edu.xla.operations.table import parameter
 from trainium_edu.xla.passes.rewrite import on_inputs
 
-__all__ = ["Compiler", "Event", "compile_bytes", "cut", "difference", "why_new"]
+__all__ = ["Compiler", "Event", "compile_bytes", "cut", "difference", "recorded", "why_new"]
 
 #: graph, and the number that each of its parameters had in the recording
 Recording = tuple[Graph, list[int]]
@@ -93,10 +93,6 @@ class Compiler:
     metrics: Metrics = PROCESS
     counts_operations: bool = True
     history: list[Event] = field(default_factory=list)
-    #: what :func:`cut` makes of a recording; one of the same roots is cut once
-    recorded: Callable[..., Recording] = field(
-        default_factory=lambda: lru_cache(_MOST_RECORDED)(cut), repr=False
-    )
     _entries: OrderedDict = field(default_factory=OrderedDict, repr=False)  # used last at the end
 
     @property
@@ -251,6 +247,10 @@ def cut(roots: tuple[Node, ...], replaced: tuple[Node | None, ...] = (),
     parameters, outputs = (tuple(new[node] for node in nodes) for nodes in (leaves, roots))
     graph = Graph(name, parameters, outputs, donated)
     return graph, [leaf.of["number"] for leaf in leaves]
+
+
+#: :func:`cut` for steps, which end at the same roots when they are recorded again
+recorded = lru_cache(_MOST_RECORDED)(cut)
 
 
 def compile_bytes(graph_json: str, flags_text: str = "") -> bytes:

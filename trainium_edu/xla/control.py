@@ -6,7 +6,7 @@ when the graph is compiled; what may change from run to run is how often a loop 
 stated bound) and where an access begins (indices are data: ``take(x, start + arange(n))``).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.device import Device
@@ -56,11 +56,7 @@ def while_loop(condition: Callable, body: Callable, state: Sequence[Tensor],
     """
     if not state:
         raise GraphError("while_loop has no state; without one its condition never changes")
-    nodes = [tensor.as_node() for tensor in state]
-    types = [node.type for node in nodes]
-    graphs = _recorded("condition", condition, types), _recorded("body", body, types)
-    node = apply("while", *nodes, condition=graphs[0], body=graphs[1], most=most)
-    return tuple(of_node(state[0].device, result) for result in items(node))
+    return _results("while", (), state, {"condition": condition, "body": body}, most=most)
 
 
 @checked
@@ -89,13 +85,16 @@ def cond(predicate: Tensor, on_true: Callable, on_false: Callable, *operands: Te
     >>> y.numpy().tolist()
     [1.5, 2.0]
     """
-    nodes = [tensor.as_node() for tensor in operands]
-    types = [node.type for node in nodes]
-    node = apply(
-        "cond", predicate.as_node(), *nodes, on_true=_recorded("on_true", on_true, types),
-        on_false=_recorded("on_false", on_false, types),
-    )  # fmt: skip
-    return tuple(of_node(predicate.device, result) for result in items(node))
+    return _results("cond", (predicate,), operands, {"on_true": on_true, "on_false": on_false})
+
+
+def _results(operation, first, operands, functions: Mapping[str, Callable], **more) -> tuple:
+    """Return the results of an operation whose inner functions take the operands."""
+    types = [tensor.type for tensor in operands]
+    graphs = {name: _recorded(name, function, types) for name, function in functions.items()}
+    every = (*first, *operands)
+    node = apply(operation, *(tensor.as_node() for tensor in every), **graphs, **more)
+    return tuple(of_node(every[0].device, result) for result in items(node))
 
 
 class _Inner(Device):

@@ -18,7 +18,7 @@ from trainium_edu import aside, live, settings
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla import graph as graphs
 from trainium_edu.xla.cache import open_cache, print_lines
-from trainium_edu.xla.compiler import Compiler
+from trainium_edu.xla.compiler import Compiler, recorded
 from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.executor import Plan, Setting, as_held
 from trainium_edu.xla.flags import parse
@@ -298,7 +298,7 @@ class Device:
 
     def _together(self, roots: tuple[Node, ...], replaced: list) -> list[np.ndarray]:
         """Return the values of nodes: one graph, found by its roots, its fingerprint, or new."""
-        graph, numbers = self.compiler.recorded(roots, tuple(replaced))
+        graph, numbers = recorded(roots, tuple(replaced))
         executable = self.compiler.get(graph, self.step)
         return self._execute(executable, [self.pending.feeds[n] for n in numbers])
 
@@ -410,9 +410,6 @@ def _told(kind: str, node: Node, count: int, size: int) -> str:
     some = f"{count} of its {size} numbers" if size > 1 else "its number"
     if node.operation == "parameter":
         name = node.of["name"] or f"number {node.of['number']}"
-        return (
-            f"the first {kind} came in with the data: parameter {name}, {node.type}, {some}; "
-            "it was made in an earlier step, or on the host"
-        )
+        return sentence("device.came_in", kind=kind, name=name, node=node, some=some)
     layer = f" in {node.scope}" if node.scope else ""
     return f"the first {kind} was made by {node.operation}{node.at}{layer}, {node.type}, {some}"

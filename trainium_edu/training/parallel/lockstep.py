@@ -40,7 +40,7 @@ from trainium_edu.training.parallel.agreement import check_replicas
 from trainium_edu.training.parallel.collectives import WITH_CORES, Links, compiler_for, reach
 from trainium_edu.training.parallel.process import Process
 from trainium_edu.training.refusals import sentence
-from trainium_edu.xla.compiler import difference
+from trainium_edu.xla.compiler import difference, recorded
 from trainium_edu.xla.device import Device, World, apart, world
 from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.executable.sections import COLLECTIVES
@@ -187,7 +187,6 @@ class Hub:
         self.device = Device(setting=self.setting, compiler=compiler, follows_switches=True)
         self.device.setting = replace(self.device.setting, replicas=self.count,
                                       collectives=self.links)  # fmt: skip
-        self._cut = compiler.recorded
         self._has_ended = False
         self._alone = _ALONE
         self._cuts = 0  #: that updated weights
@@ -285,7 +284,7 @@ class Hub:
             return list(zip(self.ranks, self._together(), strict=True))
         waiting = [rank for rank in self.ranks if rank.request is not None]
         alone = [rank for rank in waiting if rank.request.kind != "rendezvous"
-                 and not _with_others(self._cut(*rank.request.what)[0])]  # fmt: skip
+                 and not _with_others(recorded(*rank.request.what)[0])]  # fmt: skip
         kinds = {rank.request.kind for rank in waiting}
         if not alone or (len(alone) == self.count and kinds == {"cut"}):
             self._stop(waiting)
@@ -306,7 +305,7 @@ class Hub:
             return True
         if one.kind == "rendezvous":
             return False
-        graphs = (self._cut(*request.what)[0] for request in (one, other))
+        graphs = (recorded(*request.what)[0] for request in (one, other))
         return len({graph.fingerprint for graph in graphs}) == 1  # leaves may have other numbers
 
     def _together(self) -> list:
@@ -323,9 +322,9 @@ class Hub:
     def _run(self, requests) -> list:
         """Return, for each root, a list of each rank's value."""
         first, device = requests[0], self.device
-        graph, numbers = self._cut(*first.what)
+        graph, numbers = recorded(*first.what)
         with_others = _with_others(graph)
-        numbers_of = [self._cut(*one.what)[1] for one in requests]
+        numbers_of = [recorded(*one.what)[1] for one in requests]
         feeds = [stacked([one.brings[of[i]] for one, of in zip(requests, numbers_of, strict=True)])
                  for i in range(len(numbers))]  # fmt: skip
         if device.eager:
@@ -345,7 +344,7 @@ class Hub:
 
     def _by_itself(self, request) -> tuple[list, bool]:
         """Return the values that one rank asks for, with no other."""
-        graph, numbers = self._cut(*request.what)
+        graph, numbers = recorded(*request.what)
         executable = self.device.compiler.get(graph, self.device.step)
         self._alone += 1
         setting = replace(self.device.setting, replicas=None, collectives=None, step=self._alone)
@@ -366,13 +365,10 @@ class Hub:
         """Return in a sentence what keeps two ranks from meeting."""
         if odd.request is None or {odd.request.kind, first.request.kind} != {"cut"}:
             return waits_for_ever(first, odd)
-        before, after = (self._cut(*rank.request.what)[0] for rank in (first, odd))
+        before, after = (recorded(*rank.request.what)[0] for rank in (first, odd))
         told = difference(before, after).replace(", and was ", f", and on rank {first.number} ")
-        advice = ("if its last batch is smaller, leave it out (drop_last) or deal samples with a "
-                  "sampler that fills up" if told.startswith("parameter")
-                  else "let all ranks record the same")  # fmt: skip
-        return (f"rank {odd.number} at {odd.line} recorded another graph than rank {first.number} "
-                f"at {first.line}: {told}; {advice}")  # fmt: skip
+        key = "lockstep.another_size" if told.startswith("parameter") else "lockstep.another_graph"
+        return sentence(key, first=first, odd=odd, told=told)
 
     def _look_for_drift(self, request, values, with_others):
         """Warn once if ranks train, and their weights differ."""
@@ -389,11 +385,8 @@ class Hub:
         except RanksDisagree as problem:
             self._looks_at = -1
             line = self.ranks[0].line
-            why = ("the first ranks' weights were not the same: call nn.manual_seed with one seed "
-                   "on all ranks before the model is made" if with_others else
-                   "no sum over ranks is in their graph: call xm.optimizer_step(optimizer), or "
-                   "xm.reduce_gradients(optimizer) before optimizer.step()")  # fmt: skip
-            text = f"{self.count} ranks train apart ({problem}), for {why}"
+            key = "lockstep.began_apart" if with_others else "lockstep.never_summed"
+            text = sentence(key, hub=self, problem=problem)
             where = (line.file, line.line) if line else (__file__, 1)
             warnings.warn_explicit(text, ReplicasDrift, *where)
 
@@ -431,8 +424,7 @@ def stacked(arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 def waits_for_ever(one, other) -> str:
     """Return the sentence about two ranks, which tell what they do, that never meet."""
-    return (f"{one}, and {other}; on the machine they would wait for each other for ever: let all "
-            "ranks take the same steps, and ask for the same values")  # fmt: skip
+    return sentence("lockstep.wait", one=one, other=other)
 
 
 def check_place(ranks: int, nodes: int, instance: str) -> int:

@@ -8,6 +8,7 @@ from trainium_edu.neuroncore.recording.core import HBM_BYTES
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.xla.graph import Graph, Node
 from trainium_edu.xla.operations.table import OPERATIONS
+from trainium_edu.xla.refusals import sentence
 
 __all__ = ["check", "high_water", "needs"]
 
@@ -115,12 +116,8 @@ def check(name: str, most: int, alive: list[Node], available: int = HBM_BYTES) -
     if most <= available:
         return
     largest = "; ".join(_called(node) for node in nlargest(_NAMED, alive, nbytes))
-    raise NkiValidationError(
-        f"{name} needs {most / 2**30:.2f} GiB of HBM at once, and a NeuronCore has "
-        f"{available / 2**30:g} (its share of the chip's); the largest of {len(alive)} values: "
-        f"{largest}. Try a smaller batch, auto-cast to BF16, or fewer activations kept for the "
-        "backward pass"
-    )
+    gib, count = (most / 2**30, available / 2**30), len(alive)
+    raise NkiValidationError(sentence("hbm.full", name=name, gib=gib, count=count, largest=largest))
 
 
 def needs(graph: Graph, most: int) -> dict[str, int]:
