@@ -238,9 +238,11 @@ class Live:
         **classes : int
             Bytes of each, by the names in :data:`MEMORY`.
         """
+        if strange := ", ".join(sorted(classes.keys() - set(MEMORY))):
+            raise ValueError(f"{strange}: no such class of memory; there are {', '.join(MEMORY)}")
         group = self._groups.get((core, count)) or self._group(core, count)
         number = 10001 + len(self._models)  # as the guide's numbers look
-        needs = dict.fromkeys(MEMORY, 0) | _memory(classes)
+        needs = dict.fromkeys(MEMORY, 0) | classes
         self._models[key, core, count] = Model(
             name, f"{key:032x}", number, core, count, flops, needs
         )
@@ -368,13 +370,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-def _memory(classes) -> dict[str, int]:
-    if not classes.keys() <= set(MEMORY):
-        strange = ", ".join(sorted(set(classes) - set(MEMORY)))
-        raise ValueError(f"{strange}: no such class of memory; there are {', '.join(MEMORY)}")
-    return classes
-
-
 # -- reading ------------------------------------------------------------------------------------
 
 
@@ -410,12 +405,8 @@ def runs() -> list[Seen]:
         _trust(path)
     except FileNotFoundError:
         return []
-    found = []
-    for file in path.glob("*.json"):
-        seen = _read(file)
-        if seen is not None:
-            found.append(seen)
-    return sorted(found, key=lambda one: (one.run_start_s, one.pid))
+    found = [seen for file in path.glob("*.json") if (seen := _read(file)) is not None]
+    return sorted(found, key=lambda seen: (seen.run_start_s, seen.pid))
 
 
 def _read(file: Path) -> Seen | None:

@@ -130,7 +130,7 @@ class TestDataLoader:
         loader = DataLoader((np.arange(50),), 7, shuffle=True, seed=2)
         first, second = ([b.tolist() for (b,) in loader] for _ in range(2))
         assert first != second
-        loader.set_epoch(0)
+        loader.sampler.set_epoch(0)
         assert [b.tolist() for (b,) in loader] == first
 
     @pytest.mark.judge

@@ -9,7 +9,7 @@ import operator
 import reprlib
 from math import inf, isfinite, isnan
 
-__all__ = ["choice", "flag", "instance", "number", "short", "text", "whole"]
+__all__ = ["choice", "flag", "instance", "number", "short", "text", "whole", "wholes"]
 
 _LONGEST = 40  # characters of a value in a message
 
@@ -69,6 +69,17 @@ def whole(value, what: str, low=-inf, high=inf, why: str = "") -> int:
     if not low <= exact <= high:
         raise ValueError(f"{what} is {short(exact)}; {_an_integer(low, high)}{why}")
     return exact
+
+
+def wholes(low=-inf, high=inf, /, **values) -> None:
+    """Raise unless all values, by the arguments' names, are integers from `low` to `high`.
+
+    Examples
+    --------
+    >>> wholes(1, 10, ranks=3, batch=8)
+    """
+    for name, value in values.items():
+        whole(value, name, low, high)
 
 
 def number(value, what: str, low=-inf, high=inf, *, above=None, below=None, why: str = "") -> float:

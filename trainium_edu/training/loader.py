@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from trainium_edu.specs.arguments import short, whole
+from trainium_edu.specs.arguments import short, whole, wholes
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.data import shuffled
 from trainium_edu.training.refusals import sentence
@@ -43,8 +43,7 @@ def deal(numbers: np.ndarray, *, ranks: int, batch: int, accumulate: int = 1) ->
     >>> deal(np.arange(4), ranks=3, batch=2).tolist()
     [[[[0, 3], [1, -1], [2, -1]]]]
     """
-    for size, name in ((ranks, "ranks"), (batch, "batch"), (accumulate, "accumulate")):
-        whole(size, name, 1, _MOST)
+    wholes(1, _MOST, ranks=ranks, batch=batch, accumulate=accumulate)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
         raise ValueError(sentence("loader.numbers", shape=list(numbers.shape), numbers=numbers))
     steps = -(-len(numbers) // (accumulate * batch * ranks))
@@ -55,8 +54,7 @@ def deal(numbers: np.ndarray, *, ranks: int, batch: int, accumulate: int = 1) ->
 
 def check_shares(n, ranks) -> None:
     """Refuse more ranks than samples."""
-    whole(n, "n", 1, _MOST)
-    whole(ranks, "ranks", 1, _MOST)
+    wholes(1, _MOST, n=n, ranks=ranks)
     if ranks > n:
         s = "s" * (n > 1)
         raise ValueError(sentence("loader.too_few", ranks=ranks, n=n, s=s))
@@ -164,10 +162,6 @@ class DataLoader:
         self.dataset, self.drop_last = dataset, drop_last
         self._own = sampler is None
         self.sampler = DistributedSampler(dataset, 1, 0, shuffle, seed) if self._own else sampler
-
-    def set_epoch(self, epoch: int) -> None:
-        """Choose the order of the next epoch."""
-        self.sampler.set_epoch(epoch)
 
     def __len__(self):
         count = len(self.sampler)

@@ -16,17 +16,18 @@ call opens a scope of the graph with the module's name, so that pictures can fol
 # ruff: noqa: D102  what forward computes is said by its class
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
 from itertools import pairwise
 
 import numpy as np
 
-from trainium_edu.specs.arguments import flag, number, whole
+from trainium_edu.specs.arguments import flag, number, whole, wholes
 from trainium_edu.specs.signatures import checked, checked_after
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.device import Device, of_process
 from trainium_edu.xla.executor import hollow
-from trainium_edu.xla.graph import GraphError, Type, scope
+from trainium_edu.xla.graph import GraphError, Type, holding, scope
 from trainium_edu.xla.operations import apply
 from trainium_edu.xla.tensor import Tensor, as_tensor, of_node, together, unary
 
@@ -37,7 +38,9 @@ __all__ = [
     "WordGuesser", "cross_entropy", "manual_seed", "shapes_only",
 ]  # fmt: skip
 
-_draws = True  #: whether initial weights have values
+_MAX = 2**31  #: size of a layer
+#: whether initial weights have values
+_draws: ContextVar[bool] = ContextVar("draws", default=True)
 
 
 @checked
@@ -53,18 +56,12 @@ def _random() -> np.random.Generator:
     return of_process()["nn"]
 
 
-@contextmanager
-def shapes_only():
-    """Make modules whose initial weights take neither time nor room, and have no values.
+def shapes_only() -> AbstractContextManager:
+    """Return a context in which initial weights take neither time nor room, and have no values.
 
     For a device that keeps shapes only: ``Device(setting=Setting(values=False))``.
     """
-    global _draws
-    _draws = False
-    try:
-        yield
-    finally:
-        _draws = True
+    return holding(_draws, False)
 
 
 def on_replicas(array, device: Device, dtype: str = "float32", *, name: str = "") -> Tensor:
@@ -76,20 +73,14 @@ def on_replicas(array, device: Device, dtype: str = "float32", *, name: str = ""
     return as_tensor(every, device, dtype, name=name, per_replica=True)
 
 
-def _check_sizes(**sizes) -> None:
-    """Refuse what is no size of a layer."""
-    for name, size in sizes.items():
-        whole(size, name, 1, 2**31)
-
-
 def _uniform(bound, *shape) -> np.ndarray:
-    if not _draws:
+    if not _draws.get():
         return hollow(Type(shape, "float32"))
     return _random().uniform(-bound, bound, shape).astype(np.float32)
 
 
 def _normal(deviation, *shape) -> np.ndarray:
-    if not _draws:
+    if not _draws.get():
         return hollow(Type(shape, "float32"))
     return deviation * _random().standard_normal(shape, np.float32)
 
@@ -234,7 +225,7 @@ class Linear(Module):
     """``x @ weight.T + bias``, weight [out, in]."""
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True):
-        _check_sizes(in_features=in_features, out_features=out_features)
+        wholes(1, _MAX, in_features=in_features, out_features=out_features)
         bound = in_features**-0.5
         self.weight = _uniform(bound, out_features, in_features)
         self.bias = _uniform(bound, out_features) if bias else None
@@ -255,7 +246,7 @@ class LayerNorm(Module):
     """Bring each row of the last axis to mean 0 and variance 1; then scale and shift."""
 
     def __init__(self, width: int, eps: float = 1e-5):
-        _check_sizes(width=width)
+        wholes(1, _MAX, width=width)
         self.weight, self.bias = np.ones(width, np.float32), np.zeros(width, np.float32)
         self.eps = number(eps, "eps", 0)
 
@@ -267,7 +258,7 @@ class Embedding(Module):
     """Rows of a table [rows, width] by their numbers."""
 
     def __init__(self, rows: int, width: int):
-        _check_sizes(rows=rows, width=width)
+        wholes(1, _MAX, rows=rows, width=width)
         self.weight = _normal(1, rows, width)
 
     def forward(self, numbers: Tensor):
@@ -286,7 +277,7 @@ class Conv2d(Module):
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1,
                  padding: int = 0, bias: bool = True):  # fmt: skip
-        _check_sizes(in_channels=in_channels, out_channels=out_channels, kernel_size=kernel_size)
+        wholes(1, _MAX, in_channels=in_channels, out_channels=out_channels, kernel_size=kernel_size)
         bound = (in_channels * kernel_size**2) ** -0.5
         self.weight = _uniform(bound, out_channels, in_channels, kernel_size, kernel_size)
         self.bias = _uniform(bound, out_channels) if bias else None
@@ -301,7 +292,7 @@ class MultiHeadAttention(Module):
     """Self-attention over x [batch, tokens, width]; ``causal``: tokens see none that follow."""
 
     def __init__(self, width: int, heads: int, causal: bool = False):
-        _check_sizes(width=width, heads=heads)
+        wholes(1, _MAX, width=width, heads=heads)
         if width % heads:
             raise ValueError(f"width is {width}, which does not divide among {heads} heads")
         self.in_proj_weight = _uniform((6 / (4 * width)) ** 0.5, 3 * width, width)
@@ -455,7 +446,7 @@ class ViT(Module):
     def __init__(self, image: int = 8, patch: int = 2, width: int = 64, depth: int = 2,
                  heads: int = 4, hidden: int = 128, classes: int = 10, channels: int = 1,
                  dropout: float = 0.0):  # fmt: skip
-        _check_sizes(image=image, patch=patch, classes=classes, channels=channels)
+        wholes(1, _MAX, image=image, patch=patch, classes=classes, channels=channels)
         if image % patch:
             raise ValueError(f"patches of {patch} do not fill an image of {image} x {image} pixels")
         self.patch = patch
@@ -496,7 +487,7 @@ class Encoder(Module):
 
     def __init__(self, vocabulary: int, length: int, classes: int, width: int = 64, depth: int = 2,
                  heads: int = 4, hidden: int = 128, dropout: float = 0.0):  # fmt: skip
-        _check_sizes(classes=classes)
+        wholes(1, _MAX, classes=classes)
         self.tokens, self.places = Embedding(vocabulary, width), Embedding(length, width)
         self.encoder = _blocks(depth, width, heads, hidden, dropout)
         self.norm, self.head = LayerNorm(width), Linear(width, classes)

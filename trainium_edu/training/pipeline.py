@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainium_edu.specs import INSTANCES, SOURCES
-from trainium_edu.specs.arguments import choice, number, whole
+from trainium_edu.specs.arguments import choice, number, whole, wholes
 from trainium_edu.specs.signatures import checked
 from trainium_edu.timeline import Span, Timeline
 
@@ -114,9 +114,7 @@ def input_pipeline(step_ns: float, *, ranks: int = 32, batch: int = 32, workers:
     """
     kinds = {name: kind for name, kind in INSTANCES.items() if hasattr(kind, "vcpus")}
     cores = kinds[choice(instance, "instance", tuple(kinds))].cores
-    counts = {"ranks": ranks, "batch": batch, "workers": workers, "prefetch": prefetch}
-    for name, count in counts.items():
-        whole(count, name, 1, _MOST)
+    wholes(1, _MOST, ranks=ranks, batch=batch, workers=workers, prefetch=prefetch)
     whole(steps, "steps", 2, _MOST)
     if ranks > int(cores):
         raise ValueError(f"{ranks} ranks are more than the {int(cores)} NeuronCores of {instance}; "
@@ -184,9 +182,7 @@ class BatchQueue:
     """
 
     def __init__(self, ranks, workers, ahead, vcpus, read_ns, decode_ns, steps=None, spans=None):
-        counts = {"ranks": ranks, "workers": workers, "ahead": ahead, "vcpus": vcpus}
-        for name, count in counts.items():
-            whole(count, name, 1, _MOST)
+        wholes(1, _MOST, ranks=ranks, workers=workers, ahead=ahead, vcpus=vcpus)
         self._steps = np.inf if steps is None else whole(steps, "steps", 1, _MOST)
         self._ranks, self._workers, self._ahead = ranks, workers, ahead
         self._read_ns = number(read_ns, "read_ns", 0)

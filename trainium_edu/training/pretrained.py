@@ -31,7 +31,6 @@ COMMAND = "python -m trainium_edu.training.pretrained"
 STEPS = 2000
 _COPIES = 8  #: of each passage, with other words hidden
 _SHARE = 0.2  #: of the known words that are hidden
-_UNKNOWN = 1  #: of ``text.vocabulary()``
 
 
 def hidden_words(passages: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -55,8 +54,8 @@ def hidden_words(passages: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarra
     True
     """
     draws = draw_bits(passages.size, seed=seed, step=0, n_random_bits=24).reshape(passages.shape)
-    hidden = (passages > _UNKNOWN) & (draws < _SHARE * 2**24)
-    return (np.where(hidden, np.int32(_UNKNOWN), passages),
+    hidden = (passages > text.UNKNOWN) & (draws < _SHARE * 2**24)
+    return (np.where(hidden, np.int32(text.UNKNOWN), passages),
             np.where(hidden, passages, np.int32(-1)))  # fmt: skip
 
 

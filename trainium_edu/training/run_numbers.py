@@ -376,7 +376,7 @@ def _cut_short(record: RunRecord) -> list[dict[str, Any]]:
             continue
         is_early = step.kind == "value"
         what, why = ("early run", "") if is_early else ("fall-back", step.operation or step.why)
-        key = what, _text(step.line), why
+        key = what, str(step.line or ""), why
         row = rows.setdefault(key, _row(*key, _DO[what], 0, step.number))
         row["count"] += 1
         row["ns"] += step.end_ns - step.begin_ns
@@ -413,7 +413,7 @@ def _compiled(record: RunRecord) -> list[dict[str, Any]]:
             event = replace(event, why=why_new(graph, before[-_MOST_COMPARED:]))
         if graph is not None:
             before.append(graph)
-        line, number = (_text(at.line), at.number) if at else ("", event.step)
+        line, number = (str(at.line or ""), at.number) if at else ("", event.step)
         do = _change(event, at, cut_short)
         rows.append(_row(_NEW[event.kind], line, event.why, do, 1, number))
     return rows
@@ -447,10 +447,6 @@ def _change(event: Event, at: StepRecord | None, cut_short: Container[int]) -> s
         return _DO["rest"]
     known = (do for sign, do in _SAYS["changes"].items() if re.search(sign, event.why))
     return next(known, _DO["otherwise"])
-
-
-def _text(line) -> str:
-    return "" if line is None else str(line)
 
 
 # -- all of it ------------------------------------------------------------------------------------
@@ -494,7 +490,7 @@ def numbers(record: RunRecord) -> dict:
             "number": [one.number for one in record.marked], "ns": _periods(record),
             "new_graphs": sorted({(row["first"], row["line"]) for row in breaks
                                   if row["what"] in ("new graph", "graph from disk")}),
-            **{name: sorted({(one.number, _text(one.line)) for one in record.steps
+            **{name: sorted({(one.number, str(one.line or "")) for one in record.steps
                              if one.kind == kind})
                for name, kind in (("early_runs", "value"), ("fall_backs", "fallback"))},
         },
@@ -585,7 +581,7 @@ def summary_lines(record: RunRecord) -> list[str]:
     compiled = kinds["compiled"] + kinds["extracted"]
     lines.append(f"graphs: {compiled} compiled, {kinds['memory']} found in memory, "
                  f"{kinds['disk']} on disk")  # fmt: skip
-    early = Counter(_text(one.line) or "no line" for one in record.steps if one.kind == "value")
+    early = Counter(str(one.line or "") or "no line" for one in record.steps if one.kind == "value")
     fell = _fallbacks(record)
     fell |= Counter(one.operation for one in record.steps if one.kind == "fallback")
     lines.append(f"early runs: {_told(early)}; fall-backs: {_told(fell)}")

@@ -23,7 +23,7 @@ import numpy as np
 
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["BOOKS", "CLS", "Book", "authors", "letters", "read", "vocabulary"]
+__all__ = ["BOOKS", "CLS", "UNKNOWN", "Book", "authors", "letters", "read", "vocabulary"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ BOOKS = (
     Book("paradise_lost", "Paradise Lost, Books I to IV", "John Milton", 1667, 1674),
 )
 CLS = 0  #: the word before each passage, from whose place an encoder reads its answer
-_UNKNOWN = 1
+UNKNOWN = 1  #: the word that stands for all others
 LENGTH = 64  #: letters in a window
 WORDS = 32  #: words in a passage
 _STRETCH = 10  #: windows, or passages, that are kept together
@@ -134,7 +134,7 @@ def vocabulary() -> dict[str, int]:
     common = set.intersection(*(set(count) for count in counts))
     total = sum(counts, Counter())
     ordered = sorted(common, key=lambda word: (-total[word], word))
-    return {"[CLS]": CLS, "[UNK]": _UNKNOWN} | {word: i for i, word in enumerate(ordered, 2)}
+    return {"[CLS]": CLS, "[UNK]": UNKNOWN} | {word: i for i, word in enumerate(ordered, 2)}
 
 
 @functools.cache
@@ -149,7 +149,7 @@ def authors() -> tuple[np.ndarray, ...]:
     number_of = vocabulary()
     found: tuple[list, ...] = [], [], [], []
     for label, book in enumerate(BOOKS):
-        numbers = np.array([number_of.get(w, _UNKNOWN) for w in _words(book.name)], np.int32)
+        numbers = np.array([number_of.get(w, UNKNOWN) for w in _words(book.name)], np.int32)
         for i, part in enumerate(_split(numbers, WORDS, 8, "words")):
             found[2 * i].append(np.pad(part, ((0, 0), (1, 0)), constant_values=CLS))
             found[2 * i + 1].append(np.full(len(part), label, np.int32))

@@ -420,8 +420,7 @@ class Trainer:
     def evaluate(self) -> float:
         """Return the share of test samples that rank 0 names right; see :meth:`predictions`."""
         wanted = self.test[1]
-        counts = wanted >= 0
-        return float((self.predictions() == wanted)[counts].mean())
+        return float((self.predictions() == wanted)[wanted >= 0].mean())
 
     def predictions(self) -> np.ndarray:
         """Return what rank 0 says of the test samples: int64, in the shape of their labels."""

@@ -21,7 +21,7 @@ from trainium_edu.neuroncore.recording.source import SourceLine, source_line
 from trainium_edu.specs.signatures import checked, checked_after
 
 __all__ = ["DTYPES", "Graph", "GraphError", "Node", "Type", "Typed", "Unfit", "as_type", "holding",
-           "inner_graphs", "intern", "recorded_at", "scope", "walk"]  # fmt: skip
+           "inner_graphs", "intern", "recorded_at", "scope", "type_text", "walk"]  # fmt: skip
 
 #: dtype -> how the text of a graph writes it
 DTYPES = {
@@ -165,7 +165,7 @@ class Node(Typed):
         return f" at {self.line}" if self.line else ""
 
     def __repr__(self):
-        return f"%{self.number} = {_type_text(self.type)} {self.operation}"
+        return f"%{self.number} = {type_text(self.type)} {self.operation}"
 
 
 _nodes: dict[tuple, Node] = {}
@@ -312,8 +312,8 @@ class Graph:
     @checked
     def text(self, *, lines: bool = True) -> str:
         """Return the graph as text in the manner of XLA's HLO; `lines`: with source lines."""
-        takes = ", ".join(_type_text(p.type) for p in self.parameters)
-        gives = ", ".join(_type_text(o.type) for o in self.outputs)
+        takes = ", ".join(type_text(p.type) for p in self.parameters)
+        gives = ", ".join(type_text(o.type) for o in self.outputs)
         layout = f"entry_computation_layout={{({takes})->({gives})}}"
         head = f"HloModule {self.name}, {self._aliases}{layout}"
         return "\n".join([head, "", *_computations(self, lines)])
@@ -410,7 +410,8 @@ def _rich(value):
     return bytes.fromhex(inner) if kind == "bytes" else Graph.from_json(inner)
 
 
-def _type_text(type) -> str:
+def type_text(type: Type | tuple[Type, ...]) -> str:
+    """Return how the text of a graph writes a node's type."""
     return str(type) if isinstance(type, Type) else f"({', '.join(map(str, type))})"
 
 
@@ -421,7 +422,7 @@ def _lines(graph: Graph, with_source: bool) -> Iterator[str]:
         arguments = [f"%{number[x]}" for x in node.inputs]
         arguments += [f"{k}={_attribute_text(v)}" for k, v in node.attributes]
         root = "ROOT " if len(graph.outputs) == 1 and node is graph.outputs[0] else ""
-        made = f"{_type_text(node.type)} {node.operation}({', '.join(arguments)})"
+        made = f"{type_text(node.type)} {node.operation}({', '.join(arguments)})"
         told = with_source and (node.line or node.scope)
         yield f"  {root}%{i} = {made}" + (f", metadata={{{_where(node)}}}" if told else "")
     if len(graph.outputs) != 1:

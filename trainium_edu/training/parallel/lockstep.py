@@ -106,31 +106,27 @@ class RankDevice(Device):
         Alone, it changes nothing but that the value is known: what is pending stays what the other
         ranks have pending.
         """
-        what = (tensor.node,), (tensor.replaces,)
-        values, is_alone = self._hub.ask(Request("value", what, self.pending.feeds))
+        values, is_alone = self._ask("value", [tensor])
         if is_alone:
             node, _, of, leaf, _ = tensor.state
             tensor.state = node, values[0], of, leaf, -1
         else:
-            self.executions = self._hub.device.executions
             tensor.hold(values[0])
 
     def _run(self, tensors) -> None:
-        what = tuple(t.node for t in tensors), tuple(t.replaces for t in tensors)
-        trained = tuple((i, t.name) for i, t in enumerate(tensors) if t.requires_grad)
-        values, is_alone = self._hub.ask(Request("cut", what, self.pending.feeds, trained))
-        if not is_alone:
-            self.executions = self._hub.device.executions
+        values, _ = self._ask("cut", tensors)
         for tensor, value in zip(tensors, values, strict=True):
             tensor.hold(value)
 
-    def find_nan(self) -> str:
-        """Name the operation of the newest run that made the first NaN or infinity, on any rank."""
-        return self._hub.device.find_nan()
-
-    def find_nan_of(self, execution: int) -> str:
-        """Return :meth:`find_nan` if that was the newest execution of all ranks."""
-        return self._hub.device.find_nan_of(execution)
+    def _ask(self, kind: str, tensors) -> tuple[list, bool]:
+        """Return the values of tensors, and whether this rank ran alone for them."""
+        what = tuple(t.node for t in tensors), tuple(t.replaces for t in tensors)
+        trained = tuple((i, t.name) for i, t in enumerate(tensors) if t.requires_grad)
+        values, is_alone = self._hub.ask(Request(kind, what, self.pending.feeds, trained))
+        if not is_alone:
+            together = self._hub.device
+            self.executions, self.newest_run = together.executions, together.newest_run
+        return values, is_alone
 
 
 class _Reached:

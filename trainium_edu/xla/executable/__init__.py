@@ -247,9 +247,8 @@ class Executable:
     def _of_collective(self, node) -> Times:
         if self.times is not None:
             found = self.times.collective(node)
-            return of_collective(
-                found if isinstance(found, Band) else Band(*(float(found),) * 3, {})
-            )
+            band = found if isinstance(found, Band) else Band(*(float(found),) * 3, {})
+            return of_collective(band)
         if node.of.get("world") == 1:
             return of_collective(Band(0.0, 0.0, 0.0, {}))  # needs no other rank
         raise ValueError(sentence("executable.no_times", node=node))

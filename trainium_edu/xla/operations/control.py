@@ -9,7 +9,7 @@ from functools import reduce
 
 import numpy as np
 
-from trainium_edu.xla.graph import Graph, GraphError, Node, Type, Unfit
+from trainium_edu.xla.graph import Graph, GraphError, Node, Type, Unfit, type_text
 from trainium_edu.xla.operations.moves import copied
 from trainium_edu.xla.operations.shapes import zeros
 from trainium_edu.xla.operations.table import apply, parameter, register
@@ -67,25 +67,21 @@ def _types(nodes) -> tuple[Type, ...]:
     return tuple(node.type for node in nodes)
 
 
-def _text(types) -> str:
-    return f"({', '.join(map(str, types))})"
-
-
 def _check_takes(whose, types, **graphs: Graph):
     """Raise unless inner graphs take values of these types."""
     for name, graph in graphs.items():
         if _types(graph.parameters) != types:
-            takes = f"{_text(_types(graph.parameters))}, and its {whose} {_text(types)}"
+            takes = f"{type_text(_types(graph.parameters))}, and its {whose} {type_text(types)}"
             raise Unfit(f"its {name} takes {takes}; both must be the same")
 
 
 def _infer_while(*state: Type, condition: Graph, body: Graph, most: int | None = None) -> tuple:
     _check_takes("state is", state, condition=condition, body=body)
     if _types(condition.outputs) != (Type((), "bool"),):
-        gives = _text(_types(condition.outputs))
+        gives = type_text(_types(condition.outputs))
         raise Unfit(f"its condition gives {gives}; it must give one bool")
     if _types(body.outputs) != state:
-        made = f"{_text(_types(body.outputs))} of {_text(state)}"
+        made = f"{type_text(_types(body.outputs))} of {type_text(state)}"
         raise Unfit(f"its body makes {made}; shapes and dtypes must stay the same")
     if most is not None and most < 1:
         raise Unfit("it runs at most a whole number of times, from 1")
@@ -158,7 +154,7 @@ def _infer_cond(predicate: Type, *operands: Type, on_true: Graph, on_false: Grap
         raise Unfit(f"its predicate is {predicate}; it must be one bool")
     _check_takes("operands are", operands, on_true=on_true, on_false=on_false)
     if _types(on_true.outputs) != _types(on_false.outputs):
-        yes, no = (_text(_types(graph.outputs)) for graph in (on_true, on_false))
+        yes, no = (type_text(_types(graph.outputs)) for graph in (on_true, on_false))
         raise Unfit(f"on_true gives {yes} and on_false {no}; shapes and dtypes must be the same")
     return _types(on_true.outputs)
 
