@@ -7,6 +7,7 @@ stated bound) and where an access begins (indices are data: ``take(x, start + ar
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.device import Device
@@ -91,7 +92,7 @@ def cond(predicate: Tensor, on_true: Callable, on_false: Callable, *operands: Te
 def _results(operation, first, operands, functions: Mapping[str, Callable], **more) -> tuple:
     """Return the results of an operation whose inner functions take the operands."""
     types = [tensor.type for tensor in operands]
-    graphs = {name: _recorded(name, function, types) for name, function in functions.items()}
+    graphs: Any = {name: _recorded(name, function, types) for name, function in functions.items()}
     every = (*first, *operands)
     node = apply(operation, *(tensor.as_node() for tensor in every), **graphs, **more)
     return tuple(of_node(every[0].device, result) for result in items(node))
