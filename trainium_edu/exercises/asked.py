@@ -65,11 +65,11 @@ class Figures:
         what, least = max(("FLOPs", roof.compute_ns), ("bytes", roof.memory_ns), key=lambda x: x[1])
         times = [ns / least for ns in (band.nominal_ns, band.low_ns, band.high_ns)]
         mfu = [roof.compute_ns / ns for ns in (band.nominal_ns, band.high_ns, band.low_ns)]
-        peak = f"{mfu[0]:.1%} ({mfu[1]:.1%} to {mfu[2]:.1%})" if roof.flops else "0 (no product)"
+        peak = f", MFU {mfu[0]:.1%} ({mfu[1]:.1%} to {mfu[2]:.1%})" if roof.flops else ""
         where = f" on {self.ranked}" if self.ranked else ""
         return (
             f"Your kernel takes {band.nominal_ns / 1e3:.1f} µs ({band.low_ns / 1e3:.1f} to"
-            f" {band.high_ns / 1e3:.1f}){where}, moves {timeline.hbm_bytes:,.0f} bytes, MFU {peak}:"
+            f" {band.high_ns / 1e3:.1f}){where}, moves {timeline.hbm_bytes:,.0f} bytes{peak}:"
             f" {times[0]:.1f} times ({times[1]:.1f} to {times[2]:.1f}) the {least / 1e3:.1f} µs of"
             f" its roof, which its {what} alone would take."
         )
