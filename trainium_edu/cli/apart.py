@@ -11,6 +11,8 @@ import contextlib
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +154,7 @@ class Apart:
         if kind == "missing":
             raise KeyError(name)
         if kind == "callable":
-            return Answer(self, name, str(parts[0]))
+            return Answer(str(parts[0]), partial(self.call, name))
         if kind == "value":
             return parts[0]
         raise ValueError(f"it is {parts[0]}; plain data or a function is asked for")
@@ -181,12 +183,12 @@ class Apart:
 class Answer:
     """A submission's function, called from the grader's process."""
 
-    def __init__(self, process, name, title):
-        self._process, self._name, self.__name__ = process, name, title
+    def __init__(self, name: str, call: Callable):
+        self.__name__, self._call = name, call
 
     def __call__(self, *args, **kwargs):
         """Call it in its own process."""
-        return self._process.call(self._name, args, kwargs)
+        return self._call(args, kwargs)
 
     def __deepcopy__(self, memo):
         return self

@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,31 +36,25 @@ class ClassPrediction:
         """The right answer, as most notebooks spell it; empty if no notebook reveals it."""
         return next((text for text, _ in self.answers.most_common(1)), "")
 
+    def _kinds(self) -> list[tuple[str, Callable]]:
+        """Return (label, what tells whether a value is of that kind) of each bin."""
+        if self.kind == "number":
+            return _number_bins(list(map(float, self.values)))
+        given = Counter(map(_spelled, self.values)).most_common()
+        names = self.options if self.kind == "choice" else [name for name, _ in given]
+        return [(name, lambda value, name=name: _spelled(value) == name) for name in names]
+
     def right_bin(self) -> int | None:
         """Return the place of the right answer among the bins, or None."""
-        if self.kind != "number":
-            labels = [label for label, _ in self.bins()]
-            return labels.index(self.answer) if self.answer in labels else None
-        number = re.match(r"[-+.e\d]+", self.answer.replace(",", ""))
-        right = float(number[0]) if number else math.nan
-        bins = enumerate(_number_bins(list(map(float, self.values))))
-        return next((i for i, (_, low, high) in bins if low <= right < high), None)
+        right: str | float = self.answer
+        if self.kind == "number":
+            number = re.match(r"[-+.e\d]+", self.answer.replace(",", ""))
+            right = float(number[0]) if number else math.nan
+        return next((i for i, (_, holds) in enumerate(self._kinds()) if holds(right)), None)
 
     def bins(self) -> list[tuple[str, int]]:
         """Return (label, count), in the order of the options or of the numbers."""
-        if self.kind != "number":
-            counts = Counter(
-                value if isinstance(value, str) else " → ".join(value) for value in self.values
-            )
-            names = (
-                self.options
-                if self.kind == "choice"
-                else [name for name, _ in counts.most_common()]
-            )
-            return [(name, counts[name]) for name in names]
-        numbers = [float(value) for value in self.values]
-        return [(label, sum(low <= v < high for v in numbers))
-                for label, low, high in _number_bins(numbers)]  # fmt: skip
+        return [(label, sum(map(holds, self.values))) for label, holds in self._kinds()]
 
     def __str__(self):
         unit = f" ({self.unit})" if self.unit else ""
@@ -209,11 +204,15 @@ def _is_sound(record):
     return False
 
 
-def _number_bins(values) -> list[tuple[str, float, float]]:
-    """Return bins (label, low, end): by value if few differ, over a decade by powers of two."""
+def _spelled(value) -> str:
+    return value if isinstance(value, str) else " → ".join(value)
+
+
+def _number_bins(values) -> list[tuple[str, Callable]]:
+    """Return bins of numbers: by value if few differ, over a decade by powers of two."""
     different = sorted(set(values))
     if len(different) <= 8:
-        return [(f"{value:g}", value, math.nextafter(value, math.inf)) for value in different]
+        return [(f"{value:g}", lambda v, value=value: v == value) for value in different]
     low, high = different[0], different[-1]
     if low > 0 and high / low > 10:
         step = max(1, math.ceil((math.log2(high) - math.log2(low)) / 12))
@@ -222,4 +221,5 @@ def _number_bins(values) -> list[tuple[str, float, float]]:
     else:
         edges = [low + (high - low) * i / 8 for i in range(9)]
     ends = [*edges[1:-1], math.nextafter(edges[-1], math.inf)]
-    return [(f"{low:g} to {edges[i + 1]:g}", low, ends[i]) for i, low in enumerate(edges[:-1])]
+    return [(f"{low:g} to {edge:g}", lambda v, low=low, end=end: low <= v < end)
+            for low, edge, end in zip(edges[:-1], edges[1:], ends, strict=True)]  # fmt: skip

@@ -8,7 +8,6 @@ submission can reach with bubblewrap, and without.
 
 import contextlib
 import csv
-import dataclasses
 import hashlib
 import importlib.util
 import io
@@ -17,10 +16,11 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import trainium_edu
@@ -35,7 +35,7 @@ __all__ = ["Row", "absent", "grade_all", "grade_submission", "keep_row", "read_k
            "read_roster", "submissions", "write_csv"]  # fmt: skip
 
 
-@dataclasses.dataclass(slots=True)
+@dataclass(slots=True)
 class Row:
     """The results of one submission."""
 
@@ -47,17 +47,15 @@ class Row:
     points: int = 0
     of: int = 0
     seconds: float = 0.0
-    notes: list = dataclasses.field(default_factory=list)
-    exercises: dict = dataclasses.field(
-        default_factory=dict
-    )  #: each exercise's Grade as a dict, by key
+    notes: list = field(default_factory=list)
+    exercises: dict = field(default_factory=dict)  #: each exercise's Grade as a dict, by key
     digest: str = ""  #: of the file and the checks; tells whether a kept row is still good
     walls: str = ""  #: "bubblewrap", or why the submission ran without walls
-    limits: dict = dataclasses.field(default_factory=dict)  #: those under which it was graded
+    limits: dict = field(default_factory=dict)  #: those under which it was graded
     #: of a kernel file, by case: latency and its band, traffic, MFU
-    figures: dict = dataclasses.field(default_factory=dict)
-    advice: list = dataclasses.field(default_factory=list)  #: what its author could improve
-    leaderboard: dict = dataclasses.field(default_factory=dict)  #: its entry, if it is right
+    figures: dict = field(default_factory=dict)
+    advice: list = field(default_factory=list)  #: what its author could improve
+    leaderboard: dict = field(default_factory=dict)  #: its entry, if it is right
 
     @property
     def was_stopped(self) -> bool:
@@ -70,53 +68,28 @@ class Row:
         return any(grade["status"] == "not checked" for grade in self.exercises.values())
 
 
-class _Worker:
-    """One running grader process."""
-
-    def __init__(self, path, row, options, limits, parts=None):
-        self.row, self._limits, self._parts = row, limits, parts
-        self._lines: list[bytes] = []
-        self._folder = tempfile.TemporaryDirectory(prefix="grading-", ignore_cleanup_errors=True)
-        self._begun = time.monotonic()
-        package = str(Path(trainium_edu.__file__).parents[1])
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH")))),
-        }
-        self.process = subprocess.Popen(
+def _watched(path, row: Row, order: Mapping, limits: Limits, running: list, parts=None) -> Row:
+    """Grade one submission in a process of its own, and fill its row from what that writes."""
+    package, begun = str(Path(trainium_edu.__file__).parents[1]), time.monotonic()
+    paths = filter(None, (package, os.environ.get("PYTHONPATH")))
+    text = json.dumps({**order, "path": str(path.absolute()), "limits": asdict(limits)})
+    with tempfile.TemporaryDirectory(prefix="grading-", ignore_cleanup_errors=True) as folder:
+        process = subprocess.Popen(
             [sys.executable, "-m", "trainium_edu.cli.grade_one"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            cwd=self._folder.name, env=environment, start_new_session=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, start_new_session=True,
         )  # fmt: skip
-        order = {**options, "path": str(path.absolute()), "limits": dataclasses.asdict(limits)}
-        with contextlib.suppress(OSError), self.process.stdin as pipe:  # type: ignore[union-attr]
-            pipe.write(json.dumps(order).encode() + b"\n")
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self):
-        """Collect what the process says; its pipe is nobody else's."""
-        with contextlib.suppress(OSError, ValueError), self.process.stdout as pipe:  # type: ignore[union-attr]
-            for line in pipe:
-                self._lines.append(line)
-
-    def finished(self) -> bool:
-        """Return whether it has ended; end it if its time is over."""
-        if self.process.poll() is not None:
-            return True
-        if time.monotonic() - self._begun > self._limits.submission_seconds:
-            end_family(self.process)
-            self.row.reason = f"took more than {self._limits.submission_seconds:g} s"
-            return True
-        return False
-
-    def collect(self) -> Row:
-        """Fill the row from what the process wrote."""
-        self._reader.join(timeout=5)  # the process has ended, and with it the pipe
-        fill(self.row, list(self._lines), self.process.returncode, self._parts)
-        self.row.seconds = round(time.monotonic() - self._begun, 2)
-        self._folder.cleanup()
-        return self.row
+        running.append(process)
+        try:
+            told, _ = process.communicate(f"{text}\n".encode(), limits.submission_seconds)
+        except subprocess.TimeoutExpired as late:
+            end_family(process)
+            row.reason, told = f"took more than {limits.submission_seconds:g} s", late.output or b""
+            with contextlib.suppress(subprocess.TimeoutExpired):  # its pipe ended with it
+                told, _ = process.communicate(timeout=5)
+        fill(row, told.splitlines(), process.returncode, parts)
+    row.seconds = round(time.monotonic() - begun, 2)
+    return row
 
 
 def fill(row: Row, lines: Sequence[bytes], code: int, parts: Mapping[str, int] | None = None):
@@ -238,40 +211,40 @@ def grade_all(
     modules = [Path(module).absolute() for module in modules]
     for module in modules:
         exercises.register(module)
-    waiting = list(enumerate(paths))
-    walls, asked = sandbox.missing(), dataclasses.asdict(limits)
-    options: dict = {"salt": salt, "modules": [str(m) for m in modules], "walls": not walls}
+    walls = sandbox.missing()
+    about: dict = {"limits": asdict(limits), "walls": sandbox.described()}
+    order: dict = {"salt": salt, "modules": [str(m) for m in modules], "walls": not walls}
     rows: dict[int, Row] = {}
-    running: dict[int, _Worker] = {}
-    kept = tempfile.TemporaryDirectory(prefix="assignment-", ignore_cleanup_errors=True)
-    try:
+    running: list[subprocess.Popen] = []
+    with (
+        tempfile.TemporaryDirectory(prefix="assignment-", ignore_cleanup_errors=True) as folder,
+        ThreadPoolExecutor(max(1, jobs)) as pool,  # of threads that watch a process each
+    ):
         if assignment:  # with its data, which are drawn once for all
-            options["assignment"] = str(Path(kept.name) / "assignment")
-            assignment.save(Path(options["assignment"]))
-        while waiting or running:
-            while waiting and len(running) < max(1, jobs):
-                place, path = waiting.pop(0)
+            order["assignment"] = str(Path(folder, "assignment"))
+            assignment.save(Path(folder, "assignment"))
+        parts, places = assignment.parts if assignment else None, dict[Future, int]()
+        try:
+            for place, path in enumerate(paths):
                 student = roster.get(str(path)) or roster.get(path.name) or ""
-                row = Row(str(path), digest=_digest(path, student, salt, assignment), limits=asked,
-                          walls=sandbox.described())  # fmt: skip
+                row = Row(str(path), digest=_digest(path, student, salt, assignment), **about)
                 old = known.get((row.submission, row.digest))
-                if (
-                    old is not None
-                    and not old.was_unchecked
-                    and not (old.was_stopped and old.limits != asked)
+                if old and not (
+                    old.was_unchecked or (old.was_stopped and old.limits != row.limits)
                 ):
                     rows[place] = old
                     continue
-                parts = assignment.parts if assignment else None
-                running[place] = _Worker(path, row, {**options, "student": student}, limits, parts)
-            for place in [p for p, worker in running.items() if worker.finished()]:
-                rows[place] = running.pop(place).collect()
-                done(rows[place])
-            time.sleep(0.03)
-    finally:
-        for worker in running.values():
-            end_family(worker.process)
-        kept.cleanup()
+                mine = {**order, "student": student}
+                places[pool.submit(_watched, path, row, mine, limits, running, parts)] = place
+            for future in as_completed(places):
+                rows[places[future]] = future.result()
+                done(future.result())
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in running:
+                if process.poll() is None:
+                    end_family(process)
+            raise
     result = [rows[place] for place in sorted(rows)]
     _note_shared_ids(result)
     return result
@@ -376,7 +349,7 @@ def read_roster(path: Path, paths: Iterable[Path] = ()) -> dict:
 def keep_row(row: Row, path: Path):
     """Write a row down for a later run."""
     with Path(path).open("a", encoding="utf-8") as file:
-        file.write(json.dumps(dataclasses.asdict(row)) + "\n")
+        file.write(json.dumps(asdict(row)) + "\n")
 
 
 def read_kept(path: Path) -> dict:

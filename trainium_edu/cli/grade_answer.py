@@ -12,31 +12,12 @@ from pathlib import Path
 
 from trainium_edu import exercises, files
 from trainium_edu.cli import sandbox
-from trainium_edu.cli.apart import as_exception
+from trainium_edu.cli.apart import Answer, as_exception
 from trainium_edu.cli.grade_cpp import CppApart
 from trainium_edu.cli.limits import Limits
 from trainium_edu.exercises import plain_data
 
 __all__ = ["main"]
-
-
-class _Answer:
-    """The answer's function, called in the kernel that holds it."""
-
-    def __init__(self, name, ask):
-        self.__name__, self._ask = str(name), ask
-
-    def __call__(self, *args, **kwargs):
-        """Call it over there."""
-        kind, value = self._ask("call", (args, kwargs))
-        if kind == "raised":
-            raise as_exception(str(value[0]), str(value[1]), "")
-        if kind != "value":
-            raise TypeError(f"it returns {value}; plain data is asked for")
-        return value
-
-    def __deepcopy__(self, memo):
-        return self
 
 
 def main():
@@ -53,6 +34,14 @@ def main():
         tell(*what)
         return heard()
 
+    def call(args, kwargs):
+        kind, value = ask("call", (args, kwargs))
+        if kind == "raised":
+            raise as_exception(str(value[0]), str(value[1]), "")
+        if kind != "value":
+            raise TypeError(f"it returns {value}; plain data is asked for")
+        return value
+
     key, student, salt, own = heard()
     with tempfile.TemporaryDirectory() as folder:  # of a lesson of the instructor's own
         for name, text in own.items():
@@ -66,9 +55,8 @@ def main():
             tell("wrong", f"it is {value}; plain data or a function is asked for")
             return
         with CppApart(not sandbox.missing(), Limits()):
-            grade = exercises.find(key).grade(
-                _Answer(value, ask) if kind == "callable" else value, student, salt
-            )
+            answer = Answer(str(value), call) if kind == "callable" else value
+            grade = exercises.find(key).grade(answer, student, salt)
         tell(grade.status, grade.reason)
     except plain_data.NotPlain as error:
         tell("wrong", f"it holds {error}; plain data is asked for")

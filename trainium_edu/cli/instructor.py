@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from trainium_edu import files
@@ -184,7 +185,7 @@ def _grade(options):
 
         gradescope.write_results(rows[0], options.gradescope)
     if options.json:
-        data = [_as_dict(row) for row in rows]
+        data = [asdict(row) for row in rows]
         print(json.dumps(data if options.target.is_dir() else data[0], indent=1))
     elif options.csv:
         print(f"{len(rows)} rows in {options.csv} ({count} new)")
@@ -236,12 +237,6 @@ def _predictions(paths, options):
                 picture = style.to_png(class_predictions.plot_predictions(prediction))
             files.write(options.png / f"{key.replace('/', '-')}.png", picture)
     return 0
-
-
-def _as_dict(row):
-    import dataclasses
-
-    return dataclasses.asdict(row)
 
 
 def _summary(row):

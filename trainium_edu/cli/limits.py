@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -24,15 +25,10 @@ class Limits:
     print_bytes: int = 1_000_000
     file_bytes: int = 256 << 20  #: one file that it writes
 
-    def but(self, *, seconds: float | None = None, submission_seconds: float | None = None,
-            memory_gib: float | None = None) -> "Limits":  # fmt: skip
+    def but(self, *, memory_gib: float | None = None, **others: float | None) -> "Limits":
         """Return these limits with others in place of some; None leaves one as it is."""
-        return dataclasses.replace(
-            self,
-            seconds=seconds or self.seconds,
-            submission_seconds=submission_seconds or self.submission_seconds,
-            memory_bytes=int((memory_gib or 0) * 2**30) or self.memory_bytes,
-        )
+        asked: dict[str, Any] = {**others, "memory_bytes": int((memory_gib or 0) * 2**30)}
+        return dataclasses.replace(self, **{name: most for name, most in asked.items() if most})
 
 
 class Unreadable(Exception):

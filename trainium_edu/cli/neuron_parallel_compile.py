@@ -76,7 +76,7 @@ def run(
     ValueError
         For switches that make no sense, and a cache that cannot be used.
     """
-    from trainium_edu import settings
+    from trainium_edu import files, settings
     from trainium_edu.xla import flags
     from trainium_edu.xla.cache import open_cache, print_lines
     from trainium_edu.xla.parallel_compile import analyze, compile_collected, counts
@@ -107,9 +107,14 @@ def run(
     if command == "collect":
         return 0
     if command == "analyze":
-        _write_analysis(analyze(cache, lowered()), Path(output), log)
+        path, found = Path(output, "result.json"), analyze(cache, lowered())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write(path, json.dumps(found, indent=4) + "\n")
+        log(f"Model analysis completed. Report - {path}", facility="ANALYZE")
         return 0
-    report = compile_collected(cache, compile_bytes or _compiler(), workers=workers,
+    if compile_bytes is None:  # it and NumPy are loaded only where something is compiled
+        from trainium_edu.xla.compiler import compile_bytes
+    report = compile_collected(cache, compile_bytes, workers=workers,
                                retries=switches.retries, times=switches.times)  # fmt: skip
     for one in report.compiled:
         if not one.status:
@@ -132,13 +137,6 @@ def _lines(say):
     return log
 
 
-def _compiler():
-    """Return the compiler; it and NumPy are loaded only where something is compiled."""
-    from trainium_edu.xla.compiler import compile_bytes
-
-    return compile_bytes
-
-
 def lowered() -> list[str]:
     """Return the operations that become instructions."""
     from trainium_edu.xla.operations import OPERATIONS
@@ -157,12 +155,8 @@ def _collect(program, log, ignore_error) -> int:
     )
     log(f"Running cmd: {list(program)}")
     try:
-        done = subprocess.run(
-            _emulated(list(program)),
-            env={**os.environ, "NEURON_EXTRACT_GRAPHS_ONLY": "1"},
-            check=False,
-        )
-        failed = done.returncode != 0
+        only_graphs = {**os.environ, "NEURON_EXTRACT_GRAPHS_ONLY": "1"}
+        failed = subprocess.run(_emulated(list(program)), env=only_graphs).returncode
     except OSError as problem:
         log(f"{program[0]} cannot be started: {problem.strerror}", "ERROR")
         return 1
@@ -190,11 +184,3 @@ def _emulated(program: list[str]) -> list[str]:
         return [*ours, "torchrun", *rest[2:]]
     is_ours = rest and Path(rest[0]).is_file() and is_for_torch(Path(rest[0]))
     return [*ours, "run", *rest] if is_ours else program
-
-
-def _write_analysis(found, folder, log):
-    from trainium_edu import files
-
-    folder.mkdir(parents=True, exist_ok=True)
-    files.write(folder / "result.json", json.dumps(found, indent=4) + "\n")
-    log(f"Model analysis completed. Report - {folder / 'result.json'}", facility="ANALYZE")

@@ -20,6 +20,7 @@ from typing import Any
 
 from trainium_edu.cli.working_copy import base_folder, stripped, write
 from trainium_edu.exercises import lessons
+from trainium_edu.exercises.needed_cells import text_of
 from trainium_edu.widgets.prediction import MIME
 
 __all__ = ["Outcome", "merge", "update", "waiting"]
@@ -199,8 +200,7 @@ def _same(a, b):
 
 
 def _source(cell):
-    source = cell.get("source", "")
-    return ("".join(source) if isinstance(source, list) else str(source)).rstrip()
+    return text_of(cell).rstrip()
 
 
 def _lesson_metadata(cell, lesson_cell):

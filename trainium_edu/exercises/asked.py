@@ -6,7 +6,9 @@ its outputs, time and counts are the check's own.
 
 import re
 import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,40 +17,86 @@ from trainium_edu.exercises.exercise import Rejected, reject
 from trainium_edu.exercises.request import Request, measured
 from trainium_edu.specs import TRN1
 
-__all__ = ["Figures", "draws", "expect_moved", "expect_written", "output", "report"]
-
-_FORGOT_JIT = (
-    "Call it as the lesson does: @nki.jit stands above the def, and it returns its output."
-)
+__all__ = ["Figures", "computed", "draws", "expect_moved", "output", "passes_of", "report",
+           "timed"]  # fmt: skip
 
 
 def report(answer, *arrays, **keywords):
-    """Return what a kernel gives and takes on these arrays; None where it returns nothing yet."""
+    """Return what a kernel gives and takes on these arrays."""
     try:
         with warnings.catch_warnings():  # the card says which rows
             warnings.filterwarnings("ignore", "(?s).* only a part is written")
             found = answer(Request(arrays, tuple(keywords.items())))
     except Rejected as rejected:
-        if _NOT_A_KERNEL.search(rejected.feedback):
-            reject("no kernel", _FORGOT_JIT)
+        if _NOT_A_KERNEL.search(rejected.values.get("error", "")):
+            reject("no kernel")
         raise
-    if found is None:
-        return None
     if not isinstance(found, bytes):
-        reject("no kernel", _FORGOT_JIT)
+        reject("no kernel")
     try:
         found = measured(found, *arrays, spec=TRN1)
     except ValueError as problem:
         reject("cannot be issued again", f"{str(problem)[:1].upper()}{str(problem)[1:]}.")
     if len(found["outputs"]) != 1:
-        reject(
-            "not one output",
-            f"One output is asked for, computed on the chip; it returns {len(found['outputs'])}.",
-        )
+        reject("not one output", count=len(found["outputs"]))
     return found
 
 
 _NOT_A_KERNEL = re.compile(r"'Request' object|TypeError: \w+\(\) missing \d+ required [^;]*$")
+
+
+def computed(answer, arrays, wanted, wrong: Mapping[str, Any], *, dtype="float32", close=0.0,
+             picture: Callable = lambda *_: "", reads_all=True, **keywords):  # fmt: skip
+    """Return what a kernel takes on some arrays, if its output is right and was computed on chip.
+
+    Parameters
+    ----------
+    answer : callable
+    arrays : sequence of ndarray
+    wanted : ndarray
+    wrong : mapping of str to ndarray
+        What wrong models give instead, by misconception.
+    dtype : str
+        Of the output.
+    close : float
+        To which the output has to agree, in parts of its largest number.
+    picture : callable, optional
+        Takes the output and which of it is wrong; returns what shows that.
+    reads_all : bool
+        The output depends on all of the arrays.
+    **keywords
+        Of the kernel.
+
+    Returns
+    -------
+    dict
+        As :func:`measured` has it.
+    """
+    found = report(answer, *arrays, **keywords)
+    out = output(found, wanted.shape, dtype)
+    off = ~(np.abs(out - wanted) <= close * max(1.0, np.abs(wanted).max()))
+    if off.any():
+        drawn, at = picture(out, off), tuple(map(int, np.argwhere(off)[0]))
+        for name, gives in wrong.items():
+            most = max(close, 1e-5) * np.abs(gives).max()
+            if gives.shape == out.shape and np.abs(out - gives).max() <= most:
+                reject(name, picture=drawn)
+        reject("wrong values", picture=drawn, count=off.sum(), size=off.size, at=at, got=out[at],
+               wanted=wanted[at])  # fmt: skip
+    expect_moved(found, *(arrays if reads_all else ()))
+    return found
+
+
+def timed(kernel, *arrays, **keywords):
+    """Return what a kernel of ours takes on some arrays."""
+    recorded = Request(arrays, tuple(keywords.items())).report(kernel)
+    assert recorded is not None  # it returns its output
+    return measured(recorded, *arrays)
+
+
+def passes_of(found) -> int:
+    """Return how many instructions compute, those that move bytes left out."""
+    return sum(count for name, count in found["instructions"].items() if "dma" not in name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,39 +136,25 @@ class Figures:
 
 
 def output(found, shape, dtype="float32"):
-    """Return the output of a report as float32, of the expected shape and dtype."""
+    """Return the output of a report as float32, of the expected shape and dtype, all written."""
     (out,) = found["outputs"]
     if out.shape != shape:
-        reject("wrong shape", f"The output should have shape {shape}; it has {out.shape}.")
+        reject("wrong shape", wanted=shape, shape=out.shape)
     if out.dtype.name != dtype:
-        reject("wrong dtype", f"The output should hold {dtype}; it holds {out.dtype}.")
-    return np.asarray(out, np.float32)
+        reject("wrong dtype", wanted=dtype, dtype=out.dtype)
+    out = np.asarray(out, np.float32)
+    rows = np.flatnonzero(np.isnan(out).reshape(len(out), -1).any(axis=1))
+    if rows.size:
+        few = "unwritten" if len(out) > 128 else "unwritten places"
+        reject(few, first=rows[0], last=rows[-1])
+    return out
 
 
 def expect_moved(found, *arrays):
     """Reject numbers that are right though the chip never saw the arrays."""
     needed = sum(array.nbytes for array in (*arrays, *found["outputs"]))
     if found["hbm_bytes"] < needed:
-        reject(
-            "not computed on chip",
-            f"Only {found['hbm_bytes']} bytes moved between HBM and SBUF, and the arrays and the"
-            f" output have {needed}: load them, compute with nl or nisa, store the result.",
-        )
-
-
-def expect_written(out):
-    """Reject outputs in which something was never written."""
-    rows = np.flatnonzero(np.isnan(out).any(axis=1))
-    if rows.size:
-        reject(
-            "unwritten",
-            f"Rows {rows[0]} to {rows[-1]} of the output hold NaN: nobody wrote them. "
-            + (
-                "How many tiles of 128 rows are there?"
-                if len(out) > 128
-                else "Which rows and columns do your instructions write?"
-            ),
-        )
+        reject("not computed on chip", moved=found["hbm_bytes"], needed=needed)
 
 
 def draws(seed) -> np.random.Generator:

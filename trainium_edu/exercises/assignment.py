@@ -12,7 +12,7 @@ from pathlib import Path
 
 from trainium_edu import files
 from trainium_edu.exercises import afterwards, catalogue, lessons
-from trainium_edu.exercises.needed_cells import cells_of, key_of
+from trainium_edu.exercises.needed_cells import cells_of, key_of, text_of
 
 __all__ = ["export", "files_of", "grade_id"]
 
@@ -111,7 +111,7 @@ def export(lesson: str, out: Path, *, solutions: Path | None = None, salt: str =
         elif check:
             made.append(_check_cell(check, cell, salt, own))
         elif "student-id" in cell.get("metadata", {}).get("tags", ()):
-            made.append(_code(_source(cell), cell["id"], cell.get("metadata", {})))
+            made.append(_code(text_of(cell), cell["id"], cell.get("metadata", {})))
     for cell in made:
         cell.pop("attachments", None) if cell["cell_type"] == "markdown" else None
     assignment = {**book, "cells": made}
@@ -141,7 +141,7 @@ def _imports(cells) -> str:
 def _answer_cell(exercise, cell, solution):
     # nbgrader empties a cell without marks, starter and all; so there are always marks.
     region = solution or "pass"
-    source = f"{_source(cell).rstrip()}\n### BEGIN SOLUTION\n{region}\n### END SOLUTION"
+    source = f"{text_of(cell).rstrip()}\n### BEGIN SOLUTION\n{region}\n### END SOLUTION"
     metadata = {**cell.get("metadata", {}), "nbgrader": _grade(grade_id(exercise.key))}
     return _code(source, cell["id"], metadata)
 
@@ -149,7 +149,7 @@ def _answer_cell(exercise, cell, solution):
 def _check_cell(exercise, cell, salt, own):
     """Return the locked cell: the public check, and the hidden one that nbgrader strips."""
     hidden = _HIDDEN.format(key=exercise.key, answer=exercise.answer, salt=salt, own=own)
-    source = f"{_source(cell)}\n### BEGIN HIDDEN TESTS\n{hidden}\n### END HIDDEN TESTS"
+    source = f"{text_of(cell)}\n### BEGIN HIDDEN TESTS\n{hidden}\n### END HIDDEN TESTS"
     info = _grade(grade_id(exercise.key, "check"), points=exercise.points)
     return _code(source, cell["id"], {**cell.get("metadata", {}), "nbgrader": info})
 
@@ -161,11 +161,6 @@ def _grade(name, points=None):
         "schema_version": _SCHEMA, "solution": points is None, "task": False,
     }  # fmt: skip
     return info if points is None else {**info, "points": points}
-
-
-def _source(cell):
-    source = cell.get("source", "")
-    return "".join(source) if isinstance(source, list) else str(source)
 
 
 def _code(source, key, metadata):

@@ -17,13 +17,8 @@ _FARTHER = 1.05  # times the least move
 @cache
 def _can_turn() -> tuple[str, ...]:
     """Return the claims whose verdict one input can turn, moved within its range."""
-    return tuple(
-        claim.key
-        for claim in COURT.values()
-        if claim.key not in _IN_STEPS
-        and claim.verdict is Verdict.DEPENDS
-        and claim.ruling.conditions
-    )
+    turns = (c for c in COURT.values() if c.verdict is Verdict.DEPENDS and c.ruling.conditions)
+    return tuple(claim.key for claim in turns if claim.key not in _IN_STEPS)
 
 
 def edge(key: str, name: str) -> float:
@@ -72,7 +67,7 @@ def overturn(answer, numbers):
         turned = overturned(key, {name: value})
     except ValueError as problem:
         _unit(key, name, value)
-        reject("not allowed", f"{problem}.")
+        reject("not allowed", problem=problem)
     if not turned:
         _unit(key, name, value)
         ruling = judge(key, **{name: value})

@@ -165,14 +165,10 @@ def run_here(job: Job) -> dict:
             for case in job.cases:
                 run = library.run(*case)
                 outcomes.append(Outcome(run.outputs, run.works, run.timeline.makespan_ns))
-    except gpsimd_cpp.NoCompilerError as missing:
-        return {"outcomes": outcomes, "problem": "no compiler", "text": str(missing), "line": 0}
-    except gpsimd_cpp.CompileError as mistake:
-        return {"outcomes": outcomes, "problem": "compile", "text": str(mistake),
-                "line": mistake.line}  # fmt: skip
-    except gpsimd_cpp.OperatorError as mistake:
-        return {"outcomes": outcomes, "problem": "refused", "text": str(mistake),
-                "line": mistake.line}  # fmt: skip
+    except (gpsimd_cpp.NoCompilerError, gpsimd_cpp.OperatorError) as mistake:
+        kinds = {gpsimd_cpp.NoCompilerError: "no compiler", gpsimd_cpp.CompileError: "compile"}
+        return {"outcomes": outcomes, "problem": kinds.get(type(mistake), "refused"),
+                "text": str(mistake), "line": getattr(mistake, "line", 0)}  # fmt: skip
     return {"outcomes": outcomes}
 
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from trainium_edu.exercises.answers import canonical
-from trainium_edu.exercises.exercise import NUMBER, exercise, recognise, reject, short
+from trainium_edu.exercises.exercise import compare, exercise, is_number, recognise, reject, short
 
 __all__ = ["SHORT_CUTS", "executed", "exposed_us", "gradients_of", "ring_mean"]
 
@@ -54,13 +54,7 @@ def _beliefs(gradients):
     }
 
 
-@exercise(
-    "09/ring-mean",
-    numbers=lambda draw: {
-        "ranks": draw.choice("ranks", [8, 16, 32]),
-        "seed": draw.seed("seed") % 2**32,
-    },
-)
+@exercise("09/ring-mean", numbers={"ranks": (8, 16, 32), "seed": "seed"})
 def ring_mean(answer, numbers):
     """Compare bit for bit with the schedule, executed move by move."""
     for ranks in dict.fromkeys((4, numbers.ranks)):
@@ -97,23 +91,15 @@ def _check_mean(answer, ranks, seed):
     if got.shape == gradients.shape and np.array_equal(got, np.tile(got[0], (ranks, 1))):
         got = got[0]  # the same row for every rank says the same
     if got.shape != gradients.shape[1:] or got.dtype.kind not in "iuf":
-        reject(
-            "wrong shape",
-            shape=gradients.shape,
-            returned=short(returned),
-            elements=gradients.shape[1],
-        )
+        reject("wrong shape", shape=gradients.shape, returned=short(returned))
     right = executed(gradients)
     if np.array_equal(got, right):
         return
     recognise(got, _beliefs(gradients))
     wrong = got != right
     at = int(wrong.argmax())
-    reject(
-        "other",
-        f"{int(wrong.sum())} of {wrong.size} numbers differ from the executed schedule; the first"
-        f" is element {at}, in part {at // _ELEMENTS}: {got[at]:.6g}, and {right[at]:.6g} there.",
-    )
+    reject("other", count=wrong.sum(), size=wrong.size, at=at, part=at // _ELEMENTS, got=got[at],
+           wanted=right[at])  # fmt: skip
 
 
 # --- communication that shows ---------------------------------------------------------------------
@@ -195,17 +181,6 @@ def _close(got, value) -> bool:
 @exercise("09/exposed", numbers=_cases)
 def exposed_us(answer, numbers):
     """Try backward passes of all kinds; recognise the usual short cuts."""
-    latency, rate = numbers.latency_us, numbers.gb_per_s
-    cases = [case[:n] for case in numbers.cases for n in (1, 2, 3, 5)]
-    told = []
-    for buckets in cases:
-        got = answer([tuple(bucket) for bucket in buckets], latency, rate)
-        if type(got) not in NUMBER:
-            reject("no number", f"It returned {short(got)}; a number of microseconds is asked for.")
-        told.append(got)
-    values = [(case, latency, rate) for case in cases]
-    wrong = [i for i, got in enumerate(told) if not _close(got, _exposed(*values[i]))]
-    if wrong:
-        recognise(told, SHORT_CUTS, values, lambda *both: all(map(_close, *both)))
-        got, case = told[wrong[0]], cases[wrong[0]]
-        reject("other", case=case, latency=latency, rate=rate, got=got)
+    about = numbers.latency_us, numbers.gb_per_s
+    cases = [([*map(tuple, case[:n])], *about) for case in numbers.cases for n in (1, 2, 3, 5)]
+    compare(answer, cases, _exposed, SHORT_CUTS, ("no number", is_number), same=_close)

@@ -26,7 +26,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +38,14 @@ from trainium_edu.exercises.answers import Printed, PrintedTooMuch, canonical, l
 from trainium_edu.exercises.lessons import lesson_notebook, number_of
 from trainium_edu.exercises.needed_cells import key_of
 
-__all__ = ["NUMBER", "SOLUTION_SEEN", "Draw", "Exercise", "Grade", "Numbers", "Result", "Said",
-           "Status", "compare", "exercise", "has_form", "recognise", "reject", "short",
-           "truth_values", "words_of"]  # fmt: skip
+__all__ = ["NUMBER", "SOLUTION_SEEN", "TRUTH", "Draw", "Exercise", "Grade", "Numbers", "Result",
+           "Said", "Status", "compare", "exercise", "has_form", "is_number", "recognise", "reject",
+           "short", "told_of", "words_of"]  # fmt: skip
 
 #: The types of a plain number; bool is not one of them.
 NUMBER = (int, float)
+#: The form of True and False, for :func:`compare`.
+TRUTH = "not True or False", lambda value: type(value) is bool
 
 #: Under this type a check's output says that its solution was seen before it passed.
 SOLUTION_SEEN = "application/vnd.trainium-edu.solution+json"
@@ -62,6 +64,15 @@ class Status(StrEnum):
     WRONG = "wrong"
     NOT_ATTEMPTED = "not attempted"
     NOT_CHECKED = "not checked"
+
+
+#: What a card says of an outcome, its mark and its colour.
+_LOOKS = {
+    Status.PASSED: ("public checks passed", "✓", "success"),
+    Status.WRONG: ("not yet", "✗", "warn"),
+    Status.NOT_ATTEMPTED: ("not attempted yet", "○", "info"),
+    Status.NOT_CHECKED: ("not checked", "○", "info"),
+}
 
 
 class Rejected(Exception):
@@ -192,11 +203,8 @@ class Result:
     exercise: "Exercise | None" = field(default=None, repr=False, compare=False)
 
     def _lines(self):
-        said = {Status.PASSED: "public checks passed", Status.WRONG: "not yet",
-                Status.NOT_ATTEMPTED: "not attempted yet",
-                Status.NOT_CHECKED: "not checked"}[self.status]  # fmt: skip
         lines = (
-            f"{self.title}{'' if self.title.endswith('?') else ':'} {said}",
+            f"{self.title}{'' if self.title.endswith('?') else ':'} {_LOOKS[self.status][0]}",
             self.feedback, self.figures, self.why, self.hint, self.note,
         )  # fmt: skip
         return [line for line in lines if line]
@@ -207,12 +215,7 @@ class Result:
     __repr__ = __str__
 
     def _repr_html_(self):
-        mark, colour = {
-            Status.PASSED: ("✓", "success"),
-            Status.WRONG: ("✗", "warn"),
-            Status.NOT_ATTEMPTED: ("○", "info"),
-            Status.NOT_CHECKED: ("○", "info"),
-        }[self.status]
+        _, mark, colour = _LOOKS[self.status]
         head, *rest = self._lines()
         drawn = self.picture._repr_html_() if self.picture else ""
         return _card().as_html(f"{mark} {head}", rest, colour=colour) + drawn
@@ -290,9 +293,7 @@ class Exercise:
         except _TakesTooLong:
             error = Rejected(
                 "does not end",
-                f"Your answer was still running after {CHECK_AT_MOST_SECONDS} seconds and was"
-                " stopped: your function does not end, or takes far too many steps. Which loop"
-                " never reaches its last round?",
+                _shared_words()["does not end"].format(seconds=CHECK_AT_MOST_SECONDS),
             )
         if error is None:
             note = learner.record(self.key, Status.PASSED)
@@ -421,7 +422,7 @@ class Exercise:
 def exercise(
     key: str,
     *,
-    numbers: Callable[[Draw], Mapping] = lambda draw: {"seed": draw.seed("seed")},
+    numbers: Callable[[Draw], Mapping] | Mapping = lambda draw: {"seed": draw.seed("seed")},
     picture: Callable[[Numbers], Any] = lambda numbers: "",
     **words: Any,
 ):
@@ -431,8 +432,9 @@ def exercise(
     ----------
     key : str
         ``"02/spacing"``: the lesson's number, and a name that never changes.
-    numbers : callable, optional
-        Takes a :class:`Draw`, returns a mapping; by default one ``seed``.
+    numbers : callable or mapping, optional
+        Takes a :class:`Draw`, returns a mapping; by default one ``seed``.  Or what each number is
+        chosen from by its name, ``range(2, 5)``; of a text, a seed of 32 bits by that name.
     picture : callable, optional
         Takes the numbers, returns what shows the task, with a text and as HTML.
     **words
@@ -478,11 +480,21 @@ def exercise(
     return decorate
 
 
+def _drawn(options: Mapping, draw: Draw) -> dict:
+    """Return numbers by name, each one of its options, or the seed that a text names."""
+    return {
+        name: draw.seed(some) % 2**32 if isinstance(some, str) else draw.choice(name, some)
+        for name, some in options.items()
+    }
+
+
 def _made(key, numbers, function, picture, *, title, answer, points, tests, hints, wrong=None,
           literal=False):  # fmt: skip
     if points < 1 or len(hints) < 2 or not answer.isidentifier():
         raise ValueError(f"{key} needs points, two or more hints, and a name for its answer")
     _ANSWERS.add(answer)
+    if isinstance(numbers, Mapping):
+        numbers = partial(_drawn, numbers)
     ipython = None if settings.lesson().quiet else sys.modules.get("IPython")
     if ipython and (shell := ipython.get_ipython()):
         shell.set_custom_exc((NameError,), _say_what_to_run)
@@ -515,33 +527,55 @@ def _card():
 # -- looking at an answer -------------------------------------------------------------------
 
 
-def compare(told: Sequence, cases: Sequence, right: Callable, beliefs: Mapping, what: str):
-    """Reject what a function told of some cases, unless all of it is right; name the belief.
+def told_of(answer: Callable, cases: Sequence[tuple], form: tuple[str, Callable]) -> list:
+    """Call a function on each case; reject what has not the form that is asked for.
 
     Parameters
     ----------
-    told : sequence
-        What the learner's function returned, a value for each case.
+    answer : callable
     cases : sequence of tuple
         The arguments of each.
+    form : tuple
+        The misconception of another form, whose words may name the ``case`` and what was
+        ``returned``; and what tells whether a value has the form.
+    """
+    told, (name, fits) = [answer(*case) for case in cases], form
+    for case, value in zip(cases, told, strict=True):
+        if not fits(value):
+            reject(name, case=case, returned=short(value))
+    return told
+
+
+def compare(answer: Callable, cases: Sequence[tuple], right: Callable, beliefs: Mapping,
+            form: tuple, *, same: Callable = operator.eq, **values: Any) -> None:  # fmt: skip
+    """Reject a function unless what it tells of all cases is right; name the belief.
+
+    Parameters
+    ----------
+    answer : callable
+    cases : sequence of tuple
     right : callable
         Takes a case; returns what it should have been told.
     beliefs : dict of str to callable
         Wrong models, by misconception; one that tells all cases as the learner did is rejected.
-    what : str
-        What the cases are, in the plural.
+    form : tuple
+        As :func:`told_of` takes it.
+    same : callable, optional
+        Takes what was told of a case and what is right, or what a belief is; equal unless given.
+    **values
+        What ``{name}`` stands for in the words of "other", besides the first wrong ``case``, what
+        was ``got`` there, and how many are ``right``.
     """
-    wanted = [right(*case) for case in cases]
-    if list(told) == wanted:
-        return
-    recognise(list(told), beliefs, cases)
-    wrong = [i for i, value in enumerate(told) if value != wanted[i]]
-    shown = ", ".join(str(value) for value in cases[wrong[0]])
-    reject(
-        "other",
-        f"{len(told) - len(wrong)} of {len(told)} {what} are right; for ({shown}) you return"
-        f" {short(told[wrong[0]])}.",
-    )
+    told = told_of(answer, cases, form)
+    wrong = [i for i, case in enumerate(cases) if not same(told[i], right(*case))]
+    if wrong:
+        recognise(told, beliefs, cases, lambda *both: all(map(same, *both)))
+        (case, got), count = (cases[wrong[0]], told[wrong[0]]), len(told)
+        given, wanted = ", ".join(map(str, case)), right(*case)
+        said = {"case": case, "given": given, "got": got, "wanted": wanted, "returned": short(got)}
+        said |= {"count": count, "right": count - len(wrong)}
+        said["much"] = "much" if is_number(got) and got > wanted else "little"
+        reject("other", **said, **values)
 
 
 def recognise(got, beliefs: Mapping, cases: Sequence[tuple] = (), same: Callable | None = None):
@@ -571,13 +605,16 @@ def has_form(value, *kinds) -> bool:
     )  # fmt: skip
 
 
-def truth_values(answer, cases: Sequence[tuple]) -> list[bool]:
-    """Call a function on each case; reject any result but True or False."""
-    told = [answer(*case) for case in cases]
-    for value in told:
-        if type(value) is not bool:
-            reject("not True or False", f"It returned {short(value)}; it should be True or False.")
-    return told
+def is_number(value) -> bool:
+    """Return whether a value is a plain number."""
+    return type(value) in NUMBER
+
+
+@cache
+def _shared_words() -> dict[str, str]:
+    """Return the sentences of checks that exercises share, by misconception."""
+    parts = (words_of(str(Path(__file__).with_stem(stem))) for stem in ("exercise", "asked"))
+    return {name: says for words in parts for name, says in words["shared"]["wrong"].items()}
 
 
 def _examine(exercise, answer, numbers):
@@ -588,27 +625,20 @@ def _examine(exercise, answer, numbers):
         if _is_blank(answer):
             raise NotAttempted("")
         if callable(answer) and exercise.literal:
-            reject("a function", f"{exercise.answer} is a function here; a value is asked for.")
+            reject("a function", name=exercise.answer)
         if not callable(answer) and not exercise.literal:
-            reject(
-                "not a function",
-                f"{exercise.answer} is {short(answer)}; a function is asked for, so that it can "
-                "be tried on other numbers.",
-            )
+            reject("not a function", name=exercise.answer, answer=short(answer))
         watched = _Watched(answer) if callable(answer) else answer
         return None, exercise.function(watched, numbers)
     except (Rejected, NotAttempted, NotChecked) as error:
         if isinstance(error, Rejected) and not error.feedback:
-            words = exercise.wrong[error.misconception]
+            words = (_shared_words() | exercise.wrong)[error.misconception]
             error.feedback = words.format_map({**numbers, **error.values})
         return error, None
     except Exception as error:
         # The check met a type or a shape that its author did not foresee.
-        return Rejected(
-            "unusable answer",
-            f"The check could not use this answer ({type(error).__name__}: "
-            f"{short(error, 200)}). Does it have the type and shape that is asked for?",
-        ), None
+        words, said = _shared_words()["unusable answer"], f"{type(error).__name__}: "
+        return Rejected("unusable answer", words.format(error=said + short(error, 200))), None
 
 
 class _Watched:
@@ -621,36 +651,29 @@ class _Watched:
     def __call__(self, *args, **kwargs):
         given = ", ".join([short(a) for a in args] + [f"{k}={short(v)}" for k, v in kwargs.items()])
         name = getattr(self._function, "__name__", "the function")
+        call = f"{name}({given})"
         args, kwargs = copy.deepcopy(args), copy.deepcopy(kwargs)
         try:
             with contextlib.redirect_stdout(Printed(sys.stdout, PRINT_AT_MOST_BYTES)):
                 result = canonical(self._function(*args, **kwargs))
         except PrintedTooMuch:
-            reject(
-                "prints too much",
-                f"{name}({given}) printed more than {PRINT_AT_MOST_BYTES // 1000} kB and was "
-                "stopped. Take the print out of the loop.",
-            )
+            reject("prints too much", call=call, most=PRINT_AT_MOST_BYTES // 1000)
         except NotImplementedError:
             raise NotAttempted("") from None
         except (Rejected, NotAttempted):
             raise
         except SystemExit:
-            reject("exits", f"{name}({given}) calls exit; a function ends with return.")
+            reject("exits", call=call)
         except RecursionError:
-            reject("endless recursion", f"{name}({given}) calls itself without end.")
+            reject("endless recursion", call=call)
         except Exception as error:
             where = f' in the line "{line}"' if (line := line_of(error)) else ""
-            reject("raises", f"{name}({given}) raised {type(error).__name__}: {short(error, 200)}"
-                             f"{where}.")  # fmt: skip
+            said = f"{type(error).__name__}: {short(error, 200)}{where}"
+            reject("raises", call=call, error=said)
         if result is None:
             if not self._calls_answered:
                 raise NotAttempted(f"{name} returns nothing. If it is written, return its result.")
-            reject(
-                "returns nothing",
-                f"{name}({given}) returns nothing, though it did for other arguments. Does every "
-                "branch end in a return?",
-            )
+            reject("returns nothing", call=call)
         self._calls_answered += 1
         return result
 

@@ -82,10 +82,7 @@ def reference(seed, steps):
     return given, network.state_dict(), losses[_LOG_EVERY - 1 :: _LOG_EVERY]
 
 
-@exercise(
-    "06/mark-step",
-    numbers=lambda draw: {"seed": draw.seed("seed") % 2**32, "steps": draw.integer("steps", 8, 19)},
-)
+@exercise("06/mark-step", numbers={"seed": "seed", "steps": range(8, 20)})
 def place_mark_step(answer, numbers):
     """Run the graphs that the loop's device ran again, count them, and compare the weights."""
     steps = numbers.steps
@@ -110,7 +107,7 @@ def place_mark_step(answer, numbers):
         reject("asks too early", early=early)
     kinds = len({one.graph.fingerprint for one in ran})
     if kinds > 2:
-        reject("different graphs", f"{kinds} different graphs for {steps} equal steps.")
+        reject("different graphs", kinds=kinds, steps=steps)
     if len(logged) != len(losses) or not np.allclose(logged, losses, rtol=1e-4):
         reject("other losses", count=len(logged), every=_LOG_EVERY)
     if any(n not in last or not np.allclose(last[n], w, atol=1e-5) for n, w in weights.items()):
@@ -212,7 +209,7 @@ def bucket_lengths(answer, numbers):
 
 def _check_buckets(got, lengths, compiles):
     if not isinstance(got, list | tuple) or any(type(b) is not int for b in got):
-        reject("no list", f"It returned {short(got)}; it should return a list of whole numbers.")
+        reject("no list", returned=short(got))
     got = sorted(set(got))
     if len(got) > compiles:
         reject("over the budget", count=len(got), compiles=compiles)
@@ -224,43 +221,22 @@ def _check_buckets(got, lengths, compiles):
     if mine <= _WITHIN * least:
         return
     share = f"It computes {mine} tokens, {mine / least:.2f} times the {least} of the best choice."
-    for name, believed, feedback in _beliefs(lengths, compiles):
+    longest = max(lengths)
+    shares = np.quantile(lengths, np.arange(1, compiles + 1) / compiles)
+    beliefs = {
+        "one bucket": [longest],
+        "even steps": [-(-longest * k // compiles) for k in range(1, compiles + 1)],
+        "equal shares": [int(n) for n in shares],
+        "powers of two": sorted({-(-longest // 2**k) for k in range(compiles)}),
+    }
+    for name, believed in beliefs.items():
         if mine >= 0.995 * _padded(lengths, believed) and _close(got, believed):
-            reject(name, f"{feedback} {share}")
+            reject(name, share=share)
     reject("more padding than needed", share=share)
 
 
 def _close(got, believed):
     return len(got) == len(set(believed)) and np.allclose(got, sorted(set(believed)), atol=2)
-
-
-def _beliefs(lengths, compiles):
-    """Return the usual rules of thumb with what they overlook."""
-    longest = max(lengths)
-    even = [-(-longest * k // compiles) for k in range(1, compiles + 1)]
-    shares = [int(n) for n in np.quantile(lengths, np.arange(1, compiles + 1) / compiles)]
-    halves = sorted({-(-longest // 2**k) for k in range(compiles)})
-    return (
-        ("one bucket", [longest], "One graph for all: every sentence is as long as the longest."),
-        (
-            "even steps",
-            even,
-            "Buckets at equal distances: most of your sentences share the lowest"
-            " ones, and the upper ones are nearly empty.",
-        ),
-        (
-            "equal shares",
-            shares,
-            "As many sentences in each bucket: what counts is not how many,"
-            " but how many tokens they are padded by, and the few long ones share one bucket.",
-        ),
-        (
-            "powers of two",
-            halves,
-            "Each bucket is twice the one below: that never wastes more than"
-            " half, whatever the lengths are, but you know the lengths.",
-        ),
-    )
 
 
 def _padded(lengths, buckets):
@@ -301,11 +277,11 @@ def _layer_norm(x, eps):
 
 @exercise(
     "06/vjp",
-    numbers=lambda draw: {
-        "seed": draw.seed("seed") % 2**32,
-        "rows": draw.integer("rows", 3, 7),
-        "width": draw.integer("width", 5, 12),
-        "eps": draw.choice("eps", [1e-5, 1e-3, 0.1]),
+    numbers={
+        "seed": "seed",
+        "rows": range(3, 8),
+        "width": range(5, 13),
+        "eps": (1e-5, 1e-3, 0.1),
     },
 )
 def layer_norm_vjp(answer, numbers):
@@ -343,11 +319,7 @@ def layer_norm_vjp(answer, numbers):
     }
     recognise(got, beliefs, same=lambda _, believed: is_(believed))
     i = np.unravel_index(np.abs(got - right).argmax(), shape)
-    reject(
-        "other",
-        f"At {tuple(map(int, i))} you have {got[i]:.4g}; moving that element of x a little to both"
-        f" sides changes the sum of gradient * y at a rate of {right[i]:.4g}.",
-    )
+    reject("other", at=tuple(map(int, i)), got=got[i], rate=right[i])
 
 
 def _without_eps(x, g):

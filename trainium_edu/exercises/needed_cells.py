@@ -10,7 +10,7 @@ import dataclasses
 import re
 from collections.abc import Collection
 
-__all__ = ["Cell", "cells_of", "key_of", "needed_for", "stated", "with_student"]
+__all__ = ["Cell", "cells_of", "key_of", "needed_for", "stated", "text_of", "with_student"]
 
 _DEFINES = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _ASSIGNS = (ast.Assign, ast.AnnAssign, ast.AugAssign)
@@ -151,7 +151,7 @@ def with_student(source: str, student: str) -> str:
 
 
 def _read(index, cell, in_section) -> Cell:
-    source, tags, key = _text(cell), _tags(cell), key_of(cell)
+    source, tags, key = text_of(cell), _tags(cell), key_of(cell)
     code = _without_magics(source)
     try:
         tree = ast.parse(code)
@@ -212,7 +212,8 @@ def _without_magics(source):
     )
 
 
-def _text(cell):
+def text_of(cell) -> str:
+    """Return a cell's source, however it is kept."""
     source = cell.get("source", "")
     return "".join(source) if isinstance(source, list) else str(source)
 

@@ -22,11 +22,7 @@ _DTYPE_BYTES = {"float32": 4, "bfloat16": 2, "uint8": 1}
 
 @exercise(
     "04/keep-vector-busy",
-    numbers=lambda draw: {
-        "tiles": draw.integer("tiles", 7, 12),
-        "room": draw.integer("room", 2, 3),
-        "columns": draw.choice("columns", [384, 512, 640]),
-    },
+    numbers={"tiles": range(7, 13), "room": (2, 3), "columns": (384, 512, 640)},
 )
 def keep_vector_busy(answer, numbers):
     """Time the learner's order on the emulator and look how long the Vector Engine waits."""
@@ -43,18 +39,15 @@ def keep_vector_busy(answer, numbers):
 
 def _checked_order(steps, tiles):
     if not isinstance(steps, list | tuple) or not steps:
-        reject("no list", "Return a list of pairs such as ('square', 0).")
+        reject("no list")
     for step in steps:
         if not has_form(step, str, NUMBER) or step[0] not in _STEPS or step[1] != int(step[1]):
             reject("not a pair", step=step)
     steps = [(name, int(k)) for name, k in steps]
     wanted = {(name, k) for name in _STEPS for k in range(tiles)}
     if len(steps) != len(set(steps)) or set(steps) != wanted:
-        reject(
-            "not all of them",
-            f"For {tiles} tiles there are {3 * tiles} instructions, each issued once; this order"
-            f" has {len(set(steps) & wanted)} of them in {len(steps)} lines.",
-        )
+        has = len(set(steps) & wanted)
+        reject("not all of them", tiles=tiles, all=len(wanted), has=has, lines=len(steps))
     at = {step: number for number, step in enumerate(steps)}
     for k in range(tiles):
         if not at["square", k] < at["exp", k] < at["scale", k]:
@@ -69,18 +62,9 @@ def _explain_idle(steps, idle):
         for a, b in itertools.pairwise(vector)
         for k in (a[1],)
     )
-    share = f"The Vector Engine waits {idle:.0%} of the time. "
     if back_to_back > len(vector) // 4:
-        reject(
-            "one tile after the other",
-            share + "After the square of a tile it has to wait for the Scalar Engine before it can"
-            " scale the same tile: give it something else to do in between.",
-        )
-    reject(
-        "not far enough ahead",
-        share + "It works ahead, but a result also needs time to leave one engine and reach the"
-        " next: use all the room there is.",
-    )
+        reject("one tile after the other", idle=idle)
+    reject("not far enough ahead", idle=idle)
 
 
 def most_alive(steps) -> int:
@@ -178,26 +162,24 @@ def _judge_plan(plan, got):
         plan_that_fits(everywhere, 128 * SBUF_BYTES)
     ):
         reject("all partitions together")
-    recognise(
-        got,
-        {
-            "decimal kilobytes": plan_that_fits(one, 192_000),
-            "one of each": plan_that_fits(needed_bytes(plan, alive=False)),
-            "elements as bytes": plan_that_fits(needed_bytes(plan, width=False)),
-            "bytes of one buffer": (plan_that_fits(one)[0], one),
-        },
-    )
+    beliefs = {
+        "decimal kilobytes": plan_that_fits(one, 192_000),
+        "one of each": plan_that_fits(needed_bytes(plan, alive=False)),
+        "elements as bytes": plan_that_fits(needed_bytes(plan, width=False)),
+        "bytes of one buffer": (plan_that_fits(one)[0], one),
+    }
+    recognise(got, beliefs)
     if plan_that_fits(one)[0] == 0:
-        reject("does not fit", f"One buffer of {plan} already needs more than a partition has.")
+        reject("does not fit", plan=plan)
     if got[1] > SBUF_BYTES:
-        reject("over the edge", f"{got[1]} bytes are more than a partition's {SBUF_BYTES}.")
-    reject("other", f"For {plan} this should come out differently. Count one partition.")
+        reject("over the edge", nbytes=got[1], most=SBUF_BYTES)
+    reject("other", plan=plan)
 
 
 # -- 3: the race ------------------------------------------------------------------------------
 
 
-@exercise("04/race", numbers=lambda draw: {"seed": draw.seed("plan") % 2**32})
+@exercise("04/race", numbers={"seed": "plan"})
 def race(answer, numbers):
     """Check several random plans with one race each, and near misses of every kind."""
     for turn in range(6):
@@ -298,7 +280,7 @@ def has_decoys(tiles, found):
 _CAUSES = ("dma", "ports", "buffers", "fixed")
 
 
-@exercise("04/remove-first", numbers=lambda draw: {"seed": draw.seed("times") % 2**32})
+@exercise("04/remove-first", numbers={"seed": "times"})
 def remove_first(answer, numbers):
     """Check tables with hidden pairs, with causes that change nothing, and of budget 1 and 2."""
     for turn in range(8):
@@ -308,7 +290,7 @@ def remove_first(answer, numbers):
             if isinstance(got, str):
                 reject("a name")
             if not isinstance(got, list | tuple) or not all(c in _CAUSES for c in got):
-                reject("no causes", f"Return a tuple of names out of {', '.join(_CAUSES)}.")
+                reject("no causes", causes=", ".join(_CAUSES))
             if tuple(got) not in times:
                 reject("no set of the table")
             _judge_causes(times, budget, tuple(got))
@@ -322,7 +304,7 @@ def best_removal(times, budget):
 def _judge_causes(times, budget, got):
     best = best_removal(times, budget)
     if len(got) > budget:
-        reject("over budget", f"At most {budget} may be removed, and {got} are {len(got)}.")
+        reject("over budget", budget=budget, got=got, count=len(got))
     if math.isclose(times[got], times[best]):
         if len(got) > len(best):
             reject("removes what does not matter", got=got, best=best or "removing nothing")
@@ -334,8 +316,8 @@ def _judge_causes(times, budget, got):
         if singles[0] in got:
             reject("best single first", best=singles[0])
     if times[got] == max(times[c] for c in times if len(c) <= budget):
-        reject("the slowest", "That is the largest time in the table; look for the smallest.")
-    reject("other", f"With a budget of {budget} there is a faster choice than {got}.")
+        reject("the slowest")
+    reject("other", budget=budget, got=got)
 
 
 def cause_table(seed):

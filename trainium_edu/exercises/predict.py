@@ -15,7 +15,7 @@ import importlib
 import importlib.util
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trainium_edu.exercises import catalogue
@@ -46,7 +46,7 @@ class Misconception:
 class Answer:
     """The numbers of a question: what its function returns for the lesson's values."""
 
-    value: Any  #: a number, one of the options, or all items in order
+    value: Any  #: a number, one of the options or its place among them, or all items in order
     wrong: Mapping[str, Any] = field(default_factory=dict)
     """What each wrong model answers, by misconception; those with an option of their own have it
     in the data file."""
@@ -94,6 +94,9 @@ class Question:
             If a wrong model of the data file has no value, or a value has no sentence there.
         """
         answer = self.function(**values)
+        if self.kind == "choice":
+            models = {name: self._option(said) for name, said in answer.wrong.items()}
+            answer = replace(answer, value=self._option(answer.value), wrong=models)
         fixed = {m.name: m.option for m in self.wrong if m.option}
         if {m.name for m in self.wrong} - set(fixed) != set(answer.wrong):
             raise KeyError(
@@ -104,6 +107,9 @@ class Question:
         says = {"": self.again, **{m.name: m.says for m in self.wrong}}
         told = {name: words.format(**names) for name, words in says.items()}
         return Bound(self, answer, fixed | dict(answer.wrong), told, names)
+
+    def _option(self, said):
+        return self.options[said] if isinstance(said, int) else said
 
     @property
     def _of_what(self):

@@ -4,41 +4,18 @@ import math
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import NUMBER, exercise, recognise, reject, short
+from trainium_edu.exercises.exercise import compare, exercise, is_number, reject
 from trainium_edu.neuroncore.timing.durations import dma_row_ns, settle
 from trainium_edu.specs import TRN1
 
 __all__ = ["BELIEFS", "best_loss", "lookup_time", "row_ns"]
 
 
-def _ask(answer, cases, right, beliefs, what):
-    """Call a function on each case; reject what is no number, or not right to a thousandth."""
-    told = [answer(*case) for case in cases]
-    for case, value in zip(cases, told, strict=True):
-        if type(value) not in NUMBER and not isinstance(value, np.number):
-            reject(
-                "no number", f"For {what(*case)} it returned {short(value)}; a number is asked for."
-            )
-    wanted = [right(*case) for case in cases]
-    if _agree(told, wanted):
-        return
-    recognise(told, beliefs, cases, _agree)
-    i = next(i for i in range(len(cases)) if not _agree(told[i : i + 1], wanted[i : i + 1]))
-    if math.isnan(told[i]):
-        reject(
-            "not a number",
-            f"For {what(*cases[i])} it returned nan: 0 times the logarithm of 0"
-            " counts as 0, for what never happens costs nothing.",
-        )
-    reject(
-        "other",
-        f"For {what(*cases[i])} it returned {told[i]:.6g}, which is too"
-        f" {'much' if told[i] > wanted[i] else 'little'}.",
-    )
+_A_NUMBER = "no number", is_number
 
 
 def _agree(told, wanted) -> bool:
-    return bool(np.allclose(np.array(told, float), np.array(wanted, float), rtol=1e-3, atol=1e-9))
+    return math.isclose(told, wanted, rel_tol=1e-3, abs_tol=1e-9)
 
 
 # --- how long lookups take ------------------------------------------------------------------------
@@ -60,50 +37,38 @@ def row_ns(nbytes: float) -> float:
     return float(dma_row_ns(nbytes, settle(TRN1)))
 
 
-def _bytes(width, nbytes):
-    return width * nbytes
-
-
 _LOOKUPS = {
-    "bytes only": lambda n, w, b: n * _bytes(w, b) / _PER_NS / _QUEUES / 1e3,
+    "bytes only": lambda n, w, b: n * w * b / _PER_NS / _QUEUES / 1e3,
     "packets only": lambda n, w, b: n * _PACKET_NS / _QUEUES / 1e3,
-    "one queue": lambda n, w, b: n * row_ns(_bytes(w, b)) / 1e3,
-    "both added": lambda n, w, b: (
-        n * (_PACKET_NS + _ROW_NS + _bytes(w, b) / _PER_NS) / _QUEUES / 1e3
-    ),
+    "one queue": lambda n, w, b: n * row_ns(w * b) / 1e3,
+    "both added": lambda n, w, b: n * (_PACKET_NS + _ROW_NS + w * b / _PER_NS) / _QUEUES / 1e3,
     "bytes of one number": lambda n, w, b: n * row_ns(w) / _QUEUES / 1e3,
-    "one descriptor in all": lambda n, w, b: row_ns(n * _bytes(w, b)) / _QUEUES / 1e3,
-    "nanoseconds": lambda n, w, b: n * row_ns(_bytes(w, b)) / _QUEUES,
+    "one descriptor in all": lambda n, w, b: row_ns(n * w * b) / _QUEUES / 1e3,
+    "nanoseconds": lambda n, w, b: n * row_ns(w * b) / _QUEUES,
 }
 
 
-@exercise(
-    "09c/lookup-time",
-    numbers=lambda draw: {
-        "cases": [
-            *(
-                (
-                    1000 * draw.integer(f"rows {i}", 1, 400),
-                    2 ** draw.integer(f"width {i}", 3, 9),
-                    draw.choice(f"bytes {i}", (2, 4)),
-                )
-                for i in range(6)
-            ),
-            (50_000, 2048, 2),
-            (50_000, 4096, 4),
-            (16, 1, 2),
-        ]
-    },
-)
+def _tables(draw):
+    """Draw (rows, numbers of each, bytes of each); some rows are long, some are few."""
+    drawn = [
+        (
+            1000 * draw.integer(f"rows {i}", 1, 400),
+            2 ** draw.integer(f"width {i}", 3, 9),
+            draw.choice(f"bytes {i}", (2, 4)),
+        )
+        for i in range(6)
+    ]
+    return {"cases": [*drawn, (50_000, 2048, 2), (50_000, 4096, 4), (16, 1, 2)]}
+
+
+@exercise("09c/lookup-time", numbers=_tables)
 def lookup_time(answer, numbers):
     """Ask for rows short and long; recognise what was forgotten."""
-    _ask(
-        answer,
-        numbers.cases,
-        lambda n, w, b: n * row_ns(_bytes(w, b)) / _QUEUES / 1e3,
-        _LOOKUPS,
-        lambda n, w, b: f"{n:,} rows of {w} numbers of {b} bytes",
-    )
+
+    def right(n, w, b):
+        return n * row_ns(w * b) / _QUEUES / 1e3
+
+    compare(answer, numbers.cases, right, _LOOKUPS, _A_NUMBER, same=_agree)
 
 
 # --- the least loss -------------------------------------------------------------------------------
@@ -146,10 +111,14 @@ def _biases(draw):
 )
 def best_loss(answer, numbers):
     """Ask for coins of several biases; recognise other bounds."""
-    _ask(
-        answer,
-        numbers.cases,
-        lambda p: float(_entropy(p).mean()),
-        _LOSSES,
-        lambda p: f"coins of bias {', '.join(map(str, p))}",
-    )
+
+    def number(p):
+        found = answer(p)
+        if is_number(found) and math.isnan(found):
+            reject("not a number", case=p)
+        return found
+
+    def right(p):
+        return float(_entropy(p).mean())
+
+    compare(number, numbers.cases, right, _LOSSES, _A_NUMBER, same=_agree)

@@ -10,7 +10,15 @@ from trainium_edu.cluster.models import Transformer, get_model
 from trainium_edu.cluster.plan import Cluster, Plan, PlanError
 from trainium_edu.cluster.step_time import step_time
 from trainium_edu.cluster.work import work
-from trainium_edu.exercises.exercise import NUMBER, exercise, has_form, recognise, reject, short
+from trainium_edu.exercises.exercise import (
+    exercise,
+    has_form,
+    is_number,
+    recognise,
+    reject,
+    short,
+    told_of,
+)
 
 __all__ = [
     "CHOICES",
@@ -45,15 +53,8 @@ def plan(tensor: int, pipeline: int) -> Plan:
     >>> print(plan(8, 2))
     1 x trn1.32xlarge, tensor 8 x pipeline 2 x data 2, ZeRO-1, micro-batch 1 of 32, recompute ...
     """
-    return Plan(
-        Cluster("trn1.32xlarge"),
-        tensor,
-        pipeline,
-        zero=1,
-        precision="bf16-master",
-        recompute="full",
-        global_batch=32,
-    )
+    return Plan(Cluster("trn1.32xlarge"), tensor, pipeline, zero=1, precision="bf16-master",
+                recompute="full", global_batch=32)  # fmt: skip
 
 
 def smallest_cut(model, kept=lambda held: held.total, room: float = _CORE_BYTES) -> int:
@@ -142,24 +143,20 @@ def _models(draw):
 @exercise("11/fit", numbers=_models)
 def fit(answer, numbers):
     """Ask the memory of each plan; recognise what was forgotten by the cuts that it leads to."""
-    told = []
-    for model in numbers.cases:
-        got = answer(model)
-        if not has_form(got, int, int):
-            reject("no pair", f"It returned {short(got)}; a pair (tensor, pipeline) is asked for.")
-        told.append(tuple(got))
+    cases = [(model,) for model in numbers.cases]
+    told = told_of(answer, cases, ("no pair", lambda got: has_form(got, int, int)))
     products = [tensor * pipeline for tensor, pipeline in told]
     wanted = [smallest_cut(model) for model in numbers.cases]
     if products != wanted:
-        recognise(products, CUTS, [(model,) for model in numbers.cases])
+        recognise(products, CUTS, cases)
     for model, (tensor, pipeline), cut in zip(numbers.cases, told, wanted, strict=True):
         who = f"{model.name} ({model.layers} layers of {model.hidden}, {model.heads} heads)"
         try:
             held = memory(model, plan(tensor, pipeline))
         except ValueError as problem:  # degrees below 1, or that do not divide
-            reject("does not divide", f"With {tensor} x {pipeline}: {problem}.")
+            reject("does not divide", tensor=tensor, pipeline=pipeline, problem=problem)
         if not held.fits:
-            reject("does not fit", f"{who} with {tensor} x {pipeline}: {held.explain()}.")
+            reject("does not fit", who=who, tensor=tensor, pipeline=pipeline, why=held.explain())
         if tensor * pipeline > cut:
             reject("cut too far", who=who, tensor=tensor, pipeline=pipeline)
 
@@ -184,16 +181,9 @@ def run_plan(instances: int, tensor: int, pipeline: int) -> Plan:
     >>> print(run_plan(4, 8, 4))
     4 x trn1.32xlarge, tensor 8 x pipeline 4 x data 4, ZeRO-1, sequence parallel, ...
     """
-    return Plan(
-        Cluster("trn1.32xlarge", instances),
-        tensor,
-        pipeline,
-        zero=1,
-        sequence_parallel=True,
-        precision="bf16-master",
-        recompute="selective",
-        global_batch=_BATCH,
-    )
+    return Plan(Cluster("trn1.32xlarge", instances), tensor, pipeline, zero=1,
+                sequence_parallel=True, precision="bf16-master", recompute="selective",
+                global_batch=_BATCH)  # fmt: skip
 
 
 @lru_cache(maxsize=512)
@@ -256,12 +246,9 @@ def _deadlines(draw):
 @exercise("11/cheapest", numbers=_deadlines)
 def cheapest(answer, numbers):
     """Ask memory and time of each plan returned, and compare its bill with the least of all."""
-    told = []
-    for case in numbers.cases:
-        got = answer(*case)
-        if got != "none" and not has_form(got, int, int, int):
-            reject("no plan", got=short(got))
-        told.append(got if got == "none" else tuple(got))
+    form = "no plan", lambda got: got == "none" or has_form(got, int, int, int)
+    told = told_of(answer, numbers.cases, form)
+    told = [got if got == "none" else tuple(got) for got in told]
     wanted = [chosen(*case) for case in numbers.cases]
     if told != wanted:
         recognise(told, CHOICES, numbers.cases)
@@ -276,7 +263,7 @@ def _judge(case, got, best):
     if "none" in (got, best):
         if got != best:
             many = "none of them is in time" if best == "none" else f"{best} is"
-            reject("none or some", f"{said} you return {short(got)}, and {many}.")
+            reject("none or some", said=said, got=short(got), many=many)
         return
     if got[0] not in _INSTANCES:
         reject("another number", said=said, instances=got[0])
@@ -284,12 +271,12 @@ def _judge(case, got, best):
         plan = run_plan(*got)
         held = memory(model, plan)
     except ValueError as problem:
-        reject("does not divide", f"{said}, {got}: {problem}.")
+        reject("does not divide", said=said, got=got, why=problem)
     if not held.fits:
-        reject("does not fit", f"{said}, {got}: {held.explain()}.")
+        reject("does not fit", said=said, got=got, why=held.explain())
     offer = (*got, step_time(model, plan).tokens_per_s)
     if _takes(offer, tokens) > days:
-        reject("is late", f"{said}: with {got} it takes {_takes(offer, tokens):.1f}.")
+        reject("is late", said=said, got=got, takes=_takes(offer, tokens))
     least = min(_usd(o, tokens) for o in _offers(model) if _takes(o, tokens) <= days)
     if _usd(offer, tokens) > _MUCH * least:
         reject("too dear", said=said, got=got, more=_usd(offer, tokens) / least - 1)
@@ -365,6 +352,10 @@ def _runs(draw):
     return {"cases": [*cases, (30.0, 120, 4000, 250), (900.0, 1, 40, 10)]}
 
 
+def _is_count(got) -> bool:
+    return is_number(got) and 1 <= got < 1e9 and got == round(got)
+
+
 def _within_a_step(told, believed) -> bool:
     pairs = zip(told, believed, strict=True)
     return all(abs(steps - max(1, model)) <= 1 + 1e-6 * steps for steps, model in pairs)
@@ -373,24 +364,13 @@ def _within_a_step(told, believed) -> bool:
 @exercise("11/interval", numbers=_runs)
 def interval(answer, numbers):
     """Judge each interval by Daly's expected time; recognise the usual short cuts."""
-    told = []
-    for case in numbers.cases:
-        got = answer(*case)
-        if type(got) not in NUMBER or not 1 <= got < 1e9 or got != round(got):
-            reject("no number of steps", case=case, got=short(got))
-        told.append(int(got))
+    told = told_of(answer, numbers.cases, ("no number of steps", _is_count))
     pairs = list(zip(numbers.cases, told, strict=True))
     lost = [waste(*case, steps) / _best(*case) - 1 for case, steps in pairs]
     if max(lost) <= 0.015:
         return
     recognise(told, INTERVALS, numbers.cases, _within_a_step)
-    i = lost.index(max(lost))
-    case, steps = pairs[i]
-    fewer = "rarely" if steps > _young(*case) else "often"
-    reject(
-        "other",
-        f"For {case} you return {steps}: that saves too {fewer}. Saves and lost work take"
-        f" {lost[i]:.0%} more than they have to."
-        if lost[i] < 10
-        else f"For {case} you return {steps}: that saves far too {fewer}.",
-    )
+    case, steps = pairs[lost.index(max(lost))]
+    way = "rarely" if steps > _young(*case) else "often"
+    far = "far off" if max(lost) >= 10 else "other"
+    reject(far, case=case, steps=int(steps), way=way, more=max(lost))

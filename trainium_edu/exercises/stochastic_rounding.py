@@ -7,13 +7,13 @@ from fractions import Fraction
 import numpy as np
 
 from trainium_edu.exercises.exercise import (
-    NUMBER,
+    TRUTH,
     compare,
     exercise,
     recognise,
     reject,
     short,
-    truth_values,
+    told_of,
 )
 
 __all__ = ["mean_over_random_bits", "round_with_random_bits", "stands_still", "stopping_rate"]
@@ -54,7 +54,6 @@ def _sums(draw):
 def stands_still(answer, numbers):
     """Say whether nearest-even rounds total + term back to total."""
     bits = numbers.mantissa_bits
-    told = truth_values(answer, [(*case, bits) for case in numbers.sums])
     half = Fraction(1, 2)
     beliefs = {
         "whole spacing": lambda t, a, s, n: a < s,
@@ -70,7 +69,7 @@ def stands_still(answer, numbers):
 
     right = exactly(lambda t, a, s, n: a < s * half or (a == s * half and n % 2 == 0))
     beliefs = {name: exactly(belief) for name, belief in beliefs.items()}
-    compare(told, numbers.sums, right, beliefs, "sums")
+    compare(lambda *case: answer(*case, bits), numbers.sums, right, beliefs, TRUTH, what="sums")
 
 
 def _spacing(total, bits):
@@ -120,11 +119,7 @@ def round_with_random_bits(answer, numbers):
     if (got.view(np.uint32) & 0xFFFF).any():
         reject("not BF16")
     i = int(np.argmax(wrong))
-    reject(
-        "other",
-        f"{int(wrong.sum())} of {x.size} numbers land elsewhere, for example {x[i]} with toss "
-        f"{random_bits[i]} on {got[i]}.",
-    )
+    reject("other", count=wrong.sum(), size=x.size, x=x[i], toss=random_bits[i], got=got[i])
 
 
 def numbers_and_bits(seed):
@@ -149,25 +144,22 @@ def _proof_numbers(draw):
     return {"cases": [(float(v), b) for v in x for b in bits]}
 
 
+_ONE_NUMBER = (
+    "no number",
+    lambda value: type(value) in (int, float, Fraction) and math.isfinite(value),
+)
+
+
 @exercise("02/mean-over-tosses", numbers=_proof_numbers)
 def mean_over_random_bits(answer, numbers):
     """Return the mean of x rounded to BF16 over all tosses of n_random_bits bits."""
-    got = []
-    for x, bits in numbers.cases:
-        value = answer(x, bits)
-        if type(value) not in (int, float, Fraction) or not math.isfinite(value):
-            reject("no number", f"It returned {short(value)}; it should return one number.")
-        got.append(float(value))
+    got = [float(value) for value in told_of(answer, numbers.cases, _ONE_NUMBER)]
     parts = [_halves(x) for x, _ in numbers.cases]
     spacing = np.array([s for _, _, s in parts])
 
     def means(share):
-        return np.array(
-            [
-                lower + s * share(low, bits)
-                for (lower, low, s), (_, bits) in zip(parts, numbers.cases, strict=True)
-            ]
-        )
+        both = zip(parts, numbers.cases, strict=True)
+        return np.array([lower + s * share(low, bits) for (lower, low, s), (_, bits) in both])
 
     def off(values):
         return np.abs(np.array(got) - values) / spacing
@@ -229,12 +221,10 @@ def stopping_rate(answer, numbers):
 
 
 def _check_rate(got, rates, seed):
-    if type(got) not in NUMBER:
-        reject("no rate", f"It returned {short(got)}; it should return one of the rates.")
     if got == 0:
         reject("no rate found")
     if got not in rates:
-        reject("no rate", f"{got:g} is not one of the rates.")
+        reject("no rate", returned=short(got))
     gap = {
         rate: _accuracy("stochastic", rate, seed) - _accuracy("nearest", rate, seed)
         for rate in rates
@@ -245,12 +235,12 @@ def _check_rate(got, rates, seed):
     if gap[got] < _BEHIND:
         if got == min(rate for rate in rates if gap[rate] < _BEHIND):
             reject("last that works", got=got)
-        reject("keeps up", f"At {got:g} nearest-even keeps up with stochastic.")
+        reject("keeps up", got=got)
     if got == min(counts):
         reject("smallest instead of largest", got=got)
     if gap[got] == max(gap.values()):
         reject("widest gap", got=got)
-    reject("not the largest", f"At {got:g} it is behind, but there is a larger rate like that.")
+    reject("not the largest", got=got)
 
 
 @functools.lru_cache(maxsize=256)

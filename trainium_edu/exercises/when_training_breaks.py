@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import exercise, recognise, reject, short, words_of
+from trainium_edu.exercises.exercise import compare, exercise, words_of
 from trainium_edu.exercises.scripts import Script, draw_scripts, find_the_lines
 from trainium_edu.specs import PRICES
 
@@ -151,22 +151,11 @@ def _drawn(draw):
 @exercise("09b/deadline", numbers=_drawn)
 def deadline(answer, numbers):
     """Try deadlines and budgets between the offers; recognise the usual short cuts."""
-    told = []
-    for case in numbers.cases:
+    known = [(name, n) for name, n, *_ in numbers.cases[0][0]]  # all cases have these offers
+    form = "no offer", lambda got: got == "none" or got in known
+
+    def told(*case):
         got = answer(*case)
-        known = [(name, n) for name, n, *_ in case[0]]
-        got = tuple(got) if isinstance(got, list | tuple) else got
-        if got != "none" and got not in known:
-            reject("no offer", got=short(got))
-        told.append(got)
-    right = [_right(*case) for case in numbers.cases]
-    if told == right:
-        return
-    recognise(told, _SHORT_CUTS, numbers.cases)
-    i = next(i for i, (a, b) in enumerate(zip(told, right, strict=True)) if a != b)
-    reject(
-        "other",
-        f"For {numbers.cases[i][1]:,} samples in {numbers.cases[i][2]} hours and"
-        f" {numbers.cases[i][3]} USD you choose {short(told[i])}; work out hours and bill of every"
-        " offer.",
-    )
+        return tuple(got) if isinstance(got, list) else got
+
+    compare(told, numbers.cases, _right, _SHORT_CUTS, form)

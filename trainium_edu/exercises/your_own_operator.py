@@ -6,7 +6,7 @@ The first two answers are C++, compiled and run on numbers of the check's own (`
 import numpy as np
 
 from trainium_edu.exercises.cpp import shape_source, tried
-from trainium_edu.exercises.exercise import NotAttempted, compare, exercise, reject, short
+from trainium_edu.exercises.exercise import compare, exercise, reject
 from trainium_edu.specs import TRN1
 
 __all__ = ["COUNTING", "RACING", "best", "choose", "histogram", "sums"]
@@ -126,7 +126,7 @@ def histogram(answer, numbers):
             reject("sixteen bits", largest=right.max(), first=first)
         if len(wrong) < 0.6 * int(many) and wrong[-1] == int(many) - 1:
             reject("last bins", many=int(many), first=first)
-        reject("wrong counts", f"With {len(values)} values and {int(many)} bins, {first}.")
+        reject("wrong counts", values=len(values), many=int(many), first=first)
     values, one = given[0][0], found[0]
     ns = one.ns / len(values)
     if ns <= ASKED_NS:
@@ -134,12 +134,8 @@ def histogram(answer, numbers):
     (work,) = one.works
     if work.elements:
         reject("element accessor", ns=ns, asked=ASKED_NS, elements=work.elements)
-    reject(
-        "short copies",
-        f"Right, in {ns:.0f} ns a value, and {ASKED_NS} are asked: {work.copies}"
-        f" copies of {work.copied_bytes // max(1, work.copies)} bytes on average. Each starts"
-        " anew; copy a few KB at once.",
-    )
+    each = work.copied_bytes // max(1, work.copies)
+    reject("short copies", ns=ns, asked=ASKED_NS, copies=work.copies, each=each)
 
 
 # --- the engine -----------------------------------------------------------------------------------
@@ -187,24 +183,12 @@ def _jobs(draw):
 @exercise("13/engine", numbers=_jobs)
 def choose(answer, numbers):
     """Compare with the shorter time for some two dozen jobs."""
-    told = []
-    for job in numbers.jobs:
-        one = answer(*job)
-        if one is None or one is Ellipsis:
-            raise NotAttempted("engine returns nothing yet.")
-        if one not in ("vector", "operator"):
-            reject("no such engine", job=job, engine=short(one))
-        told.append(one)
-    compare(
-        told,
-        numbers.jobs,
-        best,
-        {
-            "always vector": lambda n, e: "vector",
-            "always operator": lambda n, e: "operator",
-            "fits anyway": _believed(fits=False),
-            "one processor": _believed(processors=1),
-            "by the table alone": lambda n, e: "operator" if e <= 2048 else "vector",
-        },
-        "jobs",
-    )
+    beliefs = {
+        "always vector": lambda n, e: "vector",
+        "always operator": lambda n, e: "operator",
+        "fits anyway": _believed(fits=False),
+        "one processor": _believed(processors=1),
+        "by the table alone": lambda n, e: "operator" if e <= 2048 else "vector",
+    }
+    form = "no such engine", lambda one: one in ("vector", "operator")
+    compare(answer, numbers.jobs, best, beliefs, form, what="jobs")

@@ -9,7 +9,6 @@ from trainium_edu.widgets.collective_player import CollectivePlayer
 from trainium_edu.widgets.collectives import crossover_text, selection_picture
 from trainium_edu.widgets.topology import cycles_picture
 
-_CHUNKS = ("chunk 0", "chunk 1", "chunk 2", "chunk 3")
 _RANK = 2  # the one that is asked about
 
 
@@ -21,7 +20,7 @@ def first_chunk(schedule, topology, numbers):
     way = [(_RANK + k) % topology.ranks for k in range(topology.ranks)]
     parts = " + ".join(str(numbers[rank, chunk]) for rank in way)
     return Answer(
-        _CHUNKS[chunk],
+        chunk,
         terms={"last": way[-1]},
         show=lambda guess: [
             f"chunk {chunk}: rank {' → '.join(map(str, way))}, {parts} = {numbers[:, chunk].sum()}",

@@ -1,5 +1,7 @@
 """Questions of lesson 09: same gradient, thirty-two ranks' time, buckets, rounding, batch size."""
 
+from bisect import bisect
+
 import numpy as np
 
 from trainium_edu.exercises.predict import Answer, question
@@ -18,8 +20,6 @@ def _us(ns) -> str:
 
 # --- the same gradient ----------------------------------------------------------------------------
 
-_SAME = ("the same bits", "the same up to the last digits", "other weights: each saw other images")
-
 
 def _difference(weights):
     """Return the largest difference from a single rank's weights, by number of ranks."""
@@ -32,7 +32,7 @@ def same_update(weights):
     apart = _difference(weights)
     most, sums = max(apart.values()), {name: one_sum(name) for name in ("ring", "mesh")}
     return Answer(
-        _SAME[0] if not most else _SAME[1] if most < 1e-6 else _SAME[2],
+        0 if not most else 1 if most < 1e-6 else 2,
         show=lambda guess: [
             "\n".join(
                 f"{n:2} ranks: largest difference from one rank less than 1e-6: {d < 1e-6}"
@@ -78,9 +78,6 @@ def thirty_two(reports, ranks):
             f" {_us(most.band.high_ns)}; what moves it most: {most.band.most}.",
         ],
     )
-
-
-_STRONG = ("2 ranks", "8 ranks", "32 ranks")
 
 
 @question("09/strong")
@@ -129,24 +126,18 @@ def exposed(one, apart, more):
 
 # --- buckets --------------------------------------------------------------------------------------
 
-_BUCKETS = ("less than half as much shows", "about as much shows", "more than twice as much shows")
-
 
 @question("09/buckets")
 def buckets(one, three):
     """Return how the exposed communication of three buckets compares with that of one."""
-    ratio = three.exposed_ns / one.exposed_ns
-    place = 0 if ratio < 0.5 else 2 if ratio > 2 else 1
     return Answer(
-        _BUCKETS[place],
+        bisect((0.5, 2), three.exposed_ns / one.exposed_ns),
         terms={"one_us": _us(one.exposed_ns), "three_us": _us(three.exposed_ns)},
         show=lambda guess: step_bars({"one bucket": one, "three buckets": three}),
     )
 
 
 # --- rounding -------------------------------------------------------------------------------------
-
-_BEHIND = ("BF16 to nearest", "BF16 with dice", "both, about equally", "neither")
 
 
 def _behind(runs):
@@ -164,7 +155,7 @@ def rounding(runs):
         for name, share in _behind(runs).items()
     )
     return Answer(
-        _BEHIND[2 if nearest and dice else 0 if nearest else 1 if dice else 3],
+        2 if nearest and dice else 0 if nearest else 1 if dice else 3,
         terms={"note": TASKS["digits-cnn"].note},
         show=lambda guess: [
             told,
@@ -176,20 +167,11 @@ def rounding(runs):
 
 # --- batch size and learning rate -----------------------------------------------------------------
 
-_RULE = ("8 and 32 ranks learn as 2 do", "8 ranks do, 32 do not", "32 ranks do, 8 do not",
-         "neither 8 nor 32 do")  # fmt: skip
-
-
 _RIGHT = ((0.9, "over 9 of 10 right"), (0.5, "5 to 9 of 10 right"), (0, "less than half right"))
 
 
 def _learnt(run) -> bool:
     return run.accuracy[-1][1] >= 0.9
-
-
-def _rule(runs):
-    eight, most = _learnt(runs[8, True]), _learnt(runs[32, True])
-    return _RULE[0 if eight and most else 1 if eight else 2 if most else 3]
 
 
 @question("09/linear-rule")
@@ -202,8 +184,9 @@ def linear_rule(runs):
         told = next(words for least, words in _RIGHT if share >= least)
         return f"{ranks:5}{run.job.global_batch:10}{len(run.steps):8}{run.job.lr:9.1f}   {told}"
 
+    eight, most = _learnt(runs[8, True]), _learnt(runs[32, True])
     return Answer(
-        _rule(runs),
+        0 if eight and most else 1 if eight else 2 if most else 3,
         terms={"lr": runs[32, True].job.lr},
         show=lambda guess: [
             "ranks    images   steps     rate   after 20 passes, of the test digits\n"

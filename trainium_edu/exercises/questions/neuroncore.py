@@ -64,19 +64,13 @@ def knee(curve):
 
 
 _SLOTS = (1, 2, 4)
-_ON_AND_ON = "two halve the time, four halve it again"
-_A_LITTLE = "two nearly halve the time, four bring a little more"
-_TWO_DO = "two halve the time, four bring nothing more"
-_NOTHING = "neither changes it: the work is the same"
 
 
 def _told(one, two, four):
-    """Return the option that tells of three times."""
+    """Return the place of the option that tells of three times."""
     if two > 0.95 * one:
-        return _NOTHING
-    if four > 0.98 * two:
-        return _TWO_DO
-    return _ON_AND_ON if four < 0.6 * two else _A_LITTLE
+        return 3
+    return 0 if four > 0.98 * two else 1 if four < 0.6 * two else 2
 
 
 def _times(run):

@@ -88,14 +88,6 @@ def long_sums_grow(sums):
     )
 
 
-_BEHIND = ("hopeless, near 10 %", "well behind the others", "about as good as the others")
-
-
-def _standing(nearest, others) -> str:
-    """Return the option for an accuracy of nearest-even beside the others'."""
-    return _BEHIND[0 if nearest < 0.2 else 1 if min(others) - nearest >= 0.05 else 2]
-
-
 @functools.cache
 def _accuracies(learning_rate, epochs) -> dict:
     from trainium_edu.training import ARMS, train  # compiled loops: only when asked
@@ -105,10 +97,12 @@ def _accuracies(learning_rate, epochs) -> dict:
     return {arm: float(run.final_accuracy[0]) for arm, run in runs.items()}
 
 
-def _ends(learning_rate, epochs, nearest=None) -> str:
+def _ends(learning_rate, epochs, nearest=None) -> int:
+    """Return the option for an accuracy of nearest-even beside the others'."""
     found = _accuracies(learning_rate, epochs)
     mine = found["nearest"] if nearest is None else nearest
-    return _standing(mine, [found[arm] for arm in found if arm != "nearest"])
+    behind = min(found[arm] for arm in found if arm != "nearest") - mine
+    return 0 if mine < 0.2 else 1 if behind >= 0.05 else 2
 
 
 @question("02/who-falls-behind")

@@ -1,5 +1,7 @@
 """Questions of lesson 07: hops, addresses, what a bandwidth counts, a broken cable, blocking."""
 
+from bisect import bisect
+
 from trainium_edu import fabric
 from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.viz.numbers import Numbers
@@ -65,15 +67,6 @@ def plain_links(machine):
     )
 
 
-_COUNTS = ("one cable", "one chip, all its cables together", "the whole instance")
-
-
-def _counted(machine, gib_per_s):
-    """Say what a bandwidth counts, from how many cables' worth it is."""
-    cables = round(gib_per_s * 2**30 / machine.bandwidth_bytes_per_s[0])
-    return _COUNTS[{1: 0, len(machine.neighbours(0)): 1, machine.links // 2: 2}[cables]]
-
-
 def _readings():
     lines, bars = [], {}
     for machine in (fabric.trn1_32xlarge(), fabric.inf2_48xlarge(), fabric.trn1n_32xlarge()):
@@ -90,7 +83,9 @@ def _readings():
 @question("07/what-384-counts")
 def counts(machine, gib_per_s):
     """Return what the published figure counts."""
-    return Answer(_counted(machine, gib_per_s), show=lambda guess: list(_readings()))
+    cables = round(gib_per_s * 2**30 / machine.bandwidth_bytes_per_s[0])
+    place = {1: 0, len(machine.neighbours(0)): 1, machine.links // 2: 2}[cables]
+    return Answer(place, show=lambda guess: list(_readings()))
 
 
 @question("07/detour")
@@ -108,9 +103,6 @@ def detour(machine, broken):
     )
 
 
-_BLOCKS = ("yes: 3.75 messages on a cable", "no: about twice that", "no: about ten times that")
-
-
 @question("07/nonblocking")
 def nonblocking(machine):
     """Return how the busiest channel compares with a chip's own limit."""
@@ -121,7 +113,7 @@ def nonblocking(machine):
     hops = sum(int(machine.hops(chip).sum()) for chip in range(machine.chips))
     messages = machine.chips * (machine.chips - 1)
     return Answer(
-        _BLOCKS[0 if even < 1.5 * limit else 1 if even < 4 * limit else 2],
+        bisect((1.5, 4), even / limit),
         terms={
             "messages": messages,
             "hops": hops,

@@ -134,15 +134,13 @@ def workers(step_ms, decode_ms, batch):
 
 # --- a failure ------------------------------------------------------------------------------------
 
-_RESUMED = ("the same bits", "nearly the same weights", "other weights, about as good")
-
 
 @question("09b/resumed")
 def resumed(again, whole, same):
     """Return how equal a resumed run is to one that was never stopped."""
     lost = again.steps[0].number
     return Answer(
-        _RESUMED[0] if same else _RESUMED[2],
+        0 if same else 2,
         show=lambda guess: (
             f"first step that is taken again: {lost}\nweights after step"
             f" {again.steps[-1].number + 1}: {'the same bits' if same else 'they differ'}"
@@ -195,19 +193,14 @@ def toss(explained):
     )
 
 
-_WHEN = ("after the very next step", "a few steps later", "not in 20 steps")
-
-
 @question("09b/flip")
 def flipped(futures):
     """Return when the first prediction differs."""
-    first = futures.first
-    passed = len(futures.after)
-    value = _WHEN[2] if first is None else _WHEN[0] if passed == 1 else _WHEN[1]
+    first, passed = futures.first, len(futures.after)
     begun, ended = futures.after[0].weights, futures.after[-1].weights
     near = abs(futures.after[-1].loss - futures.after[-1].loss_if) < 0.01
     return Answer(
-        value,
+        2 if first is None else 0 if passed == 1 else 1,
         terms={"losses": "stay the same to two digits" if near else "with them"},
         show=lambda guess: [
             Picture(

@@ -1,6 +1,7 @@
 """Questions of lesson 10: a loop's graphs; what cuts, compiles again, falls back, starves it."""
 
 import difflib
+from bisect import bisect
 from collections import Counter
 from itertools import pairwise
 from operator import attrgetter
@@ -57,12 +58,6 @@ def graphs(path, outcome):
 
 # --- a print --------------------------------------------------------------------------------------
 
-_PRINTS = ("as long as before", "longer, by less than half", "about twice as long")
-
-
-def _kind_of(ratio) -> str:
-    return _PRINTS[0] if ratio < 1.05 else _PRINTS[1] if ratio < 1.5 else _PRINTS[2]
-
 
 @question("10/print")
 def printed(path, usual, outcome):
@@ -70,7 +65,7 @@ def printed(path, usual, outcome):
     before, now = step_us(usual.record), step_us(outcome.record)
     (line,) = {one.line.line for one in outcome.record.steps if one.kind == "value"}
     return Answer(
-        _kind_of(now / before),
+        bisect((1.05, 1.5), now / before),
         terms={"before": before, "now": now, "line": line},
         show=_film(path, outcome),
     )
@@ -97,8 +92,6 @@ def short_batch(outcome, epochs):
 
 # --- an operation without row ---------------------------------------------------------------------
 
-_FALLS = ("it is left out, since nobody reads its result", "the chip stops there, and the CPU"
-          " computes it, in each step", "the script ends with an error")  # fmt: skip
 #: Operations that training scripts use, by the line in which they are written.
 ASKED_FOR = {
     "argmax": "argmax", "topk": "topk", "cumsum": "cumsum", "one_hot": "one_hot",
@@ -123,7 +116,7 @@ def falls_back(path, outcome, operations):
     counters = {k: n for k, n in outcome.record.counters.items() if k.startswith("aten::")}
     name, count = fell.most_common(1)[0]
     return Answer(
-        _FALLS[1] if count > 1 else _FALLS[0],
+        count > 1,
         terms={"name": name, "calls": counters[name]},
         show=lambda guess: [
             report(outcome),
@@ -222,7 +215,6 @@ def per_dollar(rows):
 # --- the machine ----------------------------------------------------------------------------------
 
 MLP_PER_S = 95.07  #: iterations per second that AWS's MLP tutorial prints, one worker
-_PARTS = ("nearly all of it", "about half", "less than a tenth")
 
 
 @question("10/host")
@@ -232,7 +224,7 @@ def host(outcome):
     share = chip_ms * MLP_PER_S / 1e3
     here = 1e6 / step_us(outcome.record)
     return Answer(
-        _PARTS[0] if share > 0.7 else _PARTS[1] if share > 0.3 else _PARTS[2],
+        2 - bisect((0.3, 0.7), share),
         terms={"chip_ms": chip_ms, "share": share, "here": here},
         show=lambda guess: (
             f"published, one worker: {MLP_PER_S:.0f} iterations per second; two: 163 each\n"
