@@ -84,10 +84,10 @@ class CacheStrip:
             ("failed", "✗"), ("extracted", "dotted")))  # fmt: skip
         return (
             f'<div role="group" aria-label="Cache: {self._summary()}" style="position:relative;'
-            f'max-width:900px;padding-bottom:3.4em;font-size:13px;line-height:1.4;color:{_INK}">'
+            f'max-width:900px;padding-bottom:4.6em;font-size:13px;line-height:1.4;color:{_INK}">'
             f'<div style="margin-bottom:4px"><b>{self._summary()}</b></div>'
             f'<div style="display:flex;flex-wrap:wrap;gap:3px">{cells}</div>'
-            '<div style="position:absolute;bottom:0;height:3em;'
+            '<div style="position:absolute;bottom:0;height:4.2em;'
             'color:var(--jp-ui-font-color2,#555)">'
             f"Each letter is a graph ({keys}). Click a cell for its graph.</div></div>"
         )
@@ -111,7 +111,7 @@ class CacheStrip:
             f"display:block;list-style:none;cursor:pointer;min-width:{wide:.0f}px;padding:2px 4px;"
             f"text-align:center;border:2px {EVENTS[event]} {colour};border-radius:4px;"
             f'background:color-mix(in srgb,{colour} {share}%,transparent)">{shown}</summary>'
-            '<div style="position:absolute;left:0;right:0;bottom:0;height:3em;overflow:auto;'
+            '<div style="position:absolute;left:0;right:0;bottom:0;height:4.2em;overflow:auto;'
             f'z-index:1;background:var(--jp-layout-color0,#fff)"><b>{steps}</b>: {event}, graph '
             f"<b>{graph}</b>.{because}</div></details>"
         )
