@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from trainium_edu.specs.instances import GENERATIONS, TARGETS
 from trainium_edu.specs.signatures import checked
 
 __all__ = ["LazySettings", "LessonSettings", "ParallelCompileSettings", "RoundingSettings",
@@ -181,7 +182,7 @@ def platform_target() -> str | None:
     return text
 
 
-_TARGETS = ("trn1", "inf2", "gen2", "trn2", "gen3", "trn3", "gen4")
+_TARGETS = (*TARGETS, *GENERATIONS, "trn3", "gen4")
 
 
 def precise_fp() -> bool:

@@ -1,31 +1,22 @@
 """A third chip is a table.  Judges: NumPy, and the facts that its record changes."""
 
+import json
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
+from tests.third_chip import third_chip
 from trainium_edu import nki
 from trainium_edu.neuroncore.systolic_array import SystolicArray, evidence_table
 from trainium_edu.nki import isa as nisa
 from trainium_edu.nki import language as nl
-from trainium_edu.specs import INSTANCES, PRICES, SOURCES, TRN2, NkiValidationError
+from trainium_edu.specs import INSTANCES, PRICES, TRN2, NkiValidationError
 from trainium_edu.widgets.systolic_array import array_player
 from trainium_edu.widgets.zoom import zoom_ladder
 
-says = SOURCES["emulator"].says
-
-
-@pytest.fixture
-def third():
-    """A chip that nobody makes: four cores, other clocks and memories, and one feature less."""
-    vector = TRN2.vector_engine.replace(clock_hz=says(1.92e9, "Hz", "a test"))
-    tensor = TRN2.tensor_engine.replace(clock_hz=says(3e9, "Hz", "a test"))
-    sbuf = TRN2.sbuf.replace(bytes_per_partition=says(2**18, "bytes per partition", "a test"))
-    features = tuple(name for name in TRN2.features.value if name != "range_select")
-    return TRN2.replace(
-        core_name=says("NeuronCore-X", "", "a test"), cores=says(4, "NeuronCores", "a test"),
-        features=says(features, "", "a test"), vector_engine=vector, tensor_engine=tensor,
-        sbuf=sbuf,
-    )  # fmt: skip
+third = pytest.fixture(third_chip)
 
 
 def test_kernels_run_on_it_in_its_own_time(third):
@@ -69,3 +60,25 @@ def test_lesson_03_shows_it(third, monkeypatch):
     zoom = zoom_ladder(spec=third)
     assert [rung["holds"] for rung in zoom.rungs][:2] == ["16 chips", "4 NeuronCores"]
     assert (zoom.counts["cores"], zoom.counts["sbuf"]) == (4, "128 partitions × 256 KiB")
+
+
+def test_a_row_in_the_tables_is_all_that_instances_clusters_and_compilers_need():
+    """Judge: the facts of the rows, and arithmetic on Trainium2's."""
+    command = [sys.executable, "-m", "tests.third_chip"]
+    said = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert said["machine"] == "Topology('trnx.48xlarge', 16 chips, 32 ranks, 64 directed links)"
+    assert said["link"] == 256e9
+    assert "4 chips, 8 ranks" in said["group"]
+    assert "64 chips, 128 ranks" in said["cluster"]
+    assert "16 chips, 64 ranks" in said["links"]
+    assert said["kernel"] == ["TrainiumX", True]
+    assert said["compiled for"] == "trnx"
+    before, after = said["graph"]
+    assert after < before
+    usd = PRICES["trn1.32xlarge"].on_demand_usd_per_hour.value
+    assert said["instances"] == ["trnx.48xlarge", 64, usd]
+    before, after = said["steps"].values()
+    assert after / before == pytest.approx(8 / 4 * 2.4 / 3)  # half the cores, at another clock
+    assert "no step was published" in said["said"]
+    assert said["neuron-ls"] == [16, 64]
+    assert said["array"] == "TrainiumX"

@@ -14,6 +14,7 @@ from unittest.mock import patch
 from trainium_edu import settings
 from trainium_edu.cli import torch_script
 from trainium_edu.cli.neuron_tools import tools_on_path
+from trainium_edu.specs.instances import TARGETS
 
 __all__ = ["add", "run_script"]
 
@@ -26,7 +27,7 @@ def add(commands) -> None:
     commands : argparse subparsers
     """
     parser = commands.add_parser("run", help="run a PyTorch script, or NKI kernels, unmodified")
-    parser.add_argument("--platform", choices=("trn1", "inf2", "trn2"),
+    parser.add_argument("--platform", choices=tuple(TARGETS),
                         help="the chip of kernels, whatever the script sets")  # fmt: skip
     parser.add_argument("--replace", action="store_true",
                         help="even where AWS's own packages are installed")  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Literal
 from trainium_edu.cluster.models import Cnn, Mlp, Transformer
 from trainium_edu.specs import INSTANCES
 from trainium_edu.specs.arguments import choice, flag, instance, text, whole
+from trainium_edu.specs.instances import with_cores
 
 __all__ = ["Cluster", "Plan", "PlanError"]
 
@@ -34,8 +35,8 @@ class Cluster:
 
     def __post_init__(self):
         text(self.instance, "instance", "trn1.32xlarge")
-        if self.instance not in INSTANCES or not hasattr(INSTANCES[self.instance], "cores"):
-            known = ", ".join(name for name, i in INSTANCES.items() if hasattr(i, "cores"))
+        if self.instance not in with_cores():
+            known = ", ".join(with_cores())
             raise PlanError(f"no instance {self.instance!r} with NeuronCores; there are {known}")
         object.__setattr__(self, "instances", whole(self.instances, "instances", 1, 10**6))
 

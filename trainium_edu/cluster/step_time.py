@@ -40,7 +40,7 @@ from trainium_edu.cluster.placement import Links, placement
 from trainium_edu.cluster.plan import Cluster, Plan, PlanError
 from trainium_edu.cluster.traffic import traffic
 from trainium_edu.cluster.work import model_flops, parameters, work
-from trainium_edu.specs import CALIBRATED, FABRIC, INSTANCES, NEURONCORE_V2, TRN1
+from trainium_edu.specs import CALIBRATED, FABRIC, INSTANCES
 from trainium_edu.specs.arguments import choice, flag, instance, number
 from trainium_edu.specs.signatures import checked
 
@@ -51,9 +51,7 @@ __all__ = [
 
 PARTS = ("Tensor Engine", "other engines", "weights to and from HBM", "tensor-parallel sums",
          "pipeline sends", "pipeline bubble", "gradient sums", "optimiser", "host")  # fmt: skip
-_tensor = NEURONCORE_V2.tensor_engine  # as wide and long on every chip here
-_ROWS, _MOVING = int(_tensor.rows), int(_tensor.moving_free_max)
-_FEWEST = int(_tensor.min_initiation_cycles)
+_MEASURED_ON = "trn1.32xlarge"  #: what every published step ran on
 
 #: Passes over activations per block: (operation, numbers passed over, forward, those that a full
 #: recomputation leaves out, backward, when).  A pass is one cycle per number and lane; what
@@ -213,7 +211,8 @@ class StepTime:
         band = " to ".join(f"{ns / one:,.{digits - 1}f}" for ns in (self.low_ns, self.high_ns))
         lines.append(f"  {'a step':26}{self.step_ns / one:12,.{digits}f} {unit}  ({band}), MFU "
                      f"{self.mfu:.1%}, {self.samples_per_s:.5g} samples/s")  # fmt: skip
-        if INSTANCES[self.plan.cluster.instance].chip.core_name != TRN1.core_name:
+        chips = (INSTANCES[name].chip for name in (self.plan.cluster.instance, _MEASURED_ON))
+        if len({chip.core_name for chip in chips}) > 1:
             lines.append("from the chip's peak rates and Trn1's calibration; no step was published")
         return "\n".join([*lines, self.why])
 
@@ -285,20 +284,27 @@ def products(model: Transformer, plan: Plan) -> tuple:
     )
 
 
-def _moving(n):
-    """Return the cycles for n moving columns: in tiles of up to 512; each takes at least 64."""
-    return n // _MOVING * _MOVING + (max(n % _MOVING, _FEWEST) if n % _MOVING else 0)
+@lru_cache(maxsize=16)
+def _array(instance):
+    """Return the rows of a chip's array, its longest moving tile, and the fewest cycles of one."""
+    engine = INSTANCES[instance].chip.tensor_engine
+    return tuple(map(int, (engine.rows, engine.moving_free_max, engine.min_initiation_cycles)))
 
 
-def _cycles(m, k, n):
+def _cycles(plan, m, k, n):
     """Return the Tensor Engine's cycles for [m, k] times [k, n] in whole tiles."""
-    tiles = -(-k // _ROWS)
-    return tiles * min(-(-m // _ROWS) * _moving(n), -(-n // _ROWS) * _moving(m))
+    rows, most, fewest = _array(plan.cluster.instance)
+
+    def moving(n):
+        return n // most * most + (max(n % most, fewest) if n % most else 0)
+
+    return -(-k // rows) * min(-(-m // rows) * moving(n), -(-n // rows) * moving(m))
 
 
 def _shown(model, plan):
     """Return the part of the scores that is computed: flash attention skips what is masked."""
-    return (1 + _ROWS / model.sequence) / 2 if plan.flash_attention and model.causal else 1.0
+    rows, *_ = _array(plan.cluster.instance)
+    return (1 + rows / model.sequence) / 2 if plan.flash_attention and model.causal else 1.0
 
 
 @lru_cache(maxsize=4096)
@@ -312,8 +318,8 @@ def _block(model, plan, attention):
     for name, m, k, n, count in products(model, plan):
         scores, last = name in ("scores", "context"), name == "mlp out"
         weight = count * (_shown(model, plan) if scores else 1.0)
-        once = weight * _cycles(m, k, n)
-        back = weight * (_cycles(m, n, k) + _cycles(k, m, n))
+        once = weight * _cycles(plan, m, k, n)
+        back = weight * (_cycles(plan, m, n, k) + _cycles(plan, k, m, n))
         cycles += once, once * last, back, once * scores
         if not scores:
             operands += m * (k + n) * np.array((1, last, 2, 0))
@@ -353,7 +359,8 @@ def _head(model, plan):
     tokens = plan.micro_batch * (1 if model.head == "classes" else model.sequence)
     n = -(-(model.vocabulary or model.classes) // plan.tensor)
     h = model.hidden
-    cycles = sum(_cycles(*shape) for shape in ((tokens, h, n), (tokens, n, h), (h, tokens, n)))
+    shapes = (tokens, h, n), (tokens, n, h), (h, tokens, n)
+    cycles = sum(_cycles(plan, *shape) for shape in shapes)
     return cycles, _HEAD * tokens * n, 3 * tokens * (h + n)
 
 

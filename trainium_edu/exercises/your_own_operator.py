@@ -7,7 +7,7 @@ import numpy as np
 
 from trainium_edu.exercises.cpp import shape_source, tried
 from trainium_edu.exercises.exercise import compare, exercise, reject
-from trainium_edu.specs import TRN1
+from trainium_edu.specs import CUSTOM_OPERATORS
 
 __all__ = ["COUNTING", "RACING", "best", "choose", "histogram", "sums"]
 
@@ -143,8 +143,8 @@ def histogram(answer, numbers):
 VECTOR_NS, VECTOR_ENTRY_NS, VECTOR_COLUMN_NS = 4000, 350, 2.4
 OPERATOR_NS, SHARED_NS, TRIP_NS = 2500, 3.8, 257
 BUFFERS_BYTES = 8 * 1024
-_TCM_BYTES = int(TRN1.custom_operators.tcm_bytes)
-_PROCESSORS = int(TRN1.gpsimd_engine.processors)
+_TCM_BYTES = int(CUSTOM_OPERATORS.tcm_bytes)
+_PROCESSORS = int(CUSTOM_OPERATORS.processors)
 
 
 def _vector_ns(numbers, entries):

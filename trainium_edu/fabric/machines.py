@@ -9,6 +9,7 @@ import numpy as np
 from trainium_edu.fabric.arguments import choice, real_number
 from trainium_edu.fabric.topology import FabricError, Topology, known, product, whole_number
 from trainium_edu.specs import FABRIC, INSTANCES
+from trainium_edu.specs.instances import with_cores
 
 __all__ = [
     "HOP_LATENCY_NS", "group", "inf2_48xlarge", "machine", "one_instance", "trn1_32xlarge",
@@ -17,8 +18,7 @@ __all__ = [
 
 #: The middle of the documented 1 to 2 µs per hop.
 HOP_LATENCY_NS = sum(FABRIC.hop_latency_ns.value) / 2
-_WITH_CORES = {name: facts for name, facts in INSTANCES.items() if hasattr(facts, "cores")}
-_WITH_EFA = [name for name, facts in _WITH_CORES.items() if hasattr(facts, "efa_devices")]
+_EFA = "efa_devices"
 
 
 def machine(instance: str, shape: tuple | None = None, **options) -> Topology:
@@ -50,7 +50,7 @@ def machine(instance: str, shape: tuple | None = None, **options) -> Topology:
     >>> machine("trn1.32xlarge"), machine("trn2.3xlarge").ranks
     (Topology('trn1.32xlarge', 16 chips, 32 ranks, 64 directed links), 4)
     """
-    facts = _WITH_CORES[choice(instance, _WITH_CORES, "instance with NeuronCores")]
+    facts = INSTANCES[choice(instance, with_cores(), "instance with NeuronCores")]
     printed = str(getattr(facts, "topology", facts.chips).value)
     layout = tuple(map(int, re.findall(r"\d+", printed)))
     shape = layout if shape is None else shape
@@ -147,7 +147,7 @@ def group(ranks: int, instance: str = "trn1.32xlarge", **options) -> Topology:
     whole = machine(instance, **options)
     if ranks == whole.ranks:
         return whole
-    if ranks > whole.ranks and ranks % whole.ranks == 0 and instance in _WITH_EFA:
+    if ranks > whole.ranks and ranks % whole.ranks == 0 and instance in with_cores(_EFA):
         return ultracluster(ranks // whole.ranks_per_chip, instance=instance, **options)
     on_chip = min(ranks, whole.ranks_per_chip)
     shape: tuple | None = (ranks // on_chip,)
@@ -196,7 +196,7 @@ def ultracluster(
     >>> ultracluster(64)
     Topology('4 x trn1.32xlarge', 64 chips, 128 ranks, 320 directed links)
     """
-    instance = choice(instance, _WITH_EFA, "instance with EFA")
+    instance = choice(instance, with_cores(_EFA), "instance with EFA")
     node = machine(instance, **options)
     whole_number(chips, "the number of chips")
     if chips % node.chips:

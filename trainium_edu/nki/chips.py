@@ -2,7 +2,7 @@
 
 from trainium_edu import settings
 from trainium_edu.specs.errors import NkiValidationError
-from trainium_edu.specs.instances import TARGETS
+from trainium_edu.specs.instances import GENERATIONS, TARGETS
 
 __all__ = ["chip", "chip_for_all", "chip_named"]
 
@@ -25,7 +25,7 @@ def chip(spec):
     if target in _LATER:
         raise NkiValidationError(
             f"NEURON_PLATFORM_TARGET_OVERRIDE={target} asks for {_LATER[target]}, whose facts "
-            "are missing: this emulator knows trn1, inf2 and trn2. Kernels that do without "
+            f"are missing: this emulator knows {', '.join(TARGETS)}. Kernels that do without "
             "later features run with nki.run(kernel, ..., spec=TRN1), or a script with "
             "`python -m trainium_edu run --platform trn1 script.py`"
         )
@@ -34,4 +34,4 @@ def chip(spec):
 
 def chip_named(name: str):
     """Return the record of a chip: "trn1", "inf2", "trn2"."""
-    return TARGETS[name]
+    return (TARGETS | GENERATIONS)[name]

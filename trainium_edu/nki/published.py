@@ -161,7 +161,9 @@ def _chip(row):
     return TARGETS[row.instance.partition(".")[0]]
 
 
-def device_ns(makespan_ns: float, which: str = "middle", around_ns=()) -> float:
+def device_ns(
+    makespan_ns: float, which: str = "middle", around_ns=TRN1.measured.start_and_stop_ns.value
+) -> float:
     """Return a device time: a kernel's makespan with its start and stop, in ns.
 
     Parameters
@@ -172,7 +174,7 @@ def device_ns(makespan_ns: float, which: str = "middle", around_ns=()) -> float:
     around_ns : (low, high), optional
         What they take; default Trainium's.
     """
-    low, high = around_ns or TRN1.measured.start_and_stop_ns.value
+    low, high = around_ns
     return makespan_ns + {"low": low, "middle": (low + high) / 2, "high": high}[which]
 
 

@@ -28,15 +28,15 @@ from trainium_edu.specs.models import PUBLISHED_MODELS
 from trainium_edu.specs.neuroncore import NEURONCORE_V2
 from trainium_edu.specs.prices import PRICES
 from trainium_edu.specs.record import Record
-from trainium_edu.specs.software import NKI_KNOWN_ISSUES, SOFTWARE
+from trainium_edu.specs.software import CUSTOM_OPERATORS, NKI_KNOWN_ISSUES, SOFTWARE
 from trainium_edu.specs.sources import SOURCES, Source
 from trainium_edu.specs.storage import FAILURES, STORAGE
 from trainium_edu.specs.tools import TOOLS
 
 __all__ = [
-    "BENCHMARKS", "CALIBRATED", "CHIPS", "CLAIMS", "FABRIC", "FAILURES", "INF2", "INSTANCES",
-    "NCCOM_TABLES", "NEURONCORE_V2", "NKI_KNOWN_ISSUES", "PRICES", "PUBLISHED_MODELS", "SOFTWARE",
-    "SOURCES", "STORAGE", "TOOLS", "TRN1", "TRN2", "ULTRACLUSTER", "Benchmark", "Conflict",
-    "Conflicts", "Fact", "Kind", "NccomTable", "NkiValidationError", "Record", "Source",
+    "BENCHMARKS", "CALIBRATED", "CHIPS", "CLAIMS", "CUSTOM_OPERATORS", "FABRIC", "FAILURES", "INF2",
+    "INSTANCES", "NCCOM_TABLES", "NEURONCORE_V2", "NKI_KNOWN_ISSUES", "PRICES", "PUBLISHED_MODELS",
+    "SOFTWARE", "SOURCES", "STORAGE", "TOOLS", "TRN1", "TRN2", "ULTRACLUSTER", "Benchmark",
+    "Conflict", "Conflicts", "Fact", "Kind", "NccomTable", "NkiValidationError", "Record", "Source",
     "conflicts", "derive",
 ]  # fmt: skip

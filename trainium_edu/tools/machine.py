@@ -13,6 +13,7 @@ import psutil
 from trainium_edu import fabric, live
 from trainium_edu.specs import INSTANCES, TOOLS
 from trainium_edu.specs.arguments import whole
+from trainium_edu.specs.instances import with_cores
 from trainium_edu.specs.signatures import checked
 
 __all__ = ["DEFAULT", "Machine", "Usage", "by_core", "cpu_s", "machine", "resident_bytes", "tag",
@@ -92,7 +93,7 @@ def machine(instance: str | None = None) -> Machine:
     trainium_edu.live.LiveError
         If what is said of runs cannot be believed.
     """
-    known = [name for name, kind in INSTANCES.items() if hasattr(kind, "cores")]
+    known = with_cores()
     if instance is not None and instance not in known:
         raise ValueError(f"there is no instance {instance!r} here; there are {', '.join(known)}")
     found = [one for one in live.runs() if one.instance in known]

@@ -16,8 +16,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 from trainium_edu import live
-from trainium_edu.specs import INSTANCES
 from trainium_edu.specs.arguments import choice, whole
+from trainium_edu.specs.instances import with_cores
 from trainium_edu.specs.signatures import checked
 from trainium_edu.torch import core as cores
 from trainium_edu.torch import loading, stand_ins
@@ -36,7 +36,6 @@ from trainium_edu.xla import graph, metrics
 
 __all__ = ["activate", "deactivate", "last_run", "run_script"]
 
-INSTANCE_NAMES = tuple(name for name, kind in INSTANCES.items() if hasattr(kind, "cores"))
 _here = ExitStack()  # what deactivate undoes, at the latest when Python ends
 atexit.register(_here.close)
 _last: RunRecord | None = None  # of a script that has ended
@@ -81,7 +80,7 @@ def activate(instance: str = "trn1.2xlarge", *, values: str | int = "all", clock
     [2.0, 2.0]
     >>> deactivate()
     """
-    choice(instance, "instance", INSTANCE_NAMES)
+    choice(instance, "instance", with_cores())
     choice(clock, "clock", ("wall", "device"))
     if values not in ("all", "none"):
         whole(values, "values", 0)

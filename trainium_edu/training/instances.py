@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from trainium_edu.neuroncore.timing.bands import Band
 from trainium_edu.specs import INSTANCES, PRICES
 from trainium_edu.specs.arguments import choice, whole
+from trainium_edu.specs.instances import with_cores
 from trainium_edu.specs.signatures import checked
-from trainium_edu.training.parallel.collectives import WITH_CORES, links
+from trainium_edu.training.parallel.collectives import links
 from trainium_edu.training.run_numbers import band_of
 from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.graph import Graph
@@ -20,7 +21,7 @@ from trainium_edu.xla.graph import Graph
 __all__ = ["SIZES", "OnInstance", "compare_instances", "comparison_lines"]
 
 #: the sizes with NeuronCores whose price on demand is known
-SIZES = tuple(name for name in WITH_CORES if hasattr(PRICES[name], "on_demand_usd_per_hour"))
+SIZES = tuple(name for name in with_cores() if hasattr(PRICES[name], "on_demand_usd_per_hour"))
 
 
 @dataclass(frozen=True, slots=True)

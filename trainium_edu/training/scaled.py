@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from trainium_edu.neuroncore.recording.core import HBM_BYTES
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
+from trainium_edu.specs import INSTANCES
 from trainium_edu.specs.arguments import whole
+from trainium_edu.specs.instances import ends
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training import nn
 from trainium_edu.training.parallel.collectives import compiler_for, links
@@ -126,8 +127,7 @@ def _batch(job, ranks, kind) -> int:
 
 def _shape(job: Job, ranks: int, batch: int) -> Job:
     """Return the job of two ranks (or one) whose program is the same; ZeRO's parts need all."""
-    smallest = {"inf2": "inf2.xlarge", "trn2": "trn2.3xlarge"}
-    instance = smallest.get(job.instance[:4], "trn1.2xlarge")
+    instance, _ = ends(job.instance.partition(".")[0])
     if job.zero and ranks > 2:
         return replace(job, ranks=ranks, batch=batch, seed=0)
     return replace(job, ranks=min(ranks, 2), batch=batch, instance=instance, algorithm="ring",
@@ -195,7 +195,7 @@ class Memory:
     inputs: int
     activations: int
     parameters: int  #: how many
-    available: int = HBM_BYTES
+    available: int
 
     @property
     def total(self) -> int:
@@ -256,6 +256,8 @@ def memory(job: Job, *, task: Task | None = None) -> Memory:
     held = sum(p.type.nbytes for p in executable.final.parameters)
     inputs = held - sum(kept.values())
     between = max(0, executable.hbm_bytes - held - gradients)
+    available = int(INSTANCES[job.instance].chip.hbm_bytes_per_core)
     return Memory(
-        kept["weights"], gradients, kept["master"], kept["states"], inputs, between, count
-    )
+        kept["weights"], gradients, kept["master"], kept["states"], inputs, between, count,
+        available,
+    )  # fmt: skip

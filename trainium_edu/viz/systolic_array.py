@@ -41,7 +41,7 @@ def reuse_shares(n: int, *, m: int = 128, array: SystolicArray = TRN1_ARRAY) -> 
         "alone": utilisation(k, m, n, array, tiles=1),
         "new weights": utilisation(k, m, n, array),
         "same weights": utilisation(k, m, n, array, reuse=True),
-        "documented": k * m * n / (array.pes * documented_issue_cycles(n)),
+        "documented": k * m * n / (array.pes * documented_issue_cycles(n, array=array)),
     }
 
 

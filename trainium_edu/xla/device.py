@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary, ref
 import numpy as np
 
 from trainium_edu import aside, live, settings
+from trainium_edu.specs.instances import ends
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla import graph as graphs
 from trainium_edu.xla.cache import open_cache, print_lines
@@ -33,7 +34,6 @@ _serial = itertools.count()
 _MOST_KEPT_BYTES = 2**28  #: of inputs that are kept to look for a NaN
 _MOST_SCALARS = 4096
 #: where a device stands unless someone says so: with at most two NeuronCores, or with more
-_SIZES = {"inf2": ("inf2.xlarge", "inf2.48xlarge"), "trn2": ("trn2.3xlarge", "trn2.48xlarge")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +339,7 @@ class Device:
         run, here, replicas = live.current(), current_world(), self.setting.replicas
         core, count = (0, replicas) if replicas else (here.ordinal % here.per_instance, 1)
         if run is None:
-            sizes = _SIZES.get(self.compiler.flags.target or "", ("trn1.2xlarge", "trn1.32xlarge"))
+            sizes = ends(self.compiler.flags.target or "trn1")
             run = live.begin(instance=sizes[core + count > 2], cores=range(core, core + count))
         run.ran(self.compiler.history[-1].graph, executable.name, lambda: executable.needs, core,
                 executable.known_ns, count=count)  # fmt: skip

@@ -20,6 +20,7 @@ from typing import Any
 
 from trainium_edu.names import near
 from trainium_edu.specs import SOFTWARE
+from trainium_edu.specs.instances import TARGETS
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.refusals import sentence
 
@@ -36,7 +37,7 @@ CACHE_FLAGS: dict[str, tuple[str, ...]] = {
 COMPILER_FLAGS: dict[str, tuple[str, ...]] = {
     "--auto-cast": ("none", "matmult", "all"),
     "--auto-cast-type": ("bf16", "fp16", "tf32", "fp8_e4m3"),
-    "--optlevel": ("1", "2", "3"), "--target": ("trn1", "trn1n", "inf2", "trn2"),
+    "--optlevel": ("1", "2", "3"), "--target": tuple(TARGETS),
     "--model-type": ("generic", "transformer", "unet-inference", "cnn-training"),
     "--distribution-strategy": ("generic", "llm-training", "NEMO"), "--framework": ("XLA",),
     "--verbose": ("info", "warning", "error", "critical", "debug"),

@@ -158,9 +158,9 @@ def test_unpublished_costs_are_their_siblings_and_called_assumed(bench, n):
 def test_what_gpsimd_borrows_from_vector_is_called_assumed():
     for name in ("memset", "tensor_copy", "tensor_tensor"):
         row = INSTRUCTIONS[name]
-        kinds = {TRN1.find(f).kind for f in row.facts_on(Engine.GPSIMD)}
+        kinds = {TRN1.find(f).kind for f in row.facts_on(TRN1, Engine.GPSIMD)}
         assert kinds == {Kind.DOCUMENTED, Kind.ASSUMED}
-        assert {TRN1.find(f).kind for f in row.facts_on(Engine.VECTOR)} == {Kind.DOCUMENTED}
+        assert {TRN1.find(f).kind for f in row.facts_on(TRN1, Engine.VECTOR)} == {Kind.DOCUMENTED}
 
 
 PRINTED = {
@@ -185,7 +185,7 @@ def test_a_stride_over_16_bytes_halves_the_rate(bench):
 
 def test_every_row_names_facts_that_exist_and_costs_a_positive_number():
     for name, row in INSTRUCTIONS.items():
-        for fact in (f for engine in row.engines for f in row.facts_on(engine)):
+        for fact in (f for engine in row.engines for f in row.facts_on(TRN1, engine)):
             assert TRN1.find(fact).source, (name, fact)
 
 

@@ -6,12 +6,12 @@ from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.neuroncore.systolic_array import (
     choice_cycles,
     choice_table,
+    documented_issue_cycles,
     interval_table,
     load_cycles,
     steady_interval,
     tile_cycles,
 )
-from trainium_edu.specs import TRN1
 from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.systolic_array import array_player, reuse_explorer, stationary_explorer
 
@@ -71,10 +71,10 @@ def enough_vectors(array, m):
     return Answer(
         n,
         wrong={
-            "price of an instruction": int(TRN1.tensor_engine.min_initiation_cycles),
+            "price of an instruction": documented_issue_cycles(1, array=array),
             "one column a cycle": m,
             "waits until the array is empty": load + crossing,
-            "the largest tile": 512,
+            "the largest tile": array.moving_max,
             "fall and skew": crossing,
         },
         terms={"load": load},

@@ -9,13 +9,12 @@ import numpy as np
 from trainium_edu.exercises.cpp import stored
 from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.neuroncore.gpsimd_cpp import OperatorError
-from trainium_edu.specs import TRN1
+from trainium_edu.specs import CUSTOM_OPERATORS as FACTS
 from trainium_edu.viz.numbers import Numbers, spent
 from trainium_edu.viz.race import race_scenes
 from trainium_edu.widgets.sketch import Page, Sketch
 from trainium_edu.widgets.timeline_explorer import timeline_explorer
 
-FACTS = TRN1.custom_operators
 OTHER_NS = float(FACTS.other_ns)
 #: What AWS's tutorial prints, iterations per second, by the version of its operator.
 PUBLISHED = {

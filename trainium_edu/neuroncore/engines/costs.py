@@ -7,7 +7,6 @@ A formula is a fact of the chip's record, text in the names N (free elements per
 from functools import lru_cache
 
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
-from trainium_edu.specs import TRN1
 
 __all__ = ["mode", "packed", "price", "priced", "strided"]
 
@@ -28,8 +27,7 @@ def price(chip, name: str, n: float, /, *, is_strided=False, **more) -> float:
 
     Examples
     --------
-    >>> from trainium_edu.specs import TRN1
-    >>> price(TRN1, "tensor_tensor", 512)
+    >>>     >>> price(TRN1, "tensor_tensor", 512)
     1024.0
     """
     costs = chip.cycles
@@ -56,10 +54,6 @@ def priced(name, *tiles, any_stride=False, fast=None, when=None, has_modes=False
     has_modes : bool
         The Vector Engine of later chips is twice or four times as fast on narrow or packed tiles.
     """
-    names = (name,) if fast is None else (name, fast)
-    facts = [f"cycles.{each}" for each in names]
-    if any("MIN" in getattr(TRN1.cycles, each).value for each in names):
-        facts.append("cycles.min_initiation_cycles")
 
     def work(call):
         amounts = (call.__dict__[tiles[0]].free_size,)
@@ -76,7 +70,8 @@ def priced(name, *tiles, any_stride=False, fast=None, when=None, has_modes=False
             return price(chip, f"{name}_{mode}", n, is_strided=is_strided)
         return price(chip, fast if is_fast else name, n, is_strided=is_strided)
 
-    return {"work": work, "cycles": cycles, "facts": tuple(facts)}
+    facts = tuple(f"cycles.{each}" for each in (name, fast) if each)
+    return {"work": work, "cycles": cycles, "facts": facts}
 
 
 def mode(call, *roles) -> str:

@@ -91,16 +91,14 @@ def _activation_cycles(chip, engine, n, is_strided, reads_registers):
     return cycles
 
 
-_FACTS = ("cycles.activation", "cycles.min_initiation_cycles",
-          "scalar_engine.read_accumulator_cycles")  # fmt: skip
-
 define(
     "activation", Engine.SCALAR, writes=("dst", "reduce_res"), reads=("data", "bias", "scale"),
     options=("op", "scale", "reduce_op", "reduce_cmd"),
     defaults={"bias": None, "scale": 1.0, "reduce_op": None, "reduce_res": None,
               "reduce_cmd": "idle"},
     check=_check_activation, execute=_activation, work=_activation_work,
-    cycles=_activation_cycles, by_shape=True, facts=_FACTS,
+    cycles=_activation_cycles, by_shape=True,
+    facts=("cycles.activation", "scalar_engine.read_accumulator_cycles"),
 )  # fmt: skip
 
 
@@ -125,6 +123,5 @@ define(
     defaults={"bias": None, "scale": 1.0}, pure=False,
     check=_check_activation_reduce, execute=_activation_reduce, work=_activation_work,
     cycles=_activation_reduce_cycles,
-    by_shape=True, facts=("cycles.activation_reduce", "cycles.activation",
-                          "cycles.min_initiation_cycles"),
+    by_shape=True, facts=("cycles.activation_reduce", "cycles.activation"),
 )  # fmt: skip

@@ -122,7 +122,7 @@ define(
     check=limits(dst="[P, F]", value=_check_value),
     execute=_memset, work=_memset_work, cycles=_memset_cycles,
     more_facts=_ON_GPSIMD, by_shape=True,
-    facts=("cycles.memset", "cycles.memset_16bit_zero", "cycles.min_initiation_cycles"),
+    facts=("cycles.memset", "cycles.memset_16bit_zero"),
 )  # fmt: skip
 
 

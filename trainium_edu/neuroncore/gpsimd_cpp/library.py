@@ -28,15 +28,14 @@ from trainium_edu.neuroncore.gpsimd_cpp.worker import Answer, Limits, Worker
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.source import SourceLine, source_line
 from trainium_edu.numerics.frameworks import as_array, is_array
-from trainium_edu.specs import TRN1
+from trainium_edu.specs import CUSTOM_OPERATORS, TRN1
 from trainium_edu.specs.arguments import short
 from trainium_edu.specs.record import Record
 from trainium_edu.specs.signatures import checked
 
 __all__ = ["Library", "Operator", "load", "load_library"]
 
-_FACTS = TRN1.custom_operators
-_DTYPES = _FACTS.dtypes.value
+_DTYPES = CUSTOM_OPERATORS.dtypes.value
 _SIGNALS = {4: "an index or a pointer leaves its array, which a check of the compiler's finds",
             6: "it aborts",
             8: "it divides an integer by zero",
@@ -90,7 +89,7 @@ class Library:
             raise OperatorError(
                 f"{files} registers the libraries {' and '.join(names)}; a model can have one"
             )
-        most = int(_FACTS.functions_max)
+        most = int(CUSTOM_OPERATORS.functions_max)
         if count > most:
             raise OperatorError(
                 f"the library {names[0]} of {files} registers {count} functions; it can have {most}"
@@ -195,7 +194,7 @@ class Operator:
             ``outputs`` is the result; ``timeline``, ``band``, ``advice`` and ``why()`` are those
             of any run.
         """
-        answer, given = self._answer(arguments)
+        answer, given = self._answer(arguments, spec)
         self._show(answer)
         return self._timed(answer, given, spec, source_line({}, sys._getframe(1)))
 
@@ -237,11 +236,11 @@ class Operator:
 
     # -- one call -----------------------------------------------------------------------------
 
-    def _answer(self, arguments) -> tuple[Answer, list]:
+    def _answer(self, arguments, spec: Record = TRN1) -> tuple[Answer, list]:
         values = self._checked(arguments)
         types = [(a.shape, a.dtype.name) if isinstance(a, np.ndarray) else a for a in values]
         out = self.shape(*types)
-        answer = self._ask(values, out)
+        answer = self._ask(values, out, spec)
         status = answer.call.status
         if status == wire.Status.NO_DST:
             raise OperatorError(
@@ -262,12 +261,12 @@ class Operator:
             self._refuse(answer, self.library._kernels, self.kernel_name)
         race = find_race(answer.touched)
         if race:
-            self._refuse_race(race, values, out)
+            self._refuse_race(race, values, out, spec)
         return answer, values
 
-    def _ask(self, given, out, watch=None) -> Answer:
+    def _ask(self, given, out, spec, watch=None) -> Answer:
         library = self.library
-        count = int(TRN1.gpsimd_engine.processors) if library.multicore else 1
+        count = int(spec.gpsimd_engine.processors) if library.multicore else 1
         return library._kernels.run(
             self._kernel, given, out, multicore=library.multicore, processors=count,
             limits=library.limits, watch=watch,
@@ -310,7 +309,7 @@ class Operator:
                 f"argument {number} of {self.name} is of dtype {array.dtype.name}, which operators "
                 f"do not know; cast it to one of {', '.join(_DTYPES)}"
             )
-        for most, size in _FACTS.dimensions_max.value:
+        for most, size in CUSTOM_OPERATORS.dimensions_max.value:
             if array.ndim <= most and max(array.shape, default=0) <= size:
                 return array
         raise OperatorError(
@@ -411,9 +410,9 @@ class Operator:
             known = "it ends its own process; a kernel returns a tensor"
         return f"{known}: {last}" if last else known
 
-    def _refuse_race(self, race: Race, given, out):
+    def _refuse_race(self, race: Race, given, out, spec):
         """Run again, to see which lines touch the element that processors race for."""
-        seen = self._ask(given, out, watch=(race.slot, race.element)).call
+        seen = self._ask(given, out, spec, watch=(race.slot, race.element)).call
         called = "the result" if race.slot == wire.OUT else f"argument {race.slot}"
         shape = out[0] if race.slot == wire.OUT else given[race.slot].shape
         index = [int(i) for i in np.unravel_index(race.element, shape)]
@@ -534,10 +533,10 @@ def load(name: str, compute_srcs: Sequence, shape_srcs: Sequence, *,
         raise OperatorError("a library cannot be named builtin, which is a reserved word")
     flags = [str(flag) for flag in extra_cflags or ()]
     stack = [int(m[1]) for flag in flags if (m := _STACK.match(flag))]
-    most = int(_FACTS.stack_bytes_max)
+    most = int(CUSTOM_OPERATORS.stack_bytes_max)
     if stack and stack[-1] > most:
         raise OperatorError(f"STACK_SIZE is {stack[-1]}; the largest stack has {most} bytes")
-    stack_bytes = max([int(_FACTS.stack_bytes), *stack[-1:]])
+    stack_bytes = max([int(CUSTOM_OPERATORS.stack_bytes), *stack[-1:]])
     library = Library(
         _paths(compute_srcs, "compute_srcs"), _paths(shape_srcs, "shape_srcs"),
         multicore=multicore, flags=flags, log=print if verbose else None,

@@ -36,6 +36,7 @@ from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.source import source_line
 from trainium_edu.numerics.frameworks import as_array, is_array
 from trainium_edu.specs import TRN1
+from trainium_edu.specs.record import Record
 from trainium_edu.specs.signatures import checked
 
 __all__ = ["Stored", "StoredLibrary", "StoredOperator"]
@@ -153,10 +154,10 @@ class StoredLibrary:
         """Call the operator of a library that has one."""
         return np.asarray(self.run(*arguments).outputs)
 
-    def run(self, *arguments) -> OperatorRun:
+    def run(self, *arguments, spec: Record = TRN1) -> OperatorRun:
         """Run the operator of a library that has one."""
         (operator,) = self.operators.values()
-        return operator.run(*arguments)
+        return operator.run(*arguments, spec=spec)
 
 
 class StoredOperator(library.Operator):
@@ -176,13 +177,13 @@ class StoredOperator(library.Operator):
         """Return the result."""
         return np.asarray(self.run(*arguments).outputs)
 
-    def run(self, *arguments) -> OperatorRun:  # type: ignore[override]
+    def run(self, *arguments, spec: Record = TRN1) -> OperatorRun:
         """Run the operator, or time again what is stored of its run."""
         result: OperatorRun | None = None
 
         def ran() -> dict:
             nonlocal result
-            result = self._real.run(*arguments)
+            result = self._real.run(*arguments, spec=spec)
             options = {k: v for k, v in result.instruction.options if k != "operator"}
             left = bool(any(note[0] == "unwritten output" for note in result.notes[0]))
             return {"output": _packed(result.outputs), "options": options, "left": left}
@@ -192,7 +193,8 @@ class StoredOperator(library.Operator):
             values = [as_array(a) if is_array(a) else a for a in arguments]
             said = outcome["options"]["said"]
             print(said, end="" if not said or said.endswith("\n") else "\n")
-            result = _again(outcome, self.name, values, source_line({}, sys._getframe(1)))
+            line = source_line({}, sys._getframe(1))
+            result = _again(outcome, self.name, values, line, spec)
         return result
 
     def shape(self, *types) -> tuple[tuple[int, ...], str]:
@@ -212,10 +214,10 @@ class StoredOperator(library.Operator):
         return self._stored.told(key, ask, self._texts)
 
 
-def _again(told, name, values, line) -> OperatorRun:
+def _again(told, name, values, line, spec: Record = TRN1) -> OperatorRun:
     """Time a stored run again."""
     options = {k: _frozen(v) for k, v in told["options"].items()}
-    return timed(name, values, _unpacked(told["output"]), TRN1, options, line, (0,) * told["left"])
+    return timed(name, values, _unpacked(told["output"]), spec, options, line, (0,) * told["left"])
 
 
 def _plain(argument):

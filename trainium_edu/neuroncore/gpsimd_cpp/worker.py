@@ -22,13 +22,13 @@ import numpy as np
 from trainium_edu.neuroncore.gpsimd_cpp import wire
 from trainium_edu.neuroncore.gpsimd_cpp.mistakes import OperatorError
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
-from trainium_edu.specs import TRN1
+from trainium_edu.specs import CUSTOM_OPERATORS
 
 __all__ = ["START_S", "Answer", "Entry", "Worker"]
 
 _PAGE = mmap.PAGESIZE
 #: bytes; of more the oldest are lost, as in the runtime's queue
-_MOST_PRINTED = int(TRN1.custom_operators.printf_bytes)
+_MOST_PRINTED = int(CUSTOM_OPERATORS.printf_bytes)
 _SLACK_S = 5.0
 START_S = 10.0  #: within which a program says what it has
 

@@ -38,8 +38,6 @@ from trainium_edu.specs.signatures import checked
 
 __all__ = ["NeuronCore"]
 
-HBM_BYTES = int(TRN1.hbm_bytes_per_core)  # of Trainium, for graphs
-
 
 class NeuronCore:
     """A NeuronCore that computes values and records its instructions.

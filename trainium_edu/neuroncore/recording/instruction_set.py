@@ -81,12 +81,15 @@ class InstructionSpec:
     facts: tuple[str, ...] = ()  #: dotted names in the chip's record that `cycles` rests on
     facts_by: Callable[..., tuple] | None = None  #: ``(chip, *work)``: those that matter to a call
 
-    def facts_on(self, engine: Engine, work: tuple = ()) -> tuple[str, ...]:
-        """Return the facts that ``cycles`` rests on when that engine runs it, in its mode."""
+    def facts_on(self, chip: Record, engine: Engine, work: tuple = ()) -> tuple[str, ...]:
+        """Return the facts of a chip that ``cycles`` rests on when that engine runs it."""
         formula, *others = self.facts or ("",)
         if work and work[-1] in ("2x", "4x") and engine is Engine.VECTOR:
             formula = f"{formula}_{work[-1]}"
-        return (*filter(None, (formula, *others)), *(self.more_facts or {}).get(engine, ()))
+        paths = tuple(filter(None, (formula, *others)))
+        has_least = any("MIN" in str(chip.find(path).value) for path in paths)
+        least = ("cycles.min_initiation_cycles",) * has_least
+        return paths + least + (self.more_facts or {}).get(engine, ())
 
     def check_names(self, operands: dict) -> None:
         """Raise TypeError for unknown or missing operands."""

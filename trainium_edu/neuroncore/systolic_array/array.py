@@ -7,7 +7,7 @@ from trainium_edu.specs.instances import TARGETS
 
 __all__ = ["TRN1_ARRAY", "SystolicArray", "whole"]
 
-_ENGINE = TRN1.tensor_engine
+_ENGINE = TRN1.tensor_engine  #: of the default array; on every chip as large: one row a partition
 _MAX_ROWS, _MAX_COLUMNS = int(_ENGINE.rows), int(_ENGINE.columns)
 
 
@@ -67,6 +67,16 @@ class SystolicArray:
         """The chip that has this array; of others, Trainium."""
         chips = {SystolicArray.from_spec(chip.tensor_engine): chip for chip in TARGETS.values()}
         return chips.get(self, TRN1)
+
+    @property
+    def moving_max(self) -> int:
+        """Columns of one PSUM bank in FP32: the longest moving tile."""
+        return int(self.chip.tensor_engine.moving_free_max)
+
+    @property
+    def banks(self) -> int:
+        """Banks of PSUM: moving tiles that may accumulate side by side."""
+        return int(self.chip.psum.banks)
 
     @classmethod
     def from_spec(cls, tensor_engine: Record) -> "SystolicArray":

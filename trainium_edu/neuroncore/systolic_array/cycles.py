@@ -12,8 +12,7 @@ a whole product without listing them.
 """
 
 from trainium_edu.neuroncore.systolic_array.array import TRN1_ARRAY, SystolicArray, whole
-from trainium_edu.neuroncore.systolic_array.plan import MOVING_MAX, PSUM_COLUMNS
-from trainium_edu.specs import TRN1, arguments
+from trainium_edu.specs import arguments
 from trainium_edu.specs.signatures import checked
 
 __all__ = [
@@ -94,7 +93,7 @@ def stream_cycles(
 @checked
 def gemm_cycles(
     k: int, m: int, n: int, array: SystolicArray = TRN1_ARRAY, *, passes: int = 1,
-    moving_max: int = MOVING_MAX,
+    moving_max: int | None = None,
 ) -> int:  # fmt: skip
     """Return the cycles of a whole product in the order of ``plan_gemm(reuse=True)``.
 
@@ -105,7 +104,7 @@ def gemm_cycles(
     passes : int
         1, or 4 for FP32.
     moving_max : int
-        Longest moving tile.
+        Longest moving tile; default: the columns of a PSUM bank.
 
     Notes
     -----
@@ -118,7 +117,8 @@ def gemm_cycles(
     65822
     """
     k, m, n = whole(k, "K"), whole(m, "M"), whole(n, "N")
-    moving_max = arguments.whole(moving_max, "moving_max", 1, MOVING_MAX)
+    most = array.moving_max
+    moving_max = arguments.whole(most if moving_max is None else moving_max, "moving_max", 1, most)
     per_column = -(-k // array.rows) * whole(passes, "passes")
     full, last_m = divmod(m - 1, array.columns)
     last_m += 1  # 1 to columns: the width of the last column of tiles
@@ -135,7 +135,7 @@ def gemm_cycles(
         load = load_cycles(width, array)
         return max(wires, load if array.background_load else last_in + load)
 
-    in_psum = PSUM_COLUMNS // MOVING_MAX * moving_max
+    in_psum = array.banks * moving_max
     blocks, last_n = divmod(n - 1, in_psum)
     total = load_cycles(widths[0][0], array)
     for count, columns, before in (
@@ -160,7 +160,7 @@ def gemm_cycles(
 
 
 @checked
-def documented_issue_cycles(n: int, fmt: str = "bf16") -> int:
+def documented_issue_cycles(n: int, fmt: str = "bf16", array: SystolicArray = TRN1_ARRAY) -> int:
     """Return what the NKI architecture guide charges for a moving tile: ``max(N, 64)``, FP32 x 4.
 
     Examples
@@ -172,7 +172,7 @@ def documented_issue_cycles(n: int, fmt: str = "bf16") -> int:
     ----------
     `nki-trn1-arch` in :data:`trainium_edu.specs.SOURCES`.
     """
-    engine = TRN1.tensor_engine
+    engine = array.chip.tensor_engine
     cycles = max(whole(n, "N"), int(engine.min_initiation_cycles))
     return cycles * (int(engine.fp32_factor) if fmt == "fp32" else 1)
 

@@ -18,7 +18,6 @@ from trainium_edu.neuroncore.systolic_array import _loops
 from trainium_edu.neuroncore.systolic_array.array import TRN1_ARRAY, SystolicArray, whole
 from trainium_edu.neuroncore.systolic_array.operands import Operands, check_operands, pieces_of
 from trainium_edu.neuroncore.systolic_array.plan import (
-    MOVING_MAX,
     Pass,
     Schedule,
     plan_gemm,
@@ -434,7 +433,7 @@ def check_fits(k: int, m: int, n: int, array: SystolicArray, *, where: str = "")
     for have, limit, axis, why in (
         (k, array.rows, "K", "the contraction lies on the rows, one per partition"),
         (m, array.columns, "M", "the stationary's free axis lies on the columns"),
-        (n, MOVING_MAX, "N", "a result tile lives in one PSUM bank"),
+        (n, array.moving_max, "N", "a result tile lives in one PSUM bank"),
     ):
         if have > limit:
             raise NkiValidationError(

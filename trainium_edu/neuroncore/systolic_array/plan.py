@@ -11,15 +11,10 @@ from dataclasses import dataclass
 
 from trainium_edu.neuroncore.systolic_array.array import TRN1_ARRAY, SystolicArray, whole
 from trainium_edu.neuroncore.systolic_array.operands import ONE_PASS
-from trainium_edu.specs import TRN1
 from trainium_edu.specs.signatures import checked
 
 __all__ = ["Pass", "Schedule", "plan_gemm", "schedule"]
 
-#: Columns of one PSUM bank in FP32: the longest moving tile.
-MOVING_MAX = int(TRN1.tensor_engine.moving_free_max)
-#: Columns that may accumulate at once: all banks of PSUM.
-PSUM_COLUMNS = MOVING_MAX * int(TRN1.psum.banks)
 _MAX_PASSES = 2**20
 
 
@@ -69,7 +64,7 @@ def plan_gemm(
     k: int, m: int, n: int, *, array: SystolicArray = TRN1_ARRAY,
     passes: Sequence[tuple[int, int]] = ONE_PASS,
     reuse: bool = True,
-    moving_max: int = MOVING_MAX,
+    moving_max: int | None = None,
 ) -> tuple[Pass, ...]:  # fmt: skip
     """Cut a product of any size into passes.
 
@@ -85,7 +80,7 @@ def plan_gemm(
         (m, then k, then n innermost).  False: each result tile is finished first (m, then n, then
         k innermost), and the stationary is loaded again for every moving tile.
     moving_max : int
-        Longest moving tile, at most 512.
+        Longest moving tile; default, and at most, the columns of a PSUM bank.
 
     Returns
     -------
@@ -97,11 +92,12 @@ def plan_gemm(
     (4, 2)
     """
     k, m, n = whole(k, "K"), whole(m, "M"), whole(n, "N")
-    moving_max = whole(moving_max, "moving_max")
-    if moving_max > MOVING_MAX:
+    most = array.moving_max
+    moving_max = most if moving_max is None else whole(moving_max, "moving_max")
+    if moving_max > most:
         raise ValueError(
-            f"moving_max is {moving_max}; one PSUM bank holds {MOVING_MAX} FP32 numbers per "
-            "partition, and a result tile lives in one bank. Take 512 or fewer"
+            f"moving_max is {moving_max}; one PSUM bank holds {most} FP32 numbers per "
+            f"partition, and a result tile lives in one bank. Take {most} or fewer"
         )
     count = -(-k // array.rows) * -(-m // array.columns) * -(-n // moving_max) * len(passes)
     if count > _MAX_PASSES:
@@ -110,7 +106,7 @@ def plan_gemm(
             "(gemm_cycles) give the time at once"
         )
     plan = []
-    in_psum = PSUM_COLUMNS // MOVING_MAX * moving_max
+    in_psum = array.banks * moving_max
     for block in _spans(0, n, in_psum):
         for m0, m1 in _spans(0, m, array.columns):
             contraction = [(ks, p) for ks in _spans(0, k, array.rows) for p in passes]

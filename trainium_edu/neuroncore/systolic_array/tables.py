@@ -60,7 +60,7 @@ def interval_table(
             f"{n:>5} {tile_cycles(m, n, array):>9} "
             f"{utilisation(array.rows, m, n, array, tiles=1):>12.1%}"
             f"{steady_interval(m, n, array, reuse=True):>15}{steady_interval(m, n, array):>14}"
-            f"{steady_interval(m, n, slow):>13}{documented_issue_cycles(n):>13}"
+            f"{steady_interval(m, n, slow):>13}{documented_issue_cycles(n, array=array):>13}"
         )
     return "\n".join(lines)
 

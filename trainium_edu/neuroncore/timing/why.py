@@ -313,7 +313,8 @@ class _Walk:
         match piece:
             case "work":
                 row, done_by = INSTRUCTIONS.get(instruction.name), instruction.engine
-                paths = (*(row.facts_on(done_by, instruction.work) if row else ()), clock)
+                paths = row.facts_on(self.t.spec, done_by, instruction.work) if row else ()
+                paths = (*paths, clock)
                 if row and row.facts_by:
                     paths = row.facts_by(self.t.spec, *instruction.work)
                     names |= OPERATOR_PARAMETERS

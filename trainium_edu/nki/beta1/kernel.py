@@ -37,7 +37,7 @@ from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.refusals import misuse, refusal
 from trainium_edu.nki.running import current
 from trainium_edu.specs.arguments import whole
-from trainium_edu.specs.instances import TARGETS
+from trainium_edu.specs.instances import GENERATIONS, TARGETS
 
 __all__ = [
     "FrameworkKernel", "Kernel", "baremetal", "benchmark", "jit", "profile", "simulate_kernel",
@@ -399,9 +399,9 @@ def _spec(target):
     if str(target) in ("trn3", "gen4"):
         said = f"platform_target={target!r} runs as trn1 here: this is a NeuronCore-v2"
         warnings.warn(said, UserWarning, stacklevel=4)
-    elif target not in TARGETS:
-        raise ValueError(f"platform_target is {target!r}; it is trn1, inf2 or trn2 here")
-    return TARGETS.get(target, TARGETS["trn1"])
+    elif target not in TARGETS | GENERATIONS:
+        raise ValueError(f"platform_target is {target!r}; it must be one of {', '.join(TARGETS)}")
+    return (TARGETS | GENERATIONS).get(target, TARGETS["trn1"])
 
 
 def jit(func=None, mode="auto", **kwargs):

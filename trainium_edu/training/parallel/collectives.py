@@ -17,16 +17,15 @@ from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.timing.bands import Band
 from trainium_edu.specs import FABRIC, INSTANCES
 from trainium_edu.specs.arguments import whole
+from trainium_edu.specs.instances import with_cores
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.refusals import sentence
 from trainium_edu.xla.compiler import Compiler
 from trainium_edu.xla.flags import parse
 from trainium_edu.xla.graph import Node
 
-__all__ = ["WITH_CORES", "Links", "compiler_for", "links", "reach"]
+__all__ = ["Links", "compiler_for", "links", "reach"]
 
-#: The instances with NeuronCores.
-WITH_CORES = tuple(name for name, facts in INSTANCES.items() if hasattr(facts, "cores"))
 _APART = 0x9E3779B97F4A7C15  #: seeds of two sums lie as far apart
 
 
@@ -286,8 +285,8 @@ def links(ranks: int, instance: str = "trn1.32xlarge", **options) -> Links | Non
     Topology('8 ranks of trn1.32xlarge', 4 chips, 8 ranks, 8 directed links)
     """
     whole(ranks, "ranks", 1)
-    if instance not in WITH_CORES:
-        raise FabricError(f"{instance!r} is no instance with links; use {', '.join(WITH_CORES)}")
+    if instance not in with_cores():
+        raise FabricError(f"{instance!r} is no instance with links; use {', '.join(with_cores())}")
     return Links(_topology(ranks, instance), **options) if ranks > 1 else None
 
 
@@ -316,5 +315,5 @@ def compiler_for(instance: str, times: Links | None, overlap: bool = True) -> Co
     >>> compiler_for("inf2.48xlarge", None).flags.target
     'inf2'
     """
-    target = instance[:4] if not instance.startswith("trn1") else None
+    target = instance.partition(".")[0] if not instance.startswith("trn1") else None
     return Compiler(parse(f"--target={target}" if target else ""), times=times, overlaps=overlap)

@@ -35,9 +35,10 @@ from trainium_edu.fabric.topology import FabricError
 from trainium_edu.neuroncore.recording.source import SourceLine, source_line
 from trainium_edu.specs import INSTANCES
 from trainium_edu.specs.arguments import choice, whole
+from trainium_edu.specs.instances import with_cores
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.parallel.agreement import check_replicas
-from trainium_edu.training.parallel.collectives import WITH_CORES, Links, compiler_for, reach
+from trainium_edu.training.parallel.collectives import Links, compiler_for, reach
 from trainium_edu.training.parallel.process import Process
 from trainium_edu.training.refusals import sentence
 from trainium_edu.xla.compiler import difference, recorded
@@ -425,7 +426,7 @@ def waits_for_ever(one, other) -> str:
 
 def check_place(ranks: int, nodes: int, instance: str) -> int:
     """Return how many ranks an instance holds; raise if there are more on each."""
-    cores = int(INSTANCES[choice(instance, "instance", WITH_CORES)].cores.value)
+    cores = int(INSTANCES[choice(instance, "instance", with_cores())].cores.value)
     if ranks > cores:
         raise FabricError(sentence("lockstep.too_many", ranks=ranks, name=instance, cores=cores))
     if nodes > 1 and ranks != cores:

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
 
-from trainium_edu.neuroncore.recording.core import HBM_BYTES
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.xla.graph import Graph, Node
 from trainium_edu.xla.operations.table import OPERATIONS
@@ -105,7 +104,7 @@ def nbytes(node: Node) -> int:
     return sum(type.nbytes for type in node.types)
 
 
-def check(name: str, most: int, alive: list[Node], available: int = HBM_BYTES) -> None:
+def check(name: str, most: int, alive: list[Node], available: int) -> None:
     """Raise if a graph does not fit the core's HBM.
 
     Raises
