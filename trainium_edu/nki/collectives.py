@@ -16,7 +16,7 @@ import numpy as np
 from trainium_edu import fabric
 from trainium_edu.neuroncore.engines.operators import operator_name
 from trainium_edu.nki.earlier import names_of
-from trainium_edu.nki.issuing import issue
+from trainium_edu.nki.issuing import NkiInstruction, issue
 from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.objects.object import NKIObject
 from trainium_edu.nki.objects.tensor import NkiTensor
@@ -24,11 +24,12 @@ from trainium_edu.nki.objects.virtual_register import VirtualRegister
 from trainium_edu.nki.refusals import misuse, refusal
 from trainium_edu.nki.running import Running, chip_here, current, later_chip
 from trainium_edu.specs import FABRIC, INSTANCES
-from trainium_edu.specs.arguments import flag, whole
+from trainium_edu.specs.arguments import flag, instance, whole
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = [
-    "ReplicaGroup", "all_gather", "all_gather_v", "all_reduce", "all_to_all", "all_to_all_v",
+    "ReplicaGroup", "all_gather", "all_gather_v", "all_gather_v_prepare", "all_gather_v_trigger",
+    "all_reduce", "all_to_all", "all_to_all_v", "all_to_all_v_prepare", "all_to_all_v_trigger",
     "collective_permute", "collective_permute_implicit",
     "collective_permute_implicit_current_processing_rank_id",
     "collective_permute_implicit_reduce", "rank_id", "reduce_scatter",
@@ -510,29 +511,75 @@ def all_to_all_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=F
     On Trainium the reference supports groups of same-indexed ranks of different instances only; a
     group here may represent one, and is timed as if it were in one instance.
     """
-    return _by_length("all_to_all_v", srcs, dsts, replica_group, metadata_tensor,
-                      recv_counts_known, has_rdispls, priority, name)  # fmt: skip
+    return _by_length(_asked("all_to_all_v", **locals()), name)
 
 
-def _by_length(kind, srcs, dsts, replica_group, metadata_tensor, recv_counts_known, has_rdispls,
-               priority, name):  # fmt: skip
-    """Deal chunks, each of its own length, to the ranks of a group; or one chunk to all."""
+def all_to_all_v_prepare(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=False,
+                         has_rdispls=False, priority=None, name=None):  # fmt: skip
+    """Begin an :func:`all_to_all_v`: read its metadata, which may be before `srcs` are filled.
+
+    One trigger follows, with no other prepare in between.  Reading is timed as a register's load;
+    what it takes was not published, nor how much of the collective it hides.
+    """
+    return _prepare(_asked("all_to_all_v", **locals()), name)
+
+
+def all_to_all_v_trigger(prepare_instr, name=None):
+    """Complete the collective that :func:`all_to_all_v_prepare` began."""
+    return _trigger("all_to_all_v", prepare_instr, name)
+
+
+class _Prepared(NkiInstruction):
+    __slots__ = ("asked",)
+
+
+def _asked(kind, srcs, dsts, replica_group, metadata_tensor, recv_counts_known, has_rdispls,
+           priority, name):  # fmt: skip
+    """Check the arguments of a collective of variable lengths; return them with its numbers."""
+    if kind == "all_gather_v" and "pairs_of_cores" not in chip_here().features.value:
+        raise later_chip("all_gather_v", "NeuronCore-v3 (Trainium2), where LNC is 2")
     _check_lists(kind, srcs, dsts, priority)
     for role, value in (("recv_counts_known", recv_counts_known), ("has_rdispls", has_rdispls)):
         flag(value, f"{kind}: {role}")
     if has_rdispls:
         raise later_chip(f"{kind} with has_rdispls", "instances of NeuronCore-v4 (Trainium3)")
-    running, group = current(), _group(kind, replica_group)
-    (src,), (dst,), ranks = srcs, dsts, len(group)
-    _check_metadata(kind, metadata_tensor, dst, ranks)
-    written = dsts if recv_counts_known else [dst, metadata_tensor]
+    group, table = _group(kind, replica_group), None
+    if kind == "all_gather_v" and len(group) != 4:
+        raise refusal("collectives.four", group=replica_group)
+    _check_metadata(kind, metadata_tensor, dsts[0], len(group))
+    if current().core.values:
+        table = metadata_tensor._view.read().reshape(3, len(group)).astype(np.int64)
+    return kind, srcs[0], dsts[0], group, metadata_tensor, recv_counts_known, table
+
+
+def _prepare(asked, name):
+    kind, state, metadata = asked[0], current().core.state, asked[4]
+    if "prepared" in state:
+        raise refusal("collectives.prepared", name=kind)
+    handle = issue("register_load", src=metadata[(slice(0, 1),) * metadata.ndim], name=name)
+    state["prepared"] = prepared = _Prepared(handle._instruction, handle._loops)
+    prepared.asked = asked
+    return prepared
+
+
+def _trigger(kind, prepared, name):
+    instance(prepared, f"{kind}_trigger: prepare_instr", _Prepared, f"of {kind}_prepare")
+    if current().core.state.pop("prepared", None) is not prepared or prepared.asked[0] != kind:
+        raise refusal("collectives.unprepared", name=kind)
+    return _by_length(prepared.asked, name)
+
+
+def _by_length(asked, name):
+    """Deal chunks, each of its own length, to the ranks of a group; or one chunk to all."""
+    kind, src, dst, group, metadata_tensor, recv_counts_known, table = asked
+    running, ranks = current(), len(group)
+    written = [dst] if recv_counts_known else [dst, metadata_tensor]
     handle, _ = _record(
         _Request(kind, group), [src, metadata_tensor], written, dst._view.nbytes, name
     )
-    if not running.core.values:
+    if table is None:
         _meet(kind, running, group, None)
         return handle
-    table = metadata_tensor._view.read().reshape(3, ranks).astype(np.int64)
     flat = src._view.read().reshape(-1)
     chunks = []
     for count, start in table[:2, [0] * ranks if kind == "all_gather_v" else range(ranks)].T:
@@ -575,12 +622,18 @@ def all_gather_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=F
     Metadata are those of :func:`all_to_all_v`; of what to send the first column counts.  The
     reference has groups of four ranks, each of two cores that are one.
     """
-    if "pairs_of_cores" not in chip_here().features.value:
-        raise later_chip("all_gather_v", "NeuronCore-v3 (Trainium2), where LNC is 2")
-    if len(_group("all_gather_v", replica_group)) != 4:
-        raise refusal("collectives.four", group=replica_group)
-    return _by_length("all_gather_v", srcs, dsts, replica_group, metadata_tensor,
-                      recv_counts_known, has_rdispls, priority, name)  # fmt: skip
+    return _by_length(_asked("all_gather_v", **locals()), name)
+
+
+def all_gather_v_prepare(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=False,
+                         has_rdispls=False, priority=None, name=None):  # fmt: skip
+    """Begin an :func:`all_gather_v`, as :func:`all_to_all_v_prepare` does."""
+    return _prepare(_asked("all_gather_v", **locals()), name)
+
+
+def all_gather_v_trigger(prepare_instr, name=None):
+    """Complete the collective that :func:`all_gather_v_prepare` began."""
+    return _trigger("all_gather_v", prepare_instr, name)
 
 
 __getattr__ = names_of(__name__, "nki.collectives")

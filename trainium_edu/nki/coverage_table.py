@@ -8,7 +8,6 @@ the names with the reference's, and looks for each in its test file.  The older 
 import textwrap
 from typing import NamedTuple
 
-from trainium_edu.nki.earlier import NEWER
 from trainium_edu.nki.rows import read
 from trainium_edu.specs.software import SOFTWARE
 
@@ -28,12 +27,17 @@ class Entry(NamedTuple):
 _Row = tuple[str, str, str, str, list[str]]  #: section, state, where, judge, names
 
 
-def _table(interface: str, section: str) -> list[_Row]:
-    """Return the rows of an interface, "now" or "old"; `section` is that of its instructions."""
-    rows: list[_Row] = [
+def _rows(interface: str) -> list[_Row]:
+    """Return the rows of names.toml for an interface: "now", "old" or "newer"."""
+    return [
         (row["section"], row["state"], row["where"], row.get("judge", ""), row["names"].split())
         for row in read("names.toml")[interface]
     ]
+
+
+def _table(interface: str, section: str) -> list[_Row]:
+    """Return the rows of an interface, "now" or "old"; `section` is that of its instructions."""
+    rows = _rows(interface)
     groups: dict[tuple, list] = {}
     for name, row in read("instructions.toml").items():
         if interface in row:
@@ -84,20 +88,21 @@ def coverage() -> None:
         f"NKI {SOFTWARE.nki_version.value}: {len(found)} names; {count['done']} done, "
         f"{count['later chip']} for later chips, {count['missing']} missing"
     )
-    for section, state, where, judge, names in _NOW:
-        by = f"{state}, tests/{where}; judge: {judge}" if state == "done" else f"{state}: {where}"
-        print(f"{section} ({by})")
-        print(_wrapped(names))
+    _print_rows(_NOW)
     _print_older()
     newest, sdk = SOFTWARE.newest_nki_version, SOFTWARE.newest_sdk_version
     print(
-        f"NKI {newest.value} (Neuron {sdk.value}, {newest.as_of}) is the newest release; only the "
-        "beginnings of its pages were read.\n"
-        "Followed: Python does not branch on what the chip computes (TypeError). Not here:"
+        f"NKI {newest.value} (Neuron {sdk.value}, {newest.as_of}) is the newest release.\n"
+        "Followed: Python does not branch on what the chip computes (TypeError). New there:"
     )
-    for section, newer in NEWER.items():
-        print(section)
-        print(_wrapped(newer.split()))
+    _print_rows(_rows("newer"))
+
+
+def _print_rows(rows):
+    for section, state, where, judge, names in rows:
+        by = f"{state}, tests/{where}; judge: {judge}" if state == "done" else f"{state}: {where}"
+        print(f"{section} ({by})")
+        print(_wrapped(names))
 
 
 def _print_older():

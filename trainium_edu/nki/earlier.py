@@ -14,8 +14,9 @@ from trainium_edu.specs.software import SOFTWARE
 __all__ = ["NEWER", "names_of"]
 
 _WORDS = read("instead.toml")
-#: What the release after the one that is followed added, as far as the beginnings of its pages say.
-NEWER = _WORDS["newer"]
+#: What the release after the one that is followed added and is missing here.
+NEWER = {row["section"]: row["names"] for row in read("names.toml")["newer"]
+         if row["state"] == "missing"}  # fmt: skip
 _SHORT = {"nki.language": "nl.", "nki.isa": "nisa."}
 _OTHER = {"nki.language": ".isa", "nki.isa": ".language"}
 

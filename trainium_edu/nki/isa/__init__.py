@@ -34,12 +34,12 @@ from trainium_edu.nki.isa.instructions import *
 from trainium_edu.nki.isa.registers import *
 from trainium_edu.nki.issuing import NkiInstruction
 from trainium_edu.nki.mistakes import NAMES
-from trainium_edu.nki.objects.virtual_register import VirtualRegister
+from trainium_edu.nki.objects.virtual_register import NkiScalar, VirtualRegister
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = [
-    "NkiInstruction", "NkiValidationError", "VirtualRegister", "constants", *constants.__all__,
-    *instructions.__all__, *registers.__all__,
+    "NkiInstruction", "NkiScalar", "NkiValidationError", "VirtualRegister", "constants",
+    *constants.__all__, *instructions.__all__, *registers.__all__,
 ]  # fmt: skip
 NAMES["nisa."] = __all__
 

@@ -1,14 +1,15 @@
-"""The four instructions of ``nki.isa`` on virtual registers, run by an engine's sequencer."""
+"""What ``nki.isa`` does with virtual registers and scalars, run by an engine's sequencer."""
 
 from trainium_edu.neuroncore.recording.engine import Memory
 from trainium_edu.nki.objects.tensor import NkiTensor
-from trainium_edu.nki.objects.virtual_register import VirtualRegister
+from trainium_edu.nki.objects.virtual_register import NkiScalar, VirtualRegister
 from trainium_edu.nki.refusals import refusal
 from trainium_edu.nki.running import current
 from trainium_edu.specs.arguments import instance, whole
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["register_alloc", "register_load", "register_move", "register_store"]
+__all__ = ["register_alloc", "register_load", "register_move", "register_store", "scalar_load",
+           "scalar_store"]  # fmt: skip
 
 
 def register_alloc(x=None) -> VirtualRegister:
@@ -69,3 +70,22 @@ def register_store(dst, src) -> None:
     view = _one("register_store", dst)
     value = _register("register_store", src).value
     current().core.issue("register_store", dst=view, value=value)
+
+
+def scalar_load(src) -> NkiScalar:
+    """Load the one int32 of a tensor (SBUF or HBM); timed as :func:`register_load`."""
+    _check_scalar("scalar_load: src", src)
+    register_load(register := VirtualRegister(), src)
+    return NkiScalar(register.value)
+
+
+def scalar_store(dst, value) -> None:
+    """Store a scalar into a tensor of one int32 (SBUF or HBM)."""
+    _check_scalar("scalar_store: dst", dst)
+    instance(value, "scalar_store: value", NkiScalar, "a scalar; nisa.memset writes a constant")
+    register_store(dst, value)
+
+
+def _check_scalar(name, tensor):
+    if _one(name, tensor).dtype.name != "int32":
+        raise refusal("registers.scalar_dtype", name=name, tensor=tensor)

@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 
 from trainium_edu.nki.mistakes import describe, is_whole
-from trainium_edu.nki.objects.virtual_register import VirtualRegister
+from trainium_edu.nki.objects.virtual_register import NkiScalar, VirtualRegister
 from trainium_edu.nki.refusals import misuse, refusal
 from trainium_edu.nki.running import count_loop, current, known_issue
 from trainium_edu.specs.arguments import whole
@@ -85,16 +85,18 @@ def fori_loop(lower, upper, body_fun, step=1) -> None:
 
     Parameters
     ----------
-    lower, upper : int or VirtualRegister
-    body_fun : function of a register
+    lower, upper : int, VirtualRegister or NkiScalar
+    body_fun : function of a register, or of a scalar if a bound is one and none a register
         Returns nothing: state is carried in SBUF or HBM.
     step : int
         1 or more, known before the kernel runs.
     """
     if not callable(body_fun):
         raise TypeError(f"nl.fori_loop: the body is {body_fun!r}; it must be a function of i")
+    kinds = {type(lower), type(upper)}
+    kind = VirtualRegister if VirtualRegister in kinds or NkiScalar not in kinds else NkiScalar
     for value in _turns("fori_loop", lower, upper, step):
-        if body_fun(VirtualRegister(value)) is not None:  # by value: writing it changes nothing
+        if body_fun(kind(value)) is not None:  # by value: writing it changes nothing
             raise misuse("loops.body_returns")
 
 

@@ -12,7 +12,7 @@ from trainium_edu.nki.objects.object import NKIObject
 from trainium_edu.nki.refusals import refusal
 from trainium_edu.nki.running import count_loop, known_issue
 
-__all__ = ["VirtualRegister"]
+__all__ = ["NkiScalar", "VirtualRegister"]
 
 
 def _number(other):
@@ -24,7 +24,7 @@ def _comparison(compare):
 
 
 def _arithmetic(compute):
-    return lambda self, other: VirtualRegister(compute(self.value, _number(other)))
+    return lambda self, other: self._made(compute(self.value, _number(other)))
 
 
 class VirtualRegister(NKIObject):
@@ -93,3 +93,32 @@ class VirtualRegister(NKIObject):
     __sub__, __rsub__ = _arithmetic(operator.sub), _arithmetic(lambda a, b: b - a)
     __mul__ = __rmul__ = _arithmetic(operator.mul)
     __floordiv__, __mod__ = _arithmetic(operator.floordiv), _arithmetic(operator.mod)
+
+    def _made(self, value):
+        return VirtualRegister(value)
+
+
+class NkiScalar(VirtualRegister):
+    """An integer of 32 bits that the chip computes: arithmetic makes new ones, and wraps."""
+
+    dtype = "int32"
+
+    def __init__(self, value):
+        super().__init__((int(value) + 2**31) % 2**32 - 2**31, frozen=True)
+
+    def __repr__(self):
+        return f"NkiScalar({self.state})"
+
+    def _made(self, value):
+        return NkiScalar(value)
+
+    def __neg__(self):
+        return NkiScalar(-self.value)
+
+    def __pos__(self):
+        return self
+
+    def __floordiv__(self, other):  # it has sums and products only
+        return NotImplemented
+
+    __mod__ = __floordiv__
