@@ -4,9 +4,11 @@ import re
 
 import pytest
 
+from trainium_edu.neuroncore import NeuronCore, measure
+from trainium_edu.specs import TRN1, TRN2
 from trainium_edu.viz import bars
 from trainium_edu.viz.bars import Stack
-from trainium_edu.viz.numbers import Numbers, Table
+from trainium_edu.viz.numbers import Numbers, Table, between_chips
 
 HELD = {"weights": 30.0, "gradients": 10.0, "states": 60.0}
 
@@ -120,3 +122,16 @@ def test_a_text_in_columns_becomes_a_table():
     assert repr(table) == "size     128 elements\nclock    2.8 GHz"
     cells = re.findall("<td[^>]*>([^<]*)</td>", table._repr_html_())
     assert cells == ["size", "128 elements", "clock", "2.8 GHz"]
+
+
+def test_two_chips_bars_are_their_critical_paths_and_their_facts_are_told():
+    """Judges: an engine's pieces add up to the time; the records."""
+    core = NeuronCore(values=False)
+    tile = core.sbuf((128, 512))
+    core.tensor_tensor(dst=tile, data1=tile, data2=tile, op="add")
+    before, after = (measure(core.program, spec=chip) for chip in (TRN1, TRN2))
+    told = repr(between_chips(before, after)).splitlines()
+    assert told[:2] == [f"{t.spec.name}: Vector Engine {t.makespan_ns / 1e3:.1f}"
+                        for t in (before, after)]  # fmt: skip
+    pretty = [chip.vector_engine.clock_hz.pretty for chip in (TRN1, TRN2)]
+    assert f"vector_engine.clock_hz: {' -> '.join(pretty)} (documented)" in told

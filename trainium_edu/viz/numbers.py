@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from functools import partial
 
 from trainium_edu.neuroncore.scoreboard import advice, scoreboard
+from trainium_edu.neuroncore.timing.why import differing_facts, why
 from trainium_edu.viz.bars import draw_rows
 from trainium_edu.viz.svg import to_svg
 from trainium_edu.viz.units import letters
 
-__all__ = ["Numbers", "Paragraphs", "Table", "advised", "board", "spent"]
+__all__ = ["Numbers", "Paragraphs", "Table", "advised", "between_chips", "board", "spent"]
 
 _BARS = (
     "--ink:var(--jp-content-font-color1,#222);--muted:var(--jp-content-font-color2,#666);"
@@ -129,6 +130,24 @@ def board(runs: Mapping) -> Numbers:
     }
     bars = {name: {"": ns / 1e3} for name, ns in times.items()}
     return Numbers(scoreboard(runs), "Time, in µs", bars)
+
+
+def between_chips(before, after) -> Numbers:
+    """Return two chips' critical paths of one program, and the facts that differ on them.
+
+    Parameters
+    ----------
+    before, after : CoreTimeline
+    """
+    bars = {}
+    for timeline in (before, after):
+        ns_by_engine = why(timeline).ns_by(lambda piece: piece.instruction.engine.title)
+        bars[timeline.spec.name] = {engine: ns / 1e3 for engine, ns in ns_by_engine.items()}
+    lines = [f"{name}: {', '.join(f'{engine} {us:.1f}' for engine, us in parts.items())}"
+             for name, parts in bars.items()]  # fmt: skip
+    for name, (fact, other) in differing_facts(before, after).items():
+        lines.append(f"{name}: {fact.pretty} -> {other.pretty} ({other.kind})")
+    return Numbers("\n".join(lines), "The critical path on each chip, in µs", bars)
 
 
 def spent(runs: Mapping) -> Numbers:
