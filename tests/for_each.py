@@ -1,4 +1,8 @@
-"""One test for many cases: `parametrize` without an id, a setup and a report for each of them."""
+"""Many cases in few lines.
+
+``for_each`` is `parametrize` without an id, a setup and a report for each value; ``raises`` is a
+refusal in a line: ``raises(ValueError, "from 1 to 64", plan, 65)``.
+"""
 
 import inspect
 
@@ -50,3 +54,16 @@ def for_each(names, values, ids=None):
         return looped
 
     return decorate
+
+
+def for_rows(names, *rows):
+    """Run a test as `for_each` does: ``for_rows("size, words", (0, "below 1"), ...)``."""
+    return for_each(names, rows)
+
+
+def raises(error, words, call, *args, **kwargs):
+    """Assert that a call raises an error whose message holds `words`, a pattern; return it."""
+    __tracebackhide__ = True
+    with pytest.raises(error, match=words or None) as caught:
+        call(*args, **kwargs)
+    return caught.value

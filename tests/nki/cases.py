@@ -33,6 +33,13 @@ def hbm(*shape, dtype=nl.float32):
     return nl.ndarray(shape or (4, 8), dtype, buffer=nl.hbm)
 
 
+def stored(tile, dtype=None):
+    """Return a new output of a kernel that `tile` is stored to."""
+    out = nl.ndarray(tile.shape, dtype or tile.dtype, buffer=nl.shared_hbm)
+    nl.store(out, tile)
+    return out
+
+
 def psum(*shape):
     return tile(*shape, buffer=nl.psum)
 

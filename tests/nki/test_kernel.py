@@ -18,6 +18,8 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import raises
+from tests.nki.cases import stored
 from trainium_edu.nki.running import current, is_running
 from trainium_edu.specs import INF2, TRN1, NkiValidationError
 
@@ -25,9 +27,7 @@ ONES = np.ones((4, 8), np.float32)
 
 
 def plus_one(x):
-    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    nl.store(out, nl.add(nl.load(x), 1.0))
-    return out
+    return stored(nl.add(nl.load(x), 1.0), x.dtype)
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,7 @@ class Scale:
 
     @nki.jit
     def by_method(self, x):
-        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-        nl.store(out, nl.multiply(nl.load(x), self.factor))
-        return out
+        return stored(nl.multiply(nl.load(x), self.factor), x.dtype)
 
     def __call__(self, x):
         return Scale.by_method.function(self, x)
@@ -76,11 +74,9 @@ def test_what_does_not_run_when_it_is_called_is_no_kernel():
         return x
 
     for wrong in (generator, coroutine):
-        with pytest.raises(TypeError, match="plain function"):
-            nki.jit(wrong)
+        raises(TypeError, "plain function", nki.jit, wrong)
     for start in (nki.simulate, nki.run):
-        with pytest.raises(TypeError, match="got None"):
-            start(None)
+        raises(TypeError, "got None", start, None)
 
 
 def test_a_tile_of_another_kernel_is_refused():
@@ -95,8 +91,7 @@ def test_a_tile_of_another_kernel_is_refused():
         nisa.tensor_copy(dst=nl.load(x), src=kept[0])
 
     first(ONES)
-    with pytest.raises(NkiValidationError, match="another program"):
-        second(ONES)
+    raises(NkiValidationError, "another program", second, ONES)
     assert np.array_equal(np.array(kept[0]), ONES)  # looking at it is fine
 
 
@@ -117,25 +112,19 @@ def test_options_of_the_compiler_change_nothing(options):
 def test_a_grid_as_an_option_is_a_grid_in_brackets():
     assert nki.jit(grid=[2])(plus_one).grid == nki.jit(plus_one)[2].grid == (2,)
     assert nki.jit(plus_one, grid=(2, 3)).grid == (2, 3)
-    with pytest.raises(TypeError, match="integer from 1 to 64"):
-        nki.jit(plus_one, grid="two")
+    raises(TypeError, "integer from 1 to 64", nki.jit, plus_one, grid="two")
 
 
 def test_platform_target_is_an_error_with_the_way_out():
-    with pytest.raises(TypeError, match="NEURON_PLATFORM_TARGET_OVERRIDE"):
-        nki.jit(plus_one, platform_target="trn2")
-    with pytest.raises(TypeError, match="no option debug"):
-        nki.jit(debug=True)
-    with pytest.raises(TypeError, match="takes a function"):
-        nki.jit(3)
+    raises(TypeError, "NEURON_PLATFORM_TARGET_OVERRIDE", nki.jit, plus_one, platform_target="trn2")
+    raises(TypeError, "no option debug", nki.jit, debug=True)
+    raises(TypeError, "takes a function", nki.jit, 3)
 
 
 @pytest.mark.parametrize(("args", "kwargs"), [((), {}), ((ONES, ONES), {}), ((ONES,), {"y": 1})])
 def test_arguments_that_do_not_fit_are_a_type_error(args, kwargs):
-    with pytest.raises(TypeError, match="plus_one"):
-        nki.jit(plus_one)(*args, **kwargs)
-    with pytest.raises(TypeError):
-        nki.run(plus_one, *args, **kwargs)
+    raises(TypeError, "plus_one", nki.jit(plus_one), *args, **kwargs)
+    raises(TypeError, "", nki.run, plus_one, *args, **kwargs)
 
 
 def test_an_unknown_keyword_of_an_instruction_is_a_type_error():
@@ -143,8 +132,7 @@ def test_an_unknown_keyword_of_an_instruction_is_a_type_error():
     def kernel(x):
         nisa.tensor_copy(dst=nl.load(x), src=nl.load(x), speed=2)
 
-    with pytest.raises(TypeError, match="speed"):
-        kernel(ONES)
+    raises(TypeError, "speed", kernel, ONES)
 
 
 def test_a_kernel_called_by_a_kernel_is_a_part_of_it():
@@ -164,15 +152,12 @@ def test_a_run_inside_a_kernel_is_refused():
     def outer(x):
         nki.simulate(plus_one)(ONES)
 
-    with pytest.raises(RuntimeError, match="inside a running kernel"):
-        outer(ONES)
+    raises(RuntimeError, "inside a running kernel", outer, ONES)
 
 
 def test_nl_and_nisa_outside_a_kernel_say_so():
-    with pytest.raises(RuntimeError, match="no kernel is running"):
-        nl.ndarray((1, 1), nl.float32)
-    with pytest.raises(RuntimeError, match="no kernel is running"):
-        nl.program_id(0)
+    raises(RuntimeError, "no kernel is running", nl.ndarray, (1, 1), nl.float32)
+    raises(RuntimeError, "no kernel is running", nl.program_id, 0)
 
 
 def test_a_failed_kernel_leaves_nothing_running():
@@ -180,8 +165,7 @@ def test_a_failed_kernel_leaves_nothing_running():
     def broken(x):
         raise KeyError("mine")
 
-    with pytest.raises(KeyError, match="mine"):
-        broken(ONES)
+    raises(KeyError, "mine", broken, ONES)
     assert np.all(nki.jit(plus_one)(ONES) == 2)
 
 
@@ -215,8 +199,7 @@ def test_a_read_only_argument_is_not_written():
     array = ONES.copy()
     array.flags.writeable = False
     for fixed in (array, np.broadcast_to(np.ones(8, np.float32), (4, 8))):
-        with pytest.raises(NkiValidationError, match=r"read-only.* pass x\.copy\(\)"):
-            kernel(fixed)
+        raises(NkiValidationError, r"read-only.* pass x\.copy\(\)", kernel, fixed)
 
 
 @pytest.mark.parametrize(
@@ -270,9 +253,7 @@ def test_a_copy_keeps_dtype_and_bits(dtype):
     @nki.jit
     def kernel(x):
         assert x.dtype == np.dtype(dtype).name
-        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-        nl.store(out, nl.load(x))
-        return out
+        return stored(nl.load(x), x.dtype)
 
     data = np.arange(64, dtype=np.uint8).reshape(4, 16).repeat(np.dtype(dtype).itemsize, axis=1)
     data = data.view(dtype)
@@ -300,22 +281,18 @@ def test_a_64_bit_integer_that_does_not_fit_is_refused():
 
 
 def test_arguments_that_are_no_data_of_the_chip_are_refused():
-    with pytest.raises(NkiValidationError, match="no elements"):
-        nki.jit(plus_one)(np.ones((0, 3), np.float32))
+    raises(NkiValidationError, "no elements", nki.jit(plus_one), np.ones((0, 3), np.float32))
     for strange in (
         np.array([["a"]]), np.array([[1, None]]), np.zeros((2, 2), [("a", "f4")]),
         np.ones((2, 2), np.complex64), np.ones((2, 2), np.longdouble), np.zeros((2, 2), "M8[s]"),
         np.ones((2, 2), ml_dtypes.int4),
     ):  # fmt: skip
-        with pytest.raises(TypeError, match="not a dtype of NKI"):
-            nki.jit(plus_one)(strange)
+        raises(TypeError, "not a dtype of NKI", nki.jit(plus_one), strange)
     ring = Bare(ONES)
     ring.extra = [ring]
-    with pytest.raises(TypeError, match="contains itself"):
-        nki.jit(lambda x: plus_one(x.data))(ring)
+    raises(TypeError, "contains itself", nki.jit(lambda x: plus_one(x.data)), ring)
     hidden = type("Plain", (), {"data": ONES})()  # a class of Python's own: not looked into
-    with pytest.raises(TypeError, match="NKIObject"):
-        nki.jit(lambda x: plus_one(x.data))(hidden)
+    raises(TypeError, "NKIObject", nki.jit(lambda x: plus_one(x.data)), hidden)
 
 
 @dataclasses.dataclass
@@ -368,9 +345,7 @@ def test_objects_hand_their_arrays_to_the_kernel(kind):
         assert isinstance(options.data, nl.NkiTensor)
         assert isinstance(lists[1][0], nl.NkiTensor)
         assert isinstance(table["x"], nl.NkiTensor)
-        out = nl.ndarray(options.data.shape, nl.float32, buffer=nl.shared_hbm)
-        nl.store(out, nl.multiply(nl.load(options.data), options.factor))
-        return out
+        return stored(nl.multiply(nl.load(options.data), options.factor), nl.float32)
 
     options = kind(ONES, 3.0)
     assert np.all(kernel(options, Choice.double, [1, (ONES,)], {"x": ONES}) == 3)
@@ -382,8 +357,7 @@ def test_an_initialiser_is_generated_where_none_is_given():
     assert (made.data, made.factor, made.extra, made.after) == (1, 2.0, 5, True)
     assert Bare(extra=7, data=0).extra == 7
     for wrong in (lambda: Bare(1, 2, 3, 4), lambda: Bare(wrong=1), lambda: Bare(1, data=2)):
-        with pytest.raises(TypeError):
-            wrong()
+        raises(TypeError, "", wrong)
 
 
 def test_fields_are_found_as_the_guide_generates_them():
@@ -414,8 +388,7 @@ def test_fields_are_found_as_the_guide_generates_them():
     assert Made().items == []
     assert Made().items is not Made().items
     assert (Made([1], 4).twice, Made.size, Made.four()) == (8, 3, 4)
-    with pytest.raises(TypeError):
-        Made([1], 4, 5)
+    raises(TypeError, "", Made, [1], 4, 5)
 
 
 def test_results_keep_their_structure():
@@ -444,8 +417,7 @@ def test_outputs_come_from_any_hbm(buffer):
 
 
 def test_returning_an_on_chip_tile_is_refused_with_the_way_out():
-    with pytest.raises(NkiValidationError, match="shared_hbm"):
-        nki.jit(lambda x: nl.load(x))(ONES)
+    raises(NkiValidationError, "shared_hbm", nki.jit(lambda x: nl.load(x)), ONES)
 
 
 def test_torch_tensors_come_back_as_torch_tensors():
@@ -503,8 +475,7 @@ def test_without_a_grid_there_is_one_program():
 
 @pytest.mark.parametrize("grid", [0, -1, 2.0, True, "2", (2, 0), 100])
 def test_a_grid_that_is_none_is_refused(grid):
-    with pytest.raises((TypeError, ValueError), match="plus_one"):
-        nki.jit(plus_one)[grid]
+    raises((TypeError, ValueError), "plus_one", lambda: nki.jit(plus_one)[grid])
 
 
 def test_programs_wait_for_each_other_and_a_deadlock_is_named():
@@ -523,8 +494,7 @@ def test_programs_wait_for_each_other_and_a_deadlock_is_named():
         if nl.program_id(0) == 0:
             current().meet("barrier", None)
 
-    with pytest.raises(NkiValidationError, match="wait for each other"):
-        stuck[2](ONES)
+    raises(NkiValidationError, "wait for each other", stuck[2], ONES)
 
 
 def test_an_error_in_one_program_ends_the_launch():
@@ -534,8 +504,7 @@ def test_an_error_in_one_program_ends_the_launch():
             raise KeyError("second")
         current().meet("never", None)
 
-    with pytest.raises(KeyError, match="second"):
-        kernel[2](ONES)
+    raises(KeyError, "second", kernel[2], ONES)
 
 
 # -- switches ---------------------------------------------------------------------------------
@@ -555,8 +524,7 @@ def test_a_kernel_called_as_on_the_chip_runs_here_whatever_nki_simulator_says(mo
         monkeypatch.setenv("NKI_SIMULATOR", value)
         np.testing.assert_array_equal(kernel(ONES), nki.simulate(kernel)(ONES))
     monkeypatch.setenv("NKI_SIMULATOR", "maybe")
-    with pytest.raises(ValueError, match="NKI_SIMULATOR is 'maybe'; it must be 0 or 1"):
-        kernel(ONES)
+    raises(ValueError, "NKI_SIMULATOR is 'maybe'; it must be 0 or 1", kernel, ONES)
 
 
 @pytest.fixture
@@ -617,8 +585,7 @@ def test_programs_that_wait_end_through_their_finally_and_hide_no_error():
             ended.append(nl.program_id(0))
             nl.load(x)  # stopped, and that is not the error to show
 
-    with pytest.raises(KeyError, match="the first problem"):
-        kernel[4](ONES)
+    raises(KeyError, "the first problem", kernel[4], ONES)
     assert ended == [0, 1]
 
 
@@ -633,8 +600,7 @@ def test_a_program_that_refuses_to_end_is_left_behind(capfd):
             except BaseException:
                 continue
 
-    with pytest.raises(KeyError, match="second"):
-        kernel[2](ONES)
+    raises(KeyError, "second", kernel[2], ONES)
     assert np.all(nki.jit(plus_one)[2](ONES) == 2)
 
 
@@ -663,9 +629,7 @@ def test_kernels_of_two_python_threads_run_at_once_and_meet_their_own():
         found = current().meet("here", None)
         assert len(found) == 2
         both.wait(60) if nl.program_id(0) == 1 else None
-        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-        nl.store(out, nl.add(nl.load(x), 1.0))
-        return out
+        return stored(nl.add(nl.load(x), 1.0), x.dtype)
 
     with ThreadPoolExecutor(2) as pool:
         one, two = pool.map(kernel[2], (ONES, 2 * ONES))
@@ -676,15 +640,13 @@ def test_kernels_of_two_python_threads_run_at_once_and_meet_their_own():
 @pytest.mark.parametrize(("name", "chip"), [("trn3", "v4"), ("gen4", "v4")])
 def test_a_later_platform_raises_naming_it(monkeypatch, name, chip):
     monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", name)
-    with pytest.raises(NkiValidationError, match=f"{name} asks for NeuronCore-{chip}"):
-        nki.jit(plus_one)(ONES)
+    raises(NkiValidationError, f"{name} asks for NeuronCore-{chip}", nki.jit(plus_one), ONES)
     assert np.all(nki.run(plus_one, ONES, spec=TRN1).outputs == 2)
 
 
 def test_an_unknown_platform_raises(monkeypatch):
     monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", "trn9")
-    with pytest.raises(ValueError, match="trn9"):
-        nki.jit(plus_one)(ONES)
+    raises(ValueError, "trn9", nki.jit(plus_one), ONES)
 
 
 @pytest.mark.parametrize(("value", "fits"), [("0", True), ("1", True), ("yes", False)])
@@ -694,8 +656,7 @@ def test_the_simulator_switch_changes_nothing_and_is_checked(monkeypatch, value,
     if fits:
         assert np.all(kernel(ONES) == 2)
         return
-    with pytest.raises(ValueError, match="NKI_SIMULATOR"):
-        kernel(ONES)
+    raises(ValueError, "NKI_SIMULATOR", kernel, ONES)
 
 
 @pytest.mark.parametrize(
@@ -706,8 +667,7 @@ def test_the_simulator_switch_changes_nothing_and_is_checked(monkeypatch, value,
     ],
 )  # fmt: skip
 def test_options_that_make_no_sense_are_refused(wrong, words):
-    with pytest.raises((TypeError, ValueError), match=words):
-        nki.run(plus_one, ONES, **wrong)
+    raises((TypeError, ValueError), words, nki.run, plus_one, ONES, **wrong)
 
 
 def test_the_generation_can_be_asked_and_compared():
@@ -727,10 +687,8 @@ def test_precise_fp_off_keeps_low_precision_as_float32(monkeypatch):
     def kernel(x):
         tile = nl.load(x)
         assert tile.dtype == nl.bfloat16
-        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
         small = nl.multiply(tile, 1.0 + 2.0**-10)
-        nl.store(out, nl.multiply(nl.subtract(small, tile), 2.0**10))
-        return out
+        return stored(nl.multiply(nl.subtract(small, tile), 2.0**10), x.dtype)
 
     data = np.ones((2, 2), ml_dtypes.bfloat16)
     assert np.all(kernel(data) == 0)  # 1 + 2**-10 rounds to 1 in BF16
@@ -751,8 +709,7 @@ def test_precise_fp_off_changes_no_limit_and_no_place(monkeypatch):
             nisa.memset(tile, float(value))
         assert nl.ndarray((128, 98304), nl.bfloat16).strides == (98304, 1)  # a whole partition
         assert nl.ndarray((8, 8192), nl.bfloat16, nl.psum).size == 65536
-        with pytest.raises(NkiValidationError, match="196608"):
-            nl.ndarray((128, 98305), nl.bfloat16)
+        raises(NkiValidationError, "196608", nl.ndarray, (128, 98305), nl.bfloat16)
         outs = []
         for tile in tiles:
             outs.append(nl.ndarray(tile.shape, nl.float32, buffer=nl.shared_hbm))
@@ -772,8 +729,7 @@ def test_precise_fp_off_has_no_bits_to_look_at(monkeypatch):
         tile = nl.load(x)
         assert tile.view(nl.bfloat16).shape == tile.ap([[8, 4], [1, 8]], dtype=nl.bfloat16).shape
         for look in (lambda: x.view(nl.uint16), lambda: tile.ap([[8, 4], [1, 8]], dtype=nl.int16)):
-            with pytest.raises(NkiValidationError, match="NKI_PRECISE_FP=1"):
-                look()
+            raises(NkiValidationError, "NKI_PRECISE_FP=1", look)
 
     monkeypatch.setenv("NKI_PRECISE_FP", "0")
     kernel(ONES.astype(ml_dtypes.bfloat16))
@@ -782,9 +738,7 @@ def test_precise_fp_off_has_no_bits_to_look_at(monkeypatch):
 def test_stochastic_rounding_is_the_runtimes_switch(monkeypatch):
     @nki.jit
     def kernel(x):
-        out = nl.ndarray(x.shape, nl.bfloat16, buffer=nl.shared_hbm)
-        nl.store(out, nl.add(nl.load(x), 0.0, dtype=nl.bfloat16))
-        return out
+        return stored(nl.add(nl.load(x), 0.0, dtype=nl.bfloat16), nl.bfloat16)
 
     between = np.full((128, 64), 1 + 2.0**-9, np.float32)  # a quarter of a BF16 step above 1
     assert np.all(kernel(between) == 1)
@@ -807,9 +761,7 @@ def scheduled_kernel(x):
 
 
 def _spans(run):
-    return {
-        s.label: s for s in run.timeline.timeline.spans if s.label in ("slow", "free")
-    }  # fmt: skip
+    return {s.label: s for s in run.timeline.timeline.spans if s.label in ("slow", "free")}
 
 
 def test_with_schedule_lets_one_instruction_wait_for_another():
@@ -834,9 +786,7 @@ def test_no_reorder_and_depends_on_keep_the_order_too():
         a, b = (nl.ndarray(x.shape, x.dtype) for _ in range(2))
         slow = nisa.activation(dst=a, op=nl.exp, data=tile, name="slow")
         nisa.tensor_copy(dst=b, src=tile, name="free").depends_on(slow)
-        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-        nl.store(out, nl.add(a, b))
-        return out
+        return stored(nl.add(a, b), x.dtype)
 
     for kernel in (ordered, linked):
         spans = _spans(nki.run(kernel, np.ones((128, 2048), np.float32)))
@@ -847,11 +797,9 @@ def test_an_order_that_cannot_be_is_refused():
     kernel = nki.jit(scheduled_kernel)
     with pytest.raises(NkiValidationError, match="no instruction has that name"):
         kernel.with_schedule([("free", "nothing")])(ONES)
-    with pytest.raises(NkiValidationError, match="issued after"):
-        kernel.with_schedule([("slow", "free")])(ONES)
+    raises(NkiValidationError, "issued after", kernel.with_schedule([("slow", "free")]), ONES)
     for wrong in ([("free",)], ["free"], [(1, 2)]):
-        with pytest.raises(TypeError, match="with_schedule"):
-            kernel.with_schedule(wrong)
+        raises(TypeError, "with_schedule", kernel.with_schedule, wrong)
 
 
 def test_print_and_device_print_work_inside_a_kernel(capsys):

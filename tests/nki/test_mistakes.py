@@ -17,24 +17,22 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_rows, raises
 from trainium_edu.nki import mistakes
 from trainium_edu.specs import NkiValidationError
 
 X = np.arange(128 * 8, dtype=np.float32).reshape(128, 8)
 
 
-def forgotten_dst(x):
-    t = nl.load(x)
+def forgotten_dst(t):
     nisa.tensor_tensor(t, t, nl.add)
 
 
-def forgotten_dst_by_name(x):
-    t = nl.load(x)
+def forgotten_dst_by_name(t):
     nisa.activation(op=nl.exp, data=t)
 
 
-def earlier_interface(x):
-    t = nl.load(x)
+def earlier_interface(t):
     nisa.nc_matmul(t)
 
 
@@ -46,28 +44,23 @@ def no_dtype(x):
     nl.zeros((4, 4))
 
 
-def sizes_one_by_one(x):
-    t = nl.load(x)
+def sizes_one_by_one(t):
     t.reshape(128, 2, 4)
 
 
-def number_of_a_tile(x):
-    t = nl.load(x)
+def number_of_a_tile(t):
     float(t)
 
 
-def function_of_python(x):
-    t = nl.load(x)
+def function_of_python(t):
     math.exp(t)
 
 
-def tile_as_a_bound(x):
-    t = nl.load(x)
+def tile_as_a_bound(t):
     range(t)
 
 
-def number_in_a_tile(x):
-    t = nl.load(x)
+def number_in_a_tile(t):
     _ = 0 in t
 
 
@@ -76,8 +69,7 @@ def formatted(x):
     f"{t:.2f}"
 
 
-def assigned_dtype(x):
-    t = nl.load(x)
+def assigned_dtype(t):
     t.dtype = nl.bfloat16
 
 
@@ -86,38 +78,31 @@ def handle_as_a_tile(x):
     nl.store(x, nisa.activation(dst=t, op=nl.exp, data=t))
 
 
-def handle_as_an_operand(x):
-    t = nl.load(x)
+def handle_as_an_operand(t):
     nisa.tensor_copy(dst=t, src=nisa.tensor_copy(dst=t, src=t))
 
 
-def part_of_a_handle(x):
-    t = nl.load(x)
+def part_of_a_handle(t):
     nisa.tensor_copy(dst=t, src=t)[0]
 
 
-def number_for_a_tile(x):
-    t = nl.load(x)
+def number_for_a_tile(t):
     nisa.tensor_tensor(dst=t, data1=t, data2=2.0, op=nl.add)
 
 
-def vector_for_a_tile(x):
-    t = nl.load(x)
+def vector_for_a_tile(t):
     nisa.tensor_tensor(dst=t, data1=t, data2=t[:, 0:1], op=nl.add)
 
 
-def array_of_the_host(x):
-    t = nl.load(x)
+def array_of_the_host(t):
     nisa.tensor_tensor(dst=t, data1=t, data2=X, op=nl.add)
 
 
-def mask_as_an_index(x):
-    t = nl.load(x)
+def mask_as_an_index(t):
     t[:, np.arange(8) % 2 == 0]
 
 
-def added_axis(x):
-    t = nl.load(x)
+def added_axis(t):
     t[:, None]
 
 
@@ -134,8 +119,7 @@ def stored_the_wrong_way(x):
     nl.store(t, x)
 
 
-def slice_beyond(x):
-    t = nl.load(x)
+def slice_beyond(t):
     t[:, 5:9]
 
 
@@ -175,74 +159,70 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("kernel", "words"), MISTAKES, ids=[k.__name__ for k, _ in MISTAKES])
 def test_a_mistake_is_answered_at_its_line_by_what_to_write(kernel, words):
+    def run(x):
+        kernel(nl.load(x) if [*inspect.signature(kernel).parameters] == ["t"] else x)
+
     with pytest.raises((TypeError, AttributeError, NkiValidationError), match=words) as caught:
-        nki.run(kernel, X.copy(), limit=1000)
+        nki.run(run, X.copy(), limit=1000)
     assert len(str(caught.value)) < 500
     lines, start = inspect.getsourcelines(kernel)
     last = traceback.extract_tb(caught.tb)[-1]
     assert (last.filename, last.lineno) == (__file__, start + len(lines) - 1)
 
 
-@pytest.mark.parametrize(
-    ("result", "words"),
-    [
-        (lambda x: nisa.register_alloc and nisa.memset(dst=nl.ndarray((4, 4), "int32"), value=0),
-         "memset returned"),
-        (lambda x: np.array(x) * 2, "Python computed, not the chip"),
-        (lambda x: (x, [np.zeros(3)]), "Python computed, not the chip"),
-        (lambda x: (row for row in range(3)), "Python computed, not the chip"),
-        (lambda x: nl.load(x), "of line .* on-chip tile"),
-    ],
+@for_rows(
+    "result, words",
+    (lambda x: nisa.register_alloc and nisa.memset(dst=nl.ndarray((4, 4), "int32"), value=0),
+     "memset returned"),
+    (lambda x: np.array(x) * 2, "Python computed, not the chip"),
+    (lambda x: (x, [np.zeros(3)]), "Python computed, not the chip"),
+    (lambda x: (row for row in range(3)), "Python computed, not the chip"),
+    (lambda x: nl.load(x), "of line .* on-chip tile"),
 )  # fmt: skip
 def test_what_no_chip_can_return_is_refused(result, words):
-    with pytest.raises(NkiValidationError, match=words):
-        nki.simulate(result)(X.copy())
+    raises(NkiValidationError, words, nki.simulate(result), X.copy())
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ([1.0, 2.0], "x is a value of type list.*np.array"),
-        (3, "x is a value of type int"),
-        (None, "x is a value of type NoneType"),
-        (np.ma.masked_array(X, X > 3), r"x is a masked array.*x\.filled"),
-        (X.astype(complex), r"x: dtype\('complex128'\) is not a dtype of NKI"),
-        (np.array([["a"]]), "x: .* is not a dtype of NKI"),
-        (np.full((2, 2), 2**40), "x is int64 and holds"),
-    ],
+@for_rows(
+    "given, words",
+    ([1.0, 2.0], "x is a value of type list.*np.array"),
+    (3, "x is a value of type int"),
+    (None, "x is a value of type NoneType"),
+    (np.ma.masked_array(X, X > 3), r"x is a masked array.*x\.filled"),
+    (X.astype(complex), r"x: dtype\('complex128'\) is not a dtype of NKI"),
+    (np.array([["a"]]), "x: .* is not a dtype of NKI"),
+    (np.full((2, 2), 2**40), "x is int64 and holds"),
 )
 def test_an_argument_that_is_no_tensor_is_named(given, words):
     def kernel(x):
         nl.zeros(x.shape, nl.float32)
 
-    with pytest.raises((TypeError, AttributeError, NkiValidationError), match=words):
-        nki.run(kernel, given)
+    raises((TypeError, AttributeError, NkiValidationError), words, nki.run, kernel, given)
 
 
 def test_another_none_is_not_blamed_on_an_argument():
     def kernel(x, bias=None):
         nl.store(x, nl.load(x)).shape  # noqa: B018
 
-    with pytest.raises(AttributeError, match=r"has no attribute 'shape'$"):
-        nki.run(kernel, X.copy(), None)
+    raises(AttributeError, r"has no attribute 'shape'$", nki.run, kernel, X.copy(), None)
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "meant"),
-    [
-        (nl, "adds", r"nl\.add\b"), (nl, "Float32", r"nl\.float32"), (nl, "SBUF", r"nl\.sbuf"),
-        (nl, "dma_copy", r"nisa\.dma_copy"), (nisa, "load", r"nl\.load"),
-        (nisa, "tensor_tensr", r"nisa\.tensor_tensor"), (nki, "simulat", r"nki\.simulate"),
-    ],
+@for_rows(
+    "module, name, meant",
+    (nl, "adds", r"nl\.add\b"), (nl, "Float32", r"nl\.float32"), (nl, "SBUF", r"nl\.sbuf"),
+    (nl, "dma_copy", r"nisa\.dma_copy"), (nisa, "load", r"nl\.load"),
+    (nisa, "tensor_tensr", r"nisa\.tensor_tensor"), (nki, "simulat", r"nki\.simulate"),
 )  # fmt: skip
 def test_a_misspelled_name_is_met_by_the_near_one(module, name, meant):
-    with pytest.raises(AttributeError, match=f"has no attribute '{name}'; is {meant} meant"):
-        getattr(module, name)
+    raises(AttributeError, f"has no attribute '{name}'; is {meant} meant", getattr, module, name)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "meant"),
-    [("bf16", "bfloat16"), (float, "float32"), ("flaot32", "float32"), ("nl.int8", "int8")],
+@for_rows(
+    "dtype, meant",
+    ("bf16", "bfloat16"),
+    (float, "float32"),
+    ("flaot32", "float32"),
+    ("nl.int8", "int8"),
 )
 def test_a_misspelled_dtype_is_met_by_the_near_one(dtype, meant):
     with pytest.raises(TypeError, match=f"is nl.{meant} meant") as caught:
@@ -256,8 +236,7 @@ def test_looking_at_the_numbers_of_a_tile_is_fine():
         assert np.allclose(t, X)
         assert np.shape(t) == t.shape == copy.copy(t).shape
         for take in (copy.deepcopy, pickle.dumps):
-            with pytest.raises(TypeError, match="place in the chip's memory"):
-                take(t)
+            raises(TypeError, "place in the chip's memory", take, t)
 
     nki.simulate(kernel)(X)
 
@@ -270,8 +249,7 @@ def test_a_grid_inside_a_kernel_is_refused_where_programs_would_be_missing():
     def kernel(x):
         return part[2](x)
 
-    with pytest.raises(NkiValidationError, match="no new programs start"):
-        nki.run(kernel, X)
+    raises(NkiValidationError, "no new programs start", nki.run, kernel, X)
     assert np.array_equal(nki.run(nki.jit(kernel)[2], X).outputs, X)
 
 
@@ -289,8 +267,7 @@ def test_lists_of_tiles_are_bounded_by_bytes(monkeypatch):
         for _ in range(1000):
             nl.load(x)
 
-    with pytest.raises(NkiValidationError, match="a list of tiles grows"):
-        nki.run(kept, X)
+    raises(NkiValidationError, "a list of tiles grows", nki.run, kept, X)
     nki.run(dropped, X)
 
 

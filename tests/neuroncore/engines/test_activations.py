@@ -5,7 +5,7 @@ from math import erf, pi
 import numpy as np
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, raises
 from trainium_edu.neuroncore.engines.activations import ACTIVATIONS, get_activation
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -114,7 +114,5 @@ def test_derivatives_are_central_differences(derivative, of):
 
 
 def test_unknown_and_later_functions_are_refused():
-    with pytest.raises(NkiValidationError, match="not a function of the Scalar Engine"):
-        get_activation("cosine")
-    with pytest.raises(NkiValidationError, match="NeuronCore-v4"):
-        get_activation("prelu")
+    raises(NkiValidationError, "not a function of the Scalar Engine", get_activation, "cosine")
+    raises(NkiValidationError, "NeuronCore-v4", get_activation, "prelu")

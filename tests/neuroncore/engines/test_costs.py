@@ -22,9 +22,8 @@ def at_least(n):
 
 
 def _cycles(bench, name, **operands):
-    bench.core.issue(name, **operands)
-    row = bench.last
-    return cycles_of(name, row.work, row.engine, TRN1)
+    bench.issue(name, **operands)
+    return bench.cycles
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -38,25 +37,15 @@ def test_one_input_instructions_take_n_cycles(bench, n):
     assert _cycles(bench, "memset", dst=y, value=1.0) == at_least(n)
     assert _cycles(bench, "reciprocal", dst=y, data=x) == max(64, 2.4 * n)  # profiled
     assert _cycles(bench, "tensor_reduce", dst=one, data=x, op="add", axis=1) == n
-    assert (
-        _cycles(
-            bench, "tensor_scalar_reduce", dst=y, data=x, reduce_op="add", reduce_res=one, **add
-        )
-        == at_least(n) + 64
-    )
-    assert (
-        _cycles(
-            bench, "activation_reduce", dst=y, data=x, op="exp", reduce_op="add", reduce_res=one
-        )
-        == at_least(n) + 64
-    )
+    read = {"reduce_op": "add", "reduce_res": one}
+    both = at_least(n) + 64
+    assert _cycles(bench, "tensor_scalar_reduce", dst=y, data=x, **read, **add) == both
+    assert _cycles(bench, "activation_reduce", dst=y, data=x, op="exp", **read) == both
     kept = {"reduce_op": "add", "reduce_res": None}  # no second instruction reads the sum out
     assert _cycles(bench, "activation_reduce", dst=y, data=x, op="exp", **kept) == at_least(n)
     # the architecture guide: reading the accumulated registers takes about 64 cycles
-    assert _cycles(
-        bench, "activation", dst=y, data=x, op="exp", reduce_op="add", reduce_res=one,
-        reduce_cmd="reset_reduce",
-    ) == at_least(n) + 64  # fmt: skip
+    read["reduce_cmd"] = "reset_reduce"
+    assert _cycles(bench, "activation", dst=y, data=x, op="exp", **read) == both
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -67,19 +56,8 @@ def test_two_input_instructions_take_2n_cycles(bench, n):
     assert _cycles(bench, "tensor_tensor", dst=y, data1=x, data2=x, op="add") == max(64, 2 * n)
     assert _cycles(bench, "tensor_tensor_scan", dst=y, data0=x, data1=x, **scan) == max(64, 2 * n)
     assert _cycles(bench, "tensor_copy_predicated", dst=y, src=x, predicate=mask) == max(64, 2 * n)
-    assert (
-        _cycles(
-            bench,
-            "scalar_tensor_tensor",
-            dst=y,
-            data=x,
-            op0="add",
-            operand0=1.0,
-            op1="add",
-            operand1=x,
-        )
-        == 2 * n
-    )
+    both = {"op0": "add", "operand0": 1.0, "op1": "add", "operand1": x}
+    assert _cycles(bench, "scalar_tensor_tensor", dst=y, data=x, **both) == 2 * n
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -116,22 +94,20 @@ def test_psum_and_bf16_shortcuts(bench, n):
 def test_searches_take_n_cycles(bench, n):
     x, eight = bench.tile(np.ones((2, n))), bench.tile(np.ones((2, 8)))
     index = bench.empty(2, 8, dtype="uint32")
-    assert _cycles(bench, "max8", dst=bench.empty(2, 8), src=x) == n
+    assert _cycles(bench, "max8", dst=(2, 8), src=x) == n
     assert _cycles(bench, "nc_find_index8", dst=index, data=x, vals=eight) == n
-    assert (
-        _cycles(bench, "nc_match_replace8", dst=bench.empty(2, n), data=x, vals=eight, imm=0.0) == n
-    )
+    assert _cycles(bench, "nc_match_replace8", dst=(2, n), data=x, vals=eight, imm=0.0) == n
 
 
 @pytest.mark.parametrize("n", [n for n in SIZES if n <= 512])
 def test_statistics_and_shuffle(bench, n):
     x = bench.tile(np.ones((32, n)))
-    assert _cycles(bench, "bn_stats", dst=bench.empty(32, 6), data=x) == at_least(n)
+    assert _cycles(bench, "bn_stats", dst=(32, 6), data=x) == at_least(n)
     groups = bench.tile(np.ones((2, 3 * n)))
-    assert _cycles(bench, "bn_aggr", dst=bench.empty(2, 2), data=groups) == max(64, 13 * n)
-    assert _cycles(
-        bench, "nc_stream_shuffle", dst=bench.empty(32, n), src=x, shuffle_mask=list(range(32))
-    ) == at_least(n)
+    assert _cycles(bench, "bn_aggr", dst=(2, 2), data=groups) == max(64, 13 * n)
+    mask = list(range(32))
+    found = _cycles(bench, "nc_stream_shuffle", dst=(32, n), src=x, shuffle_mask=mask)
+    assert found == at_least(n)
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -179,8 +155,8 @@ def test_a_stride_over_16_bytes_halves_the_rate(bench):
     wide = bench.tile(np.ones((2, 4 * 512)))
     near = wide.reshaped(2, 512, 4).sliced(slice(0, 2), slice(0, 512), 0)  # 16 bytes apart
     far = wide.reshaped(2, 256, 8).sliced(slice(0, 2), slice(0, 256), 0)  # 32 bytes apart
-    assert _cycles(bench, "tensor_copy", dst=bench.empty(2, 512), src=near) == 512
-    assert _cycles(bench, "tensor_copy", dst=bench.empty(2, 256), src=far) == 512
+    assert _cycles(bench, "tensor_copy", dst=(2, 512), src=near) == 512
+    assert _cycles(bench, "tensor_copy", dst=(2, 256), src=far) == 512
 
 
 def test_every_row_names_facts_that_exist_and_costs_a_positive_number():
@@ -191,11 +167,9 @@ def test_every_row_names_facts_that_exist_and_costs_a_positive_number():
 
 @pytest.mark.parametrize("engine", [Engine.VECTOR, Engine.SCALAR])
 def test_what_if_facts_change_the_price(bench, engine):
-    twice = TRN1.replace(
-        cycles=TRN1.cycles.replace(
-            tensor_copy=TRN1.cycles.bn_aggr, activation=TRN1.cycles.reciprocal
-        )
-    )
+    cycles = TRN1.cycles
+    changed = cycles.replace(tensor_copy=cycles.bn_aggr, activation=cycles.reciprocal)
+    twice = TRN1.replace(cycles=changed)
     x, y = bench.tile(np.ones((2, 300))), bench.empty(2, 300)
     if engine is Engine.VECTOR:
         bench.core.tensor_copy(dst=y, src=x)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.for_each import for_each
+from tests.for_each import for_each, raises
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.engines.dma import transfer
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
@@ -169,8 +169,7 @@ def test_an_index_outside_raises_or_is_left_out(table, wrong):
     got = core.sbuf((3, 6))
     core.dma_copy(dst=got, src=core.hbm(np.zeros((3, 6), np.float32)))
     view = IndirectView.of(rows, index, is_vector=True)
-    with pytest.raises(OutOfBoundsError, match=f"index {wrong} .*rows are 0 to 9"):
-        core.dma_copy(dst=got, src=view)
+    raises(OutOfBoundsError, f"index {wrong} .*rows are 0 to 9", core.dma_copy, dst=got, src=view)
     assert issubclass(OutOfBoundsError, NkiValidationError)
     assert issubclass(OutOfBoundsError, IndexError)
     core.dma_copy(dst=got, src=view, oob_mode="skip")
@@ -213,8 +212,7 @@ def test_one_index_outside(table):
     got = core.sbuf((1, 6))
     core.dma_copy(dst=got, src=core.hbm(values[:1]))
     view = IndirectView.of(rows, index_tile(core, [10]), axis=0)
-    with pytest.raises(OutOfBoundsError, match="goes from 0 to 9"):
-        core.dma_copy(dst=got, src=view)
+    raises(OutOfBoundsError, "goes from 0 to 9", core.dma_copy, dst=got, src=view)
     core.dma_copy(dst=got, src=view, oob_mode="skip")
     np.testing.assert_array_equal(core.value(got), values[:1])
 
@@ -238,8 +236,7 @@ def test_indices_are_whole_numbers_one_per_row(table):
         core.dma_copy(dst=got, src=IndirectView.of(rows, floats, is_vector=True))
     view = IndirectView.of(rows, index_tile(core, [1, 2, 3]), is_vector=True)
     view.shape = (2, 6)
-    with pytest.raises(NkiValidationError, match="one index for each row"):
-        core.dma_copy(dst=got, src=view)
+    raises(NkiValidationError, "one index for each row", core.dma_copy, dst=got, src=view)
     with pytest.raises(NkiValidationError, match="has 3 elements"):
         core.dma_copy(dst=got, src=IndirectView.of(rows, index_tile(core, [1, 2, 3]), axis=0))
     on_chip = IndirectView.of(got, index_tile(core, [1, 0]), is_vector=True)
@@ -317,29 +314,3 @@ def test_a_cast_moves_the_wider_bytes():
 
 
 # -- limits -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("src", "dst", "options", "words"),
-    [
-        (("psum", (4, 4)), ("hbm", (4, 4)), {}, "PSUM is reached by engines only"),
-        (("hbm", (4, 4)), ("psum", (4, 4)), {}, "PSUM is reached by engines only"),
-        (("hbm", (4, 4)), ("sbuf", (4, 5)), {}, "16 elements .* has 20"),
-        (("hbm", (4, 4)), ("sbuf", (4, 4)), {"priority": 1}, "NeuronCore-v4"),
-        (("hbm", (4, 4)), ("sbuf", (4, 4)), {"dge_mode": "hwdge"}, "NeuronCore-v3"),
-    ],
-)
-def test_limits(src, dst, options, words):
-    core = NeuronCore(values=False)
-    src, dst = (getattr(core, memory)(shape) for memory, shape in (src, dst))
-    with pytest.raises(NkiValidationError, match=words):
-        core.dma_copy(dst=dst, src=src, **options)
-
-
-@pytest.mark.parametrize("wrong", [3.0, None, "tile", np.zeros(4)])
-def test_copies_tensors_only(wrong):
-    core = NeuronCore(values=False)
-    with pytest.raises(TypeError):
-        core.dma_copy(dst=core.sbuf((4, 4)), src=wrong)
-    with pytest.raises(TypeError):
-        core.dma_copy(dst=core.sbuf((4, 4)), source=core.hbm((4, 4)))

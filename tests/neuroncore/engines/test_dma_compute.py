@@ -5,7 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, raises
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.indirect import IndirectView, OutOfBoundsError
@@ -32,26 +32,6 @@ def test_transposes_every_rank_and_dtype(dtype, shape, memory):
     assert core.value(dst).tobytes() == expected.tobytes()
     size = DTYPES[dtype].itemsize
     assert core.program.instructions[-1].work[1:4] == (values.size, size, values.size * size)
-
-
-@pytest.mark.parametrize(
-    ("src", "dst", "options", "words"),
-    [
-        (("hbm", (4, 8)), ("sbuf", (4, 8)), {}, r"becomes \[8, 4\]"),
-        (("hbm", (4, 8)), ("sbuf", (8, 2, 2)), {}, "shapes must be equal"),
-        (("hbm", (4, 8)), ("psum", (8, 4)), {}, "PSUM"),
-        (("hbm", (4, 8)), ("sbuf", (8, 4), "bfloat16"), {}, "dtypes must be equal"),
-        (("hbm", (4, 8)), ("sbuf", (8, 4)), {"axes": (0, 1)}, "supported order"),
-        (("hbm", (4, 8)), ("sbuf", (8, 4)), {"dge_mode": "hwdge"}, "NeuronCore-v3"),
-        (("hbm", (4, 8)), ("sbuf", (8, 4)), {"dge_mode": "swdge"}, "NeuronCore-v3"),
-        (("hbm", (8,)), ("sbuf", (8, 1)), {}, "it takes 2, 3 or 4"),
-    ],
-)
-def test_transpose_limits(src, dst, options, words):
-    core = NeuronCore(values=False)
-    src, dst = (getattr(core, spec[0])(*spec[1:]) for spec in (src, dst))
-    with pytest.raises(NkiValidationError, match=words):
-        core.dma_transpose(dst=dst, src=src, **options)
 
 
 def test_gathering_transposes_need_a_later_chip():
@@ -116,8 +96,7 @@ def test_gather_adds_rows_to_a_tile_and_leaves_out_what_is_outside():
     table, tile = np.arange(20.0, dtype=np.float32).reshape(5, 4), core.sbuf((3, 4))
     core.dma_copy(dst=tile, src=core.hbm(np.ones((3, 4), np.float32)))
     rows = IndirectView.of(core.hbm(table), index_tile(core, [4, 9, 1]), is_vector=True)
-    with pytest.raises(OutOfBoundsError):
-        core.dma_compute(dst=tile, srcs=[rows, tile], reduce_op="add")
+    raises(OutOfBoundsError, "", core.dma_compute, dst=tile, srcs=[rows, tile], reduce_op="add")
     core.dma_compute(dst=tile, srcs=[rows, tile], reduce_op="add", oob_mode="skip")
     np.testing.assert_array_equal(core.value(tile), [table[4] + 1, np.ones(4), table[1] + 1])
     roles = [a.role for a in core.program.instructions[-1].accesses]
@@ -136,8 +115,7 @@ def test_compute_limits(change, words):
     core = NeuronCore(values=False)
     options = {"dst": core.sbuf((4, 8)), "srcs": [core.hbm((4, 8)), core.hbm((4, 8))],
                "reduce_op": "add", **change}  # fmt: skip
-    with pytest.raises(NkiValidationError, match=words):
-        core.dma_compute(**options)
+    raises(NkiValidationError, words, core.dma_compute, **options)
 
 
 def test_seventeen_sources_and_other_shapes():

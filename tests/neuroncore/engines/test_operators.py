@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import raises
 from trainium_edu.neuroncore.engines.operators import OPERATORS, get_operator
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -69,11 +70,9 @@ def test_reduction_names_of_the_language_are_operators_too(name):
 
 @pytest.mark.parametrize("name", ["abs_max", "abs_min", "square", "relu"])
 def test_operators_of_a_later_chip_name_it(name):
-    with pytest.raises(NkiValidationError, match="NeuronCore-v4"):
-        get_operator(name, "op0")
+    raises(NkiValidationError, "NeuronCore-v4", get_operator, name, "op0")
 
 
 @pytest.mark.parametrize("wrong", ["ad", None, 3, 1.5, np])
 def test_no_operator_is_refused(wrong):
-    with pytest.raises(NkiValidationError, match="not an ALU operator"):
-        get_operator(wrong, "op")
+    raises(NkiValidationError, "not an ALU operator", get_operator, wrong, "op")

@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 
-from trainium_edu.specs.errors import NkiValidationError
-
 
 @pytest.mark.parametrize("n", [1, 2, 7, 511, 512])
 def test_statistics_of_even_and_odd_elements(bench, rng, n):
     x = rng.standard_normal((4, n)).astype(np.float32)
-    found = bench.issue("bn_stats", dst=bench.empty(4, 6), data=bench.tile(x))
+    found = bench.issue("bn_stats", dst=(4, 6), data=x)
     for first in (0, 1):
         part = x[:, first::2].astype(np.float64)
         count = part.shape[1]
@@ -31,17 +29,6 @@ def test_aggregate_of_pieces_is_the_mean_and_variance_of_all(bench, rng, n):
             dst=stats.sliced(slice(0, 5), slice(6 * i, 6 * i + 6)),
             data=tile.sliced(slice(0, 5), slice(512 * i, min(n, 512 * i + 512))),
         )
-    found = bench.issue("bn_aggr", dst=bench.empty(5, 2), data=stats)
+    found = bench.issue("bn_aggr", dst=(5, 2), data=stats)
     wide = x.astype(np.float64)
     np.testing.assert_allclose(found, np.stack([wide.mean(1), wide.var(1)], 1), rtol=2e-5)
-
-
-def test_limits(bench):
-    with pytest.raises(NkiValidationError, match="at most 512"):
-        bench.issue("bn_stats", dst=bench.empty(1, 6), data=bench.tile(np.ones((1, 513))))
-    with pytest.raises(NkiValidationError, match=r"must be \[1, 6\]"):
-        bench.issue("bn_stats", dst=bench.empty(1, 5), data=bench.tile(np.ones((1, 12))))
-    with pytest.raises(NkiValidationError, match="multiple of 3"):
-        bench.issue("bn_aggr", dst=bench.empty(1, 2), data=bench.tile(np.ones((1, 4))))
-    with pytest.raises(NkiValidationError, match=r"must be \[1, 2\]"):
-        bench.issue("bn_aggr", dst=bench.empty(1, 3), data=bench.tile(np.ones((1, 6))))

@@ -8,7 +8,7 @@ from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import cycles_of
-from trainium_edu.specs import TRN1, NkiValidationError
+from trainium_edu.specs import TRN1
 
 
 def filled(core, shape, dtype, seed=0):
@@ -81,28 +81,6 @@ def test_nan_spoils_its_row_on_the_tensor_engine_and_not_on_vector():
         lost = np.isnan(core.value(dst))
         assert lost[5].all() if engine is Engine.TENSOR else lost.sum() == 1
         assert lost.sum() == (8 if engine is Engine.TENSOR else 1)
-
-
-@pytest.mark.parametrize(
-    ("data", "dst", "engine", "words"),
-    [
-        (("sbuf", (33, 32)), ("sbuf", (32, 33)), None, r"up to \[32, 32\]"),
-        (("sbuf", (128, 129)), ("psum", (128, 128)), Engine.TENSOR, r"up to \[128, 128\]"),
-        (("sbuf", (64, 64)), ("sbuf", (64, 64)), Engine.TENSOR, "reads SBUF and writes PSUM"),
-        (("psum", (64, 64)), ("psum", (64, 64)), Engine.TENSOR, "reads SBUF and writes PSUM"),
-        (("sbuf", (4, 8)), ("sbuf", (4, 8)), None, r"becomes \[8, 4\]"),
-        (("sbuf", (4, 8)), ("hbm", (8, 4)), None, "in HBM"),
-        (("sbuf", (4, 8), "bfloat16"), ("sbuf", (8, 4)), None, "the same dtype"),
-        (("sbuf", (40, 8), "int32"), ("psum", (8, 40)), None, "the same dtype"),
-        (("sbuf", (40, 8)), ("psum", (8, 40), "bfloat16"), None, "the same dtype"),
-        (("sbuf", (4, 8)), ("sbuf", (8, 4)), Engine.SCALAR, "not on the Scalar Engine"),
-    ],
-)
-def test_limits(data, dst, engine, words):
-    core = NeuronCore(values=False)
-    data, dst = (getattr(core, spec[0])(*spec[1:]) for spec in (data, dst))
-    with pytest.raises(NkiValidationError, match=words):
-        core.nc_transpose(dst=dst, data=data, engine=engine)
 
 
 def test_cycles_are_the_printed_formulas():

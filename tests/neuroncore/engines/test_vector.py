@@ -4,12 +4,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from trainium_edu.neuroncore.recording.core import NeuronCore
+from tests.neuroncore.engines.bench import Bench
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.engine import Engine
-from trainium_edu.neuroncore.recording.instruction_set import cycles_of
-from trainium_edu.specs import TRN1
-from trainium_edu.specs.errors import NkiValidationError
 
 FLOATS = ["float32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2", "float8_e3m4"]
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32"]
@@ -32,31 +29,14 @@ def _fp32(values):
 @pytest.mark.parametrize("dtype", FLOATS + INTEGERS)
 def test_memset_fills_with_the_dtypes_own_number(bench, dtype):
     value = 3 if dtype in INTEGERS else 1.7
-    found = bench.issue("memset", dst=bench.empty(4, 5, dtype=dtype), value=value)
+    found = bench.issue("memset", dst=(4, 5, dtype), value=value)
     assert np.array_equal(found, np.full((4, 5), _stored(np.float32(value), dtype)))
 
 
 def test_memset_takes_nan_and_infinity_into_floats(bench):
     for value in (np.nan, -np.inf):
-        found = bench.issue("memset", dst=bench.empty(2, 3), value=value)
+        found = bench.issue("memset", dst=(2, 3), value=value)
         assert np.array_equal(found, np.full((2, 3), value, np.float32), equal_nan=True)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "value", "error", "match"),
-    [
-        ("int32", 2.0, NkiValidationError, "integer tile cannot hold a float"),
-        ("uint8", 256, NkiValidationError, "uint8 goes from 0 to 255"),
-        ("uint8", -1, NkiValidationError, "uint8 goes from 0 to 255"),
-        ("float32", "1", TypeError, "one number"),
-        ("float32", True, TypeError, "one number"),
-        ("float32", None, TypeError, "one number"),
-        ("float32", 1j, TypeError, "one number"),
-    ],
-)
-def test_memset_refuses(bench, dtype, value, error, match):
-    with pytest.raises(error, match=match):
-        bench.issue("memset", dst=bench.empty(2, 2, dtype=dtype), value=value)
 
 
 # -- tensor_copy ------------------------------------------------------------------------------
@@ -73,9 +53,7 @@ def test_copy_of_equal_dtypes_moves_every_bit_pattern(bench, dtype, engine):
     values = codes.view(storage).reshape(16, -1)
     src = bench.empty(*values.shape, dtype=dtype)
     src.write_bits(values)
-    found = bench.issue(
-        "tensor_copy", dst=bench.empty(*values.shape, dtype=dtype), src=src, engine=engine
-    )
+    found = bench.issue("tensor_copy", dst=(*values.shape, dtype), src=src, engine=engine)
     assert np.array_equal(found.view(f"u{size}"), values.view(f"u{size}"))
 
 
@@ -84,32 +62,24 @@ def test_copy_rounds_once_as_ml_dtypes_does(bench, rng, to):
     x = np.concatenate([rng.standard_normal(2000) * 10.0 ** rng.integers(-6, 6, 2000),
                         [0, -0.0, np.inf, -np.inf, 448, 464, 65504, 65520]])  # fmt: skip
     x = x.astype(np.float32).reshape(8, -1)
-    found = bench.issue("tensor_copy", dst=bench.empty(*x.shape, dtype=to), src=bench.tile(x))
+    found = bench.issue("tensor_copy", dst=(*x.shape, to), src=x)
     assert np.array_equal(found, _stored(x, to), equal_nan=True)
 
 
 def test_copy_to_integers_rounds_to_even_and_saturates(bench):
     x = np.float32([[0.5, 1.5, 2.5, -0.5, 300, -7, 254.5, 255.5]])
-    found = bench.issue("tensor_copy", dst=bench.empty(1, 8, dtype="uint8"), src=bench.tile(x))
+    found = bench.issue("tensor_copy", dst=(1, 8, "uint8"), src=x)
     assert found.tolist() == [[0, 2, 2, 0, 255, 0, 254, 255]]
 
 
 def test_copy_between_free_shapes_and_in_place_overlap(bench):
     x = np.arange(24, dtype=np.float32).reshape(2, 12)
-    assert np.array_equal(
-        bench.issue("tensor_copy", dst=bench.empty(2, 3, 4), src=bench.tile(x)),
-        x.reshape(2, 3, 4),
-    )
+    assert np.array_equal(bench.issue("tensor_copy", dst=(2, 3, 4), src=x), x.reshape(2, 3, 4))
     tile = bench.tile(x)
     bench.core.tensor_copy(
         dst=tile.sliced(slice(0, 2), slice(1, 12)), src=tile.sliced(slice(0, 2), slice(0, 11))
     )
     assert np.array_equal(bench.core.value(tile)[:, 1:], x[:, :11])
-
-
-def test_copy_does_not_run_on_the_scalar_engine_of_this_chip(bench):
-    with pytest.raises(NkiValidationError, match="on the Scalar Engine needs NeuronCore-v3"):
-        bench.issue("tensor_copy", dst=bench.empty(1, 1), src=bench.tile([[1]]), engine="scalar")
 
 
 # -- tensor_tensor ----------------------------------------------------------------------------
@@ -119,10 +89,7 @@ def test_copy_does_not_run_on_the_scalar_engine_of_this_chip(bench):
 @pytest.mark.parametrize("op", ["add", "subtract", "multiply", "maximum", "greater_equal"])
 def test_tensor_tensor_is_fp32_rounded_once(bench, rng, shape, op):
     a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for _ in range(2))
-    found = bench.issue(
-        "tensor_tensor", dst=bench.empty(*shape, dtype="bfloat16"),
-        data1=bench.tile(a, "bfloat16"), data2=bench.tile(b, "bfloat16"), op=op,
-    )  # fmt: skip
+    found = bench.issue("tensor_tensor", dst=(*shape, "bfloat16"), data1=a, data2=b, op=op)
     wanted = getattr(np, op)(_fp32(a), _fp32(b)).astype(ml_dtypes.bfloat16)
     assert np.array_equal(found, wanted)
 
@@ -130,10 +97,7 @@ def test_tensor_tensor_is_fp32_rounded_once(bench, rng, shape, op):
 @pytest.mark.parametrize("dtype", FLOATS + INTEGERS)
 def test_tensor_tensor_takes_every_dtype(bench, dtype):
     a, b = _stored([[1, 2, 3]], dtype), _stored([[3, 2, 1]], dtype)
-    found = bench.issue(
-        "tensor_tensor", dst=bench.empty(1, 3), data1=bench.tile(a, dtype),
-        data2=bench.tile(b, dtype), op="multiply",
-    )  # fmt: skip
+    found = bench.issue("tensor_tensor", dst=(1, 3), data1=a, data2=b, op="multiply")
     assert found.tolist() == [[3, 4, 3]]
 
 
@@ -142,23 +106,15 @@ def test_tensor_tensor_takes_every_dtype(bench, dtype):
 def test_32_bit_integers_are_exact_on_gpsimd_and_wrap(bench, rng, dtype, op):
     a = rng.integers(0, 2**32, (4, 64), np.uint64).astype(dtype)
     b = rng.integers(0, 2**32, (4, 64), np.uint64).astype(dtype)
-    found = bench.issue(
-        "tensor_tensor", dst=bench.empty(4, 64, dtype=dtype), data1=bench.tile(a, dtype),
-        data2=bench.tile(b, dtype), op=op,
-    )  # fmt: skip
+    found = bench.issue("tensor_tensor", dst=(4, 64, dtype), data1=a, data2=b, op=op)
     assert bench.last.engine is Engine.GPSIMD
     with np.errstate(over="ignore"):
         assert np.array_equal(found, getattr(np, op)(a, b))
 
 
 def test_32_bit_integers_on_vector_go_through_fp32(bench):
-    a = np.array([[2**24 + 1]], np.int32)
-    one = bench.tile(np.array([[0]]), "int32")
-    found = bench.issue(
-        "tensor_tensor", dst=bench.empty(1, 1, dtype="int32"), data1=bench.tile(a, "int32"),
-        data2=one, op="add", engine="vector",
-    )  # fmt: skip
-    assert found[0, 0] == 2**24
+    operands = {"data1": np.int32([[2**24 + 1]]), "data2": np.int32([[0]]), "engine": "vector"}
+    assert bench.issue("tensor_tensor", dst=(1, 1, "int32"), op="add", **operands) == 2**24
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
@@ -166,82 +122,26 @@ def test_32_bit_integers_on_vector_go_through_fp32(bench):
 def test_bitvec_works_on_stored_bits(bench, rng, dtype, op):
     a = rng.integers(0, 100, (3, 40)).astype(dtype)
     b = rng.integers(0, 7, (3, 40)).astype(dtype)
-    found = bench.issue(
-        "tensor_tensor", dst=bench.empty(3, 40, dtype=dtype), data1=bench.tile(a, dtype),
-        data2=bench.tile(b, dtype), op=op,
-    )  # fmt: skip
+    found = bench.issue("tensor_tensor", dst=(3, 40, dtype), data1=a, data2=b, op=op)
     assert np.array_equal(found, getattr(np, op)(a, b))
 
 
 def test_right_shift_is_logical(bench):
-    a = bench.tile(np.array([[-8]]), "int32")
-    two = bench.tile(np.array([[2]]), "int32")
-    found = bench.issue(
-        "tensor_tensor", dst=bench.empty(1, 1, dtype="int32"), data1=a, data2=two, op="right_shift"
-    )
+    a, two = np.int32([[-8]]), np.int32([[2]])
+    found = bench.issue("tensor_tensor", dst=(1, 1, "int32"), data1=a, data2=two, op="right_shift")
     assert found[0, 0] == ((-8) & 0xFFFFFFFF) >> 2
 
 
 def test_power_runs_on_gpsimd_only(bench):
     a, b = bench.tile([[2.0, 9.0]]), bench.tile([[3.0, 0.5]])
-    found = bench.issue("tensor_tensor", dst=bench.empty(1, 2), data1=a, data2=b, op="power")
+    found = bench.issue("tensor_tensor", dst=(1, 2), data1=a, data2=b, op="power")
     assert found.tolist() == [[8, 3]]
     assert bench.last.engine is Engine.GPSIMD
-    with pytest.raises(NkiValidationError, match="GpSimd Engine only"):
-        bench.issue(
-            "tensor_tensor", dst=bench.empty(1, 2), data1=a, data2=b, op="power", engine="vector"
-        )
-    with pytest.raises(NkiValidationError, match="GpSimd Engine cannot reach"):
-        bench.issue(
-            "tensor_tensor", dst=bench.empty(1, 2, memory="psum"), data1=a, data2=b, op="power"
-        )
 
 
-def test_both_inputs_in_psum_are_refused_and_one_is_not(bench):
-    a, b = bench.tile([[1.0]], memory="psum"), bench.tile([[2.0]], memory="psum")
-    with pytest.raises(NkiValidationError, match="both in PSUM"):
-        bench.issue("tensor_tensor", dst=bench.empty(1, 1), data1=a, data2=b, op="add")
-    found = bench.issue(
-        "tensor_tensor", dst=bench.empty(1, 1), data1=a, data2=bench.tile([[2.0]]), op="add"
-    )
-    assert found == 3
-
-
-@pytest.mark.parametrize(
-    ("one", "two", "dst", "match"),
-    [
-        ((2, 3), (2, 4), (2, 3), "same number of elements"),
-        ((2, 3), (3, 3), (2, 3), "same partitions"),
-        ((2, 3), (2, 3), (2, 4), "same number of elements"),
-    ],
-)
-def test_tensor_tensor_refuses_shapes(bench, one, two, dst, match):
-    a, b = bench.tile(np.ones(one)), bench.tile(np.ones(two))
-    with pytest.raises(NkiValidationError, match=match):
-        bench.issue("tensor_tensor", dst=bench.empty(*dst), data1=a, data2=b, op="add")
-
-
-def test_tensor_tensor_refuses_hbm_unary_operators_and_bits_of_floats(bench):
-    a = bench.tile([[1.0]])
-    for wrong, match in (
-        ({"data1": bench.core.hbm((1, 1))}, "in HBM"),
-        ({"op": "abs"}, "takes one input"),
-        ({"op": "bitwise_and"}, "integer dtypes"),
-    ):
-        operands = {"dst": bench.empty(1, 1), "data1": a, "data2": a, "op": "add"} | wrong
-        with pytest.raises(NkiValidationError, match=match):
-            bench.issue("tensor_tensor", **operands)
-    with pytest.raises(TypeError, match="it must be a tile"):
-        bench.issue("tensor_tensor", dst=bench.empty(1, 1), data1=a, data2=2.0, op="add")
-
-
-def test_unknown_and_missing_operands_are_type_errors(bench):
-    a = bench.tile([[1.0]])
-    with pytest.raises(TypeError, match="no operand 'mask'"):
-        bench.core.tensor_tensor(dst=a, data1=a, data2=a, op="add", mask=None)
-    with pytest.raises(TypeError, match="needs the operand 'op'"):
-        bench.core.tensor_tensor(dst=a, data1=a, data2=a)
-    assert len(bench.core.program) == 0
+def test_one_input_may_be_in_psum(bench):
+    a, b = bench.tile([[1.0]], memory="psum"), np.float32([[2.0]])
+    assert bench.issue("tensor_tensor", dst=(1, 1), data1=a, data2=b, op="add") == 3
 
 
 # -- tensor_scalar ----------------------------------------------------------------------------
@@ -253,10 +153,9 @@ def test_unknown_and_missing_operands_are_type_errors(bench):
 def test_tensor_scalar_chains_two_operators(bench, rng, shape, reverse0, reverse1):
     x = rng.standard_normal(shape).astype(np.float32)
     v = rng.standard_normal((shape[0], 1)).astype(np.float32)
-    found = bench.issue(
-        "tensor_scalar", dst=bench.empty(*shape), data=bench.tile(x), op0="subtract",
-        operand0=bench.tile(v), reverse0=reverse0, op1="divide", operand1=3.0, reverse1=reverse1,
-    )  # fmt: skip
+    first = {"op0": "subtract", "operand0": v, "reverse0": reverse0}
+    then = {"op1": "divide", "operand1": 3.0, "reverse1": reverse1}
+    found = bench.issue("tensor_scalar", dst=shape, data=x, **first, **then)
     column = v.reshape(shape[0], *(1,) * (len(shape) - 1))
     step = column - x if reverse0 else x - column
     with np.errstate(divide="ignore"):
@@ -271,18 +170,14 @@ def test_tensor_scalar_chains_two_operators(bench, rng, shape, reverse0, reverse
 @pytest.mark.parametrize("operand", [None, 0, 0.0])
 def test_unary_operators_need_no_operand(bench, op, function, operand):
     x = np.float32([[-2, 4, 0.5]])
-    found = bench.issue(
-        "tensor_scalar", dst=bench.empty(1, 3), data=bench.tile(x), op0=op, operand0=operand
-    )
+    found = bench.issue("tensor_scalar", dst=(1, 3), data=x, op0=op, operand0=operand)
     assert np.array_equal(found, function(x).astype(np.float32))
 
 
 def test_rsqrt_goes_to_gpsimd(bench):
     x = np.float32([[1, 4, 16, 3]])
-    found = bench.issue(
-        "tensor_scalar", dst=bench.empty(1, 4), data=bench.tile(x), op0="add", operand0=0.0,
-        op1="rsqrt", operand1=0.0,
-    )  # fmt: skip
+    operators = {"op0": "add", "operand0": 0.0, "op1": "rsqrt", "operand1": 0.0}
+    found = bench.issue("tensor_scalar", dst=(1, 4), data=x, **operators)
     assert bench.last.engine is Engine.GPSIMD
     np.testing.assert_allclose(found, x.astype(float) ** -0.5, rtol=1e-6)
 
@@ -290,72 +185,23 @@ def test_rsqrt_goes_to_gpsimd(bench):
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_tensor_scalar_on_bits(bench, rng, dtype):
     x = rng.integers(0, 100, (4, 9)).astype(dtype)
-    found = bench.issue(
-        "tensor_scalar", dst=bench.empty(4, 9, dtype=dtype), data=bench.tile(x, dtype),
-        op0="left_shift", operand0=1, op1="bitwise_and", operand1=0x6E,
-    )  # fmt: skip
+    operators = {"op0": "left_shift", "operand0": 1, "op1": "bitwise_and", "operand1": 0x6E}
+    found = bench.issue("tensor_scalar", dst=(4, 9, dtype), data=x, **operators)
     assert np.array_equal(found, (x << 1) & np.array(0x6E).astype(dtype))
 
 
 def test_invert_takes_no_operand(bench):
     x = np.array([[0, 1, 255]], np.uint8)
-    found = bench.issue(
-        "tensor_scalar", dst=bench.empty(1, 3, dtype="uint8"), data=bench.tile(x, "uint8"),
-        op0="invert", operand0=None,
-    )  # fmt: skip
+    found = bench.issue("tensor_scalar", dst=(1, 3, "uint8"), data=x, op0="invert", operand0=None)
     assert np.array_equal(found, ~x)
 
 
-@pytest.mark.parametrize("pair", [("multiply", "add"), ("multiply", None), ("add", None)])
-def test_scalar_engine_takes_three_pairs(bench, pair):
-    operand1 = None if pair[1] is None else 1.0
-    found = bench.issue(
-        "tensor_scalar", dst=bench.empty(1, 1), data=bench.tile([[3.0]]), op0=pair[0],
-        operand0=2.0, op1=pair[1], operand1=operand1, engine="scalar",
-    )  # fmt: skip
-    assert found[0, 0] == (3 * 2 if pair[0] == "multiply" else 3 + 2) + (operand1 or 0)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "error", "match"),
-    [
-        ({"op1": "bitwise_and", "operand1": 1}, NkiValidationError, "two kinds"),
-        ({"operand1": 1.0}, NkiValidationError, "without op1"),
-        ({"op1": "add"}, TypeError, "operand1 is None"),
-        ({"operand0": None}, TypeError, "operand0 is None"),
-        ({"operand0": "2"}, TypeError, "number or a tile"),
-        ({"operand0": True}, TypeError, "number or a tile"),
-        ({"operand0": 10**400}, NkiValidationError, "401 digits"),
-        ({"op0": "abs"}, NkiValidationError, "None or 0"),
-        ({"op0": "square", "operand0": None}, NkiValidationError, "NeuronCore-v4"),
-        ({"op0": "bitwise_and", "operand0": 1}, NkiValidationError, "integer dtypes"),
-        ({"op0": "bitwise_and", "operand0": 1.5}, TypeError, "an integer"),
-        ({"op0": "subtract", "engine": "scalar"}, NkiValidationError, "Scalar Engine takes"),
-        ({"engine": "gpsimd"}, NkiValidationError, "takes rsqrt only"),
-        (
-            {"op0": "rsqrt", "operand0": 0, "engine": "vector"},
-            NkiValidationError,
-            "runs on the GpSimd",
-        ),
-        ({"reverse0": 1}, TypeError, "True or False"),
-    ],
-)
-def test_tensor_scalar_refuses(bench, wrong, error, match):
-    operands = {"dst": bench.empty(2, 3), "data": bench.tile(np.ones((2, 3))), "op0": "add",
-                "operand0": 1.0} | wrong  # fmt: skip
-    with pytest.raises(error, match=match):
-        bench.issue("tensor_scalar", **operands)
-
-
-def test_tensor_scalar_operand_tiles_are_columns_of_fp32(bench):
-    x = bench.tile(np.ones((2, 3)))
-    for operand, match in (
-        (bench.tile(np.ones((2, 2))), r"\[2, 1\]"),
-        (bench.tile(np.ones((1, 1))), r"\[2, 1\]"),
-        (bench.tile(np.ones((2, 1)), "bfloat16"), "float32"),
-    ):
-        with pytest.raises(NkiValidationError, match=match):
-            bench.issue("tensor_scalar", dst=bench.empty(2, 3), data=x, op0="add", operand0=operand)
+def test_scalar_engine_takes_three_pairs(bench):
+    operands = {"data": np.float32([[3.0]]), "operand0": 2.0, "engine": "scalar"}
+    second = {"op1": "add", "operand1": 1.0}
+    for pair, wanted in (({"op0": "multiply"} | second, 7), ({"op0": "multiply"}, 6),
+                         ({"op0": "add"}, 5)):  # fmt: skip
+        assert bench.issue("tensor_scalar", dst=(1, 1), **operands, **pair) == wanted
 
 
 # -- tensor_reduce ----------------------------------------------------------------------------
@@ -369,65 +215,35 @@ def test_tensor_reduce_over_the_last_axes(bench, rng, op, axis):
     flat = x.reshape(*x.shape[: min(axes)], -1).astype(np.float64)
     wanted = getattr(np, op).reduce(flat, axis=-1)
     shape = wanted.shape if wanted.ndim > 1 else (4, 1)
-    found = bench.issue(
-        "tensor_reduce", dst=bench.empty(*shape), data=bench.tile(x), op=op, axis=axis
-    )
+    found = bench.issue("tensor_reduce", dst=shape, data=x, op=op, axis=axis)
     np.testing.assert_allclose(found, wanted.reshape(shape), rtol=2e-6, atol=2e-6)
 
 
 def test_tensor_reduce_negates_and_keeps_dims(bench):
     x = np.float32([[1, 5, 3], [2, 0, 7]])
-    found = bench.issue(
-        "tensor_reduce", dst=bench.empty(2, 1), data=bench.tile(x), op="maximum", axis=1,
-        negate=True, keepdims=True,
-    )  # fmt: skip
+    options = {"op": "maximum", "axis": 1, "negate": True, "keepdims": True}
+    found = bench.issue("tensor_reduce", dst=(2, 1), data=x, **options)
     assert found.tolist() == [[-5], [-7]]
 
 
 @pytest.mark.parametrize("op", ["bitwise_and", "bitwise_or", "bitwise_xor"])
 def test_tensor_reduce_on_bits(bench, rng, op):
     x = rng.integers(0, 2**16, (3, 17)).astype(np.uint16)
-    found = bench.issue(
-        "tensor_reduce", dst=bench.empty(3, 1, dtype="uint16"), data=bench.tile(x, "uint16"),
-        op=op, axis=1,
-    )  # fmt: skip
+    found = bench.issue("tensor_reduce", dst=(3, 1, "uint16"), data=x, op=op, axis=1)
     assert np.array_equal(found[:, 0], getattr(np, op).reduce(x, axis=1))
 
 
 @pytest.mark.parametrize("op", ["logical_and", "logical_or", "logical_xor"])
 def test_tensor_reduce_of_truth(bench, op):
     x = np.float32([[1, 0, 2], [1, 3, 2], [0, 0, 0]])
-    found = bench.issue("tensor_reduce", dst=bench.empty(3, 1), data=bench.tile(x), op=op, axis=1)
+    found = bench.issue("tensor_reduce", dst=(3, 1), data=x, op=op, axis=1)
     assert np.array_equal(found[:, 0], getattr(np, op).reduce(x != 0, axis=1))
 
 
-@pytest.mark.parametrize(
-    ("wrong", "error", "match"),
-    [
-        ({"axis": 0}, NkiValidationError, "axis 0 is the partition axis"),
-        ({"axis": (1,)}, NkiValidationError, "a reduction includes it"),
-        ({"axis": ()}, NkiValidationError, "a reduction includes it"),
-        ({"axis": 3}, NkiValidationError, "out of bounds"),
-        ({"axis": "1"}, TypeError, "an integer"),
-        ({"axis": True}, TypeError, "an integer"),
-        ({"op": "equal"}, NkiValidationError, "does not reduce"),
-        ({"negate": 2}, TypeError, "True or False"),
-        ({"axis": (1, 2)}, NkiValidationError, r"dst is \[2, 3\]"),
-    ],
-)
-def test_tensor_reduce_refuses(bench, wrong, error, match):
-    operands = {"dst": bench.empty(2, 3), "data": bench.tile(np.ones((2, 3, 4))), "op": "add",
-                "axis": 2} | wrong  # fmt: skip
-    with pytest.raises(error, match=match):
-        bench.issue("tensor_reduce", **operands)
-
-
 def test_what_was_never_written_reads_nan_or_four_and_is_noted(bench):
-    found = bench.issue("tensor_copy", dst=bench.empty(1, 2), src=bench.empty(1, 2))
+    found = bench.issue("tensor_copy", dst=(1, 2), src=(1, 2))
     assert np.isnan(found).all()
-    found = bench.issue(
-        "tensor_copy", dst=bench.empty(1, 2, dtype="int8"), src=bench.empty(1, 2, dtype="int8")
-    )
+    found = bench.issue("tensor_copy", dst=(1, 2, "int8"), src=(1, 2, "int8"))
     assert found.tolist() == [[4, 4]]
     assert [kind for kind, *_ in bench.core.notes] == ["uninitialised", "uninitialised"]
 
@@ -435,8 +251,7 @@ def test_what_was_never_written_reads_nan_or_four_and_is_noted(bench):
 @pytest.mark.parametrize(("columns", "cycles"), [(512, 512), (513, 2 * 513), (2048, 2 * 2048)])
 def test_a_result_wider_than_a_psum_bank_is_read_as_from_sbuf(columns, cycles):
     """Judge: AWS's Mamba kernels (512 columns, N cycles) and a study's (2 048 columns, 2 N)."""
-    core = NeuronCore(values=False)
-    one, two = core.psum((128, columns)), core.sbuf((128, columns))
-    core.tensor_tensor(dst=two, data1=one, data2=two, op="add")
-    work = core.program.instructions[-1].work
-    assert cycles_of("tensor_tensor", work, Engine.VECTOR, TRN1) == cycles
+    bench = Bench(values=False)
+    two = bench.empty(128, columns)
+    bench.core.tensor_tensor(dst=two, data1=bench.core.psum((128, columns)), data2=two, op="add")
+    assert (bench.cycles, bench.last.engine) == (cycles, Engine.VECTOR)

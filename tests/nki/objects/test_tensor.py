@@ -6,7 +6,8 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
+from tests.nki.cases import stored
 from trainium_edu.specs import NkiValidationError
 
 DATA = np.arange(64 * 4 * 6, dtype=np.float32).reshape(64, 4, 6)
@@ -78,21 +79,19 @@ def test_a_view_on_chip_shows_what_numpy_shows(change, numpys):
     assert np.array_equal(seen(change), numpys(DATA))
 
 
-@pytest.mark.parametrize(
-    ("change", "numpys"),
-    [
-        (lambda t: t[5], lambda a: a[5]),
-        (lambda t: t[5, 1, 2], lambda a: a[5, 1, 2:3]),
-        (lambda t: t[..., 0], lambda a: a[..., 0]),
-        (lambda t: t[::2, ::3], lambda a: a[::2, ::3]),
-        (lambda t: t.permute((2, 0, 1)), lambda a: a.transpose(2, 0, 1)),
-        (lambda t: t.reshape((16, 96)), lambda a: a.reshape(16, 96)),
-        (lambda t: t.rearrange((("b", "p"), "a", "c"), ("b", "p", ("a", "c")), {"b": 4}),
-         lambda a: a.reshape(4, 16, 24)),
-        (lambda t: t.ap([[6, 10], [1, 6]], offset=6), lambda a: a.reshape(-1, 6)[1:11]),
-        (lambda t: t.flatten_dims(0, 2), lambda a: a.reshape(-1)),
-        (lambda t: t.expand_dim(0), lambda a: a[None]),
-    ],
+@for_rows(
+    "change, numpys",
+    (lambda t: t[5], lambda a: a[5]),
+    (lambda t: t[5, 1, 2], lambda a: a[5, 1, 2:3]),
+    (lambda t: t[..., 0], lambda a: a[..., 0]),
+    (lambda t: t[::2, ::3], lambda a: a[::2, ::3]),
+    (lambda t: t.permute((2, 0, 1)), lambda a: a.transpose(2, 0, 1)),
+    (lambda t: t.reshape((16, 96)), lambda a: a.reshape(16, 96)),
+    (lambda t: t.rearrange((("b", "p"), "a", "c"), ("b", "p", ("a", "c")), {"b": 4}),
+     lambda a: a.reshape(4, 16, 24)),
+    (lambda t: t.ap([[6, 10], [1, 6]], offset=6), lambda a: a.reshape(-1, 6)[1:11]),
+    (lambda t: t.flatten_dims(0, 2), lambda a: a.reshape(-1)),
+    (lambda t: t.expand_dim(0), lambda a: a[None]),
 )  # fmt: skip
 def test_a_view_of_hbm_shows_what_numpy_shows(change, numpys):
     assert np.array_equal(seen(change, on_chip=False), numpys(DATA))
@@ -363,48 +362,41 @@ WRONG = {
 @for_each("name", WRONG)
 def test_what_no_access_can_do_is_refused(name):
     change, words = WRONG[name]
-    with pytest.raises((NkiValidationError, IndexError), match=words):
-        seen(change)
+    raises((NkiValidationError, IndexError), words, seen, change)
 
 
-@for_each(
+@for_rows(
     "change",
-    [
-        lambda t: t[1.5], lambda t: t[True], lambda t: t["a"], lambda t: t[:, None],
-        lambda t: t.slice(1.0, 0, 2), lambda t: t.reshape((64, 2.5)), lambda t: t.ap("pattern"),
-        lambda t: t.select(1, 1.0), lambda t: t.ap([[24, 64]], offset=-1),
-        lambda t: t.view("float99"), lambda t: list(t), lambda t: t[:, np.array([0, 1])],
-        lambda t: t[:, 0:2.0], lambda t: t[:, "a":2], lambda t: t[:, False:True],
-        lambda t: t[:, nl.ds(0, 2.0)], lambda t: t[:, nl.ds("a", 2)], lambda t: t[:, [0, 1]],
-        lambda t: t[:, nisa.register_alloc(1) : nisa.register_alloc(3) : 1.0],
-        lambda t: t.permute((0.0, 1.0, 2.0)), lambda t: t.permute(("0", "1", "2")),
-        lambda t: t.reshape(None), lambda t: t.reshape("ab"),
-        lambda t: t.rearrange("p a b", "p b a"),
-        lambda t: t.rearrange((1, 2, 3), (1, 3, 2)),
-    ],
+    lambda t: t[1.5], lambda t: t[True], lambda t: t["a"], lambda t: t[:, None],
+    lambda t: t.slice(1.0, 0, 2), lambda t: t.reshape((64, 2.5)), lambda t: t.ap("pattern"),
+    lambda t: t.select(1, 1.0), lambda t: t.ap([[24, 64]], offset=-1),
+    lambda t: t.view("float99"), lambda t: list(t), lambda t: t[:, np.array([0, 1])],
+    lambda t: t[:, 0:2.0], lambda t: t[:, "a":2], lambda t: t[:, False:True],
+    lambda t: t[:, nl.ds(0, 2.0)], lambda t: t[:, nl.ds("a", 2)], lambda t: t[:, [0, 1]],
+    lambda t: t[:, nisa.register_alloc(1) : nisa.register_alloc(3) : 1.0],
+    lambda t: t.permute((0.0, 1.0, 2.0)), lambda t: t.permute(("0", "1", "2")),
+    lambda t: t.reshape(None), lambda t: t.reshape("ab"),
+    lambda t: t.rearrange("p a b", "p b a"),
+    lambda t: t.rearrange((1, 2, 3), (1, 3, 2)),
 )  # fmt: skip
 def test_what_is_no_index_is_a_type_error(change):
-    with pytest.raises(TypeError):
-        seen(change)
+    raises(TypeError, "", seen, change)
 
 
-@pytest.mark.parametrize(
-    ("compute", "instead"),
-    [
-        (lambda t: t + t, "add"), (lambda t: 2.0 * t, "multiply"), (lambda t: -t, "negative"),
-        (lambda t: np.float32(2) * t, "multiply"), (lambda t: t @ t, "matmul"), (abs, "abs"),
-        (lambda t: t / 2, "divide"), (lambda t: t // 2, "floor"), (lambda t: ~t, "invert"),
-        (lambda t: t < 1, "less"), (lambda t: t >= 1, "greater_equal"), (np.mean, "mean"),
-        (lambda t: t << 1, "left_shift"), (lambda t: 2 >> t, "right_shift"), (np.exp, "exp"),
-        (lambda t: np.add(np.ones((64, 4, 6)), t), "add"), (lambda t: np.where(t, 1, 0), "where"),
-        (np.zeros_like, "zeros_like"), (lambda t: t.sum(), "sum"), (lambda t: t.T, "transpose"),
-        (lambda t: t.astype("int32"), "copy"), (lambda t: t.item(), "device_print"),
-    ],
+@for_rows(
+    "compute, instead",
+    (lambda t: t + t, "add"), (lambda t: 2.0 * t, "multiply"), (lambda t: -t, "negative"),
+    (lambda t: np.float32(2) * t, "multiply"), (lambda t: t @ t, "matmul"), (abs, "abs"),
+    (lambda t: t / 2, "divide"), (lambda t: t // 2, "floor"), (lambda t: ~t, "invert"),
+    (lambda t: t < 1, "less"), (lambda t: t >= 1, "greater_equal"), (np.mean, "mean"),
+    (lambda t: t << 1, "left_shift"), (lambda t: 2 >> t, "right_shift"), (np.exp, "exp"),
+    (lambda t: np.add(np.ones((64, 4, 6)), t), "add"), (lambda t: np.where(t, 1, 0), "where"),
+    (np.zeros_like, "zeros_like"), (lambda t: t.sum(), "sum"), (lambda t: t.T, "transpose"),
+    (lambda t: t.astype("int32"), "copy"), (lambda t: t.item(), "device_print"),
 )  # fmt: skip
 def test_python_does_not_compute_with_tiles_and_says_what_does(compute, instead):
     assert instead in nl.__all__
-    with pytest.raises((TypeError, AttributeError), match=rf"nl\.{instead}\b"):
-        seen(compute)
+    raises((TypeError, AttributeError), rf"nl\.{instead}\b", seen, compute)
 
 
 def test_a_tile_stays_two_dimensional():
@@ -438,23 +430,18 @@ def test_what_an_index_chooses_is_printed_and_returned(rows, capsys):
 
 def test_numbers_that_are_not_there_are_not_looked_at():
     def beyond(x):
-        with pytest.raises(NkiValidationError, match="reaches"):
-            np.array(nl.load(x).ap([[24, 64], [1, 25]]))
-        with pytest.raises(NkiValidationError, match="out of bounds"):
-            np.array(x.select(0, nisa.register_alloc(64)))
+        raises(NkiValidationError, "reaches", np.array, nl.load(x).ap([[24, 64], [1, 25]]))
+        raises(NkiValidationError, "out of bounds", np.array, x.select(0, nisa.register_alloc(64)))
         return x.ap([[24, 64], [1, 25]])
 
-    with pytest.raises(NkiValidationError, match="reaches byte"):
-        in_kernel(beyond, DATA)
+    raises(NkiValidationError, "reaches byte", in_kernel, beyond, DATA)
 
     def looks(x):
         assert nl.equal(nl.load(x), 1.0)  # nothing speaks against it
         np.array(nl.load(x))
 
-    with pytest.raises(NkiValidationError, match="values=False"):
-        nki.run(looks, DATA, values=False)
-    with pytest.raises(NkiValidationError, match="placeholder"):
-        np.array(nl.NkiTensor((2, 2), nl.float32, None))
+    raises(NkiValidationError, "values=False", nki.run, looks, DATA, values=False)
+    raises(NkiValidationError, "placeholder", np.array, nl.NkiTensor((2, 2), nl.float32, None))
 
 
 def test_a_placeholder_has_a_layout_and_no_numbers():
@@ -469,27 +456,22 @@ def test_an_indirect_view_carries_one_index_and_keeps_its_rows():
     def kernel(x):
         index = nl.ndarray((4, 1), nl.int32, buffer=nl.sbuf)
         rows = x.vector_select(0, index)
-        with pytest.raises(NkiValidationError, match="stays whole"):
-            rows[0:2]
-        with pytest.raises(NkiValidationError, match="indirect already"):
-            rows.select(1, nisa.register_alloc(0))
-        with pytest.raises(NkiValidationError, match="indirect"):
-            rows.view(nl.int32)
+        raises(NkiValidationError, "stays whole", lambda: rows[0:2])
+        raises(NkiValidationError, "indirect already", rows.select, 1, nisa.register_alloc(0))
+        raises(NkiValidationError, "indirect", rows.view, nl.int32)
 
     in_kernel(kernel, np.zeros((8, 4), np.float32))
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda r: r.permute((1, 0, 2)), "stays whole"), (lambda r: r.expand_dim(0), "stays whole"),
-        (lambda r: r.reshape_dim(0, (2, 2)), "stays whole"), (lambda r: r[0], "stays whole"),
-        (lambda r: r.flatten_dims(0, 1), "stays whole"), (lambda r: r[1:3], "stays whole"),
-        (lambda r: r.reshape((2, 48)), "stays whole"), (lambda r: r.slice(0, 0, 2), "stays whole"),
-        (lambda r: r.view(nl.int32), "reinterpret the tensor before"),
-        (lambda r: r.vector_select(0, nl.zeros((4, 1), nl.int32)), "indirect already"),
-        (lambda r: r.select(1, nisa.register_alloc(0)), "indirect already"),
-    ],
+@for_rows(
+    "change, words",
+    (lambda r: r.permute((1, 0, 2)), "stays whole"), (lambda r: r.expand_dim(0), "stays whole"),
+    (lambda r: r.reshape_dim(0, (2, 2)), "stays whole"), (lambda r: r[0], "stays whole"),
+    (lambda r: r.flatten_dims(0, 1), "stays whole"), (lambda r: r[1:3], "stays whole"),
+    (lambda r: r.reshape((2, 48)), "stays whole"), (lambda r: r.slice(0, 0, 2), "stays whole"),
+    (lambda r: r.view(nl.int32), "reinterpret the tensor before"),
+    (lambda r: r.vector_select(0, nl.zeros((4, 1), nl.int32)), "indirect already"),
+    (lambda r: r.select(1, nisa.register_alloc(0)), "indirect already"),
 )  # fmt: skip
 def test_rows_chosen_at_run_time_stay_whole_and_first(change, words):
     def kernel(x):
@@ -502,8 +484,7 @@ def test_rows_chosen_at_run_time_stay_whole_and_first(change, words):
             rows.expand_dim(1),
         ):
             assert fine.is_indirect()
-        with pytest.raises(NkiValidationError, match=words):
-            change(rows)
+        raises(NkiValidationError, words, change, rows)
 
     in_kernel(kernel, DATA)
 
@@ -515,10 +496,7 @@ def test_an_index_out_of_bounds_at_run_time_raises_or_is_skipped():
         tile = nl.zeros((1, 4), nl.float32)
         register = nisa.register_alloc(4)
         nisa.dma_copy(dst=tile, src=x.ap([[4, 1], [1, 4]], scalar_offset=register), oob_mode=mode)
-        out = nl.ndarray((1, 4), nl.float32, buffer=nl.shared_hbm)
-        nl.store(out, tile)
-        return out
+        return stored(tile, nl.float32)
 
-    with pytest.raises(NkiValidationError, match="out of bounds"):
-        in_kernel(kernel, table, nisa.oob_mode.error)
+    raises(NkiValidationError, "out of bounds", in_kernel, kernel, table, nisa.oob_mode.error)
     assert np.array_equal(in_kernel(kernel, table, nisa.oob_mode.skip), np.zeros((1, 4)))
