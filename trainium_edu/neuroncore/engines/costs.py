@@ -27,7 +27,8 @@ def price(chip, name: str, n: float, /, *, is_strided=False, **more) -> float:
 
     Examples
     --------
-    >>>     >>> price(TRN1, "tensor_tensor", 512)
+    >>> from trainium_edu.specs import TRN1
+    >>> price(TRN1, "tensor_tensor", 512)
     1024.0
     """
     costs = chip.cycles
