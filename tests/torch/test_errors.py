@@ -14,7 +14,8 @@ torch = pytest.importorskip("torch")
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from tests.torch.replay import core_of_a_test  # noqa: E402
-from trainium_edu.torch.core import ValuesOff, user_line  # noqa: E402
+from trainium_edu.torch.core import ValuesOff  # noqa: E402
+from trainium_edu.torch.origins import user_line  # noqa: E402
 from trainium_edu.xla.graph import GraphError  # noqa: E402
 
 

@@ -277,12 +277,11 @@ def test_shared_memory_that_is_too_small_is_told_before_it_is_full(make_core, mo
 
 def test_the_older_interface_hands_out_the_same(make_core):
     core = make_core()
-    loader = ParallelLoader([torch.ones(2), torch.zeros(2), torch.zeros(1)], [torch.device("xla")],
-                            fixed_batch_size=True)  # fmt: skip
+    loader = ParallelLoader([torch.ones(2), torch.zeros(2), torch.zeros(1)], [torch.device("xla")])
     device_loader = loader.per_device_loader(torch.device("xla"))
     assert len(device_loader) == loader.per_device_samples() == 3
-    assert [x.cpu().tolist() for x in device_loader] == [[1, 1], [0, 0]]  # ends at another size
-    assert core.marks == 4
+    assert [x.cpu().tolist() for x in device_loader] == [[1, 1], [0, 0], [0]]
+    assert core.marks == 5
     loader.close()
     assert loader.next_item(torch.device("xla")) is None
 

@@ -9,7 +9,7 @@ Sources: `pytorch-xla`, ``torch_xla/csrc/autocast_mode.cpp``.
 from functools import partial
 
 import torch
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map
 
 from trainium_edu.torch.operations import overload
 
@@ -43,40 +43,35 @@ def autocast_kernels() -> list:
     """Register the lists; what is in none of them passes through."""
     library, others = torch.library.Library("aten", "IMPL"), torch.library.Library("_", "IMPL")
     others.fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")
-    for names, rule in ((_NARROW, _narrow), (_WIDE, _wide), (_WIDEST, _widest)):
+    for names, kind in ((_NARROW, _narrow), (_WIDE, _wide), (_WIDEST, _widest)):
         for name in names:
-            library.impl(name, partial(rule, overload(f"aten::{name}")), "AutocastPrivateUse1")
+            kernel = partial(_in_type, overload(f"aten::{name}"), kind)
+            library.impl(name, kernel, "AutocastPrivateUse1")
     return [library, others]
 
 
-def _narrow(func, *args, **kwargs):
-    return _in_type(func, torch.get_autocast_dtype("xla"), args, kwargs)
+def _narrow(given):
+    return torch.get_autocast_dtype("xla")
 
 
-def _wide(func, *args, **kwargs):
-    return _in_type(func, torch.float32, args, kwargs)
+def _wide(given):
+    return torch.float32
 
 
-def _widest(func, *args, **kwargs):
-    given = tree_leaves((args, kwargs))
-    kinds = [t.dtype for t in given if isinstance(t, torch.Tensor) and t.is_floating_point()]
-    wide = torch.float32 in kinds or len(set(kinds)) > 1
-    kind = torch.float32 if wide else torch.get_autocast_dtype("xla")
-    return _in_type(func, kind, args, kwargs)
+def _widest(given):
+    kinds = {t.dtype for t in tree_leaves(given) if torch.is_tensor(t) and t.is_floating_point()}
+    return torch.float32 if torch.float32 in kinds or len(kinds) > 1 else _narrow(given)
 
 
-def _in_type(func, dtype, args, kwargs):
+def _in_type(func, kind, *args, **kwargs):
     """Call with floating-point tensors of the device cast to a type, and autocast off."""
+    dtype = kind((args, kwargs))
+
+    def cast(one):
+        if not isinstance(one, torch.Tensor) or one.device.type != "xla":
+            return one
+        return one.to(dtype) if one.is_floating_point() and one.dtype != torch.float64 else one
+
     with torch._C._ExcludeDispatchKeyGuard(_OFF):
-        args = [_cast(one, dtype) for one in args]
-        return func(*args, **{key: _cast(one, dtype) for key, one in kwargs.items()})
-
-
-def _cast(given, dtype):
-    if isinstance(given, list | tuple):
-        return type(given)(_cast(one, dtype) for one in given)
-    if not isinstance(given, torch.Tensor) or given.dtype is dtype:
-        return given
-    if not given.is_floating_point() or given.dtype is torch.float64 or given.device.type != "xla":
-        return given
-    return given.to(dtype)
+        args, kwargs = tree_map(cast, (args, kwargs))
+        return func(*args, **kwargs)

@@ -67,7 +67,13 @@ class _Engine:
 
 
 def mend_engine() -> None:
-    """Let all backward passes go through the engine above."""
+    """Let all backward passes go through the engine above.
+
+    PyTorch starts a thread for each device in the first backward pass of a process, after which no
+    process forked from it can go backward.  So the first one is here, before there is a device.
+    """
+    if not torch.accelerator.is_available():  # another one, which would have a thread
+        torch.zeros((), requires_grad=True).backward()
     variable = torch.autograd.Variable
     if not isinstance(variable._execution_engine, _Engine):
         variable._execution_engine = _Engine(variable._execution_engine)

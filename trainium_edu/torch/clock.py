@@ -27,7 +27,7 @@ from trainium_edu.specs.arguments import choice, number
 from trainium_edu.specs.signatures import checked
 
 __all__ = ["HOST_BYTES_PER_S", "HOST_LATENCY_NS", "READING_NS", "Clock", "emulated",
-           "is_shown", "seconds"]  # fmt: skip
+           "is_shown"]  # fmt: skip
 
 _assumed = SOURCES["emulator"].says
 HOST_BYTES_PER_S = _assumed(
@@ -252,11 +252,6 @@ def _sleep(seconds):
 def is_shown() -> bool:
     """Return whether scripts see an emulated clock now."""
     return _state is not None
-
-
-def seconds() -> float:
-    """Return what ``time.time()`` gives a script now."""
-    return _REAL["time"]() if _state is None else _state.now("time")
 
 
 _SHOWING = {name: _reading(name) for name in _READINGS}

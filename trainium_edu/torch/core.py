@@ -5,23 +5,21 @@ Values are there as soon as they are recorded (``tensor.py`` computes them); wha
 around an operation that the chip does not have.
 """
 
-import runpy
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch
 
 from trainium_edu import live as published
 from trainium_edu import settings
-from trainium_edu.neuroncore.recording.source import SourceLine
+from trainium_edu.specs import INSTANCES
 from trainium_edu.torch.calls import Call, counted
 from trainium_edu.torch.clock import Clock, transfer_ns
-from trainium_edu.torch.origins import Origins
+from trainium_edu.torch.origins import Origins, user_line
+from trainium_edu.torch.refusals import refusal, sentence
 from trainium_edu.torch.tape import Cell, Place, Tape, Trie
 from trainium_edu.torch.translate import Translation, translate
 from trainium_edu.torch.values import Values
@@ -32,32 +30,13 @@ from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.executable.memory import nbytes, needs
 from trainium_edu.xla.metrics import PROCESS
 
-__all__ = ["HERE", "Core", "ValuesOff", "current", "is_there", "make_current", "user_line"]
+__all__ = ["Core", "ValuesOff", "current", "is_there", "make_current"]
 
-HERE = str(Path(__file__).resolve().parents[1])
 _MANY_CALLS = 50_000  #: pending, beyond which a warning names mark_step; GPT-2's step has 3 000
-_LIBRARIES = (HERE, "site-packages", "dist-packages", str(Path(torch.__file__).parent), "<frozen",
-              str(Path(runpy.__file__).parent))  # fmt: skip
 
 
 class ValuesOff(RuntimeError):
     """A value is asked for in a run that keeps shapes only."""
-
-
-def is_library(file: str) -> bool:
-    """Return whether a file is a library's, or of this package."""
-    return any(part in file for part in _LIBRARIES)
-
-
-def user_line(frame: FrameType | None = None) -> SourceLine | None:
-    """Return the innermost line of a script: of no library, and not of this package."""
-    frame = sys._getframe(1) if frame is None else frame
-    while frame is not None:
-        code = frame.f_code
-        if not is_library(code.co_filename):
-            return SourceLine(code.co_filename, frame.f_lineno, code.co_name)
-        frame = frame.f_back
-    return None
 
 
 class Core:
@@ -90,6 +69,7 @@ class Core:
         self.compiler.counts_operations = False
         self.world = world or current_world()  #: who takes part, in every thread
         self.instance, self.values, self.clock = instance, values, clock or Clock()
+        self.machine: Any = INSTANCES[instance]
         self.device = torch.device("xla", ordinal)
         #: records what is translated, and follows AWS's switches
         self.recorder = Device(f"xla:{ordinal}", compiler=self.compiler, follows_switches=True)
@@ -105,7 +85,7 @@ class Core:
         self.trie = Trie()
         self.tape: Tape = self.trie.begin()
         self.newest: Translation | None = None
-        self.origins = Origins(user_line)
+        self.origins = Origins()
         self._sent: set[float] = set()
         self._rounds_by: tuple | None = None
         self._timed: tuple | None = None  # the newest executable, and its time
@@ -170,12 +150,8 @@ class Core:
         self.run_early(cell, kind, operation)
         self.clock.wait()
         if cell.value is None:
-            where = user_line()
             since = f" after step {self.values}" if type(self.values) is int else " (--values none)"
-            raise ValuesOff(
-                f"{where or 'the script'} asks for the value of a tensor, and this run keeps "
-                f"shapes only{since}; leave out the line, or run with --values all"
-            )
+            raise refusal("tensors.value", ValuesOff, since=since)
         self.transfer(cell.value, "from")
         return cell.value
 
@@ -270,16 +246,12 @@ class Core:
 
     # -- recording --------------------------------------------------------------------------------
 
-    def new_place(self, call: Call | None, args, kwargs, first: int) -> Place:
+    def new_place(self, call: Call | None, args, kwargs, first: int, metas: list) -> Place:
         """Return a place for a call that comes for the first time after those before."""
         line, scope = self.origins.find()
         if len(self.tape.path) == _MANY_CALLS:
-            warnings.warn(
-                f"{line or 'the script'}: {_MANY_CALLS} operations are pending since the last "
-                "mark_step, and the graph grows with each; call xm.mark_step() once per step",
-                stacklevel=2,
-            )
-        return Place(call, args, kwargs, first, line, scope)
+            warnings.warn(sentence("tensors.many", count=_MANY_CALLS), stacklevel=2)
+        return Place(call, args, kwargs, first, line, scope, metas)
 
 
 def _analysis(what: str, kind: str, executable: Executable) -> list[str]:

@@ -13,8 +13,8 @@ import torch
 from trainium_edu.neuroncore import gpsimd_cpp
 from trainium_edu.neuroncore.gpsimd_cpp import Library, Operator
 from trainium_edu.numerics.frameworks import in_framework
-from trainium_edu.torch import core as cores
 from trainium_edu.torch.operations import ON_CPU, ROWS, dtype_of
+from trainium_edu.torch.refusals import refusal
 from trainium_edu.xla.tensor import custom_op
 
 __all__ = ["load", "load_library"]
@@ -51,10 +51,7 @@ def _define(library: Library) -> None:
         if {n: _schema(n, o.signature) for n, o in operators.items()} == schemas:
             operators.update(library.operators)
             return
-        raise RuntimeError(
-            f"a library {library.name} with other operators is loaded already; PyTorch keeps the "
-            "first one's: start Python anew"
-        )
+        raise refusal("operations.library", name=library.name)
     made = torch.library.Library(library.name, "DEF")
     operators = dict(library.operators)
     _defined[library.name] = made, operators
@@ -73,10 +70,7 @@ def _schema(name: str, signature: str) -> str:
 
 
 def _refuse(name: str, *arguments):
-    raise RuntimeError(
-        f"{name} of a tensor on the CPU at {cores.user_line()}; a custom operator runs on the "
-        "chip's GpSimd Engine: move its tensors to the device first, .to(device)"
-    )
+    raise refusal("operations.custom_on_cpu", name=name)
 
 
 def _value(operators: dict[str, Operator], name: str, *arguments):

@@ -12,13 +12,13 @@ from torch._decomp import decompositions
 from torch.optim import optimizer
 from torch.utils._pytree import tree_map
 
-from trainium_edu.specs import INSTANCES
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.autocast import autocast_kernels
 from trainium_edu.torch.backward import Guard, mend_engine
 from trainium_edu.torch.calls import call_of
 from trainium_edu.torch.operations import overload
 from trainium_edu.torch.operations.attention import is_plain
+from trainium_edu.torch.refusals import sentence
 from trainium_edu.torch.tensor import XlaTensor, dispatch
 
 __all__ = ["register"]
@@ -47,7 +47,7 @@ class _AnyDevice:
 #: What ``torch.xla`` offers, as PyTorch expects of a backend.
 _MODULE = SimpleNamespace(
     is_available=lambda: True, is_initialized=lambda: True, set_device=lambda device: None,
-    device_count=lambda: int(INSTANCES[cores.current().instance].cores.value),
+    device_count=lambda: int(cores.current().machine.cores),
     current_device=lambda: cores.current().device.index, device=_AnyDevice,
     synchronize=lambda device=None: cores.current().clock.wait() and None,
     manual_seed_all=lambda seed: None, _is_in_bad_fork=lambda: False,
@@ -62,8 +62,8 @@ def register() -> None:
     with _lock:
         if _kept:
             return
-        torch.utils.rename_privateuse1_backend("xla")
         mend_engine()
+        torch.utils.rename_privateuse1_backend("xla")
         torch.set_autocast_dtype("xla", torch.bfloat16)
         torch.load, torch.nn.Module.to = _load_and_move, _to_and_tell
         torch.backends.mha.set_fastpath_enabled(False)  # nested tensors: XLA never takes them
@@ -178,8 +178,7 @@ def _to_and_tell(self, *args, **kwargs):
     moved = _to(self, *args, **kwargs)
     if len(names) < len(list(self.parameters())):
         shared = "; ".join(" and ".join(two) for two in names.values() if len(two) > 1)
-        warnings.warn(f"the move unties weights, as with PyTorch/XLA; tie them again: {shared} "
-                      "(model.tie_weights() where there is one)", stacklevel=2)  # fmt: skip
+        warnings.warn(sentence("elsewhere.untied", shared=shared), stacklevel=2)
     return moved
 
 

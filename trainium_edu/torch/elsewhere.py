@@ -5,8 +5,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import torch
+
+from trainium_edu.torch.refusals import refusal, sentence
 
 __all__ = ["elsewhere_refused"]
 
@@ -29,30 +32,20 @@ def elsewhere_refused() -> Iterator[None]:
     without a body, which is enough for ``import torchvision`` and ``import timm``.
     """
     _define_operators()
-    before = torch.cuda.is_available, torch.cuda._lazy_init, torch.compile
-    torch.cuda.is_available, torch.cuda._lazy_init = _is_available, _no_cuda
-    torch.compile = _compile
-    try:
+    with (patch.multiple(torch.cuda, is_available=lambda: False, _lazy_init=_no_cuda),
+          patch.object(torch, "compile", _compile)):  # fmt: skip
         yield
-    finally:
-        torch.cuda.is_available, torch.cuda._lazy_init, torch.compile = before
-
-
-def _is_available() -> bool:
-    return False
 
 
 def _no_cuda():
-    raise RuntimeError("this is Trainium, which has no CUDA: move it with "
-                       ".to(xm.xla_device()) (import torch_xla.core.xla_model as xm)")  # fmt: skip
+    raise refusal("elsewhere.cuda")
 
 
 def _compile(model=None, **options):
     """Return a model or function as it is; without one, a decorator that does."""
     if model is None:
         return _compile
-    warnings.warn("torch.compile is left out: what is recorded on xla is compiled at each step "
-                  "(xm.mark_step) anyway", stacklevel=2)  # fmt: skip
+    warnings.warn(sentence("elsewhere.compiled"), stacklevel=2)
     return model
 
 

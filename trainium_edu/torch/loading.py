@@ -16,14 +16,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import torch
 from torch.utils.data import DataLoader
 
 from trainium_edu.specs import INSTANCES, SOURCES
-from trainium_edu.specs.arguments import flag, whole
+from trainium_edu.specs.arguments import whole
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.clock import transfer_ns
+from trainium_edu.torch.refusals import refusal, sentence
 from trainium_edu.torch.tensor import hollow
 from trainium_edu.training.pipeline import (
     BYTES_PER_SAMPLE,
@@ -195,21 +197,18 @@ def timed():
 
     What PyTorch says about the vCPUs of the computer that emulates is left out.
     """
-    original = DataLoader.__iter__, DataLoader.check_worker_number_rationality
+    original = DataLoader.__iter__
 
     def __iter__(self):
         core = None if _own_pace else cores._current
         if core is not None:
             return _Batches(self, core)
         with _set_up(self, shapes=False):
-            return original[0](self)
+            return original(self)
 
-    DataLoader.__iter__ = __iter__
-    DataLoader.check_worker_number_rationality = lambda self: None
-    try:
+    with patch.multiple(DataLoader, __iter__=__iter__,
+                        check_worker_number_rationality=lambda self: None):  # fmt: skip
         yield
-    finally:
-        DataLoader.__iter__, DataLoader.check_worker_number_rationality = original
 
 
 def _shapes(collate, samples):
@@ -223,30 +222,24 @@ def _set_up(loader, shapes):
     if not isinstance(loader, DataLoader):
         yield
         return
-    before = loader.collate_fn, loader.pin_memory
-    loader.pin_memory = False  # the emulated chip copies from anywhere
-    if shapes:
-        loader.collate_fn = partial(_shapes, loader.collate_fn)
-    try:
+    collate = partial(_shapes, loader.collate_fn) if shapes else loader.collate_fn
+    # the emulated chip copies from anywhere
+    with patch.multiple(loader, collate_fn=collate, pin_memory=False):
         yield
-    finally:
-        loader.collate_fn, loader.pin_memory = before
 
 
 _SHARED = Path("/dev/shm")
-_REMEDY = ("take fewer workers or smaller batches, make it larger (docker run --shm-size=2g), or "
-           "run with --values none, where workers send shapes only")  # fmt: skip
 
 
 def _check_shared_memory(size, workers, prefetch, processes):
     """Refuse what cannot fit in shared memory, where workers put their batches."""
     needed = size * workers * prefetch * processes
-    if _SHARED.is_dir() and shutil.disk_usage(_SHARED).total < needed:
-        raise RuntimeError(
-            f"batches of {size / 1e6:.3g} MB from {workers} workers that keep {prefetch} each, on "
-            f"{processes} rank{'s' * (processes > 1)}, need {needed / 1e6:.3g} MB of shared memory "
-            f"and {_SHARED} has {shutil.disk_usage(_SHARED).total / 1e6:.3g} MB: {_REMEDY}"
-        )
+    if _SHARED.is_dir() and (total := shutil.disk_usage(_SHARED).total) < needed:
+        raise refusal(
+            "loaders.memory", size=size / 1e6, workers=workers, prefetch=prefetch,
+            processes=processes, plural="s" * (processes > 1), needed=needed / 1e6,
+            folder=_SHARED, total=total / 1e6, remedy=sentence("loaders.remedy"),
+        )  # fmt: skip
 
 
 @contextmanager
@@ -256,7 +249,8 @@ def _memory_told():
         yield
     except RuntimeError as error:
         if "Bus error" in str(error) or "No space left" in str(error):
-            raise RuntimeError(f"a loader's worker found {_SHARED} full: {_REMEDY}") from error
+            remedy = sentence("loaders.remedy")
+            raise RuntimeError(f"a loader's worker found {_SHARED} full: {remedy}") from error
         raise
 
 
@@ -273,9 +267,7 @@ class ParallelLoader:
     devices : list of torch.device
         One; a process has one NeuronCore.
     batchdim : int
-        The dimension of samples, for `fixed_batch_size`.
-    fixed_batch_size : bool
-        Stop at the first batch with another number of samples (PyTorch/XLA 1.x).
+        Changes nothing: a process has one NeuronCore, which takes whole batches.
     batches_per_execution : int
         Batches for each step that is marked.
     loader_prefetch_size, device_prefetch_size : int
@@ -295,24 +287,21 @@ class ParallelLoader:
     pytorch/xla, ``torch_xla/distributed/parallel_loader.py``, 1.13 to 2.9.
     """
 
-    def __init__(self, loader, devices, batchdim=0, fixed_batch_size=False,
-                 batches_per_execution=1, loader_prefetch_size=16, device_prefetch_size=8,
+    def __init__(self, loader, devices, batchdim=0, batches_per_execution=1,
+                 loader_prefetch_size=16, device_prefetch_size=8,
                  host_to_device_transfer_threads=1, input_sharding=None):  # fmt: skip
         if len(devices) != 1:
-            raise ValueError(f"devices has {len(devices)} entries; a process has one NeuronCore, "
-                             "so give [xm.xla_device()] and start more processes")  # fmt: skip
+            raise refusal("loaders.devices", ValueError, count=len(devices))
         if input_sharding is not None:
             raise ValueError("input_sharding is given, and SPMD is not modelled; leave it out")
         if torch.device(devices[0]).type != "xla":
-            raise ValueError(f"device is {devices[0]}; give xm.xla_device(), or go through the "
-                             "DataLoader itself")  # fmt: skip
+            raise refusal("loaders.device", ValueError, device=devices[0])
         self.batches_per_execution = whole(batches_per_execution, "batches_per_execution", 1)
         self._queues = (whole(loader_prefetch_size, "loader_prefetch_size", 1),
                         whole(device_prefetch_size, "device_prefetch_size", 1))  # fmt: skip
         whole(host_to_device_transfer_threads, "host_to_device_transfer_threads", 1)
-        self._batchdim = whole(batchdim, "batchdim", 0)
-        self._fixed = flag(fixed_batch_size, "fixed_batch_size")
-        self._loader, self._size = loader, None
+        whole(batchdim, "batchdim", 0)
+        self._loader = loader
         self._batches: Iterator | None = _Batches(loader, cores.current(), self._queues)
 
     def per_device_loader(self, device) -> "PerDeviceLoader":
@@ -326,11 +315,6 @@ class ParallelLoader:
     def next_item(self, device=None):
         """Return the next batch, None after the last one."""
         batch = None if self._batches is None else next(self._batches, None)
-        if batch is not None and self._fixed:
-            sizes: list[int] = []
-            each_tensor(batch, lambda tensor: sizes.append(tensor.shape[self._batchdim]))
-            self._size = self._size or sizes
-            batch = batch if sizes == self._size else None
         if batch is None:
             self.close()
         return batch

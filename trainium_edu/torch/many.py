@@ -1,7 +1,7 @@
 """Run a script on several ranks, and put together what each of them knows of the run."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,8 @@ from trainium_edu.torch.core import Core
 from trainium_edu.torch.ranks.processes import run_ranks
 from trainium_edu.torch.script import slow_imports
 from trainium_edu.training.parallel.collectives import Links, compiler_for, links
-from trainium_edu.training.run_record import RunRecord, StepRecord
+from trainium_edu.training.run_record import RunRecord
 from trainium_edu.xla.cache import open_cache
-from trainium_edu.xla.compiler import Event
 from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.flags import Flags
 from trainium_edu.xla.graph import Graph
@@ -27,64 +26,53 @@ MASTER = "127.0.0.1", 29500
 _MOST_GRAPHS = 8  #: of a run whose ranks are processes, that are compiled again here
 
 
-def record_of(core: Core, script: str = "this session", **more) -> RunRecord:
+def record_of(core: Core, script: str = "this session") -> RunRecord:
     """Return what a core did, as plain data.
 
     Parameters
     ----------
     core : Core
     script : str
-    **more
-        Fields of ``RunRecord``.
     """
     if core.spawned is not None:  # its ranks did it
         return replace(core.spawned, script=script)
-    steps = [_recorded(one) for one in core.steps]
+    metrics = core.compiler.metrics
+    steps = [one if isinstance(one.executable, Executable)
+             else replace(one, executable=None)  # of a graph that was only written down
+             for one in core.steps]  # fmt: skip
     return RunRecord(
         script, instance=core.instance, ranks=core.world.size, values=str(core.values), steps=steps,
-        history=list(core.compiler.history), counters=_counters(core), waits=list(core.clock.waits),
-        **more,
+        history=list(core.compiler.history), waits=list(core.clock.waits),
+        counters={name: metrics.counter_value(name) or 0 for name in metrics.counter_names()},
     )  # fmt: skip
-
-
-def _recorded(step: StepRecord) -> StepRecord:
-    """Return a step as plain data; a graph that was only written down has no executable."""
-    return step if isinstance(step.executable, Executable) else replace(step, executable=None)
 
 
 def _silent(level, text) -> None:
     """Print nothing: the ranks have printed it."""
 
 
-def _counters(core: Core) -> dict[str, int]:
-    metrics = core.compiler.metrics
-    return {name: metrics.counter_value(name) or 0 for name in metrics.counter_names()}
-
-
 @dataclass
 class _Told:
     """The report of a rank's process at its end; it can be pickled."""
 
-    steps: list[tuple[StepRecord, int]]  #: each step, and the fingerprint of its graph
+    record: RunRecord  #: without executables
+    fingerprints: list[int]  #: of each step's graph
     graphs: dict[int, Graph | bytes]  #: or programs, where custom calls are in them
-    history: list[Event]
-    counters: Mapping[str, int]
-    waits: list[tuple[float, float, str]]
     flags: Flags
     cache_url: str | None
 
 
 def _told(core: Core) -> _Told:
-    steps, graphs = [], dict[int, Graph | bytes]()
+    graphs, fingerprints = dict[int, Graph | bytes](), []
     for one in core.steps:
         graph: Any = getattr(one.executable, "graph", one.executable)
         if isinstance(one.executable, Executable):
             is_known_here = calls(graph.nodes)
             graphs[graph.fingerprint] = one.executable.to_bytes() if is_known_here else graph
-        steps.append((replace(one, executable=None), graph.fingerprint))
-    return _Told(steps, graphs, list(core.compiler.history), _counters(core),
-                 list(core.clock.waits), core.compiler.flags,
-                 settings.lazy().cache_url)  # fmt: skip
+        fingerprints.append(graph.fingerprint)
+    record = record_of(core)
+    record = replace(record, steps=[replace(one, executable=None) for one in record.steps])
+    return _Told(record, fingerprints, graphs, core.compiler.flags, settings.lazy().cache_url)
 
 
 @dataclass(frozen=True)
@@ -160,9 +148,11 @@ def _joined(record: RunRecord, told: list[_Told], reached: Links | None) -> RunR
     """Return the first rank's record with executables, which each were one rank's to compile."""
     first = told[0]
     graphs = {print_: graph for one in told for print_, graph in one.graphs.items()}
-    compile_events = {e.graph: e for one in told for e in one.history if e.kind == "compiled"}
+    compile_events = {event.graph: event for one in told for event in one.record.history
+                      if event.kind == "compiled"}  # fmt: skip
     spent: dict[int, float] = {}
-    for step, print_ in first.steps:
+    steps = [*zip(first.record.steps, first.fingerprints, strict=True)]
+    for step, print_ in steps:
         spent[print_] = spent.get(print_, 0.0) + step.end_ns - step.begin_ns
     longest = sorted(spent, key=lambda print_: -spent[print_])[:_MOST_GRAPHS]
     compiler = compiler_for(record.instance, reached)
@@ -177,11 +167,12 @@ def _joined(record: RunRecord, told: list[_Told], reached: Links | None) -> RunR
                                      overlaps=compiler.overlaps)  # fmt: skip
 
     executables = {p: opened(graphs[p]) for p in longest if p in graphs}
-    steps = [replace(step, executable=executables.get(print_)) for step, print_ in first.steps]
     seen: set[int] = set()
     history = []
-    for event in first.history:
+    for event in first.record.history:
         is_new = event.graph not in seen
         seen.add(event.graph)
         history.append(compile_events.get(event.graph, event) if is_new else event)
-    return replace(record, steps=steps, history=history, counters=first.counters, waits=first.waits)
+    return replace(record, history=history, counters=first.record.counters,
+                   steps=[replace(step, executable=executables.get(print_))
+                          for step, print_ in steps], waits=first.record.waits)  # fmt: skip

@@ -5,8 +5,9 @@ forward one.  PyTorch numbers what it will differentiate, and the node that runs
 number of its forward call.  Only calls that come for the first time are looked at.
 """
 
+import runpy
 import sys
-from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from weakref import WeakKeyDictionary
 
@@ -14,23 +15,36 @@ import torch
 
 from trainium_edu.neuroncore.recording.source import SourceLine
 
-__all__ = ["Origins"]
+__all__ = ["HERE", "Origins", "is_library", "user_line"]
+
+HERE = str(Path(__file__).resolve().parents[1])
+_LIBRARIES = (HERE, "site-packages", "dist-packages", str(Path(torch.__file__).parent), "<frozen",
+              str(Path(runpy.__file__).parent))  # fmt: skip
 
 _CALLS = torch.nn.Module._call_impl.__code__
 _names: WeakKeyDictionary[torch.nn.Module, dict[int, str]] = WeakKeyDictionary()
 
 
+def is_library(file: str) -> bool:
+    """Return whether a file is a library's, or of this package."""
+    return any(part in file for part in _LIBRARIES)
+
+
+def user_line(frame: FrameType | None = None) -> SourceLine | None:
+    """Return the innermost line of a script: of no library, and not of this package."""
+    frame = sys._getframe(1) if frame is None else frame
+    while frame is not None:
+        code = frame.f_code
+        if not is_library(code.co_filename):
+            return SourceLine(code.co_filename, frame.f_lineno, code.co_name)
+        frame = frame.f_back
+    return None
+
+
 class Origins:
-    """Lines and modules of forward calls, by the numbers of their nodes.
+    """Lines and modules of forward calls, by the numbers of their nodes."""
 
-    Parameters
-    ----------
-    line : callable
-        Returns the script's line that is running.
-    """
-
-    def __init__(self, line: Callable[[], SourceLine | None]):
-        self._line = line
+    def __init__(self):
         self._forward: dict[int, tuple[SourceLine | None, str]] = {}
 
     def find(self) -> tuple[SourceLine | None, str]:
@@ -40,7 +54,7 @@ class Origins:
             known = self._forward.get(node._sequence_nr())
             if known is not None:
                 return known
-        found = self._line(), _module(sys._getframe(1))
+        found = user_line(), _module(sys._getframe(1))
         if node is None:
             self._forward[torch._C._autograd._get_sequence_nr() - 1] = found
         return found

@@ -183,13 +183,11 @@ def run_script(script: str | Path, arguments: Sequence[str] = (), *, ranks: int 
               "script with it, or add --replace", file=sys.stderr)  # fmt: skip
         return 1
     began, size = time.perf_counter(), ranks * nodes
-    problems: list[str] = []
 
     def main() -> int:
-        shown = cores.current().clock if clock == "device" else None
-        with emulated(shown):
-            code = run_main(str(script), arguments, module=module, problems=problems)
-        cores.current().problem = "".join(problems)
+        core = cores.current()
+        with emulated(core.clock if clock == "device" else None):
+            code, core.problem = run_main(str(script), arguments, module=module)
         return code
 
     print(first_line(instance, size, values, clock), file=sys.stderr)
@@ -201,9 +199,9 @@ def run_script(script: str | Path, arguments: Sequence[str] = (), *, ranks: int 
         else:
             place = Place(ranks, nodes, instance, values, algorithm, master or MASTER)
             code, _last = on_ranks(main, place, _file_of(script, module))
+        problem = cores.current().problem or _last.problem
     finally:
         deactivate()
-    problem = "".join(problems) or _last.problem
     _last = dataclasses.replace(_last, script=str(script), nodes=nodes, problem=problem,
                                 wall_s=time.perf_counter() - began)  # fmt: skip
     return code

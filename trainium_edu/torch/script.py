@@ -4,13 +4,15 @@ import linecache
 import runpy
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
-from trainium_edu.torch.core import HERE, ValuesOff, is_library
+from trainium_edu.torch.core import ValuesOff
 from trainium_edu.torch.imports import imports_of
+from trainium_edu.torch.origins import HERE, is_library
 
-__all__ = ["print_from_script", "run_main", "slow_imports", "told_of"]
+__all__ = ["called", "run_main", "slow_imports", "told_of"]
 
 _NOTES = {
     "device type at start of device string: neuron":
@@ -27,9 +29,8 @@ _SLOW = {"timm", "transformers", "datasets", "evaluate", "torchvision", "sklearn
 _OF_OTHERS = "raise ", "return call.run(", "return self._engine."
 
 
-def run_main(script: str, arguments: Sequence[str] = (), *, module: bool = False,
-             problems: list[str] | None = None) -> int:  # fmt: skip
-    """Run a file or a module as ``__main__``, and return its exit code.
+def run_main(script: str, arguments: Sequence[str] = (), *, module: bool = False):
+    """Run a file or a module as ``__main__``, and return what :func:`called` does.
 
     Parameters
     ----------
@@ -38,36 +39,45 @@ def run_main(script: str, arguments: Sequence[str] = (), *, module: bool = False
     arguments : sequence of str
         What the script finds in ``sys.argv[1:]``.
     module : bool
-    problems : list of str, optional
-        Gets a sentence if the script fails.
-
-    Returns
-    -------
-    int
-        0; what the script exits with; 1 after an error, which is printed.
     """
-    problems = [] if problems is None else problems
     before = sys.argv, sys.path[:]
     sys.argv = [script, *arguments]
     sys.path.insert(0, str(Path.cwd() if module else Path(script).resolve().parent))
+    run: Callable = partial(runpy.run_module, alter_sys=True) if module else runpy.run_path
     try:
-        if module:
-            runpy.run_module(script, run_name="__main__", alter_sys=True)
-        else:
-            runpy.run_path(script, run_name="__main__")
-    except SystemExit as stop:
-        if stop.code is None or isinstance(stop.code, int):
-            return int(stop.code or 0)
-        problems.append(str(stop.code))
-        print(stop.code, file=sys.stderr)
-        return 1
-    except Exception as problem:
-        problems.append(told_of(problem))
-        print_from_script(problem, script)
-        return 1
+        return called(partial(run, script, run_name="__main__"), script)
     finally:
         sys.argv, sys.path[:] = before
-    return 0
+
+
+def called(main: Callable[[], object], script: str = "") -> tuple[int, str]:
+    """Call a function as Python calls a script.
+
+    Parameters
+    ----------
+    main : callable ()
+    script : str
+        Its file, if it is one.
+
+    Returns
+    -------
+    code : int
+        0; what it exits with; 1 after an error, which is printed.
+    problem : str
+        How it failed, in one line; "" if it did not.
+    """
+    try:
+        main()
+    except SystemExit as stop:
+        if stop.code is None or isinstance(stop.code, int):
+            return int(stop.code or 0), ""
+        print(stop.code, file=sys.stderr)
+        return 1, str(stop.code)
+    except Exception as problem:
+        told = told_of(problem)
+        _print_from_script(problem, script)
+        return 1, told
+    return 0, ""
 
 
 def told_of(problem: BaseException) -> str:
@@ -84,7 +94,7 @@ def told_of(problem: BaseException) -> str:
     return told if not place or place in told else f"{told} at {place}"
 
 
-def print_from_script(problem: BaseException, script: str = "") -> None:
+def _print_from_script(problem: BaseException, script: str) -> None:
     """Print a traceback that begins in the script, with a word about what belongs elsewhere.
 
     This package's frames are left out, but for errors that are its own.

@@ -118,11 +118,11 @@ class Place:
 
     __slots__ = ("args", "call", "cuts", "first", "kwargs", "line", "metas", "next", "scope")
 
-    def __init__(self, call, args, kwargs, first, line, scope=""):
+    def __init__(self, call, args, kwargs, first, line, scope="", metas=None):
         self.call, self.args, self.kwargs, self.first = call, args, kwargs, first
         self.line, self.scope = line, scope
         self.next: dict[tuple, Place] = {}
-        self.metas: Any = None
+        self.metas: Any = metas
         self.cuts: dict = {}
 
 

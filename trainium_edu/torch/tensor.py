@@ -18,6 +18,8 @@ from trainium_edu.torch import core as cores
 from trainium_edu.torch.calls import Call, call_of, on_meta
 from trainium_edu.torch.kernels import kernel_call
 from trainium_edu.torch.operations import dtype_of, fits
+from trainium_edu.torch.origins import user_line
+from trainium_edu.torch.refusals import refusal
 from trainium_edu.torch.tape import Cell, Fed, Place, Slot, Storage
 from trainium_edu.xla.graph import GraphError, Type
 
@@ -59,10 +61,7 @@ class XlaTensor(torch.Tensor):
     @data.setter
     def data(self, other):
         if type(other) is not XlaTensor:
-            raise RuntimeError(
-                f"the data of a tensor on {self.device} are set to a tensor on {other.device}; "
-                "move it first: .to(device)"
-            )
+            raise refusal("tensors.data", device=self.device, other=other.device)
         _set_data(self, other)
         self.cell = other.cell
 
@@ -78,10 +77,7 @@ class XlaTensor(torch.Tensor):
     def numpy(self, *, force=False):
         """Return the values as an array, if that is forced; as PyTorch has it."""
         if not force:
-            raise TypeError(
-                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
-                "copy the tensor to host memory first."
-            )
+            raise refusal("tensors.numpy", TypeError, device=self.device)
         return self.detach().cpu().numpy()
 
     def untyped_storage(self):
@@ -159,14 +155,11 @@ def hollow(shape, dtype, core=None) -> XlaTensor:
 def _check_kind(dtype, layout=torch.strided) -> None:
     """Refuse numbers and layouts that the device does not have."""
     if layout is not torch.strided:
-        raise RuntimeError(
-            f"a tensor of layout {layout} at {cores.user_line()}; the device holds dense tensors "
-            "only: call to_dense() first, and make embeddings with sparse=False"
-        )
+        raise refusal("tensors.layout", layout=layout)
     try:
         dtype_of(dtype)
     except GraphError as problem:
-        raise RuntimeError(f"{problem}, at {cores.user_line()}; cast it on the CPU first") from None
+        raise RuntimeError(f"{problem}, at {user_line()}; cast it on the CPU first") from None
 
 
 # -- one call -------------------------------------------------------------------------------------
@@ -206,8 +199,8 @@ def record(core, call: Call, args, kwargs):
     if core.computes:
         out = core.rounded.compute(call, values, named)
     if place is None:
-        place = core.new_place(call, *_templates(tape, call, args, kwargs), tape.slots)
-        place.metas = _metas_of(call, args, kwargs, out)
+        place = core.new_place(call, *_templates(tape, call, args, kwargs), tape.slots,
+                               _metas_of(call, args, kwargs, out))  # fmt: skip
         tape.grow(key, place)
     else:
         tape.here = place
@@ -272,10 +265,7 @@ def _take_from_cpu(core, tape, call, given, parts, fed):
         return given
     if "index" in call.counter:
         return _take(core, tape, call, on_device(given, core), parts, fed)
-    raise RuntimeError(
-        f"{call.counter} of a tensor on {core.device} and one on the CPU, of shape "
-        f"{list(given.shape)}, at {cores.user_line()}; move it to the device first: .to(device)"
-    )
+    raise refusal("tensors.on_cpu", call=call.counter, device=core.device, shape=list(given.shape))
 
 
 def _is_recorded(call, args, kwargs) -> bool:
@@ -394,9 +384,7 @@ def _data(core, tape, one: Cell | Storage) -> int:
     """Put data onto the tape."""
     key = (_data, *one.meta, one.name)
     if tape.step(key) is None:
-        place = core.new_place(None, (), {"name": one.name}, tape.slots)
-        place.metas = [one.meta]
-        tape.grow(key, place)
+        tape.grow(key, core.new_place(None, (), {"name": one.name}, tape.slots, [one.meta]))
     return _slots_of_data(tape, 1)
 
 
@@ -404,10 +392,9 @@ def _viewed_again(tape, slot: int, before: Place) -> int:
     """Put a view onto the tape that was made on an earlier one."""
     key = (_viewed_again, slot, before)
     if tape.step(key) is None:
-        place = Place(before.call, [Slot(slot), *before.args[1:]], before.kwargs, tape.slots,
-                      before.line, before.scope)  # fmt: skip
-        place.metas = before.metas
-        tape.grow(key, place)
+        given = [Slot(slot), *before.args[1:]]
+        tape.grow(key, Place(before.call, given, before.kwargs, tape.slots, before.line,
+                             before.scope, before.metas))  # fmt: skip
     return _slots_of_data(tape, len(before.metas))
 
 
@@ -467,17 +454,14 @@ def _into(call: Call, args, kwargs):
     targets = [kwargs[name] for name in call.writes]
     for target, result in zip(targets, made if isinstance(made, tuple) else (made,), strict=True):
         if type(target) is not XlaTensor:
-            raise RuntimeError(f"{call.counter} on the device with out= a tensor on the CPU, at "
-                               f"{cores.user_line()}; make it there: device=device")  # fmt: skip
+            raise refusal("tensors.out_on_cpu", call=call.counter)
         if target.shape == result.shape:
             dispatch(_aten.copy_.default, (target, result), {})
         elif target.numel() == 0 and target.dtype == result.dtype:
             _become(target, result)
         else:
-            raise RuntimeError(
-                f"{call.counter} gives shape {list(result.shape)}, and out= has "
-                f"{list(target.shape)}, at {cores.user_line()}; make it of that shape"
-            )
+            shapes = {"shape": list(result.shape), "target": list(target.shape)}
+            raise refusal("tensors.out_of_other_shape", call=call.counter, **shapes)
     return targets[0] if len(targets) == 1 else tuple(targets)
 
 
@@ -530,11 +514,9 @@ def _computed_on_cpu(core, call: Call, args, kwargs):
     try:
         return call.run(*given, **named)
     except NotImplementedError:  # of which PyTorch says, in 40 lines, where it has a kernel
-        where = cores.user_line() or "the script"
-        raise NotImplementedError(f"{call.counter} at {where}: the chip has no such operation, and "
-                                  "PyTorch none for the CPU; "
-                                  + _INSTEAD.get(call.counter, "compose it of others")
-                                  ) from None  # fmt: skip
+        instead = _INSTEAD.get(call.counter, "compose it of others")
+        raise refusal("operations.nowhere", NotImplementedError, call=call.counter,
+                      instead=instead) from None  # fmt: skip
 
 
 def _shapes_on_cpu(core, call: Call, args, kwargs):
@@ -545,11 +527,7 @@ def _shapes_on_cpu(core, call: Call, args, kwargs):
     try:
         return call.func(*on_meta(args), **on_meta(kwargs))
     except (NotImplementedError, RuntimeError) as problem:
-        raise cores.ValuesOff(
-            f"{cores.user_line() or 'the script'}: the shape of what {call.counter} gives depends "
-            "on values, and this run keeps shapes only; leave out the line, or run with --values "
-            "all"
-        ) from problem
+        raise refusal("operations.shape_of_values", cores.ValuesOff, call=call.counter) from problem
 
 
 # -- calls that move between host and device, or ask for values -----------------------------------
@@ -560,10 +538,7 @@ def _to_copy(core, func, args, kwargs):
     device, dtype = kwargs.get("device"), kwargs.get("dtype")
     kind = "xla" if device is None and type(given) is XlaTensor else torch.device(device).type
     if kind not in ("xla", "cpu", "meta"):
-        raise RuntimeError(
-            f"{cores.user_line() or 'the script'} moves a tensor to {device}, and this machine has "
-            f"{core.device}; name that device"
-        )
+        raise refusal("tensors.other_device", device=device, own=core.device)
     if kind == "cpu" or type(given) is not XlaTensor:
         core.compiler.metrics.tick("xla::_copy_from")
     if type(given) is not XlaTensor:
@@ -610,10 +585,7 @@ def _same_cell(core, func, args, kwargs):
 
 def _set(core, func, args, kwargs):
     if len(args) != 2 or type(args[1]) is not XlaTensor:
-        raise RuntimeError(
-            f"set_ of a part of other data at {cores.user_line()}; the device has no addresses: "
-            "assign a view of it"
-        )
+        raise refusal("tensors.set")
     return _become(args[0], args[1])
 
 

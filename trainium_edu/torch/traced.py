@@ -28,10 +28,11 @@ import numpy as np
 import torch
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-from trainium_edu.specs import INSTANCES
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.clock import Clock
-from trainium_edu.torch.core import Core, user_line
+from trainium_edu.torch.core import Core
+from trainium_edu.torch.origins import user_line
+from trainium_edu.torch.refusals import refusal, sentence
 from trainium_edu.torch.tensor import XlaTensor, leaf, on_device
 from trainium_edu.torch.translate import translate
 from trainium_edu.xla.executable import Executable
@@ -78,8 +79,7 @@ def trace(func: Callable, example_inputs, *_, input_output_aliases=None, compile
     Control flow is fixed by the example; a warning says where `func` asks for a tensor's value.
     """
     if input_output_aliases or partitioner_config is not None:
-        raise NotImplementedError("torch_neuronx.trace makes one graph without state; leave out "
-                                  "input_output_aliases and partitioner_config")  # fmt: skip
+        raise refusal("traces.state", NotImplementedError)
     core, given = cores.current(), example_inputs
     flags = core.compiler.flags
     if compiler_args is not None:
@@ -91,8 +91,7 @@ def trace(func: Callable, example_inputs, *_, input_output_aliases=None, compile
             raise ValueError(told) from None
     given = tuple(given) if isinstance(given, tuple | list) else (given,)
     if any(getattr(one, "is_xla", True) for one in tree_flatten(given)[0]):
-        raise TypeError("example_inputs are to be tensors on the CPU, alone or in a tuple: a "
-                        "traced model takes such, and copies them to the chip itself")  # fmt: skip
+        raise refusal("traces.inputs", TypeError)
     recording = _Recording(core, flags)
     before = cores.make_current(recording)
     try:
@@ -125,10 +124,8 @@ class _Recording(Core):
     def run_early(self, cell, kind="value", operation=""):
         """Refuse what would need two graphs; a value that is asked for is the example's."""
         if kind == "fallback":
-            raise NotImplementedError(f"{operation} at {user_line()} is not on the chip, and a "
-                                      "traced model is one graph; call it on the CPU")  # fmt: skip
-        warnings.warn(f"{user_line()} asks for a tensor's value while it is traced: what follows "
-                      "from it is fixed as the example has it", stacklevel=2)  # fmt: skip
+            raise refusal("traces.fallback", NotImplementedError, operation=operation)
+        warnings.warn(sentence("traces.value"), stacklevel=2)
 
     def built(self, func, given) -> torch.nn.Module:
         """Return what calls a function's graph."""
@@ -144,8 +141,7 @@ class _Recording(Core):
                 out = func(*arguments)
         outs, spec = tree_flatten(out)
         if not all(isinstance(one, XlaTensor) for one in outs):
-            raise TypeError("a traced function gives tensors, alone or in tuples, lists and dicts; "
-                            f"this one gives {out}")  # fmt: skip
+            raise refusal("traces.results", TypeError, out=out)
         for one in outs:
             if one.cell.tape != self.tape.number:
                 leaf(self, self.tape, one.cell)
@@ -204,10 +200,8 @@ def _forward(about, program, weights, inputs, batch):
     for number, (one, (shape, name)) in enumerate(zip(inputs, model["inputs"], strict=True)):
         wanted = [size, *shape[1:]] if size else shape
         if _kind(one) != (wanted, name):
-            shown = "{1}{0}".format(*_kind(one)), f"{name}{wanted}"
-            raise ValueError(f"input {number} is {shown[0]}, and the model was traced for "
-                             f"{shown[1]}: a compiled graph has fixed shapes and dtypes; pad the "
-                             "input, or trace the model for it")  # fmt: skip
+            raise refusal("traces.other_input", ValueError, number=number,
+                          found="{1}{0}".format(*_kind(one)), traced=f"{name}{wanted}")  # fmt: skip
     with _lock, _on_own_core(program), torch.no_grad():
         if model["key"] not in _executables:
             _executables[model["key"]] = Executable.from_bytes(program.numpy().tobytes())
@@ -241,7 +235,7 @@ def _on_own_core(program):
 
 def _cores_of(core) -> int:
     """Return how many NeuronCores this process has."""
-    return int(INSTANCES[core.instance].cores.value) if core.world.size == 1 else 1
+    return int(core.machine.cores) if core.world.size == 1 else 1
 
 
 def _run(model, weights, inputs):
@@ -319,8 +313,7 @@ def dynamic_batch(neuron_script: torch.jit.ScriptModule) -> torch.jit.ScriptModu
         If it was traced with inputs of different sizes along dimension 0.
     """
     if len({tuple(shape[:1]) for shape, _ in inputs_of(neuron_script)} - {()}) != 1:
-        raise ValueError("dynamic batching cuts along dimension 0, of which all inputs have to be "
-                         "as long; trace the model with such")  # fmt: skip
+        raise refusal("traces.batches", ValueError)
     neuron_script.batch.fill_(_DYNAMIC)
     return neuron_script
 

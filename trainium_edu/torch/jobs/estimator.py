@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,22 +19,14 @@ from trainium_edu.torch.jobs.toolkit import arguments_of, path_of, variables_of
 
 __all__ = ["Estimator", "PyTorch", "TrainingJob", "UnexpectedStatusException"]
 
-_TRAINS_ON = ("ml.trn1.2xlarge", "ml.trn1.32xlarge", "ml.trn1n.32xlarge")
+_TRAINS_ON = {f"ml.{name}": INSTANCES[name]
+              for name in ("trn1.2xlarge", "trn1.32xlarge", "trn1n.32xlarge")}  # fmt: skip
 _ALL_CORES = {"torch_distributed": {"enabled": True}}  #: a rank for each NeuronCore
 _LAUNCHER = [sys.executable, "-m", "trainium_edu"]
 _PACKAGE = Path(__file__).resolve().parents[2]
 
 #: Further fields of the service's estimator: taken, and without effect here.
-_ACCEPTED = {
-    "checkpoint_local_path", "checkpoint_s3_uri", "code_location", "compiler_config",
-    "container_log_level", "debugger_hook_config", "dependencies", "disable_output_compression",
-    "disable_profiler", "enable_network_isolation", "enable_sagemaker_metrics",
-    "encrypt_inter_container_traffic", "framework_version", "image_uri", "input_mode",
-    "keep_alive_period_in_seconds", "max_retry_attempts", "max_run", "max_wait",
-    "metric_definitions", "output_kms_key", "profiler_config", "py_version", "role", "rules",
-    "sagemaker_session", "security_group_ids", "subnets", "tags", "use_spot_instances",
-    "volume_kms_key", "volume_size",
-}  # fmt: skip
+_ACCEPTED = tomllib.loads(Path(__file__).with_name("fields.toml").read_text("utf-8"))["names"]
 #: The files of ``input/config``, by the variables with their content.
 _FILES = {"hyperparameters.json": "SM_HPS", "inputdataconfig.json": "SM_INPUT_DATA_CONFIG",
           "resourceconfig.json": "SM_RESOURCE_CONFIG"}  # fmt: skip
@@ -124,19 +117,19 @@ class Estimator:
                  instance_count=1, hyperparameters=None, distribution=None, output_path="jobs",
                  base_job_name="pytorch-training", environment=None, options=(),
                  **more):  # fmt: skip
-        if unknown := sorted(set(more) - _ACCEPTED):
+        if unknown := sorted(set(more) - {*_ACCEPTED}):
             raise TypeError(f"Estimator takes no {unknown[0]!r}; it has the fields of the managed "
                             "service's PyTorch estimator, version 2")  # fmt: skip
         self.source_dir = source_dir and path_of(source_dir, "source_dir")
         self.entry_point = path_of(entry_point, "entry_point", self.source_dir or "")
         self.instance_type = choice(instance_type, "instance_type", _TRAINS_ON)
+        self.machine = _TRAINS_ON[self.instance_type]  #: its record in ``specs.INSTANCES``
         self.instance_count = whole(instance_count, "instance_count", 1)
         if distribution and distribution != _ALL_CORES:
             raise ValueError(f"distribution is {short(distribution)}; on Trn1 the service has "
                              f"{json.dumps(_ALL_CORES)}")  # fmt: skip
-        cores = INSTANCES[self.instance_type.removeprefix("ml.")].cores
         #: that ``torchrun`` starts on each instance; 0 if it is not used
-        self.ranks = int(cores) if distribution else 0
+        self.ranks = int(self.machine.cores) if distribution else 0
         if self.instance_count > 1 and not self.ranks:
             raise ValueError(f"instance_count is {self.instance_count} without distribution; give "
                              f"{json.dumps(_ALL_CORES)}")  # fmt: skip
@@ -221,11 +214,11 @@ class Estimator:
         variables = variables_of(self, folder, job.name, channels)
         for file, variable in _FILES.items():
             files.write(folder / "input/config" / file, variables[variable])
-        instance = self.instance_type.removeprefix("ml.")
         many = ["--nnodes", str(self.instance_count), "--nproc_per_node", str(self.ranks)]
         command = [*_LAUNCHER, *(["torchrun", *many] if self.ranks else ["run"]),
-                   "--instance", instance, "--report", str(folder / "report"), *self.options,
-                   self.entry_point.name, *arguments_of(self._hyperparameters)]  # fmt: skip
+                   "--instance", self.machine.name, "--report", str(folder / "report"),
+                   *self.options, self.entry_point.name,
+                   *arguments_of(self._hyperparameters)]  # fmt: skip
         return subprocess.Popen(
             command, cwd=folder / "code", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, encoding="utf-8", errors="replace",
@@ -239,17 +232,17 @@ class Estimator:
 
     def bill(self) -> str:
         """Return what the newest job costs: its emulated seconds, their price, what is left out."""
-        job, kind, count = self.latest_training_job, self.instance_type, self.instance_count
+        job, count = self.latest_training_job, self.instance_count
         if job is None or job.emulated_s is None:
             return "Billable seconds: unknown; no run has left its times"
         seconds = count * max(1, math.ceil(job.emulated_s))  # begun ones count
-        prices = PRICES[kind.removeprefix("ml.")]
+        prices = PRICES[self.machine.name]
         rate = getattr(prices, "sagemaker_usd_per_hour", None)
         of_whom = "" if rate else "not known here; EC2 on demand would be "
         rate = rate or prices.on_demand_usd_per_hour
         price = seconds * float(rate) / 3600
         return (f"Billable seconds: {seconds} (emulated: {job.emulated_s:.6g} s on {count} x"
-                f" {kind})\nPrice: {of_whom}{price:.4f} USD at "
+                f" {self.instance_type})\nPrice: {of_whom}{price:.4f} USD at "
                 f"{float(rate)} USD/hour ({rate.source}, {rate.as_of})\n"
                 "What is not modelled comes on top.")  # fmt: skip
 

@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-from trainium_edu.specs import INSTANCES
 from trainium_edu.specs.arguments import short
 
 __all__ = ["arguments_of", "path_of", "variables_of"]
@@ -81,8 +80,7 @@ def variables_of(estimator, folder: Path, name: str, channels: dict[str, Path]) 
     ----------
     `sagemaker-variables` in :data:`trainium_edu.specs.SOURCES`.
     """
-    instance = INSTANCES[estimator.instance_type.removeprefix("ml.")]
-    hosts = [f"algo-{i + 1}" for i in range(estimator.instance_count)]
+    machine, hosts = estimator.machine, [f"algo-{i + 1}" for i in range(estimator.instance_count)]
     paths = {"input_dir": "input", "input_config_dir": "input/config", "output_dir": "output",
              "output_data_dir": "output/data", "model_dir": "model",
              "module_dir": "code"}  # fmt: skip
@@ -91,7 +89,7 @@ def variables_of(estimator, folder: Path, name: str, channels: dict[str, Path]) 
         "resource_config": place, "log_level": 20, "module_name": estimator.entry_point.stem,
         "input_data_config": {key: {"TrainingInputMode": "File"} for key in channels},
         "framework_module": "sagemaker_pytorch_container.training:main",
-        "num_cpus": int(instance.vcpus), "num_gpus": 0, "num_neurons": int(instance.cores),
+        "num_cpus": int(machine.vcpus), "num_gpus": 0, "num_neurons": int(machine.cores),
     }  # fmt: skip
     parameters = estimator.hyperparameters()
     values["training_env"] = values | {

@@ -1,8 +1,9 @@
-"""Softmax; layer and batch norm, and their gradients.
+"""Softmax; layer and batch norm, and the first one's gradient.
 
-A norm's gradient uses the mean and 1/deviation that its forward pass returned, as PyTorch's does.
+The gradient uses the mean and 1/deviation that its forward pass returned, as PyTorch's does.
 """
 
+from functools import partial
 from math import inf
 
 import torch
@@ -17,22 +18,13 @@ __all__: list[str] = []
 # -- softmax --------------------------------------------------------------------------------------
 
 
-def _wide(x, half_to_float):
-    return xnp.astype(x, "float32") if half_to_float else x
-
-
-def _along(function, x, dim):
+def _along(function, self, dim, half_to_float):
+    x = xnp.astype(self, "float32") if half_to_float else self
     return function(x, dim) if x.ndim else xnp.squeeze(function(xnp.expand_dims(x, 0)), 0)
 
 
-@row("_softmax")
-def _softmax(self, dim, half_to_float):
-    return _along(xnp.softmax, _wide(self, half_to_float), dim)
-
-
-@row("_log_softmax")
-def _log_softmax(self, dim, half_to_float):
-    return _along(xnp.log_softmax, _wide(self, half_to_float), dim)
+for _name, _function in {"_softmax": xnp.softmax, "_log_softmax": xnp.log_softmax}.items():
+    row(_name)(partial(_along, _function))
 
 
 @row("_safe_softmax")
@@ -87,12 +79,6 @@ def _lay(weight, x, axis):
     return xnp.reshape(weight, shape)
 
 
-def _back(weighted, unit, rstd, axes):
-    """Return what of a gradient changes neither mean nor spread, times 1/deviation."""
-    along = unit * xnp.mean(weighted * unit, axes, keepdims=True)
-    return (weighted - xnp.mean(weighted, axes, keepdims=True) - along) * rstd
-
-
 def _times(x, weight):
     return x if weight is None else x * weight
 
@@ -127,7 +113,10 @@ def _layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight, 
     lead = tuple(range(input.ndim - len(axes)))
     g, unit, of_x = _f32(grad_out), (_f32(input) - _f32(mean)) * _f32(rstd), None
     if output_mask[0]:
-        of_x = _like(_back(_times(g, weight), unit, _f32(rstd), axes), input)
+        weighted = _times(g, weight)  # what of it changes neither mean nor spread
+        along = unit * xnp.mean(weighted * unit, axes, keepdims=True)
+        of_x = (weighted - xnp.mean(weighted, axes, keepdims=True) - along) * _f32(rstd)
+        of_x = _like(of_x, input)
     of_weight, of_bias = (
         _like(xnp.sum(one, lead) if lead else one, input) if wanted else None
         for one, wanted in zip((g * unit, g), output_mask[1:], strict=True)
@@ -173,30 +162,6 @@ def _batch_norm(input, weight, bias, running_mean, running_var, training, moment
 @row("_native_batch_norm_legit_no_training")
 def _batch_norm_evaluated(input, weight, bias, running_mean, running_var, momentum, eps):
     return _batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)[:3]
-
-
-@row("native_batch_norm_backward")
-def _batch_norm_backward(
-    grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps,
-    output_mask,
-):  # fmt: skip
-    x, g, axes = _f32(input), _f32(grad_out), _but_channels(input)
-    if train:
-        mean, rstd = save_mean, save_invstd
-    else:
-        mean = running_mean
-        rstd = xnp.rsqrt(_f32(running_var) + fixed(running_var, eps))
-    rstd_wide = _lay(_f32(rstd), x, 1)
-    unit, of_x = (x - _lay(_f32(mean), x, 1)) * rstd_wide, None
-    if output_mask[0]:
-        weighted = g if weight is None else g * _lay(weight, x, 1)
-        of_x = _back(weighted, unit, rstd_wide, axes) if train else weighted * rstd_wide
-        of_x = _like(of_x, input)
-    of_weight, of_bias = (
-        xnp.sum(one, axes) if wanted else None
-        for one, wanted in zip((g * unit, g), output_mask[1:], strict=True)
-    )
-    return of_x, of_weight, of_bias
 
 
 # -- weights with norms ---------------------------------------------------------------------------

@@ -36,6 +36,7 @@ from trainium_edu.torch import core as cores
 from trainium_edu.torch.loading import each_tensor
 from trainium_edu.torch.operations import ROWS
 from trainium_edu.torch.operations.table import record
+from trainium_edu.torch.refusals import refusal
 from trainium_edu.torch.tensor import dispatch, on_device
 from trainium_edu.xla import xm
 from trainium_edu.xla.operations.collectives import check_pairs
@@ -69,8 +70,6 @@ def all_reduce(kind: str, tensors, scale: float = 1.0, groups: Sequence | None =
     """
     choice(kind, "kind", KINDS)
     is_one = isinstance(tensors, torch.Tensor)
-    if _size(groups) == 1:
-        return _alone([tensors] if is_one else tensors, scale, is_one)
     buckets: dict[torch.dtype, list] = {}
     for one in [tensors] if is_one else tensors:
         buckets.setdefault(one.dtype, []).append(one)
@@ -82,8 +81,6 @@ def all_reduce(kind: str, tensors, scale: float = 1.0, groups: Sequence | None =
 
 def all_gather(tensor: torch.Tensor, dim: int = 0, groups: Sequence | None = None) -> torch.Tensor:
     """Return the ranks' tensors, one after the other along a dimension."""
-    if _size(groups) == 1:
-        return tensor.clone()
     return _call("all_gather", tensor, _from_end(tensor, dim), groups=groups)
 
 
@@ -104,27 +101,23 @@ def all_to_all(tensor: torch.Tensor, split: int = 0, concat: int = 0,
 def collective_permute(value: torch.Tensor, pairs: Sequence) -> torch.Tensor:
     """Send the tensor of a pair's first rank to its second; zeros where no rank sends to."""
     check_pairs(_size(), pairs)
-    if _size() == 1 or not pairs:
-        return value.clone() if pairs else torch.zeros_like(value)
+    if not pairs:
+        return torch.zeros_like(value)
     flat = [int(rank) for pair in pairs for rank in pair]
     return _call("collective_permute", value, flat, groups=None)
 
 
 def _check_parts(name, tensor, dim, count) -> None:
     if tensor.size(dim) % count:
-        raise ValueError(f"{name} of {list(tensor.shape)} along dimension {dim}: "
-                         f"{tensor.size(dim)} elements do not split into {count} equal parts; pad "
-                         "them")  # fmt: skip
+        raise refusal("ranks.parts", ValueError, name=name, shape=list(tensor.shape), dim=dim,
+                      length=tensor.size(dim), count=count)  # fmt: skip
 
 
 def reduce_scatter(kind: str, tensor: torch.Tensor, scale: float = 1.0, dim: int = 0,
                    groups: Sequence | None = None) -> torch.Tensor:  # fmt: skip
     """Return this rank's part, along a dimension, of what an all-reduce gives."""
     choice(kind, "kind", KINDS)
-    count = _size(groups)
-    if count == 1:
-        return _alone([tensor], scale, True)
-    _check_parts("reduce_scatter", tensor, dim, count)
+    _check_parts("reduce_scatter", tensor, dim, _size(groups))
     return _call("reduce_scatter", tensor, kind, float(scale), _from_end(tensor, dim),
                  groups=groups)  # fmt: skip
 
@@ -172,30 +165,29 @@ def _size(groups=None) -> int:
     return len(groups[0]) if groups else cores.current().world.size
 
 
-def _alone(tensors, scale, is_one):
-    """Return what a reduction in a group of one gives."""
-    with torch.no_grad():
-        if is_one:
-            return tensors[0] * scale if scale != 1.0 else tensors[0].clone()
-        for one in tensors:
-            if scale != 1.0:
-                one.mul_(scale)
-    return None
-
-
 def _from_end(tensor, dim) -> int:
     return dim if dim < 0 else dim - tensor.dim()
 
 
 def _call(name, *given, groups):
     """Record an operator, and meet the other ranks even if no value is computed."""
-    core = cores.current()
+    core, size = cores.current(), _size(groups)
+    if size == 1:
+        return _alone(name, *given)
     flat = [int(rank) for group in groups or () for rank in group]
-    size = _size(groups)
     if core.collectives is not None and not core.computes:
         core.collectives.agree(said(name.rstrip("_"), _groups(flat, size), *given))
     with torch.no_grad():
         return dispatch(getattr(torch.ops.trainium, name).default, (*given, flat, size), {})
+
+
+def _alone(name, tensors, *given):
+    """Return what an operator gives, or do what it does, in a group of one."""
+    scale = given[1] if "reduce" in name else 1.0
+    with torch.no_grad():
+        if name.endswith("_"):
+            return [one.mul_(scale) for one in tensors if scale != 1.0]
+        return tree_map(lambda one: one * scale if scale != 1.0 else one.clone(), tensors)
 
 
 def said(name: str, groups, tensors, *rest) -> tuple:
@@ -234,8 +226,7 @@ def _value(name: str) -> Callable:
         *given, groups, size = given
         core = cores.current()
         if core.collectives is None:
-            raise RuntimeError(f"a collective among {size} ranks, and this process is alone; start "
-                               "the script with torchrun")  # fmt: skip
+            raise refusal("ranks.alone", size=size)
         if name == "broadcast":
             given = given[1:]  # who sends, as a factor: for the graph only
         found = getattr(core.collectives, name)(values, *given, _groups(groups, size))

@@ -3,7 +3,6 @@
 import os
 import pickle
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,10 @@ import torch
 from trainium_edu.fabric.topology import FabricError
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.operations import dtype_of
+from trainium_edu.torch.origins import user_line
 from trainium_edu.torch.ranks.collectives import said
 from trainium_edu.torch.ranks.desk import Dismissed, Request, Seat, Summing
+from trainium_edu.torch.refusals import refusal
 
 __all__ = ["Exchange"]
 
@@ -60,7 +61,7 @@ class Exchange:
 
     def meet(self, what: tuple, brings: Any = None, members: Sequence[int] = ()) -> Any:
         """Wait for other ranks, default all, and return what the meeting has for this one."""
-        line = cores.user_line()
+        line = user_line()
         return self.ask("meet", Request(what, tuple(members) or self.everybody, str(line or ""),
                                         brings))  # fmt: skip
 
@@ -85,8 +86,8 @@ class Exchange:
         for group in groups:
             if self.number in group:
                 return group
-        raise FabricError(f"groups {list(map(list, groups))} do not name rank {self.number}, which "
-                          "would wait for ever; put every rank into a group")  # fmt: skip
+        listed = [*map(list, groups)]
+        raise refusal("ranks.unnamed", FabricError, groups=listed, rank=self.number)
 
     # -- values ------------------------------------------------------------------------------------
 
@@ -106,19 +107,20 @@ class Exchange:
     def all_gather(self, value: torch.Tensor, dim: int, groups: Groups) -> torch.Tensor:
         """Return the ranks' values one after the other along a dimension."""
         count = len(self.members(groups))
-        first = value.movedim(dim, 0)
         what = said("all_gather", groups, value, dim)
-        found = self._row(what, [first], times=count)
-        shape = (count * first.size(0), *first.shape[1:])
-        return _parted(found, [first], shape)[0].movedim(0, dim).contiguous()
+        return _along(value, dim, count * value.size(dim),
+                      lambda first: self._row(what, [first], times=count))  # fmt: skip
 
     def all_to_all(self, value: torch.Tensor, dim: int, groups: Groups) -> torch.Tensor:
         """Return this rank's part of every rank's values, one after the other."""
         members = self.members(groups)
-        first = value.movedim(dim, 0)
-        found = self._row(said("all_to_all", groups, value, dim), [first], times=len(members))
-        parts = found.reshape(len(members), len(members), -1)[:, members.index(self.number)]
-        return _parted(parts.reshape(-1), [first])[0].movedim(0, dim).contiguous()
+        count, what = len(members), said("all_to_all", groups, value, dim)
+
+        def parts(first):
+            rows = self._row(what, [first], times=count).reshape(count, count, -1)
+            return rows[:, members.index(self.number)].reshape(-1)
+
+        return _along(value, dim, value.size(dim), parts)
 
     def collective_permute(self, value: torch.Tensor, pairs: list, groups: Groups) -> torch.Tensor:
         """Return the value of the rank that sends to this one, else zeros."""
@@ -133,24 +135,23 @@ class Exchange:
                        groups: Groups) -> torch.Tensor:  # fmt: skip
         """Return this rank's part of what the links make of a value."""
         members = self.members(groups)
-        first = value.movedim(dim, 0)
         what = said("reduce_scatter", groups, value, kind, scale, dim)
-        size = first.numel() // len(members)
+        size = value.numel() // len(members)
         begin = members.index(self.number) * size
-        found = _scaled(self._row(what, [first])[begin : begin + size], scale)
-        shape = (first.size(0) // len(members), *first.shape[1:])
-        return _parted(found, [first], shape)[0].movedim(0, dim).contiguous()
+
+        def part(first):
+            return _scaled(self._row(what, [first])[begin : begin + size], scale)
+
+        return _along(value, dim, value.size(dim) // len(members), part)
 
     def _row(self, what: tuple, values: list[torch.Tensor], times: int = 1) -> np.ndarray:
         """Lay values into this rank's row; return a view of what comes out, until the next."""
         members = self.members(what[1])
         count, carrier = sum(one.numel() for one in values), _carrier(values[0].dtype)
         if what[0] != "broadcast" or self.number == what[2]:
-            row, begin = self.seats[self.number].row.array(count, carrier), 0
-            for one in values:
-                flat = torch.from_numpy(row[begin : begin + one.numel()])
-                flat.view(one.shape).copy_(one)
-                begin += one.numel()
+            row = self.seats[self.number].row.array(count, carrier)
+            for part, value in zip(_parts(row, values), values, strict=True):
+                part.copy_(value)
         rounded, dtype = cores.current().rounded, dtype_of(values[0].dtype)
         if dtype == "float32" and rounded.fp32:
             dtype = "bfloat16"
@@ -169,12 +170,22 @@ def _scaled(row: np.ndarray, scale: float) -> np.ndarray:
     return (row * np.float32(scale)).astype(row.dtype, copy=False)
 
 
-def _parted(row: np.ndarray, like: list[torch.Tensor], shape: Any = None) -> list[torch.Tensor]:
+def _parts(row: np.ndarray, like: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Return the parts of a row in the shapes of tensors, one after the other."""
+    sizes = [one.numel() for one in like]
+    parts = torch.from_numpy(row[: sum(sizes)]).split(sizes)
+    return [part.view(one.shape) for part, one in zip(parts, like, strict=True)]
+
+
+def _parted(row: np.ndarray, like: list[torch.Tensor]) -> list[torch.Tensor]:
     """Return a row's parts as tensors of their own."""
-    found, begin = [], 0
-    for one in like:
-        size = one.shape if shape is None else shape
-        part = torch.from_numpy(row[begin : begin + prod(size)]).view(size)
-        found.append(part.to(one.dtype, copy=True))
-        begin += prod(size)
-    return found
+    return [
+        part.to(one.dtype, copy=True) for part, one in zip(_parts(row, like), like, strict=True)
+    ]
+
+
+def _along(value: torch.Tensor, dim: int, length: int, function: Callable) -> torch.Tensor:
+    """Return a function's row for a value with `dim` in front, which it makes `length` long."""
+    first = value.movedim(dim, 0)
+    found = torch.from_numpy(function(first)).view(length, *first.shape[1:])
+    return found.to(value.dtype, copy=True).movedim(0, dim).contiguous()

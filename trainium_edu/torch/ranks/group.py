@@ -6,9 +6,9 @@ are handed round on the host.  Point-to-point messages are refused, as Trn1's XL
 
 import functools
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import parse_qs, urlparse
 
 import torch
@@ -17,6 +17,7 @@ from torch.distributed import distributed_c10d
 
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.ranks import collectives
+from trainium_edu.torch.refusals import refusal
 from trainium_edu.torch.tensor import XlaTensor
 
 __all__ = ["XlaGroup", "register"]
@@ -120,11 +121,7 @@ class XlaGroup(dist.ProcessGroup):
         """Reduce in place on one rank; the others keep theirs."""
         found = [one.clone() for one in tensors]
         self._reduce(found, opts.reduceOp)
-        _keep(found)
-        if opts.rootRank == self._place:
-            for one, new in zip(tensors, found, strict=True):
-                one.copy_(new)
-        return _done(tensors)
+        return self._filled_on(opts.rootRank, tensors, found)
 
     def broadcast(self, tensors, opts):
         """Copy the tensors of one rank to all."""
@@ -134,13 +131,11 @@ class XlaGroup(dist.ProcessGroup):
     def allgather(self, outputs, inputs, opts=None):
         """Fill a list with the tensors of all."""
         for out, given in zip(outputs, inputs, strict=True):
-            for one, found in zip(out, self._gather(given).unbind(0), strict=True):
-                one.copy_(found)
+            _filled(out, self._gather(given).unbind(0))
         return _done(outputs)
 
     def _allgather_base(self, output, given, opts=None):
-        output.copy_(self._gather(given).reshape(output.shape))
-        return _done([output])
+        return _filled([output], [self._gather(given).reshape(output.shape)])
 
     all_gather_single = _allgather_base
 
@@ -148,12 +143,13 @@ class XlaGroup(dist.ProcessGroup):
 
     def gather(self, outputs, inputs, opts):
         """Fill one rank's list with the tensors of all."""
-        found = self._gather(inputs[0]).unbind(0)
-        _keep(found)
-        if opts.rootRank == self._place:
-            for one, new in zip(outputs[0], found, strict=True):
-                one.copy_(new)
-        return _done(outputs)
+        targets = outputs[0] if outputs else []
+        return self._filled_on(opts.rootRank, targets, self._gather(inputs[0]).unbind(0))
+
+    def _filled_on(self, root: int, targets, values):
+        """Fill the tensors of one rank; hold values up to the step's end, in all ranks' graphs."""
+        cores.current().closures.append((len, (values,)))
+        return _filled(targets, values) if root == self._place else _done(targets)
 
     def scatter(self, outputs, inputs, opts):
         """Send each rank its tensor of one rank's list."""
@@ -162,8 +158,7 @@ class XlaGroup(dist.ProcessGroup):
         is_root = opts.rootRank == self._place
         parts = torch.stack(inputs[0]) if is_root else output.new_zeros(shape)
         self._spread([parts], opts.rootRank)
-        output.copy_(parts[self._place])
-        return _done(outputs)
+        return _filled(outputs, [parts[self._place]])
 
     def reduce_scatter(self, outputs, inputs, opts):
         """Reduce tensors, and keep this rank's part."""
@@ -178,8 +173,7 @@ class XlaGroup(dist.ProcessGroup):
             total = given.clone()
             self._reduce([total], operation)
             found = total.reshape(len(self._ranks), -1)[self._place]
-        output.copy_(found.reshape(output.shape))
-        return _done([output])
+        return _filled([output], [found.reshape(output.shape)])
 
     reduce_scatter_single = _reduce_scatter_base  # type: ignore[assignment]
 
@@ -193,8 +187,8 @@ class XlaGroup(dist.ProcessGroup):
 
     def send(self, *given):
         """Refuse: the group has no point-to-point messages."""
-        raise _refused("send and recv", "let all ranks take part: broadcast, all_gather, "
-                       "all_reduce")  # fmt: skip
+        instead = "let all ranks take part: broadcast, all_gather, all_reduce"
+        raise _refused("send and recv", instead)
 
     recv = recv_anysource = send
 
@@ -202,24 +196,19 @@ class XlaGroup(dist.ProcessGroup):
         """Send a tensor to each, and fill a list with what came."""
         if len({one.shape for one in (*outputs, *inputs)}) > 1:
             raise _refused("all_to_all of several shapes", "pad them to one")
-        for one, new in zip(outputs, self._exchange(torch.stack(inputs)).unbind(0), strict=True):
-            one.copy_(new)
-        return _done(outputs)
+        return _filled(outputs, self._exchange(torch.stack(inputs)).unbind(0))
 
     def alltoall_base(self, output, given, output_sizes, input_sizes, opts=None):
         """Send equal parts of a tensor, one to each, and put together what came."""
         if len({*output_sizes, *input_sizes}) > 1:
             raise _refused("all_to_all_single with parts of several sizes", "pad them to one")
-        output.copy_(self._exchange(given).reshape(output.shape))
-        return _done([output])
+        return _filled([output], [self._exchange(given).reshape(output.shape)])
 
     all_to_all_single = alltoall_base
 
 
-def _refused(what: str, instead: str) -> NotImplementedError:
-    where = cores.user_line()
-    return NotImplementedError(f"{what} at {where}: the group xla of the emulated device has none; "
-                               f"{instead}")  # fmt: skip
+def _refused(name: str, instead: str) -> Exception:
+    return refusal("ranks.group", NotImplementedError, name=name, instead=instead)
 
 
 def _kind(operation) -> str:
@@ -229,13 +218,15 @@ def _kind(operation) -> str:
     raise _refused(f"a reduction by {operation}", f"use {', '.join(_KINDS)}")
 
 
-def _keep(tensors) -> None:
-    """Hold tensors up to the step's end, so that they are in every rank's graph."""
-    cores.current().closures.append((len, (tensors,)))
-
-
 def _are_on_device(tensors) -> bool:
     return isinstance(tensors[0], XlaTensor)
+
+
+def _filled(targets, values):
+    """Copy values into tensors, and return work that is done."""
+    for target, value in zip(targets, values, strict=True):
+        target.copy_(value)
+    return _done(targets)
 
 
 def _done(result):
@@ -262,8 +253,7 @@ def register() -> None:
     @functools.wraps(original)
     def init_process_group(backend=None, *given, **named):
         if "nccl" in str(backend).lower():
-            raise RuntimeError("init_process_group('nccl') needs NVIDIA GPUs; on Trainium the "
-                               "backend is 'xla': init_process_group('xla')")  # fmt: skip
+            raise refusal("elsewhere.nccl")
         return original(backend, *given, **named)
 
     dist.init_process_group = distributed_c10d.init_process_group = init_process_group
@@ -306,25 +296,14 @@ class _Reducer(dist.Reducer):
     """
 
     def __init__(self, *given, **named):
-        core = cores.current()
-        core.counts_on_host = True
-        try:
+        with patch.object(cores.current(), "counts_on_host", True):
             super().__init__(*given, **named)
-        finally:
-            core.counts_on_host = False
 
     def _rebuild_buckets(self):
         with _with_values():
             return super()._rebuild_buckets()
 
 
-@contextmanager
-def _with_values() -> Iterator[None]:
-    """Keep the values of a few numbers although the run keeps shapes only."""
-    core = cores.current()
-    before = core.values, core.computes
-    core.values, core.computes = "all", True
-    try:
-        yield
-    finally:
-        core.values, core.computes = before
+def _with_values():
+    """Return a context that keeps the values of a few numbers in a run of shapes only."""
+    return patch.multiple(cores.current(), values="all", computes=True)

@@ -38,7 +38,8 @@ from trainium_edu.torch.device import register
 from trainium_edu.torch.ranks import group
 from trainium_edu.torch.ranks.desk import Desk, Seat
 from trainium_edu.torch.ranks.exchange import Exchange
-from trainium_edu.torch.script import print_from_script, told_of
+from trainium_edu.torch.refusals import refusal
+from trainium_edu.torch.script import called
 from trainium_edu.torch.translate import Translation
 from trainium_edu.training.parallel.collectives import compiler_for, links
 from trainium_edu.training.parallel.lockstep import check_place
@@ -70,9 +71,9 @@ class Outcome:
         Why, in one sentence; "" if all went well.
     """
 
-    code: int = 0
-    results: list = field(default_factory=list)
-    told: str = ""
+    code: int
+    results: list
+    told: str
 
 
 # -- a rank's core ---------------------------------------------------------------------------------
@@ -260,15 +261,11 @@ def run_ranks(
     [[2.0, 2.0], [2.0, 2.0]]
     """
     if not hasattr(os, "fork"):
-        raise RuntimeError(
-            f"{ranks} ranks are forked from one process, and {sys.platform} cannot fork; run them "
-            "in the Windows Subsystem for Linux, or one rank alone"
-        )
+        raise refusal("ranks.fork", ranks=ranks, platform=sys.platform)
     check_place(ranks, nodes, instance)
     reached = links(ranks * nodes, instance, algorithm=algorithm)
     folder = tempfile.mkdtemp(prefix="ranks")
     processes: list[_Process] = []
-    outcome = Outcome()
     sys.stdout.flush()
     sys.stderr.flush()
     pipes = [Pipe() for _ in range(ranks * nodes)]
@@ -299,7 +296,7 @@ def run_ranks(
         gc.unfreeze()
         for _, theirs in pipes:
             theirs.close()
-        outcome.told = _Launcher(processes, Desk(seats, reached)).run()
+        told = _Launcher(processes, Desk(seats, reached)).run()
     finally:
         _end(processes)
         for seat in seats:
@@ -307,10 +304,8 @@ def run_ranks(
             seat.result.close()
             seat.line.close()
         shutil.rmtree(folder, ignore_errors=True)
-    outcome.results = [one.result for one in processes]
     failed = any(one.seat.code != 0 for one in processes)
-    outcome.code = int(failed or bool(outcome.told))
-    return outcome
+    return Outcome(int(failed or bool(told)), [one.result for one in processes], told)
 
 
 def _fork(seat: Seat, be: Callable[[int], int]) -> _Process:
@@ -383,29 +378,13 @@ def _run(main: Callable[[], Any], core: RankCore, result: Callable[[Core], Any] 
     exchange.dismissed = leave
     with world(core.world):
         try:
-            code = code_of(main)
-            told = core.problem
+            code, told = called(main)
         except KeyboardInterrupt:
             code, told = 130, ""
-        except BaseException as problem:
-            print_from_script(problem)
-            told, code = told_of(problem), 1
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
-        leave(code, told)
-    return code
-
-
-def code_of(main: Callable[[], Any]) -> int:
-    """Return with which code a function exits."""
-    try:
-        main()
-    except SystemExit as stop:
-        if isinstance(stop.code, str):
-            print(stop.code, file=sys.stderr)
-            return 1
-        return int(stop.code or 0) & 0xFF
-    return 0
+        leave(code & 0xFF, told or core.problem)
+    return code & 0xFF
 
 
 # -- all processes ---------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """``torch_xla`` and what belongs to it while a script runs: the names of 1.13 to 2.9 together.
 
-``install`` puts modules into ``sys.modules``, and ``remove`` takes them out.  ``MODULES`` says
-which there are and where their names come from; ``not_built.toml`` names what the real ones have
-besides: it can be imported, and says what to take instead when it is called.
+``install`` puts modules into ``sys.modules``, and ``remove`` takes them out.  ``names.toml`` says
+which there are and where their names come from, and names what the real ones have besides: it can
+be imported, and says what to take instead when it is called.
 
 Sources: pytorch/xla, tags 1.13.0, 2.1.0, 2.5.0 and 2.9.0; `aws-torch-guide`.
 """
@@ -13,13 +13,13 @@ import tomllib
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from trainium_edu.names import near
-from trainium_edu.torch import loading
+from trainium_edu.torch import custom_operators, loading
 from trainium_edu.torch.stand_ins import (
     amp,
     checkpoint,
-    custom_op,
     functions,
     host,
     multiprocessing,
@@ -33,60 +33,26 @@ from trainium_edu.xla import metrics
 
 __all__ = ["MODULES", "NOT_BUILT", "install", "is_installed", "remove"]
 
-_LOADERS = ["MpDeviceLoader", "ParallelLoader", "PerDeviceLoader"]
-_TORCH_NEURONX = ["DataParallel", "__version__", "async_load", "dynamic_batch", "lazy_load",
-                  "move_trace_to_device", "nki_jit", "trace"]  # fmt: skip
-_METRICS = [name for name in metrics.__all__ if name.islower()]
-_HOST = {
-    "utils.utils": "SampleGenerator eprint getenv_as",
-    "test.test_utils": """close_summary_writer get_summary_writer now print_test_update
-        print_training_update write_to_summary""",
-    "utils.serialization": "load save",
-    "debug.profiler": "StepTrace Trace start_server start_trace stop_trace trace trace_detached",
-}
+_TABLES = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
+_SOURCES = {source.__name__.rpartition(".")[2]: source for source in (
+    amp, checkpoint, custom_operators, functions, host, loading, metrics, multiprocessing, neuronx,
+    runtime, top, xla_model, zero,
+)}  # fmt: skip
+
+
+def _listed(text: str) -> tuple[ModuleType | None, list[str]]:
+    """Return what an entry of the table says: where names come from, and the names."""
+    name, *names = text.split() or [""]
+    source: Any = _SOURCES.get(name)
+    return source, [one for name in names for one in (source.__all__ if name == "*" else [name])]
+
 
 #: Module → (where its names come from, the names).
-MODULES: dict[str, tuple[ModuleType | None, list[str]]] = {
-    "torch_xla": (top, top.__all__),
-    "torch_xla.torch_xla": (top, top.__all__),
-    "torch_xla._XLAC": (xla_model, ["_xla_get_tensor_id", "_xla_metrics_report"]),
-    "torch_xla.core": (None, []),
-    "torch_xla.core.xla_model": (xla_model, xla_model.__all__),
-    "torch_xla.core.functions": (functions, functions.__all__),
-    "torch_xla.runtime": (runtime, runtime.__all__),
-    "torch_xla.experimental": (None, []),
-    "torch_xla.experimental.pjrt": (runtime, [*runtime.__all__, "broadcast_master_param"]),
-    "torch_xla.experimental.pjrt_backend": (None, []),
-    "torch_xla.distributed": (None, []),
-    "torch_xla.distributed.parallel_loader": (loading, _LOADERS),
-    **{f"torch_xla.distributed.{name}": (None, []) for name in ("fsdp", "fsdp.wrap", "spmd")},
-    "torch_xla.distributed.zero_redundancy_optimizer": (zero, zero.__all__),
-    "torch_xla.distributed.xla_backend": (xla_model, ["ProcessGroupXla"]),
-    "torch_xla.distributed.xla_multiprocessing": (multiprocessing, multiprocessing.__all__),
-    "torch_xla.debug": (None, []),
-    "torch_xla.debug.metrics": (metrics, _METRICS),
-    "torch_xla.utils": (None, []),
-    "torch_xla.utils.checkpoint": (checkpoint, ["checkpoint"]),
-    "torch_xla.test": (None, []),
-    **{f"torch_xla.{name}": (host, names.split()) for name, names in _HOST.items()},
-    "torch_xla.amp": (amp, ["autocast", "GradScaler"]),
-    "torch_xla.amp.syncfree": (amp, ["SGD", "Adam", "AdamW"]),
-    **{f"torch_xla.amp.syncfree.{one.lower()}": (amp, [one]) for one in ("SGD", "Adam", "AdamW")},
-    "torch_neuronx": (neuronx, _TORCH_NEURONX),
-    "torch_neuronx.utils": (neuronx, ["get_platform_target"]),
-    "torch_neuronx.experimental": (None, []),
-    "torch_neuronx.experimental.profiler": (neuronx, ["profile"]),
-    "libneuronxla": (neuronx, ["__version__", "register_hlo_snapshot_callback"]),
-    "torch_neuronx.xla_impl": (None, []),
-    "torch_neuronx.xla_impl.ops": (neuronx, ["nki_jit"]),
-    "torch_neuronx.xla_impl.custom_op": (custom_op, custom_op.__all__),
-}
+MODULES = {name: _listed(text) for name, text in _TABLES["built"].items()}
 #: What to take instead, by what is not built: a name with its module; the beginning of a module.
 NOT_BUILT, _ELSEWHERE = (
-    {name: sentence for sentence, names in table.items() for name in names.split()}
-    for table in tomllib.loads(
-        Path(__file__).with_name("not_built.toml").read_text(encoding="utf-8")
-    ).values()
+    {name: sentence for sentence, names in _TABLES[kind].items() for name in names.split()}
+    for kind in ("names", "modules")
 )
 _FACES = ("torch_xla", "torch_neuronx", "libneuronxla")
 

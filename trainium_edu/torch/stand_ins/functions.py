@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import torch
 
+from trainium_edu.torch.refusals import refusal
 from trainium_edu.torch.stand_ins import xla_model as xm
 
 __all__ = ["SyncBatchNorm", "all_gather", "all_reduce"]
@@ -66,8 +67,8 @@ class SyncBatchNorm(torch.nn.Module):
     def forward(self, batch):
         """Return a batch [samples, features, ...], normalised."""
         if batch.dim() < 2 or batch.size(1) != self.num_features:
-            raise ValueError(f"SyncBatchNorm({self.num_features}) of {list(batch.shape)}; it takes "
-                             f"[samples, {self.num_features}, ...]")  # fmt: skip
+            shape = list(batch.shape)
+            raise refusal("ranks.norm", ValueError, features=self.num_features, shape=shape)
         mean, variance = self.running_mean, self.running_var
         if self.training:
             axes = [i for i in range(batch.dim()) if i != 1]

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from trainium_edu import settings
+from trainium_edu.torch.refusals import refusal
 from trainium_edu.torch.stand_ins import xla_model as xm
 from trainium_edu.xla import metrics
 
@@ -143,11 +144,8 @@ def load(path):
         raise ValueError(f"{path} was written by torch_xla, tensors apart; write it with xm.save")
     try:
         return torch.load(path)
-    except pickle.UnpicklingError as refusal:
-        raise pickle.UnpicklingError(
-            f"{path} is not loaded: it asks for more than tensors, numbers and text, which may be "
-            "any program. If you trust who wrote it: torch.load(path, weights_only=False)"
-        ) from refusal
+    except pickle.UnpicklingError as problem:
+        raise refusal("graphs.pickle", pickle.UnpicklingError, path=path) from problem
 
 
 # -- torch_xla.debug.profiler ---------------------------------------------------------------------
@@ -182,7 +180,6 @@ trace_detached = start_trace = stop_trace = trace
 
 
 def _told(what: str) -> object:
-    if xm.is_master_ordinal():
-        eprint(f"torch_xla.debug.profiler.{what}; the run's timeline is in the report: run "
-               "--report DIR")  # fmt: skip
+    xm.master_print(f"torch_xla.debug.profiler.{what}; the run's timeline is in the report: run "
+                    "--report DIR", fd=sys.stderr, local=True)  # fmt: skip
     return object()

@@ -1,14 +1,12 @@
 """``torch_xla.distributed.xla_multiprocessing``."""
 
 from collections.abc import Callable
-from threading import Lock
 
 from trainium_edu import settings
-from trainium_edu.specs import INSTANCES
 from trainium_edu.torch import core as cores
 from trainium_edu.torch import many
 
-__all__ = ["MpModelWrapper", "MpSerialExecutor", "spawn"]
+__all__ = ["MpModelWrapper", "spawn"]
 
 
 class MpModelWrapper:
@@ -25,18 +23,6 @@ class MpModelWrapper:
     def to(self, device):
         """Return the model on a device."""
         return self._model.to(device)
-
-
-class MpSerialExecutor:
-    """Calls functions one after the other."""
-
-    def __init__(self):
-        self._lock = Lock()
-
-    def run(self, fn: Callable):
-        """Return what a function returns."""
-        with self._lock:
-            return fn()
 
 
 def spawn(fn: Callable, args: tuple = (), nprocs: int | None = None, join: bool = True,
@@ -60,7 +46,7 @@ def spawn(fn: Callable, args: tuple = (), nprocs: int | None = None, join: bool 
     if world.size > 1:  # torchrun has started them
         return fn(world.ordinal % world.per_instance, *args)
     told = settings.variable("NEURONCORE_NUM_DEVICES")
-    count = nprocs or int(told or INSTANCES[core.instance].cores.value)
+    count = nprocs or int(told or core.machine.cores)
     if count == 1:
         return fn(0, *args)
     many.spawn(lambda rank: fn(rank, *args), count, core)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from trainium_edu.nki.beta1.kernel import trace as nki_jit
-from trainium_edu.specs import INSTANCES
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.traced import DataParallel, dynamic_batch, inputs_of, trace
 
@@ -18,7 +17,7 @@ __version__ = "2.9.0.2.11"  #: of the torch_neuronx for PyTorch 2.9, the last of
 
 def get_platform_target() -> str:
     """Return the chip as the compiler's ``--target`` names it."""
-    return str(INSTANCES[cores.current().instance].name).split(".")[0].removesuffix("n")
+    return str(cores.current().instance).split(".")[0].removesuffix("n")
 
 
 @contextmanager

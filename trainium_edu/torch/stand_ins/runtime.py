@@ -9,7 +9,7 @@ __all__ = [
     "addressable_device_count", "addressable_runtime_device_count", "device_type",
     "global_device_count", "global_ordinal", "global_runtime_device_count", "initialize_cache",
     "is_bf16_supported", "is_spmd", "local_device_count", "local_ordinal", "local_process_count",
-    "process_count", "process_index", "use_spmd", "world_size", "xla_device",
+    "process_count", "process_index", "world_size", "xla_device",
 ]  # fmt: skip
 
 world_size = global_device_count = process_count = xm.xrt_world_size
@@ -50,14 +50,6 @@ local_device_count = local_process_count
 def is_spmd() -> bool:
     """Return False: each process drives one NeuronCore."""
     return False
-
-
-def use_spmd(auto: bool = False) -> None:
-    """Refuse: one program for all devices is not emulated."""
-    raise NotImplementedError(
-        "torch_xla.runtime.use_spmd is not emulated; let each NeuronCore have a process: torchrun "
-        "--nproc_per_node, and xm.optimizer_step or DistributedDataParallel"
-    )
 
 
 def initialize_cache(path: str, readonly: bool = False) -> None:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import torch
 
 from trainium_edu.torch import core as cores
+from trainium_edu.torch.refusals import refusal
 from trainium_edu.torch.stand_ins import multiprocessing as xmp
 from trainium_edu.torch.stand_ins import xla_model as xm
 
@@ -72,18 +73,13 @@ def compile(f: Callable | None = None, full_graph: bool | None = False, name: st
             yield
             early = [one for one in core.steps[before:] if one.kind != "step"]
             if full_graph and early:
-                raise RuntimeError(
-                    f"full_graph=True, and {early[0].line or 'a line'} needs a value "
-                    "in the middle; move it behind the call"
-                )
+                raise refusal("graphs.full", where=early[0].line or "a line")
         finally:
             xm.mark_step()
         compiled.update(event.graph for event in core.compiler.history[graphs:])
         if max_different_graphs is not None and len(compiled) > max_different_graphs:
-            raise RuntimeError(
-                f"{len(compiled)} different graphs, and max_different_graphs is "
-                f"{max_different_graphs}; shapes or Python values change from call to call"
-            )
+            most = max_different_graphs
+            raise refusal("graphs.different", count=len(compiled), most=most)
 
     return inside() if f is None else inside()(f)
 

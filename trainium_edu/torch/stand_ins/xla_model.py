@@ -2,17 +2,15 @@
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import contextmanager
 
 import torch
 
-from trainium_edu.specs import INSTANCES
 from trainium_edu.torch import core as cores
-from trainium_edu.torch.clock import seconds
 from trainium_edu.torch.loading import each_tensor
 from trainium_edu.torch.ranks import collectives
 from trainium_edu.torch.ranks.collectives import collective_permute, mesh_reduce
 from trainium_edu.torch.ranks.group import XlaGroup
+from trainium_edu.torch.refusals import refusal
 from trainium_edu.torch.stand_ins.checkpoint import optimization_barrier_
 from trainium_edu.torch.tensor import XlaTensor
 from trainium_edu.xla import metrics
@@ -20,10 +18,10 @@ from trainium_edu.xla.executable import Executable
 
 __all__ = [
     "REDUCE_AND", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_MUL", "REDUCE_OR", "REDUCE_SUM",
-    "RateTracker", "_fetch_gradients", "_maybe_convert_to_cpu", "add_step_closure", "all_gather",
+    "_fetch_gradients", "_maybe_convert_to_cpu", "add_step_closure", "all_gather",
     "all_reduce", "all_to_all", "broadcast_master_param", "collective_broadcast",
     "collective_permute", "do_on_ordinals",
-    "fork_rng", "get_local_ordinal", "get_memory_info", "get_ordinal", "get_rng_state",
+    "get_local_ordinal", "get_memory_info", "get_ordinal", "get_rng_state",
     "get_xla_supported_devices", "is_master_ordinal", "is_xla_tensor", "mark_step", "master_print",
     "mesh_reduce", "optimization_barrier_", "optimizer_step",
     "reduce_gradients", "reduce_scatter", "rendezvous", "save", "send_cpu_data_to_device",
@@ -44,10 +42,9 @@ def get_xla_supported_devices(devkind: str | None = None, max_devices: int | Non
     """Return the names of the instance's devices, one per NeuronCore."""
     if isinstance(devkind, int):  # torch_xla 2.9 has no `devkind`
         devkind, max_devices = None, devkind
-    count = int(INSTANCES[cores.current().instance].cores.value)
     if devkind not in (None, "NEURON"):
         return []
-    return [f"xla:{i}" for i in range(count)][:max_devices]
+    return [f"xla:{i}" for i in range(int(cores.current().machine.cores))][:max_devices]
 
 
 def xla_device(n: int | None = None, devkind: str | None = None) -> torch.device:
@@ -63,10 +60,7 @@ def xla_device(n: int | None = None, devkind: str | None = None) -> torch.device
     core = cores.current()
     core.follow()
     if n is not None and n != core.device.index:
-        raise RuntimeError(
-            f"this process drives {core.device}, and xla:{n} is another NeuronCore; one process "
-            "drives one, so start as many with torchrun --nproc_per_node"
-        )
+        raise refusal("elsewhere.neuroncore", device=core.device, number=n)
     if devkind not in (None, "NEURON"):
         raise RuntimeError(f"there is no device of kind {devkind!r}; this is Trainium, NEURON")
     return core.device
@@ -108,7 +102,7 @@ def get_memory_info(device=None) -> dict[str, int]:
     needs = next((dict(one.needs) for one in ran if isinstance(one, Executable)), {})
     needs.pop("flops", None)  # all others are bytes
     used = needs.get("tensors", 0) + needs.get("constants", 0)
-    limit = int(INSTANCES[cores.current().instance].chip.hbm_bytes_per_core)
+    limit = int(cores.current().machine.chip.hbm_bytes_per_core)
     return {"bytes_used": used, "bytes_limit": limit, "peak_bytes_used": sum(needs.values()),
             "kb_free": (limit - used) // 1024, "kb_total": limit // 1024}  # fmt: skip
 
@@ -212,8 +206,7 @@ def all_to_all(value, split_dimension: int, concat_dimension: int, split_count: 
     """Record that part r along an axis goes to rank r, and what comes is put together."""
     count = len(groups[0]) if groups else xrt_world_size()
     if split_count != count:
-        raise ValueError(f"all_to_all with split_count {split_count}, among {count} ranks; it is "
-                         "as many parts as ranks")  # fmt: skip
+        raise refusal("ranks.split_count", ValueError, split_count=split_count, count=count)
     return collectives.all_to_all(value, split_dimension, concat_dimension, groups)
 
 
@@ -362,46 +355,3 @@ def set_rng_state(seed: int, device=None) -> None:
 def get_rng_state(device=None) -> int:
     """Return the seed that was set."""
     return _seeds.get("xla", torch.initial_seed())
-
-
-@contextmanager
-def fork_rng(device=None, enabled: bool = True):
-    """Return a context that leaves the generator as it was before."""
-    with torch.random.fork_rng(devices=[], enabled=enabled):
-        yield
-
-
-class RateTracker:
-    """Counts items per second, smoothed: what tutorials print.
-
-    Parameters
-    ----------
-    smooth_factor : float, optional
-        Weight of what was before; 0.4.
-    """
-
-    def __init__(self, smooth_factor: float | None = None):
-        self._smooth = 0.4 if smooth_factor is None else smooth_factor
-        self._began = self._last = seconds()
-        self._all = self._new = 0.0
-        self._rate: float | None = None
-
-    def add(self, count: float) -> None:
-        """Count items."""
-        self._new += count
-
-    def rate(self) -> float:
-        """Return items per second since the last question, smoothed."""
-        passed = seconds() - self._last
-        if passed <= 0:
-            return 0.0
-        rate = self._new / passed
-        if self._rate is not None:
-            rate = (1 - self._smooth) * rate + self._smooth * self._rate
-        self._all, self._new, self._last, self._rate = self._all + self._new, 0.0, seconds(), rate
-        return rate
-
-    def global_rate(self) -> float:
-        """Return items per second since the beginning."""
-        passed = seconds() - self._began
-        return (self._all + self._new) / passed if passed > 0 else 0.0

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
+from trainium_edu.torch.refusals import refusal
 from trainium_edu.torch.stand_ins import xla_model as xm
 
 __all__ = ["ZeroRedundancyOptimizer"]
@@ -67,8 +68,7 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
         groups = self.sharding_groups or [range(xm.xrt_world_size())]
         mine = next((list(one) for one in groups if rank in one), None)
         if mine is None:
-            raise ValueError(f"rank {rank} is in none of the sharding_groups {groups}; name it in "
-                             "one of them")  # fmt: skip
+            raise refusal("ranks.sharding", ValueError, rank=rank, groups=groups)
         self._count, self._place = len(mine), mine.index(rank)
         shards = [{**one, "params": list(map(self._shard, one["params"]))}
                   for one in self.param_groups]  # fmt: skip
