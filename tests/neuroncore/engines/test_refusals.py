@@ -15,7 +15,7 @@ def case(words, error=NkiValidationError, **change):
     return words, error, change
 
 
-NUMBERS, COLUMN = np.arange(32), r"\[2, 1\]"
+NUMBERS, COLUMN = tuple(range(32)), r"\[2, 1\]"
 #: Usual operands of an instruction; changes of them and the words of the refusal.
 REFUSED = {
     "memset": [
@@ -367,8 +367,9 @@ def test_a_wrong_operand_is_refused(name):
         assert not bench.core.program.instructions
 
 
-def test_a_missing_operand_is_named():
+def test_a_missing_operand_and_a_host_array_are_named():
     core = NeuronCore(values=False)
     one, two = core.sbuf((4, 4)), core.psum((4, 8))
     raises(TypeError, "needs the operand 'op'", core.tensor_tensor, dst=one, data1=one, data2=one)
+    raises(TypeError, "src is a host array", core.dma_copy, dst=one, src=np.zeros(4))
     raises(TypeError, "moving", core.nc_matmul, dst=two, stationary=one)
