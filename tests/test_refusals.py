@@ -45,7 +45,10 @@ def test_each_error_passes_the_values_that_its_sentence_names(package):
         text = TABLES[package][key]
         fields = {field for _, field, *_ in Formatter().parse(text) if field is not None}
         named = {field.replace("[", ".").partition(".")[0] for field in fields}
-        assert named == values, (place, key)
+        if package.name == "torch":
+            named -= {"line"}  # of the script, which is filled in at one place
+        if None not in values:  # given as **values
+            assert named == values, (place, key)
 
 
 @of_each_table
@@ -58,4 +61,4 @@ def test_each_sentence_is_raised_and_says_more_than_what_was_wrong(package):
 
 
 def test_there_are_tables():
-    assert {package.name for package in TABLES} >= {"nki", "training", "xla"}
+    assert {package.name for package in TABLES} >= {"nki", "torch", "training", "xla"}

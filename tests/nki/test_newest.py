@@ -7,7 +7,7 @@ from trainium_edu import nki
 from trainium_edu.nki import collectives as ncc
 from trainium_edu.nki import isa as nisa
 from trainium_edu.nki import language as nl
-from trainium_edu.nki.coverage_table import _rows
+from trainium_edu.nki.coverage_table import rows_of
 from trainium_edu.specs import TRN2, NkiValidationError
 
 
@@ -137,6 +137,6 @@ def test_each_first_half_is_followed_by_its_second():
 
 def test_every_new_name_is_here_or_has_a_reason():
     homes = {"nki.isa": nisa, "nki.language": nl, "nki.collectives": ncc}
-    for section, state, where, judge, names in _rows("newer"):
+    for section, state, where, judge, names in rows_of("newer"):
         assert judge or (state == "missing" and where)
         assert all(hasattr(homes[section], name) == (state == "done") for name in names)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from trainium_edu.nki.rows import read
 from trainium_edu.specs.software import SOFTWARE
 
-__all__ = ["Entry", "coverage", "entries"]
+__all__ = ["Entry", "coverage", "entries", "rows_of"]
 
 
 class Entry(NamedTuple):
@@ -27,7 +27,7 @@ class Entry(NamedTuple):
 _Row = tuple[str, str, str, str, list[str]]  #: section, state, where, judge, names
 
 
-def _rows(interface: str) -> list[_Row]:
+def rows_of(interface: str) -> list[_Row]:
     """Return the rows of names.toml for an interface: "now", "old" or "newer"."""
     return [
         (row["section"], row["state"], row["where"], row.get("judge", ""), row["names"].split())
@@ -37,7 +37,7 @@ def _rows(interface: str) -> list[_Row]:
 
 def _table(interface: str, section: str) -> list[_Row]:
     """Return the rows of an interface, "now" or "old"; `section` is that of its instructions."""
-    rows = _rows(interface)
+    rows = rows_of(interface)
     groups: dict[tuple, list] = {}
     for name, row in read("instructions.toml").items():
         if interface in row:
@@ -95,7 +95,7 @@ def coverage() -> None:
         f"NKI {newest.value} (Neuron {sdk.value}, {newest.as_of}) is the newest release.\n"
         "Followed: Python does not branch on what the chip computes (TypeError). New there:"
     )
-    _print_rows(_rows("newer"))
+    _print_rows(rows_of("newer"))
 
 
 def _print_rows(rows):
