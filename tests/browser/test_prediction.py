@@ -133,20 +133,3 @@ def test_predictions_are_committed_by_keyboard_and_stay_in_the_saved_notebook(le
     assert changed["99/n"]["value"] == 128
     assert changed["99/n"]["changes_after_answer"] == 1
     assert errors == []
-
-
-def test_the_prompt_of_a_running_cell_breathes(browser, lab):
-    cells = [*CELLS[:2], "import time\ntime.sleep(3)", "1 + 1"]
-    book = new_notebook(cells=[new_code_cell(source) for source in cells])
-    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3 (ipykernel)"}
-    nbformat.write(book, lab[1] / NAME)
-    lesson = LessonPage(browser, lab, NAME, width=1200)
-    busy = lesson.page.locator(".jp-InputPrompt.te-busy")
-    try:
-        lesson.command("notebook:run-all-cells")
-        busy.wait_for()  # of two that wait, one runs
-        assert busy.count() == 1
-        lesson.wait_idle(60)
-        assert lesson.soon(lambda: busy.count() == 0)
-    finally:
-        lesson.close()

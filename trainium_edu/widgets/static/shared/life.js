@@ -1,23 +1,9 @@
 // What a view listens to while it stands on a page.  Each returns a function that ends it.
 
 // A picture pushes down what follows it.  Anchored, the page would scroll past the new picture.
-// While a cell runs, its prompt breathes: Jupyter's own star stands still for as long as it takes.
-const PAGE = {
-  id: "te-page",
-  textContent: `.jp-WindowedPanel-outer { overflow-anchor: none }
-    @keyframes te-breathe { from { color: var(--jp-brand-color1) } to { opacity: 0.2 } }
-    @media (prefers-reduced-motion: no-preference) {
-      .te-busy { animation: te-breathe 0.7s infinite alternate }
-    }`,
-};
-if (globalThis.document?.head && !document.getElementById(PAGE.id)) {
-  document.head.append(Object.assign(document.createElement("style"), PAGE));
-  setInterval(() => {
-    const prompts = [...document.querySelectorAll(".jp-InputPrompt")];
-    const running = prompts.find((prompt) => prompt.textContent.includes("*"));
-    for (const prompt of prompts) prompt.classList.toggle("te-busy", prompt === running);
-  }, 400); // ms
-}
+const STILL = { id: "te-still", textContent: ".jp-WindowedPanel-outer{overflow-anchor:none}" };
+if (globalThis.document?.head && !document.getElementById(STILL.id))
+  document.head.append(Object.assign(document.createElement("style"), STILL));
 
 /** Call when the theme changes, once its colours hold. */
 export function onTheme(action) {
