@@ -13,11 +13,11 @@ BUDGETS = {
     "files.py": 38, "names.py": 69, "sealed.py": 73, "neuroncore": 12011, "nki": 8054, "xla": 5913,
     "fabric": 3158, "training": 4542, "cluster": 3040, "torch": 6218, "live.py": 283, "viz": 3589,
     "tools": 1214, "widgets": 3906, "exercises": 6889, "cli": 3389, "doctor.py": 173,
-    "tests": 60277,
+    "tests": 60262,
 }  # fmt: skip
 #: Of what stands in the package beside Python: endings, budget.
 OTHERS = {
-    "JavaScript": ((".js",), 8688), "CSS": ((".css",), 2351), "C++": ((".cpp", ".h", ".hpp"), 1749),
+    "JavaScript": ((".js",), 8675), "CSS": ((".css",), 2351), "C++": ((".cpp", ".h", ".hpp"), 1749),
 }  # fmt: skip
 
 
