@@ -17,7 +17,7 @@ import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_each
 from trainium_edu.neuroncore import INSTRUCTIONS
-from trainium_edu.nki.coverage_table import entries
+from trainium_edu.nki.coverage_table import entries, rows_of
 from trainium_edu.specs.errors import NkiValidationError
 
 TABLE = json.loads((Path(__file__).parents[1] / "golden" / "nki_isa.json").read_text())
@@ -55,6 +55,8 @@ def test_old_engine_names(name):
 
 def test_no_public_name_is_missing_and_ours_are_none_beside():
     known = {*FUNCTIONS, *TABLE["enums"], *TABLE["constants"]}
+    for section, state, _, _, names in rows_of("newer"):  # of the reference that came after it
+        known |= set(names) if (section, state) == ("nki.isa", "done") else set()
     assert set(nisa.__all__) - known == {
         "NkiInstruction", "NkiValidationError", "VirtualRegister", "constants"
     }  # fmt: skip
