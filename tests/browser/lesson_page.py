@@ -3,8 +3,6 @@
 import itertools
 import json
 import re
-import subprocess
-import sys
 import time
 import urllib.request
 from pathlib import Path
@@ -12,27 +10,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.slowness import slowness, slowness_of_a_start
+
 _FOLDER = Path(__file__).parents[2] / "notebooks"
 LESSONS = sorted(p.name for p in _FOLDER.glob("[0-9]*.ipynb"))  # the glossary runs nothing
 _LOOK = Path(__file__).with_name("look.js")
-# On the machine of the README's table, with nothing else on it: the loop, and the process below
-_QUIET_S, _QUIET_START_S = 0.105, 0.90
-_PEER = "import ipywidgets, matplotlib.figure, numba, numpy"
-
-
-def slowness():
-    """Return how much longer work takes now than on a quiet machine of the README's table."""
-    begin, total = time.perf_counter(), 0
-    for i in range(1_000_000):
-        total += i * i & 7
-    return (time.perf_counter() - begin) / _QUIET_S
-
-
-def slowness_of_a_start():
-    """Return the same of what a lesson's first cell does most: libraries are found and loaded."""
-    begin = time.perf_counter()
-    subprocess.run([sys.executable, "-c", _PEER], check=True)
-    return (time.perf_counter() - begin) / _QUIET_START_S
 
 
 def pairs(names):
@@ -172,10 +154,10 @@ class LessonPage:
         return max(peaks)
 
     def close(self):
-        """Close the page and shut its kernel down."""
+        """Close the page and shut its kernel down; other open pages keep theirs."""
         self.page.close()
-        sessions = f"{self.address}/api/sessions?token=test"
-        for session in json.load(urllib.request.urlopen(sessions)):
+        sessions = json.load(urllib.request.urlopen(f"{self.address}/api/sessions?token=test"))
+        for session in (one for one in sessions if one["path"] == self.name):
             request = urllib.request.Request(
                 f"{self.address}/api/sessions/{session['id']}?token=test", method="DELETE"
             )

@@ -8,7 +8,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from tests.browser.conftest import ROOT
-from tests.browser.lesson_page import LessonPage, slowness
+from tests.browser.lesson_page import LessonPage
+from tests.slowness import slowness
 from tests.viz.graphs import mlp, vit
 
 pytestmark = pytest.mark.browser

@@ -41,9 +41,9 @@ def test_every_widget_is_alive(lesson):
 def test_first_control_is_usable_soon_and_the_lesson_ends_within_a_minute(lesson):
     first, whole = lesson.times
     for _ in range(2):  # the best of three: a busy machine is no fault of a lesson
-        if first > FIRST_CONTROL_S:
+        if first > FIRST_CONTROL_S or whole > LESSON_S:
             lesson.restart()
-            first, whole = min((first, whole), lesson.run_all())
+            first, whole = map(min, (first, whole), lesson.run_all())
             lesson.settle()
     print(f"{lesson.name}: first control after {first:.2f} s, all cells after {whole:.1f} s")
     assert first <= FIRST_CONTROL_S

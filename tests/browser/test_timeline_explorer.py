@@ -9,7 +9,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from tests.browser.lesson_page import LessonPage, slowness
+from tests.browser.lesson_page import LessonPage
+from tests.slowness import slowness
 from tests.viz.programs import gelu_linear, timed
 from trainium_edu.neuroncore import measure, place, schedule
 

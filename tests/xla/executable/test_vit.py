@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from tests.slowness import slowness
 from tests.xla.executable import vit
 from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.operations import OPERATIONS
@@ -119,8 +120,10 @@ print(json.dumps([cold, min(loads), peak]))
 @pytest.mark.parametrize(("batch", "sizes", "most_s"), [(16, vit.BASE, 10), (32, vit.SMALL, 3)])
 def test_a_step_compiles_in_seconds_loads_in_50_ms_and_stays_under_1_gib(batch, sizes, most_s):
     call = [sys.executable, "-c", _MEASURED, json.dumps([batch, sizes])]
+    before = slowness()
     done = subprocess.run(call, capture_output=True, text=True, check=True)
     cold_s, load_s, peak_bytes = json.loads(done.stdout)
-    assert cold_s <= most_s
-    assert load_s <= 0.05
+    busy = max(1.0, before, slowness())
+    assert cold_s <= most_s * busy
+    assert load_s <= 0.05 * busy
     assert peak_bytes < 2**30
