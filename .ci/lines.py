@@ -13,7 +13,7 @@ BUDGETS = {
     "files.py": 38, "names.py": 69, "sealed.py": 73, "neuroncore": 12011, "nki": 8054, "xla": 5913,
     "fabric": 3158, "training": 4542, "cluster": 3040, "torch": 6218, "live.py": 283, "viz": 3589,
     "tools": 1214, "widgets": 3906, "exercises": 6889, "cli": 3389, "doctor.py": 173,
-    "tests": 60264,
+    "tests": 60272,
 }  # fmt: skip
 #: Of what stands in the package beside Python: endings, budget.
 OTHERS = {
