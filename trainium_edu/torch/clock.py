@@ -26,8 +26,7 @@ from trainium_edu.specs import SOURCES
 from trainium_edu.specs.arguments import choice, number
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["HOST_BYTES_PER_S", "HOST_LATENCY_NS", "READING_NS", "Clock", "emulated",
-           "is_shown"]  # fmt: skip
+__all__ = ["HOST_BYTES_PER_S", "HOST_LATENCY_NS", "READING_NS", "Clock", "emulated", "is_shown"]
 
 _assumed = SOURCES["emulator"].says
 HOST_BYTES_PER_S = _assumed(

@@ -107,11 +107,11 @@ def on_ranks(main: Callable[[], int], place: Place, script: str = "") -> tuple[i
     outcome = run_ranks(lambda: sys.exit(main()), clock=Clock, result=_told,
                       modules=slow_imports(Path(script)) if script else (),
                       **dict(vars(place)))  # fmt: skip
-    if outcome.told:
-        print(outcome.told, file=sys.stderr)
+    if outcome.problem:
+        print(outcome.problem, file=sys.stderr)
     record = RunRecord("", instance=place.instance, nodes=place.nodes, links=reached,
                        ranks=place.ranks * place.nodes, values=str(place.values),
-                       problem=outcome.told)  # fmt: skip
+                       problem=outcome.problem)  # fmt: skip
     told = [one for one in outcome.results if one is not None]
     return outcome.code, _joined(record, told, reached) if told else record
 

@@ -11,8 +11,7 @@ from trainium_edu.training.checkpoint import Checkpoints
 from trainium_edu.training.refusals import sentence
 from trainium_edu.training.trainer import Diverged, Job, Run, Trainer, fit
 
-__all__ = ["RankFailed", "broken_and_resumed", "fail", "not_a_number", "same_bits",
-           "weights_equal"]  # fmt: skip
+__all__ = ["RankFailed", "broken_and_resumed", "fail", "not_a_number", "same_bits", "weights_equal"]
 
 
 class RankFailed(RuntimeError):

@@ -378,9 +378,9 @@ def _run(plan, fast, parts=1) -> Iterator[Epoch]:
     stored = initial_weights(plan.seeds, narrow=plan.arm.weights == "bf16")
     one_epoch = _fast_epoch if fast else _plain_epoch
     for epoch in range(plan.epochs):
-        order = np.stack([
-            batches(len(data.train_labels), seed=seed, epoch=epoch) for seed in plan.seeds
-        ])  # fmt: skip
+        order = np.stack(
+            [batches(len(data.train_labels), seed=seed, epoch=epoch) for seed in plan.seeds]
+        )
         bits = _random_bits(plan, epoch, order.shape[1])
         for some in np.array_split(np.arange(order.shape[1]), parts):
             steps = slice(some[0], some[-1] + 1)

@@ -21,8 +21,7 @@ __all__ = ["cond", "while_loop"]
 
 
 @checked
-def while_loop(condition: Callable, body: Callable, state: Sequence[Tensor],
-               *, most: int) -> tuple:  # fmt: skip
+def while_loop(condition: Callable, body: Callable, state: Sequence[Tensor], *, most: int) -> tuple:
     """Repeat a body in the graph, as long as a condition holds.
 
     Parameters

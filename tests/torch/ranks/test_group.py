@@ -28,7 +28,7 @@ def results(tmp_path_factory):
                    env={**os.environ, "NEURON_CC_FLAGS": "--no_cache"}, check=True,
                    timeout=300)  # fmt: skip
     outcomes = pickle.loads(file.read_bytes())
-    assert {name: one.told for name, one in outcomes.items() if one.told} == {}
+    assert {name: one.problem for name, one in outcomes.items() if one.problem} == {}
     return {name: one.results for name, one in outcomes.items()}
 
 

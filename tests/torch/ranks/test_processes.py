@@ -348,8 +348,8 @@ def test_ranks_that_would_wait_for_ever_get_one_sentence(calls, told, values):
     outcome = ran(lambda rank: calls[rank](), values=values)
     assert outcome.code == 1
     for part in (*told, "rank 0", "rank 1", "for ever", "test_processes.py:"):
-        assert part in outcome.told
-    assert "\n" not in outcome.told
+        assert part in outcome.problem
+    assert "\n" not in outcome.problem
 
 
 def pids(folder):
@@ -382,10 +382,10 @@ def test_a_rank_that_dies_ends_all_and_is_named(die, told, tmp_path, capfd):
     outcome = ran(on)
     assert time.monotonic() - begin < 5
     assert outcome.code == 1
-    assert told in outcome.told
+    assert told in outcome.problem
     if "Zero" in told:
-        assert "at test_processes.py:" in outcome.told
-    assert "rank 0 waits at rendezvous 'here' at" in outcome.told
+        assert "at test_processes.py:" in outcome.problem
+    assert "rank 0 waits at rendezvous 'here' at" in outcome.problem
     assert len(pids(tmp_path)) == 2
     assert all(map(is_gone, pids(tmp_path)))
 

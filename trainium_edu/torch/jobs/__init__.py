@@ -6,12 +6,13 @@ service's training toolkit documents (``SM_CHANNEL_TRAIN``, ``SM_MODEL_DIR``, ..
 hyperparameters into arguments, starts ``torchrun`` on all NeuronCores, shows the log, packs the
 model and says what the *emulated* seconds cost.  ``deploy`` serves the model here, on the CPU.
 
-What the service does besides: it checks a role's rights (IAM), waits for instances, pulls a
-container image with PyTorch and Neuron, copies the data from S3 to a volume, installs
-``requirements.txt``, compiles graphs (minutes, which are billed and not modelled), sends the log to
-CloudWatch and the model to S3.  Its folders are ``/opt/ml/...``: a script that names them by hand
-finds nothing here.  On many instances each has its own ``SM_CURRENT_HOST``; here all are "algo-1".
-A job here has ended when ``fit`` returns, and an endpoint takes JSON only.
+Left out: the service also checks a role's rights (IAM), waits for instances and pulls a container
+image with PyTorch and Neuron.  It copies the data from S3 to a volume, installs
+``requirements.txt`` and compiles graphs (minutes, which are billed and not modelled).  It sends the
+log to CloudWatch and the model to S3.  Its folders are ``/opt/ml/...``: a script that names them by
+hand finds nothing here, and ``SM_INPUT_CONFIG_DIR`` is empty, since variables say the same.  On many
+instances each has its own ``SM_CURRENT_HOST``; here all are "algo-1".  A job here has ended when
+``fit`` returns, and an endpoint takes JSON only.
 """
 
 from trainium_edu import names

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from trainium_edu import files, settings
+from trainium_edu import settings
 from trainium_edu.specs import INSTANCES, PRICES
 from trainium_edu.specs.arguments import choice, short, whole
 from trainium_edu.torch.jobs.toolkit import arguments_of, path_of, variables_of
@@ -27,9 +27,6 @@ _PACKAGE = Path(__file__).resolve().parents[2]
 
 #: Further fields of the service's estimator: taken, and without effect here.
 _ACCEPTED = tomllib.loads(Path(__file__).with_name("fields.toml").read_text("utf-8"))["names"]
-#: The files of ``input/config``, by the variables with their content.
-_FILES = {"hyperparameters.json": "SM_HPS", "inputdataconfig.json": "SM_INPUT_DATA_CONFIG",
-          "resourceconfig.json": "SM_RESOURCE_CONFIG"}  # fmt: skip
 
 
 class UnexpectedStatusException(ValueError):
@@ -71,7 +68,7 @@ class TrainingJob:
 
 
 class Estimator:
-    """A training job to be: script, instances, hyperparameters.
+    """The description of a training job: script, instances, hyperparameters.
 
     Parameters
     ----------
@@ -212,8 +209,6 @@ class Estimator:
                 channels[name].mkdir()
                 shutil.copy2(path, channels[name])
         variables = variables_of(self, folder, job.name, channels)
-        for file, variable in _FILES.items():
-            files.write(folder / "input/config" / file, variables[variable])
         many = ["--nnodes", str(self.instance_count), "--nproc_per_node", str(self.ranks)]
         command = [*_LAUNCHER, *(["torchrun", *many] if self.ranks else ["run"]),
                    "--instance", self.machine.name, "--report", str(folder / "report"),

@@ -1,9 +1,9 @@
 """Predictions from a saved model on this computer's CPU, with a script's own functions.
 
-As the service's PyTorch inference toolkit does: ``model_fn(model_dir)`` loads, ``input_fn(body,
-content_type)`` reads a request, ``predict_fn(data, model)`` predicts, ``output_fn(prediction,
-accept)`` writes the response.  A script without one of the last three gets the toolkit's own, for
-JSON.  Left out: the web server, workers, and the time and price of an endpoint.
+As in the service's PyTorch inference toolkit, ``model_fn(model_dir)`` loads the model and
+``input_fn(body, content_type)`` reads a request.  ``predict_fn(data, model)`` predicts, and
+``output_fn(prediction, accept)`` writes the response.  A script without one of the last three gets
+the toolkit's own, for JSON.  Left out: the web server, workers, and an endpoint's time and price.
 """
 
 import json
@@ -51,7 +51,7 @@ class PyTorchModel:
         serializer : object, optional
             One that writes JSON, which is how predictions travel here.
         *given, **more
-            What the service's model takes besides, such as ``instance_type``: without effect;
+            Other arguments of the service, such as ``instance_type``: accepted, and without effect;
             predictions are neither timed nor priced.
 
         Raises
@@ -86,7 +86,7 @@ class Predictor:
         if "model_fn" not in script:
             raise ModelError(f"{model.entry_point.name} has no model_fn(model_dir), which loads "
                              "the model")  # fmt: skip
-        self._functions = _DEFAULTS | script
+        self._functions = _defaults() | script
         self._model = _run(script["model_fn"], self._folder)
 
     def predict(self, data):
@@ -112,7 +112,7 @@ class Predictor:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def delete_endpoint(self) -> None:
-        """Stop answering."""
+        """Let go of the model; later requests are refused."""
         self._model = None
 
 
@@ -125,23 +125,12 @@ def _run(function, *given):
         raise ModelError(told_of(error)) from error
 
 
-def _predict_fn(data, model):
-    model.eval()
+def _defaults() -> dict:
+    """Return the toolkit's own functions."""
     import torch
 
-    with torch.no_grad():
-        return model(data)
-
-
-def _input_fn(body, content_type):
-    import torch
-
-    return torch.tensor(json.loads(body), dtype=torch.float32)
-
-
-#: the toolkit's own functions
-_DEFAULTS = {
-    "input_fn": _input_fn,
-    "predict_fn": _predict_fn,
-    "output_fn": lambda prediction, accept: json.dumps(prediction.tolist()),
-}
+    return {
+        "input_fn": lambda body, content_type: torch.tensor(json.loads(body), dtype=torch.float32),
+        "predict_fn": torch.no_grad()(lambda data, model: model.eval()(data)),
+        "output_fn": lambda prediction, accept: json.dumps(prediction.tolist()),
+    }

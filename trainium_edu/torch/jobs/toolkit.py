@@ -12,8 +12,7 @@ from trainium_edu.specs.arguments import short
 __all__ = ["arguments_of", "path_of", "variables_of"]
 
 
-def path_of(place, argument_name: str, folder: str | Path = "", *,
-            must_exist: bool = True) -> Path:  # fmt: skip
+def path_of(place, argument_name: str, folder: str | Path = "", *, must_exist: bool = True) -> Path:
     """Return a path of this computer, from a path or a ``file://`` address."""
     if not isinstance(place, str | Path) or not str(place):
         raise TypeError(f"{argument_name} is {short(place)}; it must be a path")

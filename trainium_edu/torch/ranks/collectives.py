@@ -26,7 +26,7 @@ that ranks that do different things are found; ``rendezvous(tag, payload)``.
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils._pytree import tree_map
@@ -46,6 +46,7 @@ from trainium_edu.xla.tensor import Tensor
 __all__ = ["all_gather", "all_reduce", "all_to_all", "broadcast", "collective_permute",
            "mesh_reduce", "reduce_gradients", "reduce_scatter", "rendezvous"]  # fmt: skip
 
+Groups = tuple[tuple[int, ...], ...] | None
 KINDS = ("sum", "mean", "max", "min")
 
 # -- what a script calls ---------------------------------------------------------------------------
@@ -176,7 +177,7 @@ def _call(name, *given, groups):
         return _alone(name, *given)
     flat = [int(rank) for group in groups or () for rank in group]
     if core.collectives is not None and not core.computes:
-        core.collectives.agree(said(name.rstrip("_"), _groups(flat, size), *given))
+        core.collectives.agree(exchanged(name.rstrip("_"), _groups(flat, size), *given))
     with torch.no_grad():
         return dispatch(getattr(torch.ops.trainium, name).default, (*given, flat, size), {})
 
@@ -190,18 +191,30 @@ def _alone(name, tensors, *given):
         return tree_map(lambda one: one * scale if scale != 1.0 else one.clone(), tensors)
 
 
-def said(name: str, groups, tensors, *rest) -> tuple:
-    """Return what ranks have to agree on: (name, groups, kind or root, tensors, ...)."""
+class Exchanged(NamedTuple):
+    """The part of an exchange on which its ranks have to agree."""
+
+    name: str  #: of the operator
+    groups: Groups
+    kind: str | int  #: the reduction, or the rank that broadcasts; "" of a move
+    tensors: tuple  #: (dtype, shape) of each
+    further: tuple  #: arguments
+
+
+def exchanged(name: str, groups: Groups, tensors, *arguments) -> Exchanged:
+    """Return on what ranks have to agree that call an operator."""
     if isinstance(tensors, torch.Tensor):
         tensors = [tensors]
     types = tuple((str(t.dtype).removeprefix("torch."), tuple(t.shape)) for t in tensors)
     if name == "broadcast":
-        return name, groups, rest[-1], types
-    is_move = name in ("all_gather", "all_to_all", "collective_permute")
-    return (name, groups, "" if is_move else rest[0], types, *rest[not is_move :])
+        return Exchanged(name, groups, arguments[-1], types, ())
+    if name in ("all_gather", "all_to_all", "collective_permute"):
+        return Exchanged(name, groups, "", types, arguments)
+    kind, *further = arguments
+    return Exchanged(name, groups, kind, types, tuple(further))
 
 
-def _groups(flat, size) -> tuple[tuple[int, ...], ...] | None:
+def _groups(flat, size) -> Groups:
     return tuple(tuple(flat[i : i + size]) for i in range(0, len(flat), size)) or None
 
 

@@ -25,10 +25,15 @@ __all__ = ["Desk", "Dismissed", "Request", "Seat", "Summing"]
 class Request(NamedTuple):
     """A request of one rank to others."""
 
-    what: tuple  #: begins with a name; equal on those that want the same
-    members: tuple[int, ...]  #: who takes part, in order
+    #: ("run", collectives), ("rendezvous", tag) or Exchanged; equal on those that meet
+    subject: tuple
+    members: tuple[int, ...]  #: the ranks that take part, in order
     line: str  #: where the script asks; "" if unknown
-    brings: Any  #: a payload, or what lies in the rank's row
+    brings: Any  #: a payload, or the layout of the rank's row
+
+    def meets(self, other: "Request") -> bool:
+        """Return whether two ranks want the same of the same ranks."""
+        return (self.subject, self.members) == (other.subject, other.members)
 
 
 class Dismissed(NamedTuple):
@@ -61,13 +66,14 @@ class Seat:
     def __str__(self):
         if self.code is not None:
             return f"rank {self.number} has ended with exit code {self.code}"
-        what, _, line, _ = self.request  # type: ignore[misc]
-        return f"rank {self.number} {_told(what)}" + (f" at {line}" if line else "")
+        assert self.request is not None  # it waits, or has ended
+        text = f"rank {self.number} {_described(self.request.subject)}"
+        return f"{text} at {self.request.line}" if self.request.line else text
 
-    def answer(self, given) -> None:
+    def answer(self, answer) -> None:
         """Send the answer; the rank then continues."""
         self.request = self.asks_for = None
-        self.line.send_bytes(pickle.dumps(given, protocol=5))
+        self.line.send_bytes(pickle.dumps(answer, protocol=5))
 
 
 class Desk:
@@ -94,16 +100,16 @@ class Desk:
         RanksDisagree
             If some would wait for ever.
         """
-        kind, *rest = message
         for other in self.seats:
-            other.readers.discard(seat.number)  # it has gone on, so it has read what it was given
-        if kind == "meet":
-            seat.request = rest[0]
-            self._check(seat)
-        elif kind == "graph":
-            seat.asks_for = rest[0]
-        elif kind == "made":
-            self._made[rest[0]] = rest[1]
+            other.readers.discard(seat.number)  # it has gone on, so it has read its answer
+        match message:
+            case "meet", request:
+                seat.request = request
+                self._check(request, seat)
+            case "graph", key:
+                seat.asks_for = key
+            case "made", key, known:
+                self._made[key] = known
         self.settle()
 
     def ended(self, seat: Seat, code: int) -> None:
@@ -112,9 +118,9 @@ class Desk:
         for other in self.seats:
             other.readers.discard(seat.number)
         self._makers = {key: rank for key, rank in self._makers.items() if rank != seat.number}
-        for one in self.seats:
-            if one.request is not None and seat.number in one.request.members:
-                raise RanksDisagree(_for_ever(one, seat))
+        for other in self.seats:
+            if other.request is not None and seat.number in other.request.members:
+                raise RanksDisagree(_for_ever(other, seat))
         self.settle()
 
     def settle(self) -> None:
@@ -135,21 +141,20 @@ class Desk:
 
     # -- meetings ----------------------------------------------------------------------------------
 
-    def _check(self, seat: Seat) -> None:
+    def _check(self, request: Request, seat: Seat) -> None:
         """Raise if a rank waited for has ended or made another request."""
-        one = seat.request
-        for number in one.members:  # type: ignore[union-attr]
-            other = self.seats[number]
+        for rank in request.members:
+            other = self.seats[rank]
             if other.code is not None:
                 raise RanksDisagree(_for_ever(seat, other))
-            met = other.request
-            if met is not None and seat.number in met.members and met[:2] != one[:2]:  # type: ignore[index]
+            its = other.request
+            if its is not None and seat.number in its.members and not its.meets(request):
                 raise RanksDisagree(_for_ever(*sorted((seat, other), key=lambda s: s.number)))
 
     def _meet(self, request: Request) -> None:
-        seats = [self.seats[number] for number in request.members]
+        seats = [self.seats[rank] for rank in request.members]
         if seats[0].readers or any(
-            seat.request is None or seat.request[:2] != request[:2] for seat in seats
+            seat.request is None or not seat.request.meets(request) for seat in seats
         ):
             return
         brought = [seat.request.brings for seat in seats]  # type: ignore[union-attr]
@@ -158,7 +163,7 @@ class Desk:
         if isinstance(request.brings, Summing):
             self._reduce(request, seats)
             seats[0].readers = set(request.members)
-        elif request.what[0] == "run":
+        elif request.subject[0] == "run":
             answer = tuple(map(max, zip(*brought, strict=True)))
         else:
             answer = brought
@@ -167,7 +172,7 @@ class Desk:
 
     def _reduce(self, request: Request, seats: list[Seat]) -> None:
         """Put what comes out into the first rank's result."""
-        name, _, kind = request.what[:3]
+        name, kind = request.subject.name, request.subject.kind  # type: ignore[attr-defined]
         count, carrier, dtype, rounding, seed = request.brings
         result = seats[0].result
         if name == "broadcast":
@@ -201,21 +206,22 @@ class Desk:
             seat.answer(None)
 
 
-def _told(what: tuple) -> str:
+def _described(subject: tuple) -> str:
     """Return in a few words what a rank does."""
-    name, *rest = what
-    if name == "run":
-        return f"runs a graph with {', '.join(rest[0])}"
-    if name == "rendezvous":
-        return f"waits at rendezvous {rest[0]!r}"
-    tensors = rest[2]
+    match subject:
+        case "run", collectives:
+            return f"runs a graph with {', '.join(collectives)}"
+        case "rendezvous", tag:
+            return f"waits at rendezvous {tag!r}"
+    name, _, _, tensors, _ = subject
     shown = " and ".join(f"{dtype}{list(shape)}" for dtype, shape in tensors[:2])
     more = f" and {len(tensors) - 2} more" if len(tensors) > 2 else ""
     return f"calls {name} of {shown}{more}"
 
 
 def _for_ever(one: Seat, other: Seat) -> str:
-    told, against = str(one), str(other)
-    if told.partition(" ")[2].partition(" ")[2] == against.partition(" ")[2].partition(" ")[2]:
-        told = f"{told} among {list(one.request.members)}"  # type: ignore[union-attr]
-    return waits_for_ever(told, against)
+    texts = str(one), str(other)
+    does, other_does = (text.split(" ", 2)[2] for text in texts)  # after "rank 3"
+    if does == other_does:
+        texts = f"{one} among {list(one.request.members)}", str(other)  # type: ignore[union-attr]
+    return waits_for_ever(*texts)

@@ -1,4 +1,4 @@
-"""What a rank that is a process reaches the others with (``Core.collectives``)."""
+"""The way of a rank that is a process to the other ranks (``Core.collectives``)."""
 
 import os
 import pickle
@@ -12,13 +12,11 @@ from trainium_edu.fabric.topology import FabricError
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.operations import dtype_of
 from trainium_edu.torch.origins import user_line
-from trainium_edu.torch.ranks.collectives import said
+from trainium_edu.torch.ranks.collectives import Exchanged, Groups, exchanged
 from trainium_edu.torch.ranks.desk import Dismissed, Request, Seat, Summing
 from trainium_edu.torch.refusals import refusal
 
 __all__ = ["Exchange"]
-
-Groups = tuple[tuple[int, ...], ...] | None
 
 
 class Exchange:
@@ -59,15 +57,15 @@ class Exchange:
             os._exit(1)
         return answer
 
-    def meet(self, what: tuple, brings: Any = None, members: Sequence[int] = ()) -> Any:
+    def meet(self, subject: tuple, brings: Any = None, members: Sequence[int] = ()) -> Any:
         """Wait for other ranks, default all, and return what the meeting has for this one."""
         line = user_line()
-        return self.ask("meet", Request(what, tuple(members) or self.everybody, str(line or ""),
+        return self.ask("meet", Request(subject, tuple(members) or self.everybody, str(line or ""),
                                         brings))  # fmt: skip
 
-    def agree(self, what: tuple) -> None:
+    def agree(self, subject: Exchanged) -> None:
         """Compare what ranks do, where no value is computed."""
-        self.meet(what, members=self.members(what[1]))
+        self.meet(subject, members=self.members(subject.groups))
 
     def rendezvous(self, tag: str, payload: Any, members: Sequence[int] = ()) -> list:
         """Return the payloads of all ranks."""
@@ -93,39 +91,39 @@ class Exchange:
 
     def all_reduce(self, values: list, kind: str, scale: float, groups: Groups) -> list:
         """Return what the links make of values that travel as one message."""
-        what = said("all_reduce", groups, values, kind, scale)
-        return _parted(_scaled(self._row(what, values), scale), values)
+        subject = exchanged("all_reduce", groups, values, kind, scale)
+        return _parted(_scaled(self._row(subject, values), scale), values)
 
     def broadcast(self, values: list, root: int, groups: Groups) -> list:
         """Return the values of one rank; a group without it sums zeros."""
-        what = said("broadcast", groups, values, root)
+        subject = exchanged("broadcast", groups, values, root)
         if root not in self.members(groups):
-            self.agree(what)
+            self.agree(subject)
             return [torch.zeros_like(one) for one in values]
-        return _parted(self._row(what, values), values)
+        return _parted(self._row(subject, values), values)
 
     def all_gather(self, value: torch.Tensor, dim: int, groups: Groups) -> torch.Tensor:
         """Return the ranks' values one after the other along a dimension."""
         count = len(self.members(groups))
-        what = said("all_gather", groups, value, dim)
+        subject = exchanged("all_gather", groups, value, dim)
         return _along(value, dim, count * value.size(dim),
-                      lambda first: self._row(what, [first], times=count))  # fmt: skip
+                      lambda first: self._row(subject, [first], times=count))  # fmt: skip
 
     def all_to_all(self, value: torch.Tensor, dim: int, groups: Groups) -> torch.Tensor:
         """Return this rank's part of every rank's values, one after the other."""
         members = self.members(groups)
-        count, what = len(members), said("all_to_all", groups, value, dim)
+        count, subject = len(members), exchanged("all_to_all", groups, value, dim)
 
         def parts(first):
-            rows = self._row(what, [first], times=count).reshape(count, count, -1)
+            rows = self._row(subject, [first], times=count).reshape(count, count, -1)
             return rows[:, members.index(self.number)].reshape(-1)
 
         return _along(value, dim, value.size(dim), parts)
 
     def collective_permute(self, value: torch.Tensor, pairs: list, groups: Groups) -> torch.Tensor:
         """Return the value of the rank that sends to this one, else zeros."""
-        what, sent = said("collective_permute", None, value, pairs), pairs[1::2]
-        found = self._row(what, [value], times=len(self.everybody))
+        subject, sent = exchanged("collective_permute", None, value, pairs), pairs[1::2]
+        found = self._row(subject, [value], times=len(self.everybody))
         if self.number not in sent:
             return torch.zeros_like(value)
         source = pairs[2 * sent.index(self.number)]
@@ -135,27 +133,27 @@ class Exchange:
                        groups: Groups) -> torch.Tensor:  # fmt: skip
         """Return this rank's part of what the links make of a value."""
         members = self.members(groups)
-        what = said("reduce_scatter", groups, value, kind, scale, dim)
+        subject = exchanged("reduce_scatter", groups, value, kind, scale, dim)
         size = value.numel() // len(members)
         begin = members.index(self.number) * size
 
         def part(first):
-            return _scaled(self._row(what, [first])[begin : begin + size], scale)
+            return _scaled(self._row(subject, [first])[begin : begin + size], scale)
 
         return _along(value, dim, value.size(dim) // len(members), part)
 
-    def _row(self, what: tuple, values: list[torch.Tensor], times: int = 1) -> np.ndarray:
+    def _row(self, subject: Exchanged, values: list[torch.Tensor], times: int = 1) -> np.ndarray:
         """Lay values into this rank's row; return a view of what comes out, until the next."""
-        members = self.members(what[1])
+        members = self.members(subject.groups)
         count, carrier = sum(one.numel() for one in values), _carrier(values[0].dtype)
-        if what[0] != "broadcast" or self.number == what[2]:
+        if subject.name != "broadcast" or self.number == subject.kind:
             row = self.seats[self.number].row.array(count, carrier)
             for part, value in zip(_parts(row, values), values, strict=True):
                 part.copy_(value)
         rounded, dtype = cores.current().rounded, dtype_of(values[0].dtype)
         if dtype == "float32" and rounded.fp32:
             dtype = "bfloat16"
-        self.meet(what, Summing(count, carrier, dtype, rounded.mode, rounded.seed), members)
+        self.meet(subject, Summing(count, carrier, dtype, rounded.mode, rounded.seed), members)
         return self.seats[members[0]].result.array(count * times, carrier)
 
 

@@ -67,13 +67,13 @@ class Outcome:
         0, or 1 if any failed, as ``torchrun`` exits.
     results : list
         What each rank's `result` returned; None of one that failed.
-    told : str
+    problem : str
         Why, in one sentence; "" if all went well.
     """
 
     code: int
     results: list
-    told: str
+    problem: str
 
 
 # -- a rank's core ---------------------------------------------------------------------------------
@@ -174,14 +174,14 @@ class RankCore(Core):
 
 def digest(tape, live, recorder) -> int:
     """Return a number that ranks share if they have recorded the same calls."""
-    found = blake2b(digest_size=8)
-    found.update(repr((live, recorder.compiler.flags, recorder.narrowed)).encode())
+    hashed = blake2b(digest_size=8)
+    hashed.update(repr((live, recorder.compiler.flags, recorder.narrowed)).encode())
     for place in tape.path:
         call = place.call and place.call.name
-        found.update(repr((call, place.args, place.kwargs, place.metas, place.first))
+        hashed.update(repr((call, place.args, place.kwargs, place.metas, place.first))
                      .replace(f"index={recorder.name.partition(':')[2]})", "index=0)")
                      .encode())  # fmt: skip
-    return int.from_bytes(found.digest(), "little")
+    return int.from_bytes(hashed.digest(), "little")
 
 
 # -- one process -----------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ class _Process:
     outputs: dict[int, Any]  #: file descriptor -> stream of ours
     begun: dict[int, bytes] = field(default_factory=dict)  #: lines without an end yet
     result: Any = None
-    told: str = ""  #: how it failed
+    problem: str = ""  #: how it failed
 
 
 def run_ranks(
@@ -296,7 +296,7 @@ def run_ranks(
         gc.unfreeze()
         for _, theirs in pipes:
             theirs.close()
-        told = _Launcher(processes, Desk(seats, reached)).run()
+        reason = _Launcher(processes, Desk(seats, reached)).run()
     finally:
         _end(processes)
         for seat in seats:
@@ -304,8 +304,8 @@ def run_ranks(
             seat.result.close()
             seat.line.close()
         shutil.rmtree(folder, ignore_errors=True)
-    failed = any(one.seat.code != 0 for one in processes)
-    return Outcome(int(failed or bool(told)), [one.result for one in processes], told)
+    failed = any(process.seat.code != 0 for process in processes)
+    return Outcome(int(failed or bool(reason)), [process.result for process in processes], reason)
 
 
 def _fork(seat: Seat, be: Callable[[int], int]) -> _Process:
@@ -367,23 +367,23 @@ def _run(main: Callable[[], Any], core: RankCore, result: Callable[[Core], Any] 
     cores.make_current(core)
     exchange = core.collectives
 
-    def leave(code: int, told: str = "") -> None:
-        found = None
+    def leave(code: int, reason: str = "") -> None:
+        returned = None
         with contextlib.suppress(*() if code == 0 else (Exception,)):  # the first error counts
-            found = result(core) if result is not None else None
+            returned = result(core) if result is not None else None
         sys.stdout.flush()
         sys.stderr.flush()
-        exchange.tell("end", code, told, found)
+        exchange.tell("end", code, reason, returned)
 
     exchange.dismissed = leave
     with world(core.world):
         try:
-            code, told = called(main)
+            code, reason = called(main)
         except KeyboardInterrupt:
-            code, told = 130, ""
+            code, reason = 130, ""
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
-        leave(code & 0xFF, told or core.problem)
+        leave(code & 0xFF, reason or core.problem)
     return code & 0xFF
 
 
@@ -396,20 +396,20 @@ class _Launcher:
     def __init__(self, processes: list[_Process], desk: Desk):
         self.processes, self.desk = processes, desk
         self.selector = selectors.DefaultSelector()
-        for one in processes:
-            self.selector.register(one.seat.line, selectors.EVENT_READ, (one, None))
-            for fd in one.outputs:
-                self.selector.register(fd, selectors.EVENT_READ, (one, fd))
+        for process in processes:
+            self.selector.register(process.seat.line, selectors.EVENT_READ, (process, None))
+            for fd in process.outputs:
+                self.selector.register(fd, selectors.EVENT_READ, (process, fd))
 
     def run(self) -> str:
         """Return why not all have ended well; "" if they have."""
         try:
-            while any(one.pid for one in self.processes):
-                for one in self._events(_LOOK_EVERY_S):
-                    self._hear(one)
-                told = self._reap()
-                if told:
-                    return self._dismiss(told)
+            while any(process.pid for process in self.processes):
+                for process in self._events(_LOOK_EVERY_S):
+                    self._hear(process)
+                reason = self._reap()
+                if reason:
+                    return self._dismiss(reason)
             return ""
         except RanksDisagree as problem:
             return self._dismiss(str(problem))
@@ -418,87 +418,87 @@ class _Launcher:
             raise
         finally:
             self._drain()
-            for one in self.processes:
-                for fd, data in one.begun.items():
-                    self._write(one, fd, data + b"\n")
+            for process in self.processes:
+                for fd, data in process.begun.items():
+                    self._write(process, fd, data + b"\n")
             self.selector.close()
 
     def _events(self, seconds: float) -> Iterator[_Process]:
         """Print what was written, and yield who has something to say."""
         ready = [key.data for key, _ in self.selector.select(seconds)]
-        for one, fd in ready:
+        for process, fd in ready:
             if fd is not None:
-                self._print(one, fd)
-        for one, fd in ready:
+                self._print(process, fd)
+        for process, fd in ready:
             if fd is None:
-                yield one
+                yield process
 
-    def _hear(self, one: _Process, ends: bool = False) -> None:
+    def _hear(self, process: _Process, ends: bool = False) -> None:
         try:
-            message = pickle.loads(one.seat.line.recv_bytes())
+            message = pickle.loads(process.seat.line.recv_bytes())
         except (EOFError, OSError):
-            self.selector.unregister(one.seat.line)
+            self.selector.unregister(process.seat.line)
             return
         self._drain()  # what ranks wrote before they met comes before what they write after
         if message[0] == "end":
-            _, code, one.told, one.result = message
+            _, code, process.problem, process.result = message
             if code == 0 and not ends:
-                self.desk.ended(one.seat, code)
+                self.desk.ended(process.seat, code)
         elif not ends:
-            self.desk.hear(one.seat, message)
+            self.desk.hear(process.seat, message)
 
-    def _dismiss(self, told: str) -> str:
-        """Collect what waiting ranks did so far; return `told`."""
-        waiting = [one for one in self.processes if self.desk.dismiss(one.seat)]
+    def _dismiss(self, reason: str) -> str:
+        """Collect what waiting ranks did so far; return `reason`."""
+        waiting = [process for process in self.processes if self.desk.dismiss(process.seat)]
         until = time.monotonic() + _GRACE_S
         while waiting and time.monotonic() < until:
-            for one in self._events(_LOOK_EVERY_S):
-                self._hear(one, ends=True)
-                if one in waiting:
-                    waiting.remove(one)
-        return told
+            for process in self._events(_LOOK_EVERY_S):
+                self._hear(process, ends=True)
+                if process in waiting:
+                    waiting.remove(process)
+        return reason
 
     def _reap(self) -> str:
         """Note who has ended; return why all must, or ""."""
-        for one in self.processes:
-            if one.pid and (found := os.waitpid(one.pid, os.WNOHANG))[0]:
+        for process in self.processes:
+            if process.pid and (ended := os.waitpid(process.pid, os.WNOHANG))[0]:
                 self._drain()
-                code = os.waitstatus_to_exitcode(found[1])
-                group, one.pid = one.pid, 0
+                code = os.waitstatus_to_exitcode(ended[1])
+                group, process.pid = process.pid, 0
                 if code != 0:
                     with contextlib.suppress(OSError):  # whatever it has started itself
                         os.killpg(group, signal.SIGKILL)
-                    one.seat.code = code
-                    return self._failed(one)
-                if one.seat.code is None:
-                    self.desk.ended(one.seat, code)
+                    process.seat.code = code
+                    return self._failed(process)
+                if process.seat.code is None:
+                    self.desk.ended(process.seat, code)
         return ""
 
-    def _failed(self, one: _Process) -> str:
-        how = f"exit code {one.seat.code}"
-        if one.seat.code is not None and one.seat.code < 0:
-            how = f"signal {signal.Signals(-one.seat.code).name}"
+    def _failed(self, process: _Process) -> str:
+        how = f"exit code {process.seat.code}"
+        if process.seat.code is not None and process.seat.code < 0:
+            how = f"signal {signal.Signals(-process.seat.code).name}"
         waiting = [str(seat) for seat in self.desk.seats if seat.request is not None]
-        told = f"rank {one.seat.number} ended with {how}"
-        told += f": {one.told}" if one.told else ""
-        return f"{told}; {waiting[0]}, and all others are ended" if waiting else (
-            f"{told}; all others are ended")  # fmt: skip
+        reason = f"rank {process.seat.number} ended with {how}"
+        reason += f": {process.problem}" if process.problem else ""
+        return f"{reason}; {waiting[0]}, and all others are ended" if waiting else (
+            f"{reason}; all others are ended")  # fmt: skip
 
-    def _print(self, one: _Process, fd: int) -> None:
+    def _print(self, process: _Process, fd: int) -> None:
         """Write the whole lines that have come."""
         data = os.read(fd, 2**16)
         if not data:
             self.selector.unregister(fd)
             os.close(fd)
-        data = one.begun.pop(fd, b"") + data
+        data = process.begun.pop(fd, b"") + data
         end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
         if len(data) > end:
-            one.begun[fd] = data[end:]
+            process.begun[fd] = data[end:]
         if end:
-            self._write(one, fd, data[:end])
+            self._write(process, fd, data[:end])
 
-    def _write(self, one: _Process, fd: int, data: bytes) -> None:
-        stream = one.outputs[fd]
+    def _write(self, process: _Process, fd: int, data: bytes) -> None:
+        stream = process.outputs[fd]
         stream.write(data.decode("utf-8", "replace"))
         stream.flush()
 
@@ -508,25 +508,25 @@ class _Launcher:
             ready = [k.data for k, _ in self.selector.select(0) if k.data[1] is not None]
             if not ready:
                 return
-            for one, fd in ready:
-                self._print(one, fd)
+            for process, fd in ready:
+                self._print(process, fd)
 
 
 def _end(processes: list[_Process], first: int = signal.SIGTERM,
          meanwhile: Callable[[], None] = lambda: None) -> None:  # fmt: skip
     """End all processes that are left, and whatever they have started."""
-    for number, wait in ((first, _GRACE_S), (signal.SIGTERM, _GRACE_S), (signal.SIGKILL, 60.0)):
-        left = [one for one in processes if one.pid]
-        for one in left:
+    for sent, wait in ((first, _GRACE_S), (signal.SIGTERM, _GRACE_S), (signal.SIGKILL, 60.0)):
+        running = [process for process in processes if process.pid]
+        for process in running:
             with contextlib.suppress(OSError):  # an interrupt is for the script, not its workers
-                (os.kill if number == signal.SIGINT else os.killpg)(one.pid, number)
+                (os.kill if sent == signal.SIGINT else os.killpg)(process.pid, sent)
         until = time.monotonic() + wait
-        while left and time.monotonic() < until:
-            for one in left:
-                pid, status = os.waitpid(one.pid, os.WNOHANG)
+        while running and time.monotonic() < until:
+            for process in running:
+                pid, status = os.waitpid(process.pid, os.WNOHANG)
                 if pid:
-                    one.pid, one.seat.code = 0, os.waitstatus_to_exitcode(status)
-            left = [one for one in left if one.pid]
+                    process.pid, process.seat.code = 0, os.waitstatus_to_exitcode(status)
+            running = [process for process in running if process.pid]
             meanwhile()
-            if left:
+            if running:
                 time.sleep(0.005)

@@ -229,8 +229,7 @@ for _name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_eq
 for _name in ("logical_and", "logical_or"):
     register(_name, infer_elementwise(2, "bool"), value=_value(getattr(np, _name)),
              tile=_vector(_name))  # fmt: skip
-register("logical_not", infer_elementwise(1, "bool"),
-         value=_value(np.logical_not), tile=_tile_not)  # fmt: skip
+register("logical_not", infer_elementwise(1, "bool"), value=_value(np.logical_not), tile=_tile_not)
 
 register("select", _infer_select, value=_value(np.where), vjp=_of_select, tile=_tile_select)
 register("cast", _infer_cast, value=_value_cast, vjp=_of_cast, tile=_tile_cast,

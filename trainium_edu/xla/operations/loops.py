@@ -87,8 +87,7 @@ def _blocks(views, shape) -> Iterator[dict[Node, View]]:
 
 def _stretched(view, shape):
     """Return a view's strides on the result's axes."""
-    return [0 if have == 1 else step
-            for have, step in zip(view.shape, view.strides, strict=True)]  # fmt: skip
+    return [0 if have == 1 else step for have, step in zip(view.shape, view.strides, strict=True)]
 
 
 def _merged(strides, shape):

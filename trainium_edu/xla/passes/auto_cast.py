@@ -14,8 +14,7 @@ from trainium_edu.xla.passes.rewrite import Step, images, on_inputs, rewrite, re
 __all__ = ["CAST_TYPES", "PRODUCTS", "auto_cast"]
 
 #: ``--auto-cast-type`` -> dtype
-CAST_TYPES = {"bf16": "bfloat16", "fp16": "float16", "tf32": "tfloat32",
-              "fp8_e4m3": "float8_e4m3"}  # fmt: skip
+CAST_TYPES = {"bf16": "bfloat16", "fp16": "float16", "tf32": "tfloat32", "fp8_e4m3": "float8_e4m3"}
 #: What runs on the Tensor Engine: rows with an attribute `dtype`, of their results.
 PRODUCTS = frozenset({"dot", "convolution", "convolution_of_input", "convolution_of_filter"})
 _WIDE = "float32"
