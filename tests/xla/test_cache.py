@@ -190,7 +190,7 @@ def test_a_flipped_bit_is_noticed_said_once_and_rebuilt(cache, said, at):
     assert [entry.status for entry in cache.entries()] == ["remaining"]
     assert cache.get_or_compile(1, EMPTY, lambda: PROGRAM) == (PROGRAM, False)
     (text,) = warnings(said)
-    assert "model.neff is damaged: its checksum is wrong; it is compiled anew" in text
+    assert "model.neff is damaged: its checksum is wrong; compiling it again" in text
     assert path.read_bytes() == whole
     assert cache.get(1, EMPTY) == PROGRAM
 

@@ -19,8 +19,8 @@ with people whose programs you would run.
 
 Differences from the real cache, on purpose: the default folder is the learner's own
 (``TRAINIUM_EDU_HOME``), not ``/var/tmp/neuron-compile-cache``; a compile ended by Ctrl-C is not
-remembered as failed; a lock that was left behind by a process that died is no lock (the operating
-system holds it, not the file); S3 is refused.
+remembered as failed; a lock left behind by a process that died does not count (the operating
+system holds locks, not the file); S3 is refused.
 
 References: `aws-caching`, `aws-parallel-compile`.
 """
@@ -188,7 +188,7 @@ class CompileCache:
         return self.folder / name
 
     def get(self, graph_hash: int | str, flags_hash: str) -> bytes | None:
-        """Look a program up.
+        """Return a program that is in the cache, or None.
 
         Parameters
         ----------
@@ -199,26 +199,26 @@ class CompileCache:
         Returns
         -------
         bytes or None
-            None if it was never compiled, or is damaged (said once, and compiled anew).
+            None if it was never compiled, or is damaged (said once, and compiled again).
 
         Raises
         ------
         CompileFailed
-            If compiling it failed, unless failures are to be tried again.
+            If compiling it failed, unless failures are tried again.
         """
         folder = self.path(graph_hash, flags_hash)
         program = folder / PROGRAM
         if not (folder / DONE).exists():
             half = program.exists() and not _is_locked(folder / LOCK)
             if half and not (folder / DONE).exists():  # nobody has finished it meanwhile
-                self._say_once("WARNING", f"{program} was left unfinished; it is compiled anew")
+                self._say_once("WARNING", f"{program} is incomplete; compiling it again")
             return None
         with suppress(FileNotFoundError):
             reason = (folder / FAILURE).read_text(encoding="utf-8", errors="replace")
             if self.retry_failed:
                 return None
             raise CompileFailed(sentence("cache.failed_before", program=program, reason=reason))
-        found = self._read(program, "it is compiled anew")
+        found = self._read(program, "compiling it again")
         if found is not None:
             done = f"Using a cached neff at {program}. Exiting with a successfully compiled graph."
             self._log("INFO", done)
@@ -228,7 +228,7 @@ class CompileCache:
     def get_or_compile(self, graph_hash: int | str, flags_hash: str,
                        compile: Callable[[], bytes], *, graph: str = "",
                        flags_json: str = "") -> tuple[bytes, bool]:  # fmt: skip
-        """Look a program up, or compile and keep it, while other processes wait for it.
+        """Return a program, compiled and kept if it is new, while other processes wait for it.
 
         Parameters
         ----------
@@ -276,7 +276,7 @@ class CompileCache:
         if (folder / DONE).exists():
             return True
         with self._locked(folder):
-            there = (folder / GRAPH).exists() and self._read(folder / GRAPH, "it is written anew")
+            there = (folder / GRAPH).exists() and self._read(folder / GRAPH, "writing it again")
             kept = bool(there) or self._keep(folder, {}, graph, flags_json)
         if kept:
             self._log("INFO", f"Extracting graphs ({folder / GRAPH}) for ahead-of-time parallel "
@@ -311,7 +311,7 @@ class CompileCache:
         if (folder / DONE).exists():
             if (folder / FAILURE).exists():
                 return "failed"
-            if self._read(folder / PROGRAM, "it is compiled anew") is not None:
+            if self._read(folder / PROGRAM, "compiling it again") is not None:
                 return "done"
         return "remaining"
 

@@ -2,6 +2,12 @@
 
 A step that is recorded again ends at the same roots (see ``graph.intern``), by which its graph is
 found.  An executable is found by the graph's fingerprint (structure, shapes, dtypes) and the flags.
+Each repetition is found where it shows first, by one look-up with that level's own key: a PyTorch
+script's calls at their place of the trie (``torch.tape.Place.cuts``), lazy tensors at their roots
+(:data:`recorded`), a graph here, in another process on the disk, equal layers inside a graph at
+their body (``Executable.times_of``).  One table would need all these keys, keep paths alive that
+the trie forgets, and replace one line at each level by a call.
+
 Every question is an *event*, which says why a graph was not found: what differs, and at which line,
 from the most similar graph known.
 """
@@ -39,7 +45,7 @@ _ALIKE = 0.5  #: share of equal operations from which two graphs are versions of
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What happened to one graph that was asked for."""
+    """One look-up of a graph, and its outcome."""
 
     step: int
     kind: str  #: "compiled", "memory", "disk", "failed", "extracted"
@@ -49,12 +55,12 @@ class Event:
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """What became of one graph under one set of flags."""
+    """The outcome of compiling one graph under one set of flags."""
 
     graph: Any = None  #: as it was recorded last; None if it failed
     executable: Any = None  #: None if it failed, or had to make room
     problem: Exception | None = None  #: why it failed
-    counts: dict[str, int] | None = None  #: of its operations
+    counts: dict[str, int] | None = None  #: how often each operation occurs
 
 
 @dataclass
@@ -72,10 +78,10 @@ class Compiler:
     most : int, optional
         How many executables stay in memory; the longest unused one goes first.
     times : CollectiveTimes, optional
-        Knows the ns that a collective takes; ``training`` hands it in.
+        Knows the ns that a collective takes; ``training`` passes it.
     timed : bool
         Lower and time every graph as it is compiled, so that ``ExecuteTime`` is known; what goes to
-        disk is timed anyway.
+        disk is always timed.
     overlaps : bool
         Collectives run beside the engines; changes times only.
     metrics : Metrics
@@ -109,7 +115,7 @@ class Compiler:
         Raises
         ------
         GraphError, NkiValidationError, ...
-            Whatever compiling raises; asked again, the same, for it is remembered.
+            The errors of compiling; they are remembered and raised again.
         """
         key = graph.fingerprint, self.flags, self.extracting
         entry, kind, why = self._entries.get(key) or Entry(), "memory", ""
@@ -136,9 +142,9 @@ class Compiler:
             self.metrics.count_all(entry.counts)
         self.metrics.add("TensorsGraphSize", len(graph.nodes))
         if self.most is not None:
-            held = [one for one in self._entries.values() if one.executable is not None]
-            for one in held[: -self.most]:
-                one.executable = None
+            held = [filled for filled in self._entries.values() if filled.executable is not None]
+            for filled in held[: -self.most]:
+                filled.executable = None
         self.history.append(Event(step, kind, graph.fingerprint, why))
         return entry.executable
 
@@ -149,7 +155,7 @@ class Compiler:
 
     @property
     def executables(self) -> list:
-        """What is in memory, the one used last at the end."""
+        """The executables in memory, the one used last at the end."""
         return [e.executable for e in self._entries.values() if e.executable is not None]
 
     def _missed(self, graph):
@@ -184,11 +190,11 @@ class Compiler:
     def _compiled(self, graph: Graph):
         """Return an executable and whether it was on disk."""
         how: dict[str, Any] = {"times": self.times, "overlaps": self.overlaps}
-        made: list[Executable] = []
+        executables: list[Executable] = []
 
         def compile_it() -> bytes:
-            made.append(Executable(graph, self.flags, **how))
-            return made[0].to_bytes()
+            executables.append(Executable(graph, self.flags, **how))
+            return executables[0].to_bytes()
 
         if self.cache is None or self.flags.no_cache:
             executable = Executable(graph, self.flags, **how)
@@ -200,9 +206,9 @@ class Compiler:
             flags_json=self.flags.json,
         )  # fmt: skip
         if was_there:
-            made.append(Executable.from_bytes(program, graph=graph, flags=self.flags, **how))
-        self._time(made[-1])
-        return made[-1], was_there
+            executables.append(Executable.from_bytes(program, graph=graph, flags=self.flags, **how))
+        self._time(executables[-1])
+        return executables[-1], was_there
 
     @checked
     def run(self, executable: Executable | Entry, feeds: Sequence,

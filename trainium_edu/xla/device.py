@@ -33,12 +33,11 @@ __all__ = ["Device", "World", "apart", "current_world", "of_process", "world"]
 _serial = itertools.count()
 _MOST_KEPT_BYTES = 2**28  #: of inputs that are kept to look for a NaN
 _MOST_SCALARS = 4096
-#: where a device stands unless someone says so: with at most two NeuronCores, or with more
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Who takes part: the rank that records, how many there are, what sums over them."""
+    """The ranks: the one that records, how many there are, what sums over them."""
 
     ordinal: int = 0
     size: int = 1
@@ -80,7 +79,7 @@ def apart() -> AbstractContextManager:
 
 @dataclass
 class Pending:
-    """What was recorded since the last cut."""
+    """The recording since the last cut."""
 
     feeds: list = field(default_factory=list)  #: the array behind each leaf, by its number
     leaves: dict = field(default_factory=dict)  #: leaf -> (weak tensor, node it was computed from)
@@ -146,7 +145,9 @@ class Device:
         self.trained = WeakValueDictionary()  #: id -> tensors that want gradients, in order
         self._closures: list[tuple[Callable, Sequence]] = []
         self._scalars: dict[tuple, tuple[np.ndarray, Type]] = {}
-        self.newest_run: Execution | None = None  #: with its inputs, if they were kept
+        self.newest_run: Execution | None = (
+            None  #: the newest execution with its inputs, if they were kept
+        )
         self.follows_switches, self._rounds_as_told = follows_switches, setting is not None
         self._switches: settings.LazySettings | None = None
         self._target = self.compiler.flags.target  # of flags that name none
@@ -159,7 +160,7 @@ class Device:
         return self.name
 
     def follow_switches(self) -> None:
-        """Do as the environment says, if that is wanted and it says something new.
+        """Apply the environment's switches, if they are followed and have changed.
 
         Raises
         ------
@@ -188,7 +189,7 @@ class Device:
 
     @property
     def float_dtype(self) -> str:
-        """What float32 is on the device."""
+        """The dtype that float32 has on the device."""
         return self.narrowed.get("float32", "float32")
 
     @property
@@ -214,18 +215,18 @@ class Device:
         if value in (0, 1) or (self.lifted is not None and value not in self.lifted):
             return constant(np.full((1,) * rank, value), dtype)
         key = value, dtype, rank
-        found = self._scalars.get(key)
-        if found is None:
+        held = self._scalars.get(key)
+        if held is None:
             type = Type((1,) * rank, dtype)
             limits = np.iinfo(dtype) if dtype in ("int32", "uint32", "uint8") else None
             if limits and not limits.min <= value <= limits.max:
                 raise GraphError(f"{value:g} does not fit into {dtype}; cast the tensor first")
             if len(self._scalars) > _MOST_SCALARS:
                 self._scalars = {}
-            found = self._scalars[key] = as_held(np.full(type.shape, value), type), type
+            held = self._scalars[key] = as_held(np.full(type.shape, value), type), type
             if self.setting.values:
                 self.compiler.metrics.tick("DeviceDataCacheMiss")
-        return self.leaf(*found)
+        return self.leaf(*held)
 
     def origin(self, leaf: Node) -> Node | None:
         """Return the node that a leaf's value was computed from since the last cut, or None."""
@@ -233,7 +234,7 @@ class Device:
         return found and found[1]
 
     def add(self, tensor) -> None:
-        """Remember a tensor whose value is to be computed at the next cut, if it still lives."""
+        """Remember a tensor; the next cut computes its value if it still lives."""
         self.pending.tensors[next(_serial)] = tensor
 
     # -- running ------------------------------------------------------------------------------
@@ -282,7 +283,7 @@ class Device:
             function(*arguments)
 
     def evaluate(self, tensor) -> None:
-        """Run what one tensor needs, and only that; what else is pending stays so."""
+        """Run only what one tensor needs; other pending tensors stay pending."""
         before = tensor.state
         try:
             self._run([tensor])
@@ -333,7 +334,7 @@ class Device:
         return values
 
     def _publish(self, executable) -> None:
-        """Let the tools around a run see an execution; a run that nobody began begins here."""
+        """Publish an execution for the tools around a run, which begins here if it has not."""
         if not aside.HAS_THREADS:  # a browser: no other process looks
             return
         run, here, replicas = live.current(), current_world(), self.setting.replicas
@@ -350,7 +351,7 @@ class Device:
         self._closures.append((function, arguments))
 
     def forget(self) -> None:
-        """Drop what is pending; whoever holds a tensor of it sets its ``state`` back."""
+        """Drop what is pending; the holder of a tensor of it sets its ``state`` back."""
         self.pending = Pending()
         self._closures = []
 
@@ -365,7 +366,7 @@ class Device:
 
     @checked
     def find_nan_of(self, execution: int) -> str:
-        """Do as :meth:`find_nan` if that was the newest execution and its inputs were kept."""
+        """Return :meth:`find_nan` if this execution is the newest and its inputs were kept."""
         return self.find_nan() if getattr(self.newest_run, "number", 0) == execution else ""
 
     def find_nan(self) -> str:

@@ -3,8 +3,8 @@
 A *plan* is made once per graph: what to call in which order, and when an array is needed no more.
 Arrays hold float32 for every floating dtype, rounded to the numbers that the dtype has.
 
-Arrays are let go at their last use and not kept in a pool of our own: the allocator hands the same
-pages out again, and buffers passed as ``out=`` measured no faster (a test counts page faults).
+Arrays are freed at their last use, and there is no pool of buffers.  The allocator reuses the same
+pages, and buffers passed as ``out=`` measured no faster (a test counts page faults).
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ _FORMATS = {"bfloat16": "bf16", "float16": "fp16", "tfloat32": "tf32", "float8_e
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How one execution rounds, and who sums over ranks.
+    """The settings of one execution: how it rounds, and what sums over ranks.
 
     Attributes
     ----------
@@ -70,12 +70,12 @@ def hollow(type: Type) -> np.ndarray:
     return np.broadcast_to(np.zeros((), carrier(type.dtype)), type.shape)
 
 
-def _draw(setting, place) -> int:
+def _draw(setting, number) -> int:
     """Return the generator's step for one operation of one execution."""
-    return setting.step * 2**20 + place
+    return setting.step * 2**20 + number
 
 
-def _rounded(array, type, setting, place, out=None):
+def _rounded(array, type, setting, number, out=None):
     fmt = _FORMATS.get(type.dtype)
     if fmt is None:
         return array
@@ -83,15 +83,15 @@ def _rounded(array, type, setting, place, out=None):
         return rounding.round_floats(array, fmt, out=out)
     rows = 1 if array.ndim == type.rank else len(array)  # replicas share their random bits
     return rounding.round_floats(array, fmt, "stochastic", seed=setting.seed,
-                                 step=_draw(setting, place), rows=rows, out=out)  # fmt: skip
+                                 step=_draw(setting, number), rows=rows, out=out)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """What an operation that looks outside gets: the setting, and a way to run inner graphs."""
+    """The context of an operation that runs inner graphs, or looks at the setting."""
 
     setting: Setting
-    place: int  #: of the operation in its plan
+    number: int  #: of the operation in its plan
     plans: dict  #: Graph -> Plan
 
     def run(self, graph: Graph, arrays, turn: int) -> list[np.ndarray]:
@@ -99,15 +99,15 @@ class Inner:
         plan = self.plans.get(graph)
         if plan is None:
             plan = self.plans[graph] = Plan(graph)
-        apart = 0x9E3779B97F4A7C15 * (self.place * 2**20 + turn + 1)
+        apart = 0x9E3779B97F4A7C15 * (self.number * 2**20 + turn + 1)
         setting = replace(self.setting, seed=(self.setting.seed + apart) % 2**64)
         return plan.run(arrays, setting)
 
 
 class _Step(NamedTuple):
-    """One operation of a plan; slots are places in the list of values."""
+    """One operation of a plan; slots are positions in the list of values."""
 
-    place: int
+    number: int  #: among the plan's operations; each draws its own random bits
     node: Node
     row: Operation
     call: Callable  #: with the arrays, where replicas need no loop
@@ -128,35 +128,36 @@ class Plan:
     @checked
     def __init__(self, graph: Graph):
         self.graph = graph
-        slot = {node: i for i, node in enumerate(graph._all)}
-        self._inputs = [slot[p] for p in graph.parameters]
-        self._outputs = [slot[o] for o in graph.outputs]
-        self._start: list = [None] * len(slot)  # constants are there before anything runs
+        slots = {node: i for i, node in enumerate(graph._all)}
+        self._inputs = [slots[p] for p in graph.parameters]
+        self._outputs = [slots[o] for o in graph.outputs]
+        self._start: list = [None] * len(slots)  # constants are there before anything runs
         self._inner: dict[Graph, Plan] = {}
-        for node, place in slot.items():
+        for node, slot in slots.items():
             if node.operation == "constant":
-                self._start[place] = as_held(constant_array(node), node.type)
+                self._start[slot] = as_held(constant_array(node), node.type)
         steps = [n for n in graph.nodes if n.operation not in ("parameter", "constant")]
-        last = {slot[one]: place for place, node in enumerate(steps) for one in node.inputs}
-        kept = {*self._outputs}
+        last = {slots[i]: number for number, node in enumerate(steps) for i in node.inputs}
+        results = {*self._outputs}
         self._steps = []
-        for place, node in enumerate(steps):
-            row, inputs = OPERATIONS[node.operation], tuple(slot[i] for i in node.inputs)
-            done = tuple(s for s in dict.fromkeys(inputs) if last[s] == place and s not in kept)
+        for number, node in enumerate(steps):
+            row, inputs = OPERATIONS[node.operation], tuple(slots[i] for i in node.inputs)
+            done = tuple(s for s in dict.fromkeys(inputs) if last[s] == number and s not in results)
             if row.value is None:
                 raise GraphError(f"{node.operation} has no values here; its front brings them")
             call = partial(row.value, node)
             rounds = not _is_exact(node, row)
-            self._steps.append(_Step(place, node, row, call, inputs, slot[node], done, rounds))
-        self._stretches = _stretches(self._steps, kept)
+            self._steps.append(_Step(number, node, row, call, inputs, slots[node], done, rounds))
+        self._stretches = _stretches(self._steps, results)
         self._alone = [([step], None) for step in self._steps]
-        #: operands of a bucket → (its number, where they begin in its rows, how long these are)
+        #: slot of a bucket's operand → (the bucket's operation, where the operand begins in its
+        #: rows, how long these are)
         self._columns: dict[int, tuple[int, int, int]] = {}
         for step in self._steps:
             if step.node.operation == "all_reduce" and len(step.inputs) > 1:
-                ends = list(accumulate(one.type.size for one in step.node.inputs))
-                for i, one, end in zip(step.inputs, step.node.inputs, ends, strict=True):
-                    self._columns.setdefault(i, (step.place, end - one.type.size, ends[-1]))
+                ends = list(accumulate(operand.type.size for operand in step.node.inputs))
+                for i, operand, end in zip(step.inputs, step.node.inputs, ends, strict=True):
+                    self._columns.setdefault(i, (step.number, end - operand.type.size, ends[-1]))
 
     @checked
     def run(self, feeds: Sequence, setting: Setting | None = None, *,
@@ -187,7 +188,7 @@ class Plan:
                 if kept is None:
                     (step,) = steps
                     held[step.slot] = self._value(step, [held[i] for i in step.inputs], setting)
-                    buckets.pop(step.place, None)
+                    buckets.pop(step.number, None)
                 else:
                     self._stretch(held, steps, kept, setting, buckets)
                 for step in steps:
@@ -201,7 +202,7 @@ class Plan:
         """Return the value of one operation, rounded, in `room` where there is one."""
         node, row, call = step.node, step.row, step.call
         if row.outside:
-            value = call(Inner(setting, step.place, self._inner), *arrays)
+            value = call(Inner(setting, step.number, self._inner), *arrays)
         elif row.by_replica and setting.replicas is not None:
             value = _by_replica(node, call, arrays)
         else:
@@ -209,12 +210,12 @@ class Plan:
         del arrays
         if step.rounds and room is not None and room.flags.c_contiguous:
             value = value if value.shape == room.shape else np.broadcast_to(value, room.shape)
-            return _rounded(value, node.type, setting, step.place, room)
+            return _rounded(value, node.type, setting, step.number, room)
         if step.rounds:
             # nobody else holds it: this name, and getrefcount's
             is_own = value.base is None and getrefcount(value) == 2
             out = value if is_own and value.flags.c_contiguous and value.flags.writeable else None
-            value = _rounded(value, node.type, setting, step.place, out)
+            value = _rounded(value, node.type, setting, step.number, out)
         if room is None:
             return value
         room[...] = value
@@ -241,17 +242,20 @@ class Plan:
         def some(begin, end):
             for first in range(begin, end, most):
                 part = slice(first, min(first + most, end))
-                here: dict = {}
+                here: dict = {}  # values of these ranks, by slot
+
+                def value(slot, part=part, here=here):
+                    if slot in inside:
+                        return here[slot]
+                    return held[slot][part] if own[slot] else held[slot]
+
                 for step in apart:
-                    arrays = [
-                        here[i] if i in inside else held[i][part] if own[i] else held[i]
-                        for i in step.inputs
-                    ]
+                    arrays = [value(slot) for slot in step.inputs]
                     room = out[step.slot][part] if step.slot in out else None
                     here[step.slot] = self._value(step, arrays, setting, room)
                     del arrays
-                    for one in step.done:
-                        here.pop(one, None)
+                    for slot in step.done:
+                        here.pop(slot, None)
 
         work = ranks * sum(max(st.row.flops(st.node), st.node.type.size) for st in apart)
         size = sum(st.node.type.size for st in apart)
@@ -270,15 +274,15 @@ class Plan:
         shape = ranks, *type.shape
         if step.slot not in self._columns:
             return np.empty(shape, carrier(type.dtype))
-        place, begin, width = self._columns[step.slot]
-        if place not in buckets:
-            buckets[place] = np.empty((ranks, width), carrier(type.dtype))
-        return buckets[place][:, begin : begin + type.size].reshape(shape)
+        bucket, begin, width = self._columns[step.slot]
+        if bucket not in buckets:
+            buckets[bucket] = np.empty((ranks, width), carrier(type.dtype))
+        return buckets[bucket][:, begin : begin + type.size].reshape(shape)
 
     def draw_of(self, node: Node, setting: Setting) -> tuple[int, int]:
         """Return (seed, step) of the random bits by which an operation's result is rounded."""
-        place = next(i for i, step in enumerate(self._steps) if step.node is node)
-        return setting.seed, _draw(setting, place)
+        number = next(step.number for step in self._steps if step.node is node)
+        return setting.seed, _draw(setting, number)
 
 
 def _is_exact(node: Node, row: Operation) -> bool:

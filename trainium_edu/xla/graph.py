@@ -29,7 +29,7 @@ DTYPES = {
     "float8_e4m3": "f8e4m3", "float8_e5m2": "f8e5m2", "int32": "s32", "uint32": "u32",
     "uint8": "u8", "bool": "pred",
 }  # fmt: skip
-FORMAT = 1  #: of saved graphs
+FORMAT = 1  #: version of saved graphs
 MOST_NODES = 200_000  #: kept for reuse; beyond, recording begins with an empty table
 
 
@@ -82,7 +82,7 @@ def as_type(shape, dtype: str) -> Type:
     Raises
     ------
     GraphError
-        For a dtype that graphs do not know, or sizes that are no integers from 0.
+        For a dtype that graphs do not know, or sizes that are not integers from 0.
     """
     if dtype not in DTYPES:
         raise GraphError(f"dtype is {dtype!r}; a graph knows {', '.join(DTYPES)}")
@@ -92,7 +92,7 @@ def as_type(shape, dtype: str) -> Type:
 
 
 class Typed:
-    """What has one type: a node with one result, or a tensor."""
+    """The face of a node with one result, and of a tensor: shape and dtype."""
 
     __slots__ = ()
     type: Any
@@ -191,16 +191,16 @@ def intern(operation: str, inputs: tuple[Node, ...], attributes: tuple, infer, l
     """
     global _count
     key = operation, inputs, attributes
-    found = _nodes.get(key)
-    if found is None:
+    node = _nodes.get(key)
+    if node is None:
         type = infer()
         if like is None:
             line, where = _line.get() or source_line(_places), _scope.get()
         else:
             line, where = like.line, like.scope
         _count += 1
-        found = _nodes[key] = Node(operation, inputs, attributes, type, _count, line, where)
-    return found
+        node = _nodes[key] = Node(operation, inputs, attributes, type, _count, line, where)
+    return node
 
 
 def forget(*, everything: bool = False) -> None:
@@ -263,7 +263,7 @@ class Graph:
     ----------
     name : str
     parameters : tuple of Node
-        Operation ``parameter``, in the order in which values are handed in.
+        Operation ``parameter``, in the order in which values are passed.
     outputs : tuple of Node
     donated : tuple of (int, int)
         Numbers of an output and of the parameter whose bytes it takes: weights in, weights out.

@@ -10,7 +10,7 @@ Left out: the service also checks a role's rights (IAM), waits for instances and
 image with PyTorch and Neuron.  It copies the data from S3 to a volume, installs
 ``requirements.txt`` and compiles graphs (minutes, which are billed and not modelled).  It sends the
 log to CloudWatch and the model to S3.  Its folders are ``/opt/ml/...``: a script that names them by
-hand finds nothing here, and ``SM_INPUT_CONFIG_DIR`` is empty, since variables say the same.  On many
+hand finds nothing here.  ``SM_INPUT_CONFIG_DIR`` is empty: variables say the same.  On many
 instances each has its own ``SM_CURRENT_HOST``; here all are "algo-1".  A job here has ended when
 ``fit`` returns, and an endpoint takes JSON only.
 """

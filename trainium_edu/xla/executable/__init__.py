@@ -48,7 +48,7 @@ __all__ = ["Advice", "CollectiveTimes", "Executable", "Operation", "Placed", "Se
 
 @runtime_checkable
 class CollectiveTimes(Protocol):
-    """Who knows how long ranks take together; ``training`` hands it in."""
+    """The source of the times of collectives; ``training`` passes it."""
 
     def collective(self, node: Node) -> float | Band:
         """Return the ns that one collective takes, with their range if that is known."""
@@ -115,7 +115,7 @@ class Executable:
         self._lock = RLock()
         self._known: dict[Body, Times] = {}
         self._kept: saved.Kept | None = None
-        self.reported_ns: float | None = None  #: of one execution, if timed when compiled
+        self.reported_ns: float | None = None  #: time of one execution, if timed when compiled
 
     def to_bytes(self) -> bytes:
         """Return it as bytes, with its times, and with band and advice if they were asked for."""
@@ -156,11 +156,11 @@ class Executable:
     def with_times(self, times: CollectiveTimes | None) -> "Executable":
         """Return the same executable among other ranks; nothing is lowered again."""
         _ = self.sections
-        found = copy(self)
-        found.times, found.reported_ns = times, None
+        executable = copy(self)
+        executable.times, executable.reported_ns = times, None
         with self._lock:
-            found._known = {b: t for b, t in self._known.items() if not b.is_collective}
-        return found
+            executable._known = {b: t for b, t in self._known.items() if not b.is_collective}
+        return executable
 
     def __repr__(self):
         timed = f", {self.makespan_ns / 1e3:.1f} us" if self.is_timed else ""
@@ -191,12 +191,12 @@ class Executable:
 
     @cached_property
     def plan(self) -> Plan:
-        """What computes values."""
+        """The plan that computes values."""
         return Plan(self.final)
 
     @cached_property
     def needs(self) -> dict[str, int]:
-        """What one execution holds in HBM by class, and does: its ``flops``."""
+        """Bytes that one execution holds in HBM, by class, and its ``flops``."""
         return memory.needs(self.final, self.hbm_bytes)
 
     # -- time -----------------------------------------------------------------------------------
@@ -255,13 +255,13 @@ class Executable:
 
     @property
     def is_timed(self) -> bool:
-        """Whether all is known, and to ask for the makespan takes no time."""
+        """Whether every section's time is known, so that the makespan is free to ask for."""
         known = self.__dict__.get("sections", [])
         return bool(known) and all(section.body in self._known for section in known)
 
     @property
     def known_ns(self) -> float | None:
-        """What one execution takes if that was ever worked out, for that may take long."""
+        """The time of one execution, if it is known already: to work it out may take long."""
         return self.makespan_ns if self.reported_ns is None and self.is_timed else self.reported_ns
 
     @property
@@ -299,7 +299,7 @@ class Executable:
         several = kept.collective if kept else [s.body.is_collective for s in self.sections]
         if slowest == 1 and not (overlaps and any(several)):
             return sum(ns)
-        return max((one.end_ns for one in self._placed(ns, overlaps, slowest)), default=0.0)
+        return max((section.end_ns for section in self._placed(ns, overlaps, slowest)), default=0.0)
 
     @property
     def band(self) -> Band:
@@ -323,7 +323,7 @@ class Executable:
 
     @cached_property
     def advice(self) -> list[Advice]:
-        """What costs time, over the whole graph; the costliest first."""
+        """Advice on what costs time, over the whole graph; the costliest first."""
         return advice(zip(self.sections, self._times(with_advice), strict=True))
 
     def operations(self) -> list[Operation]:

@@ -45,12 +45,12 @@ def high_water(graph: Graph, donated: Mapping[int, int], nowhere: Iterable[Node]
     home = _homes(graph, set(nowhere))
     last: dict[Node, int] = {}
     for place, node in enumerate(order):
-        for one in (node, *node.inputs):
-            for owner in home[one]:
+        for value in (node, *node.inputs):
+            for owner in home[value]:
                 last[owner] = place
-    taken = _given(graph, donated, home, last, order)
+    taken = _overwritten(graph, donated, home, last, order)
     alive = dict.fromkeys(n for n in graph._all if n.operation in ("parameter", "constant"))
-    stays = {*alive, *(owner for one in graph.outputs for owner in home[one])}
+    stays = {*alive, *(owner for value in graph.outputs for owner in home[value])}
     now = most = sum(nbytes(node) for node in alive)
     held = list(alive)
     for place, node in enumerate(order):
@@ -67,7 +67,7 @@ def high_water(graph: Graph, donated: Mapping[int, int], nowhere: Iterable[Node]
 
 
 def _homes(graph, nowhere):
-    """Return {node: the nodes in whose bytes it lies}; ranks sum in place what only they read."""
+    """Return each node → the nodes whose bytes hold it; ranks sum in place what only they read."""
     readers = Counter(i for node in graph.nodes for i in node.inputs) + Counter(graph.outputs)
     home: dict[Node, tuple[Node, ...]] = {}
     for node in graph._all:
@@ -79,15 +79,15 @@ def _homes(graph, nowhere):
     return home
 
 
-def _given(graph, donated, home, last, order):
-    """Return what is written over parameters which nothing reads later.
+def _overwritten(graph, donated, home, last, order):
+    """Return the values that are written over parameters which nothing reads later.
 
     Several results of one operation count if each has a parameter of its own.
     """
     place = {node: i for i, node in enumerate(order)}
-    found, items = set(), Counter()
-    for output, number in donated.items():
-        node, parameter = graph.outputs[output], graph.parameters[number]
+    overwritten, items = set(), Counter()
+    for output, parameter_number in donated.items():
+        node, parameter = graph.outputs[output], graph.parameters[parameter_number]
         owner = home[node][0]
         if nbytes(node) != nbytes(parameter) or len(home[node]) > 1 or node is parameter:
             continue
@@ -96,8 +96,8 @@ def _given(graph, donated, home, last, order):
         items[owner] += 1
         parts = len(owner.types)
         if items[owner] == parts and (owner is node or parts > 1):
-            found.add(owner)
-    return found
+            overwritten.add(owner)
+    return overwritten
 
 
 def nbytes(node: Node) -> int:

@@ -28,7 +28,7 @@ _MAX_BYTES = 2**29  #: of JSON that it unpacks to
 
 @dataclass(frozen=True)
 class Kept:
-    """What bytes hold; graphs and sections are made of it when first asked for."""
+    """The content of saved bytes; graphs and sections are made of it when first asked for."""
 
     name: str
     auto_cast: str
@@ -37,23 +37,23 @@ class Kept:
     chip: str
     hbm_bytes: int
     recorded: str  #: the graph as recorded, as JSON
-    members: list[list[int]]  #: by section: the places of its operations in the final graph
+    members: list[list[int]]  #: by section: the positions of its operations in the final graph
     body_of: list[int]  #: by section: the number of its body
-    collective: list[bool]  #: by body
-    times: list[Times | None]  #: by body; None of a collective
+    collective: list[bool]  #: by body: whether ranks take part together
+    times: list[Times | None]  #: by body; a collective has None
 
     def sections(self, final: Graph) -> list[Section]:
         """Return the sections of the final graph, those with the same body sharing it."""
-        members = [tuple(final.nodes[i] for i in places) for places in self.members]
+        members = [tuple(final.nodes[i] for i in positions) for positions in self.members]
         return sections_of(final, CHIPS[self.chip], members, self.body_of, self.collective)
 
 
 def pack(executable) -> bytes:
     """Return an executable's bytes; sections without a time are timed first."""
     sections = executable.sections
-    place = {node: i for i, node in enumerate(executable.final.nodes)}
+    position = {node: i for i, node in enumerate(executable.final.nodes)}
     bodies = {section.body: None for section in sections}
-    number = {body: i for i, body in enumerate(bodies)}
+    body_number = {body: i for i, body in enumerate(bodies)}
 
     def whole(times, body):
         return with_advice(with_band(times, body), body)
@@ -63,8 +63,8 @@ def pack(executable) -> bytes:
         "auto_cast_type": executable.flags.auto_cast_type, "is_fused": executable.is_fused,
         "chip": executable.spec.name, "hbm_bytes": executable.hbm_bytes,
         "recorded": executable.graph.to_json(),
-        "members": [[place[n] for n in section.nodes] for section in sections],
-        "body_of": [number[section.body] for section in sections],
+        "members": [[position[n] for n in section.nodes] for section in sections],
+        "body_of": [body_number[section.body] for section in sections],
         "collective": [body.is_collective for body in bodies],
         "times": [
             None if body.is_collective

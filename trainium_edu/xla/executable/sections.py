@@ -40,7 +40,7 @@ _WORDS = Words("graph", sentences(2))  # the remedies in the words of graphs
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """What one distinct section does: its operations, in the first place where they stand.
+    """The work of one distinct section: its operations, where the graph has them first.
 
     Attributes
     ----------
@@ -71,11 +71,11 @@ class Body:
     @cached_property
     def key(self) -> tuple:
         """Equal for sections that take the same time."""
-        place = {node: ("outside", i) for i, node in enumerate(self.outside)}
-        place |= {node: ("inside", i) for i, node in enumerate(self.order)}
-        kept = set(self.own)
+        position = {node: ("outside", i) for i, node in enumerate(self.outside)}
+        position |= {node: ("inside", i) for i, node in enumerate(self.order)}
+        own = set(self.own)
         steps = tuple(
-            (node.operation, node.attributes, tuple(place[i] for i in node.inputs), node in kept)
+            (node.operation, node.attributes, tuple(position[i] for i in node.inputs), node in own)
             for node in self.order
         )
         return tuple(node.type for node in self.outside), steps, self.spec.name
@@ -105,12 +105,12 @@ class Body:
         """
         if is_alone(self.own[0]):
             return defaultdict(int)
-        own = {node: i for i, node in enumerate(self.own)}
-        found, reader = {}, len(own) - 1
+        own_position = {node: i for i, node in enumerate(self.own)}
+        lines, reader = {}, len(own_position) - 1
         for i, node in reversed(list(enumerate(self.order))):
-            reader = own.get(node, reader)
-            found[line_of(node, i)] = reader
-        return found
+            reader = own_position.get(node, reader)
+            lines[line_of(node, i)] = reader
+        return lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class _Cutter:
     bodies: dict[tuple, Body] = field(default_factory=dict)
 
     def cut(self) -> list[Section]:
-        found: list[Section] = []
+        sections: list[Section] = []
         group: list[Node] = []
         length = waited = 0
         order, waits = in_order(self.graph)
@@ -153,18 +153,18 @@ class _Cutter:
             is_alone = count > LONG or is_collective
             is_later = waits.get(node, 0) > waited  # engines need not wait before
             if group and (is_alone or is_later or length + count > MOST):
-                found.append(self.section(group))
+                sections.append(self.section(group))
                 group, length = [], 0
             if not is_collective:
                 waited = max(waited, waits.get(node, 0))
             group.append(node)
             length += count
             if is_alone:
-                found.append(self.section(group, is_collective))
+                sections.append(self.section(group, is_collective))
                 group, length = [], 0
         if group:
-            found.append(self.section(group))
-        return found
+            sections.append(self.section(group))
+        return sections
 
     def size(self, node) -> tuple[int, bool]:
         """Return how many instructions an operation has, and whether other ranks take part."""
@@ -232,23 +232,23 @@ def in_order(graph: Graph) -> tuple[Sequence[Node], Mapping[Node, int]]:
     queue = [node for node in graph.nodes if node.operation in COLLECTIVES]
     if not queue:
         return graph.nodes, {}
-    own = {node: {node} for node in queue}
+    itself = {node: {node} for node in queue}
     before: dict[Node, set[Node]] = {}  # by node: itself, if it is one, and those it waits for
     after: dict[Node, set[Node]] = {}  # by node: itself, if it is one, and those that need it
     depth: dict[Node, int] = {}
     for node in graph.nodes:
-        before[node] = own.get(node, set()).union(*(before[i] for i in node.inputs))
-        depth[node] = max((depth[i] for i in node.inputs), default=0) + (node in own)
+        before[node] = itself.get(node, set()).union(*(before[i] for i in node.inputs))
+        depth[node] = max((depth[i] for i in node.inputs), default=0) + (node in itself)
     for node in reversed(graph.nodes):
-        after[node] = own.get(node, set()).union(*(after[user] for user in graph.users[node]))
+        after[node] = itself.get(node, set()).union(*(after[user] for user in graph.users[node]))
     load = Counter(one for needed in after.values() for one in needed)
     queue.sort(key=lambda node: (depth[node], load[node]))
-    place = {node: number for number, node in enumerate(queue, 1)}
-    waits = {node: max((place[one] for one in before[node]), default=0) for node in graph.nodes}
+    turn_of = {node: number for number, node in enumerate(queue, 1)}
+    waits = {node: max((turn_of[one] for one in before[node]), default=0) for node in graph.nodes}
 
     def turn(node):
         rest = len(queue) + 1 + waits[node]
-        return min((place[one] for one in after[node]), default=rest)
+        return min((turn_of[one] for one in after[node]), default=rest)
 
     return sorted(graph.nodes, key=turn), waits
 
@@ -270,10 +270,10 @@ def sections_of(graph: Graph, spec: Record, members, body_of, collective) -> lis
     own = {node for nodes in members for node in nodes}
     cutter.free = {n for n in graph.nodes if n not in own and n.operation != "parameter"}
     bodies: dict[int, Body] = {}
-    for nodes, number in zip(members, body_of, strict=True):
-        if number not in bodies:
-            bodies[number] = cutter.body(nodes, collective[number])
-    return [Section(n, bodies[b]) for n, b in zip(members, body_of, strict=True)]
+    for nodes, body_number in zip(members, body_of, strict=True):
+        if body_number not in bodies:
+            bodies[body_number] = cutter.body(nodes, collective[body_number])
+    return [Section(n, bodies[number]) for n, number in zip(members, body_of, strict=True)]
 
 
 def cut(graph: Graph, spec: Record) -> list[Section]:

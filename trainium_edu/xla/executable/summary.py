@@ -56,7 +56,7 @@ def operations(executable) -> list[Operation]:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Where a graph's time goes; its pieces add up to the makespan."""
+    """A graph's time by cause; its pieces add up to the makespan."""
 
     name: str
     makespan_ns: float
@@ -147,7 +147,7 @@ class Advice:
 
     @property
     def text(self) -> str:
-        """What was found, what it costs and what to do."""
+        """One finding, what it costs and what to do."""
         end = "" if self.found.remedy.endswith("?") else "."
         return f"{self.found.found}.{self._cost()} {self.found.remedy}{end}"
 

@@ -37,7 +37,7 @@ class Spent:
 class Piece:
     """A part of the critical path."""
 
-    place: int  #: of the operation in its section
+    place: int  #: position of the operation among the section's own
     cause: str  #: "Vector Engine: work"
     kind: str  #: how well its facts are known: "documented", ..., "assumed"
     ns: float
@@ -48,7 +48,7 @@ class Advised:
     """One thing to know about a section."""
 
     kind: str
-    place: int  #: of the operation in its section
+    place: int  #: position of the operation among the section's own
     found: str
     remedy: str
     ns: float  #: by how much the section would be shorter; 0 where no time is lost
@@ -60,7 +60,7 @@ class Advised:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """What is kept of a section's run; band and advice take long, and come when asked for."""
+    """The stored times of a section; band and advice take long, and come when asked for."""
 
     makespan_ns: float
     spent: tuple[Spent, ...]
@@ -93,8 +93,8 @@ def times_of(body: Body) -> Times:
     """Time a section and take its run apart by operation."""
     run, lines = body.run, body.lines
     timeline = run.timeline
-    place = np.array([lines[i.line] for i in timeline.program.instructions], np.int64)
-    return Times(timeline.makespan_ns, _spent(run, place, len(body.own)), _why(run, place))
+    position = np.array([lines[i.line] for i in timeline.program.instructions], np.int64)
+    return Times(timeline.makespan_ns, _spent(run, position, len(body.own)), _why(run, position))
 
 
 def with_band(times: Times, body: Body) -> Times:
@@ -122,9 +122,9 @@ def with_advice(times: Times, body: Body) -> Times:
     return replace(times, advice=_advice(body.run, body.lines))
 
 
-def _spent(run: Run, place, count) -> tuple[Spent, ...]:
+def _spent(run: Run, position, count) -> tuple[Spent, ...]:
     timeline = run.timeline
-    rows = place[timeline.instruction_index]
+    rows = position[timeline.instruction_index]
     start, end = np.full(count, np.inf), np.zeros(count)
     np.minimum.at(start, rows, timeline.start_ns)
     np.maximum.at(end, rows, timeline.done_ns)
@@ -170,13 +170,13 @@ def _hbm_bytes(program):
 
 def _why(run, at) -> tuple[Piece, ...]:
     instructions = run.timeline.instruction_index
-    found: dict[tuple[int, str, str], float] = {}
+    ns_by_cause: dict[tuple[int, str, str], float] = {}
     kinds: dict[int, str] = {}
     for piece in run.why():
         kind = kinds.setdefault(id(piece.facts), str(piece.kind))
         key = int(at[instructions[piece.row]]), piece.cause, kind
-        found[key] = found.get(key, 0.0) + piece.duration_ns
-    return tuple(Piece(place, cause, kind, ns) for (place, cause, kind), ns in found.items())
+        ns_by_cause[key] = ns_by_cause.get(key, 0.0) + piece.duration_ns
+    return tuple(Piece(place, cause, kind, ns) for (place, cause, kind), ns in ns_by_cause.items())
 
 
 def _advice(run, lines) -> tuple[Advised, ...]:

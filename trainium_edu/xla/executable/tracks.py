@@ -37,16 +37,16 @@ class Placed:
 
 def reads(sections: Sequence[Section], graph: Graph) -> list[frozenset[int]]:
     """Return, by section, the numbers of those whose results it reads, through views too."""
-    owner = {node: i for i, section in enumerate(sections) for node in section.nodes}
-    made: dict[Node, frozenset[int]] = {}
-    found: list[frozenset[int]] = [frozenset()] * len(sections)
+    section_of = {node: i for i, section in enumerate(sections) for node in section.nodes}
+    sources: dict[Node, frozenset[int]] = {}
+    read: list[frozenset[int]] = [frozenset()] * len(sections)
     for node in graph.nodes:
-        before = reduce(or_, (made[i] for i in node.inputs), frozenset())
-        number = owner.get(node)
-        made[node] = before if number is None else frozenset({number})
-        if number is not None:
-            found[number] |= before - made[node]
-    return found
+        before = reduce(or_, (sources[i] for i in node.inputs), frozenset())
+        own = section_of.get(node)
+        sources[node] = before if own is None else frozenset({own})
+        if own is not None:
+            read[own] |= before - sources[node]
+    return read
 
 
 def place(sections: Sequence[Section], waits: Sequence[frozenset[int]], ns: Sequence[float],
@@ -64,18 +64,18 @@ def place(sections: Sequence[Section], waits: Sequence[frozenset[int]], ns: Sequ
     overlaps : bool
         False: each waits for the one before, so that the makespan is the sum.
     """
-    found: list[Placed] = []
+    placed: list[Placed] = []
     last: dict[str, int] = {}
-    for number, (section, took) in enumerate(zip(sections, ns, strict=True)):
+    for current, (section, took) in enumerate(zip(sections, ns, strict=True)):
         track = LINKS if section.body.is_collective else ENGINES
-        before = sorted({*waits[number], *([last[track]] if track in last else [])})
+        before = sorted({*waits[current], *([last[track]] if track in last else [])})
         if not overlaps:
-            before = [number - 1][:number]
-        cause = max(before, key=lambda i: found[i].end_ns, default=None)
-        start = 0.0 if cause is None else found[cause].end_ns
-        found.append(Placed(section.body.name, track, start, start + took, section, cause))
-        last[track] = number
-    return found
+            before = [current - 1][:current]
+        cause = max(before, key=lambda i: placed[i].end_ns, default=None)
+        start = 0.0 if cause is None else placed[cause].end_ns
+        placed.append(Placed(section.body.name, track, start, start + took, section, cause))
+        last[track] = current
+    return placed
 
 
 def critical(placed: Sequence[Placed]) -> list[int]:

@@ -114,7 +114,7 @@ def _value(node, inner, *arrays):
         arrays = [np.moveaxis(arrays[0], axis, arrays[0].ndim - types[0].rank)]
     width = node.of["world"] * node.type.size if is_scatter else 0
     flat = _in_rows(ranks, types, arrays, width)
-    draw = setting.step * 2**20 + inner.place
+    draw = setting.step * 2**20 + inner.number
     if is_alone:
         out = flat if setting.replicas else flat[0]
     else:
