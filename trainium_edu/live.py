@@ -2,9 +2,9 @@
 
 A run *begins*, counts its executions, and *closes*; between, a file of its own in a folder of the
 user's own says what it is and what it has done.  Counting costs next to nothing: the file is
-written aside, at most five times a second, and only after something was counted.  Nobody but the
-user can write there (mode 0700, looked at before each use), what is read is checked field by field,
-and a file whose process is gone, or whose number another process has now, is removed.
+written aside, at most five times a second, and only after something was counted.  Only the
+user can write there (mode 0700, checked before each use), and each field that is read is checked.
+A file is removed when its process is gone, or when another process has its number now.
 
 Times are those of the emulated machine.  A run whose host has no emulated clock counts as one whose
 NeuronCores work without a pause.

@@ -135,7 +135,7 @@ def test_a_damaged_file_is_refused_in_a_sentence(damage):
         rows = json.loads(text)
         rows["nodes"][2]["inputs"] = [99]
         damage = json.dumps(rows)
-    with pytest.raises(ValueError, match="this is no saved graph"):
+    with pytest.raises(ValueError, match="this is not a saved graph"):
         Graph.from_json(damage)
 
 

@@ -1,7 +1,7 @@
 """``torch.autocast`` for the device: which operations run in 16 bits, which stay in FP32.
 
 Modelled: the lists of PyTorch/XLA.  Operands are cast by operations of their own, which the graph
-shows.  Left out: PyTorch's cache of weights that were cast already; each use casts anew.
+shows.  Left out: PyTorch's cache of weights that were cast already; each use casts again.
 
 Sources: `pytorch-xla`, ``torch_xla/csrc/autocast_mode.cpp``.
 """

@@ -67,7 +67,7 @@ class _Engine:
 
 
 def mend_engine() -> None:
-    """Let all backward passes go through the engine above.
+    """Run all backward passes through the engine above.
 
     PyTorch starts a thread for each device in the first backward pass of a process, after which no
     process forked from it can go backward.  So the first one is here, before there is a device.

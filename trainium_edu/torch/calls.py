@@ -33,7 +33,7 @@ _PRODUCTS = {
 
 
 class Call:
-    """One overload.
+    """One overload of an aten operation.
 
     Attributes
     ----------

@@ -75,7 +75,7 @@ class Core:
         self.recorder = Device(f"xla:{ordinal}", compiler=self.compiler, follows_switches=True)
         self.recorder.setting = replace(self.recorder.setting, values=False)
         self.steps: list[StepRecord] = []
-        self.number = 0  #: of the current step
+        self.number = 0  #: number of the current step
         self.taken = 0  #: steps that ran something; a loader marks one before anything is recorded
         self.closures: list[tuple[Callable, Sequence]] = []
         self.problem = ""  #: that ended the script

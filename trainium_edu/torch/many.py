@@ -56,7 +56,7 @@ class _Told:
     """The report of a rank's process at its end; it can be pickled."""
 
     record: RunRecord  #: without executables
-    fingerprints: list[int]  #: of each step's graph
+    fingerprints: list[int]  #: fingerprint of each step's graph
     graphs: dict[int, Graph | bytes]  #: or programs, where custom calls are in them
     flags: Flags
     cache_url: str | None

@@ -30,7 +30,7 @@ _STORED = Path(__file__).with_name("programs.json.xz")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a program.
+    """The outcome of a program.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ def run(script: str | Path, arguments: Sequence = (), *, live: bool | None = Non
     Raises
     ------
     ModuleNotFoundError
-        If it is no stored program, and PyTorch is not installed.
+        If it is not a stored program, and PyTorch is not installed.
     RuntimeError
         If the program ends with an error, in its words.
     """
@@ -123,7 +123,7 @@ def fit(estimator, *, live: bool | None = None) -> str:
     Raises
     ------
     ModuleNotFoundError
-        If it is no job of a stored program as it was stored, and PyTorch is not installed.
+        If it is not the job of a stored program as it was stored, and PyTorch is not installed.
     """
     jobs = aside.load("trainium_edu.torch.jobs.estimator")
     instance(estimator, "estimator", jobs.Estimator, "an Estimator of trainium_edu.torch.jobs")

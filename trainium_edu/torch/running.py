@@ -105,7 +105,7 @@ def activate(instance: str = "trn1.2xlarge", *, values: str | int = "all", clock
 
 
 def _end_live() -> None:
-    """Tell the tools around a run that it has ended."""
+    """Publish that the run has ended."""
     run = live.current()
     if run is not None:
         run.close()

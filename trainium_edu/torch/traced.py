@@ -297,7 +297,9 @@ def inputs_of(model) -> list[tuple[list[int], str]]:
     """Return shape and dtype of what a traced model takes; refuse any other model."""
     node = getattr(model, "graph", None) and model.graph.findNode("trainium_edu::forward")
     if not node:
-        raise TypeError(f"{type(model).__name__} is no traced model; torch_neuronx.trace makes one")
+        raise TypeError(
+            f"{type(model).__name__} is not a traced model; torch_neuronx.trace makes one"
+        )
     return json.loads(node.inputsAt(0).toIValue())["inputs"]
 
 

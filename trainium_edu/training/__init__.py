@@ -7,9 +7,9 @@ the same bits; one clock for engines and links.  Networks and optimisers have Py
 (``nn.py``, ``optim.py``).  Left out: tensor and pipeline parallelism (``cluster`` prices them).
 
 Who judges whom.  ``reference.py`` is a 64-64-10 network in plain NumPy, every sum in a fixed order
-and gradients written by hand: it takes four ways to keep weights (``arms.py``) to the last bit, and
-only its weights are narrow; in a graph every result is.  ``first_light.py`` is lesson 08's program,
-that network on many ranks with an all-reduce which the learner hands in; the trainer repeats its
+and gradients written by hand.  It takes four ways to keep weights (``arms.py``) to the last bit.
+Only its weights are narrow; in a graph every result is.  ``first_light.py`` is lesson 08's program,
+that network on many ranks with an all-reduce that the learner writes; the trainer repeats its
 numbers.  PyTorch judges the trainer on whole batches, one rank after the other its bits.
 
 Sources: `aws-rounding-modes` for the two switches, `zamirai-2020` and `ozkara-2025` for the effect.

@@ -18,18 +18,18 @@ OPTIMIZERS = {"sgd": 0, "momentum": 1, "adam": 2}
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """How one network computes, what it keeps, and how it rounds its update."""
+    """The formats of one network: in which it computes, keeps weights and rounds its update."""
 
     name: str
-    label: str  #: for tables
-    short: str  #: for pictures
+    label: str  #: its name in tables
+    short: str  #: its name in pictures
     compute: str  #: format of what enters a multiplication: "fp32" or "bf16"
     weights: str  #: format of the weights kept from step to step
-    rounding: str | None  #: of the update, where weights are BF16
+    rounding: str | None  #: rounding of the update, where weights are BF16
 
     @property
     def has_master(self) -> bool:
-        """Whether an FP32 copy stands behind BF16 weights."""
+        """Whether BF16 weights have an FP32 copy."""
         return self.compute == "bf16" and self.weights == "fp32"
 
 

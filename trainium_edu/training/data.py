@@ -1,7 +1,7 @@
 """Real handwritten digits: the 1,797 images that scikit-learn bundles, with a fixed split.
 
-Every fifth image is kept for the test, so all writers are on both sides.  The pixels are whole
-numbers from 0 to 16; divided by 16 they are exact in every format of the lessons, BF16 included.
+Every fifth image is kept for the test, so all writers are on both sides.  The pixels are
+integers from 0 to 16; divided by 16 they are exact in every format of the lessons, BF16 included.
 """
 
 import functools

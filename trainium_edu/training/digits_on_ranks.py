@@ -63,7 +63,7 @@ def one_sum(algorithm: str, seed: int = 0) -> np.float32:
 @checked
 def linear_rule(ranks: Iterable = (2, 8, 32), *, passes: int = 20, per_rank: float = 0.05,
                 on_step=()) -> dict[tuple[int, bool], Run]:  # fmt: skip
-    """Train on the digits for as many passes on different numbers of ranks, 32 images each.
+    """Train on the digits for the same passes on several numbers of ranks, 32 images each.
 
     Parameters
     ----------

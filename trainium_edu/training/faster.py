@@ -24,8 +24,8 @@ class StepShare:
     """One step of one NeuronCore, in seconds per parameter."""
 
     arithmetic_s: np.ndarray | float
-    update_s: np.ndarray | float  #: with FP32 master weights
-    stochastic_update_s: np.ndarray | float  #: with BF16 weights, stochastically rounded
+    update_s: np.ndarray | float  #: update with FP32 master weights
+    stochastic_update_s: np.ndarray | float  #: update of BF16 weights, stochastically rounded
 
     @property
     def update_share(self):
@@ -76,7 +76,7 @@ def step_share(
     utilisation = number(utilisation, "utilisation", high=1, above=0)
     tokens = np.asarray(tokens, dtype=float)
     if not (np.isfinite(tokens) & (tokens > 0)).all():
-        raise ValueError("tokens has to be positive and finite: a step without them is none")
+        raise ValueError("tokens must be positive and finite: a step needs some")
     flops = chip.tensor_engine.peak_flops.value * utilisation
     bytes_per_s = chip.hbm_bytes_per_s.value / chip.cores.value
     return StepShare(

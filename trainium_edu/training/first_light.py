@@ -1,4 +1,4 @@
-"""First light: one network, many ranks, plain NumPy gradients, and an all-reduce handed in.
+"""First light: one network, many ranks, plain NumPy gradients, and the caller's all-reduce.
 
 The smallest honest data-parallel training: every rank keeps a copy of the weights, looks at its own
 images, and all copies stay equal because every rank adds the same sum.
@@ -23,7 +23,7 @@ _MOST_STEPS = 2000
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FirstLight:
-    """What a run on many ranks went through."""
+    """The record of a run on many ranks."""
 
     ranks: int
     loss: np.ndarray  #: float64[steps], mean over all images of the step
@@ -46,7 +46,7 @@ class FirstLight:
 def first_light(all_reduce: Callable, ranks: int = 32, *, steps: int = 60,
                 images_per_rank: int = 8, learning_rate: float = 0.5,
                 seed: int = 0) -> FirstLight:  # fmt: skip
-    """Train the digits network on many ranks, summing gradients with the function handed in.
+    """Train the digits network on many ranks, summing gradients with a function of the caller's.
 
     Parameters
     ----------

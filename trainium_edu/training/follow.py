@@ -1,8 +1,8 @@
 """Follow a bit: where one weight's new value came from, and what another toss would have changed.
 
-A run is repeatable to the last bit, so any step can be taken again with every value looked at: the
-shards that ranks added, the order in which links carried them, the update in FP32, its two BF16
-neighbours, and the random bits that chose between them.
+A run is repeatable to the last bit, so any step can be taken again with a look at every value.
+These are the shards that ranks added, the order in which links carried them, the update in FP32,
+its two BF16 neighbours, and the random bits that chose between them.
 """
 
 import re
@@ -79,7 +79,7 @@ class Toss:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """Where one weight's value after one step came from.
+    """The origin of one weight's value after one step.
 
     Attributes
     ----------
@@ -332,7 +332,7 @@ class Future:
 
 @dataclass(frozen=True, slots=True)
 class Futures:
-    """What followed a toss, and what would have followed the other one."""
+    """The steps after a toss, and those after the opposite toss."""
 
     explained: Explained
     other: float  #: what the weight would have become
@@ -363,7 +363,7 @@ class Futures:
 
 @checked
 def flip(run: Run, step: int, weight: str, *, steps: int = 100) -> Futures:
-    """Let one toss fall the other way, and take the following steps side by side.
+    """Turn one toss around, and take the following steps side by side.
 
     Parameters
     ----------

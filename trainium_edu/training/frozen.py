@@ -17,7 +17,7 @@ __all__ = ["Frozen", "frozen_weights"]
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """What one update of BF16 weights does under nearest-even."""
+    """The effect of one update of BF16 weights under nearest-even."""
 
     learning_rate: float
     pulled: int  #: weights with a gradient that is not zero
@@ -42,7 +42,7 @@ def frozen_weights(learning_rate: float, *, after_epochs: int = 20, seed: int = 
     ----------
     learning_rate : float
     after_epochs : int
-        The weights are those of an FP32 run at learning rate 0.03 after so many epochs, rounded:
+        The weights are those of an FP32 run at learning rate 0.03 after this many epochs, rounded:
         the same network for every learning rate asked about.
     seed : int
 

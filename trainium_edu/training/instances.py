@@ -32,17 +32,17 @@ class OnInstance:
     ranks: int
     step_ns: float
     band: Band
-    samples: int  #: per step, of all ranks
+    samples: int  #: samples of all ranks per step
     usd_per_hour: float  #: on demand
 
     @property
     def usd_per_step(self) -> float:
-        """What the instance costs while a step runs."""
+        """The instance's price for the time of a step."""
         return self.usd_per_hour * self.step_ns / 3.6e12
 
     @property
     def usd_per_million_samples(self) -> float:
-        """What a million samples cost."""
+        """The price of a million samples."""
         return self.usd_per_step / self.samples * 1e6
 
     def against(self, other: "OnInstance") -> float:

@@ -35,7 +35,7 @@ def deal(numbers: np.ndarray, *, ranks: int, batch: int, accumulate: int = 1) ->
     Returns
     -------
     int64[steps, accumulate, ranks, batch]
-        In the last step -1 stands where no number is left; shares of ranks differ by one at most,
+        In the last step, -1 where no number is left; shares of ranks differ by one at most,
         and a rank's empty places come last.
 
     Examples

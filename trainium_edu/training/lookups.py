@@ -34,15 +34,17 @@ _LONG = 2**15  #: rows of a stream that outlasts a burst
 class Lookups:
     """All gathers of a program."""
 
-    rows: int  #: looked up: one descriptor each
-    bytes: int  #: in them
-    dma_ns: float  #: in which a DMA queue works for them: indices, rows, and where they are put
-    rows_ns: float  #: in which 16 queues take so many descriptors, in a burst
-    bytes_ns: float  #: in which they take so many bytes, in long rows
+    rows: int  #: rows looked up, a descriptor each
+    bytes: int  #: size of these rows
+    dma_ns: (
+        float  #: time in which a DMA queue works for them: indices, rows, and where they are put
+    )
+    rows_ns: float  #: time in which 16 queues take `rows` descriptors, in a burst
+    bytes_ns: float  #: time in which they take `bytes` bytes, in long rows
 
     @property
     def bound(self) -> str:
-        """Which of the two takes longer: ``"rows"`` or ``"bytes"``."""
+        """The slower of the two: ``"rows"`` or ``"bytes"``."""
         return "rows" if self.rows_ns > self.bytes_ns else "bytes"
 
     def __str__(self):
@@ -129,7 +131,7 @@ def lookup_paces(widths: Sequence[int] = (8, 32, 64, 128, 256, 512, 1024, 2048, 
     Raises
     ------
     ValueError
-        For a width that is no whole number from 1 to 8,192.
+        If the width is not an integer from 1 to 8,192.
 
     Examples
     --------

@@ -45,7 +45,7 @@ _draws: ContextVar[bool] = ContextVar("draws", default=True)
 
 @checked
 def manual_seed(seed: int) -> None:
-    """Begin anew the random numbers that initial weights, and the seeds of dropout, come from."""
+    """Set the seed of the random numbers for initial weights and for the seeds of dropout."""
     of_process()["nn"] = np.random.default_rng(whole(seed, "seed", 0))
 
 
@@ -179,7 +179,7 @@ class Module:
         """
         places = {name: (owner, a) for name, owner, a in self._places()}
         if odd := sorted(places.keys() ^ state.keys()):
-            kind = "is missing" if odd[0] in places else "is no parameter of this model"
+            kind = "is missing" if odd[0] in places else "is not a parameter of this model"
             raise ValueError(f"{odd[0]!r} {kind}; names must be {', '.join(places)}")
         arrays = {name: np.asarray(state[name]).astype(np.float32) for name in places}
         for name, (owner, attribute) in places.items():
@@ -194,13 +194,13 @@ class Module:
                 setattr(owner, attribute, arrays[name])
 
     def train(self, mode: bool = True) -> "Module":
-        """Let dropout drop, or not."""
+        """Switch to training, where dropout drops, or to evaluation."""
         for module in self.modules():
             module.training = flag(mode, "mode")
         return self
 
     def eval(self) -> "Module":
-        """Let dropout pass everything."""
+        """Switch to evaluation: dropout passes everything."""
         return self.train(False)
 
 
@@ -329,7 +329,7 @@ def _is_not_later(scores):
 
 
 class ReLU(Module):
-    """max(x, 0)."""
+    """The activation ``max(x, 0)``."""
 
     def forward(self, x: Tensor):
         return xnp.relu(x)
@@ -368,7 +368,7 @@ class MaxPool2d(Module):
 class Dropout(Module):
     """Zero each number with probability `p` while training, and scale up what stays.
 
-    Seed and step are inputs of the graph: each call draws other bits and none compiles anew.
+    Seed and step are inputs of the graph: each call draws other bits and none compiles again.
     Replicas have seeds of their own.
     """
 
@@ -502,7 +502,7 @@ class Encoder(Module):
 
 
 class WordGuesser(Encoder):
-    """An encoder that says at each place which word stands there: what pre-training trains."""
+    """An encoder that predicts the word at each position: the model of pre-training."""
 
     def __init__(self, vocabulary: int, length: int):
         super().__init__(vocabulary, length, vocabulary)
@@ -517,8 +517,8 @@ class WordGuesser(Encoder):
 class Recommender(Module):
     """Whether an offered item is taken: two tables, the basket's mean, and their product.
 
-    As in the models that rank what a shop shows, nearly all weights are rows of tables, of which a
-    sample needs a few; what is computed with them is small.
+    As in the models that rank what a shop shows, nearly all weights are rows of tables, and a
+    sample needs a few of them.  The products of these rows are small.
     """
 
     def __init__(self, items: int, width: int = 8, hidden: int = 32):

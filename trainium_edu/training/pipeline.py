@@ -40,12 +40,12 @@ _MOST = 2**20  # of whatever is counted here
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """What :func:`input_pipeline` found."""
+    """The result of :func:`input_pipeline`."""
 
     step_ns: float
     wait_ns: np.ndarray  #: float64[steps], which the chip waited before each step
     steady_wait_ns: float  #: mean over the second half of the steps
-    samples_per_s: float  #: of all ranks, in the second half
+    samples_per_s: float  #: rate of all ranks, in the second half
     most_samples_per_s: dict[str, float]  #: what each resource alone would allow
     timeline: Timeline  #: tracks "chips", "storage", and of rank 0 "worker w" and "ready"
 
@@ -167,7 +167,7 @@ class BatchQueue:
     Raises
     ------
     TypeError, ValueError
-        For a count that is no integer or out of its range, or a time that is not a number.
+        For a count that is not an integer in its range, or a time that is not a number.
 
     Examples
     --------
@@ -188,7 +188,7 @@ class BatchQueue:
         self._read_ns = number(read_ns, "read_ns", 0)
         self._decode_ns = number(decode_ns, "decode_ns", 0)
         self._spans = spans
-        # Events are (time, batch, rank, what is due), so that whoever asks first is served first.
+        # Events are (time, batch, rank, what is due), so that the first to ask is served first.
         begun = range(int(min(workers, self._steps)))
         self._events = [(0.0, i, rank, "read") for rank in range(ranks) for i in begun]
         heapq.heapify(self._events)
@@ -215,13 +215,13 @@ class BatchQueue:
         self._taken.pop(k - self._ahead, None)
 
     def _begin(self, i, rank, now):
-        """Let a worker begin a batch, if there is room for it."""
+        """Start a batch on a worker, if there is room for it."""
         room = 0.0 if i < self._ahead else self._taken.get(i - self._ahead)
         if room is not None and i < self._steps:
             heapq.heappush(self._events, (max(now, room), i, rank, "read"))
 
     def _follow(self, now, i, rank, due):
-        """Let one event happen."""
+        """Apply one event."""
         if due == "read":
             self._asked[i, rank] = now
             start = max(now, self._storage_free)

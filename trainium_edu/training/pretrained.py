@@ -29,8 +29,8 @@ __all__ = ["COMMAND", "HIDDEN_WORDS", "hidden_words", "pretrain", "pretrained_we
 
 COMMAND = "python -m trainium_edu.training.pretrained"
 STEPS = 2000
-_COPIES = 8  #: of each passage, with other words hidden
-_SHARE = 0.2  #: of the known words that are hidden
+_COPIES = 8  #: copies of each passage, with other words hidden
+_SHARE = 0.2  #: share of the known words that are hidden
 
 
 def hidden_words(passages: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:

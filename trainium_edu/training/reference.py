@@ -253,7 +253,7 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class History:
-    """What a training run went through."""
+    """The record of a training run."""
 
     arm: Arm
     learning_rate: float
@@ -327,7 +327,7 @@ def train(arm="bf16", *, learning_rate: float = 0.01, epochs: int = 60, seeds=ra
 def epochs(arm="bf16", *, fast: bool = True, **how) -> Iterator[Epoch]:
     """Train as :func:`train` does, and hand out one :class:`Epoch` after the other.
 
-    Everything is checked at once; the work is done as the epochs are asked for, so whoever asks
+    Everything is checked at once; the work is done as the epochs are asked for, so the caller
     can stop at any time.
 
     Examples

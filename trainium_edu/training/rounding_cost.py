@@ -2,8 +2,8 @@
 
 ``python -m trainium_edu.training.rounding_cost`` measures on this machine and rewrites
 ``rounding_cost.json`` beside this file, with the machine's name; `stored_rounding_cost` reads it.
-Times change from run to run and from machine to machine, so a lesson shows the stored table, and
-whoever wants to measures again.
+Times change from run to run and from machine to machine, so a lesson shows the stored table; the
+command measures again.
 """
 
 import functools

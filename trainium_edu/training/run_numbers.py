@@ -36,7 +36,7 @@ __all__ = ["MOST_INSTRUCTIONS", "band_of", "numbers", "summary_lines"]
 #: Instructions of distinct sections of which advice and band are asked for, some 0.1 ms each.
 MOST_INSTRUCTIONS = 24_000
 BINS = 240  #: in which a step's engines are drawn
-_MOST_ROWS = 12  #: of a table
+_MOST_ROWS = 12  #: rows of a table
 _MOST_COMPARED = 16  #: graphs with which a new one is compared
 
 
@@ -199,7 +199,7 @@ def advice_of(executable: Executable) -> tuple[list[Advice], float]:
 
 
 def _advised(executable: Executable, usd_per_ns: float) -> dict[str, Any]:
-    """Return what to improve with its price; of those with one remedy the costliest stands first.
+    """Return what to improve with its price; of those with one remedy the costliest comes first.
 
     They are about the same time more often than not, so they are not added up.
     """
@@ -504,7 +504,7 @@ def numbers(record: RunRecord) -> dict:
     return cleaned(report)
 
 
-_KINDS = ("compiled", "memory", "disk", "extracted", "failed")  #: of a compiler's events
+_KINDS = ("compiled", "memory", "disk", "extracted", "failed")  #: kinds of a compiler's events
 
 
 def _name(path: str) -> str:
@@ -576,7 +576,7 @@ def summary_lines(record: RunRecord) -> list[str]:
     if step:
         low, middle, high = (duration(step[f"{name}_ns"]) for name in ("low", "median", "high"))
         most = f"; {step['moved_most_by']} moves it most" if step["moved_most_by"] else ""
-        about = "about " * (step["band_share"] < 1)
+        about = "about " if step["band_share"] < 1 else ""
         lines.append(f"step {middle} ({about}{low} to {high}{most})")
     compiled = kinds["compiled"] + kinds["extracted"]
     lines.append(f"graphs: {compiled} compiled, {kinds['memory']} found in memory, "

@@ -1,6 +1,6 @@
 """What a run leaves behind: its steps in emulated time, as plain data that reports read.
 
-Whoever runs a script fills it in, with torch or without; ``run_numbers.py`` counts, the command
+The runner of a script fills it in, with torch or without; ``run_numbers.py`` counts, the command
 line draws (``cli/report.py``).
 """
 
@@ -17,7 +17,7 @@ from trainium_edu.xla.graph import Graph
 
 __all__ = ["RunRecord", "StepRecord", "from_json", "to_json"]
 
-FORMAT = 1  #: of saved records
+FORMAT = 1  #: version of saved records
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class StepRecord:
     executable: Executable | None = None  #: None if nothing ran, or what ran was not kept
     line: SourceLine | str | None = None  #: of the script, that marked it or asked for it
     why: str = ""  #: why its graph was new; "" for one that was known
-    operation: str = ""  #: of a fall-back, ``"aten::nonzero"``
+    operation: str = ""  #: name of a fall-back, ``"aten::nonzero"``
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,16 @@ class RunRecord:
     values: str = "all"  #: which were computed: "all", "none", or those of the first N steps
     steps: Sequence[StepRecord] = ()  #: of one rank, in order; all ranks do the same
     history: Sequence[Event] = ()  #: the compiler's
-    counters: Mapping[str, int] = field(default_factory=dict)  #: of ``metrics``, ``aten::...`` too
+    counters: Mapping[str, int] = field(
+        default_factory=dict
+    )  #: counters of ``metrics``, ``aten::...`` too
     #: (begin, end, for what) in ns: what the script waited for besides the chip's executions,
     #: "loader", "transfer", "sleep"
     waits: Sequence[tuple[float, float, str]] = ()
     wall_s: float = 0.0  #: what the run took here
     links: Links | None = None  #: None for one rank
     losses: Sequence[float] = ()
-    samples: int = 0  #: per step, of all ranks; 0 if nobody knows
+    samples: int = 0  #: samples of all ranks per step; 0 if unknown
     problem: str = ""  #: in one sentence, if the run ended with an error
 
     @property
@@ -124,4 +126,4 @@ def from_json(text: str) -> RunRecord:
         return RunRecord(**plain, steps=steps, history=history, counters=saved["counters"],
                          links=reached)  # fmt: skip
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as problem:
-        raise ValueError(f"this is no saved run: {problem}") from None
+        raise ValueError(f"this is not a saved run: {problem}") from None

@@ -49,7 +49,7 @@ class Point:
 
     @property
     def step_ns(self) -> float:
-        """What a step takes."""
+        """The time of a step."""
         return self.report.step_ns
 
     @property
@@ -120,7 +120,8 @@ def _batch(job, ranks, kind) -> int:
         return job.batch
     batch, rest = divmod(job.global_batch, ranks * job.accumulate)
     if rest or not batch:
-        parts = f"{ranks} ranks" + (f" and {job.accumulate} micro-batches" * (job.accumulate > 1))
+        micro = f" and {job.accumulate} micro-batches" if job.accumulate > 1 else ""
+        parts = f"{ranks} ranks{micro}"
         raise ValueError(sentence("scaled.uneven", job=job, parts=parts))
     return batch
 
@@ -174,7 +175,7 @@ _PARTS = ("weights", "gradients", "master", "states", "inputs", "activations")
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What one NeuronCore keeps in HBM, in bytes.
+    """The bytes that one NeuronCore keeps in HBM.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""A shop that nobody owns: baskets, one more item for each, and whether it is taken.
+"""An invented shop: baskets, one more item for each, and whether it is taken.
 
 Data to train a recommender on whose best reachable score is known, because we know how they are
 made.  Each item has hidden traits.  How likely it is taken depends on how well its traits fit the

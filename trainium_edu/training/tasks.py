@@ -28,7 +28,7 @@ class Task:
     model : callable () -> Module
         Draws its initial weights from ``nn.manual_seed``.
     data : callable () -> (inputs, labels, test inputs, test labels)
-        Arrays whose first axis counts samples; whole numbers are fed as they are.  Labels have
+        Arrays whose first axis counts samples; integers are fed as they are.  Labels have
         the logits' shape without its last axis; a label of -1 counts for nothing.
     note : str
         What a reader should know of it.

@@ -30,7 +30,7 @@ __all__ = ["BOOKS", "CLS", "UNKNOWN", "Book", "authors", "letters", "read", "voc
 class Book:
     """A book that ships with the project."""
 
-    name: str  #: of its file
+    name: str  #: name of its file
     title: str
     author: str
     printed: int  #: year
@@ -86,7 +86,7 @@ def _split(sequence, length: int, step: int, what: str) -> tuple[np.ndarray, np.
 
 
 def alphabet(of: str) -> str:
-    """Return the letters of a text, in order; a letter's number is its place."""
+    """Return the letters of a text, in order; a letter's token is its position."""
     return "".join(sorted(set(of)))
 
 
@@ -102,7 +102,7 @@ def letters(of: str | None = None) -> tuple[np.ndarray, ...]:
     Returns
     -------
     inputs, labels, test inputs, test labels : int32[n, 64]
-        Places in the text's :func:`alphabet`.  Windows to train on begin every 16 letters, those
+        Tokens of the text's :func:`alphabet`.  Windows to train on begin every 16 letters, those
         to test on lie side by side.
 
     Raises
@@ -117,9 +117,9 @@ def letters(of: str | None = None) -> tuple[np.ndarray, ...]:
     (64, True)
     """
     of = read("alice") if of is None else of
-    number_of = {letter: i for i, letter in enumerate(alphabet(of))}
-    numbers = np.array([number_of[letter] for letter in of], np.int32)
-    parts = _split(numbers, LENGTH + 1, 16, "letters")
+    token_by_letter = {letter: i for i, letter in enumerate(alphabet(of))}
+    tokens = np.array([token_by_letter[letter] for letter in of], np.int32)
+    parts = _split(tokens, LENGTH + 1, 16, "letters")
     return tuple(a for part in parts for a in (part[:, :-1], part[:, 1:]))
 
 
@@ -129,7 +129,7 @@ def _words(name: str) -> list[str]:
 
 @functools.cache
 def vocabulary() -> dict[str, int]:
-    """Return the numbers of the words that all books use, the most frequent first."""
+    """Return the words that all books use → their tokens, the most frequent first."""
     counts = [Counter(_words(book.name)) for book in BOOKS]
     common = set.intersection(*(set(count) for count in counts))
     total = sum(counts, Counter())
@@ -139,18 +139,18 @@ def vocabulary() -> dict[str, int]:
 
 @functools.cache
 def authors() -> tuple[np.ndarray, ...]:
-    """Return passages of 32 words, and the place in ``BOOKS`` of the book that each is from.
+    """Return passages of 32 words, and the index in ``BOOKS`` of the book that each is from.
 
     Returns
     -------
     inputs, labels, test inputs, test labels : int32[n, 33] and int32[n]
-        Places in :func:`vocabulary`, ``CLS`` first.  Passages to train on begin every 8 words.
+        Tokens of :func:`vocabulary`, ``CLS`` first.  Passages to train on begin every 8 words.
     """
-    number_of = vocabulary()
-    found: tuple[list, ...] = [], [], [], []
+    token_by_word = vocabulary()
+    arrays: tuple[list, ...] = [], [], [], []
     for label, book in enumerate(BOOKS):
-        numbers = np.array([number_of.get(w, UNKNOWN) for w in _words(book.name)], np.int32)
-        for i, part in enumerate(_split(numbers, WORDS, 8, "words")):
-            found[2 * i].append(np.pad(part, ((0, 0), (1, 0)), constant_values=CLS))
-            found[2 * i + 1].append(np.full(len(part), label, np.int32))
-    return tuple(np.concatenate(one) for one in found)
+        tokens = np.array([token_by_word.get(w, UNKNOWN) for w in _words(book.name)], np.int32)
+        for i, part in enumerate(_split(tokens, WORDS, 8, "words")):
+            arrays[2 * i].append(np.pad(part, ((0, 0), (1, 0)), constant_values=CLS))
+            arrays[2 * i + 1].append(np.full(len(part), label, np.int32))
+    return tuple(np.concatenate(parts) for parts in arrays)

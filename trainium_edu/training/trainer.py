@@ -548,7 +548,7 @@ class Trainer:
         self._go_to(state)
 
 
-_order = lru_cache(maxsize=4)(shuffled)  #: of samples, in which :func:`deal` deals
+_order = lru_cache(maxsize=4)(shuffled)  #: order of samples, in which :func:`deal` deals
 
 
 # -- runs ---------------------------------------------------------------------------------------
@@ -621,7 +621,7 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
         Called after every step, in order.  One with a method ``begin(run)`` or ``end()`` hears
         of the run as well, however it ends (``widgets.training_monitor``).
     evaluate_every : int, optional
-        Test after so many steps, and after the last one; without it, never.
+        Test after every this many steps, and after the last one; without it, never.
     checkpoints : str, Path or Checkpoints, optional
         A folder: the run goes on from its newest checkpoint, if there is one, until `steps` are
         taken in all; another is written every 100 steps (``Checkpoints(folder, every)`` says how

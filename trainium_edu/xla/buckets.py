@@ -15,7 +15,7 @@ __all__ = ["Bill", "bill", "bucket_of"]
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What a choice of buckets costs for some sequences.
+    """The cost of a choice of buckets for some sequences.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ def while_loop(condition: Callable, body: Callable, state: Sequence[Tensor], *, 
         the body the new state, of the same shapes and dtypes.
     state : sequence of Tensor
     most : int
-        At most so many turns; a program for the chip is made, and timed, for a bound.
+        The most turns; a program for the chip is made, and timed, for a bound.
 
     Returns
     -------
@@ -98,14 +98,14 @@ def _results(operation, first, operands, functions: Mapping[str, Callable], **mo
 
 
 class _Inner(Device):
-    """Where an inner function is recorded: numbers are constants, other data stay outside."""
+    """The device that records an inner function: numbers are constants, other data stay outside."""
 
     def evaluate(self, tensor) -> None:
         """Refuse to compute: there is no value while an inner function is recorded."""
         raise GraphError(sentence("control.value_inside", tensor=tensor))
 
     def leaf(self, array, type, name="", tensor=None, origin=None) -> Node:
-        """Refuse data that are not handed in."""
+        """Refuse tensors that are not passed as arguments."""
         raise GraphError(sentence("control.data_inside", type=type))
 
 

@@ -30,7 +30,7 @@ def init_process_group(backend: str = _BACKEND, init_method: str | None = None,
     init_method : str, optional
         ``"env://"`` or ``"xla://"``; both are what the launcher says.
     timeout : timedelta, optional
-        Changes nothing: a rank that nobody waits for stops the launch at once.
+        Changes nothing: a rank that no other meets stops the launch immediately.
     world_size, rank : int
         If given, what the launcher has said.
 

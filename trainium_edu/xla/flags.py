@@ -2,8 +2,8 @@
 
 The flags of the cache (``--cache_dir``, ``--no_cache``, ``--retry_failed_compilation``,
 ``--log_level``) never reach the compiler.  The others do, and the cache's key has a hash of them,
-as they are written and in their order: AWS hashes the same list, so that the hashes of published
-caches come out here too.  A flag that this emulator has no use for is accepted as documented, and
+as they are written and in their order.  AWS hashes the same list, so the hashes of published caches
+come out here too.  A flag that this emulator has no use for is accepted as documented, and
 counts in the hash.
 
 The default of ``--auto-cast`` changed from ``matmult`` to ``none`` with Neuron 2.27, and one guide
@@ -64,12 +64,12 @@ class Flags:
 
     @property
     def text(self) -> str:
-        """What reaches the compiler, as a line that :func:`parse` reads."""
+        """The flags that reach the compiler, as a line that :func:`parse` reads."""
         return shlex.join(self.program)
 
     @property
     def json(self) -> str:
-        """What the file ``compile_flags.json`` of a cache entry holds; "" without flags."""
+        """The text of a cache entry's ``compile_flags.json``; "" without flags."""
         return json.dumps(list(self.program)) if self.program else ""
 
     @property

@@ -1,9 +1,8 @@
 """The recorded graph: nodes that never change, each of them once, with shapes, dtypes and lines.
 
 A *node* is one operation on other nodes.  Two requests for the same operation on the same nodes
-give the same node (hash-consing), so a loop that records the same step twice ends at the same
-roots, and a compiled program is found by looking at those alone.  A node knows neither values nor
-who wrote it.
+give the same node (hash-consing).  So a loop that records the same step twice ends at the same
+roots, and these alone find the compiled program.  A node knows neither values nor who wrote it.
 """
 
 import json
@@ -99,7 +98,7 @@ class Typed:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its shape."""
+        """Its sizes, axis by axis."""
         return self.type.shape
 
     @property
@@ -374,7 +373,7 @@ class Graph:
             donated = tuple((output, number) for output, number in saved["donated"])
             return cls(saved["name"], tuple(parameters), tuple(outputs), donated)
         except (KeyError, IndexError, TypeError, AttributeError, ValueError) as problem:
-            raise ValueError(f"this is no saved graph: {problem}") from None
+            raise ValueError(f"this is not a saved graph: {problem}") from None
 
 
 def _node_of(row, nodes) -> Node:

@@ -25,7 +25,7 @@ _LOADING = frozenset({"dot"})  #: rows that ask ``lowering.loaded`` for their op
 
 
 class Lowering:
-    """What an operation's `lower` holds in its hands.
+    """The context of an operation's `lower`.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Lowering:
         return self._views[node]
 
     def alias(self, node: Node, view: View) -> None:
-        """Give a result the bytes of something else, seen in another shape or order."""
+        """Alias a result to other bytes, seen in another shape or order."""
         self._views[node] = view
 
     def feed(self, node: Node, values=None) -> None:

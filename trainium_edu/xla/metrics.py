@@ -98,7 +98,7 @@ class Metrics:
 
     @checked_after
     def count(self, name: str, by: int = 1) -> None:
-        """Count something."""
+        """Add to a counter."""
         with self._lock:
             self._counters[name] = self._counters.get(name, 0) + whole(by, "by")
 
@@ -166,7 +166,7 @@ class Metrics:
     def report(
         self, counters: Collection[str] | None = None, metrics: Collection[str] | None = None
     ) -> str:
-        """Return the report as text; if names are given, of these and of what fell back."""
+        """Return the report as text: of all, or of the names given and of what fell back."""
         self.gather()
         with self._lock:
             lines: list[str] = []

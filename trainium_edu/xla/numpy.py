@@ -2,8 +2,8 @@
 
 What networks need and NumPy lacks is here too (``relu``, ``softmax``, ``conv2d``, ``one_hot``).
 Different from NumPy: dtypes meet as in PyTorch (see ``tensor.py``), ``take`` counts along axis 0
-and takes no negative numbers, what makes a tensor of nothing (``zeros``, ``arange``) wants to know
-the device, and options are given by name.
+and takes no negative numbers, ``zeros`` and ``arange`` need the device, and options are given by
+name.
 
 >>> from trainium_edu.xla import numpy as xnp
 >>> from trainium_edu.xla.device import Device
@@ -184,7 +184,9 @@ def clip(x: Tensor, low: Tensor | float | None = None,
 
 def _axes(x: Tensor, axis) -> tuple[int, ...]:
     """Return axes counted from the end, in order."""
-    axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
+    if axis is None:
+        axis = range(x.ndim)
+    axes = axis if isinstance(axis, tuple | list | range) else (axis,)
     for one in axes:
         if type(one) is not int:
             one = whole(one, "axis")
@@ -318,9 +320,9 @@ def _check_matmul(a: Type, b: Type):
 
 
 def _vectors(a, b):
-    product = matmul(
-        expand_dims(a, 0) if a.ndim == 1 else a, expand_dims(b, 1) if b.ndim == 1 else b
-    )
+    row = expand_dims(a, 0) if a.ndim == 1 else a
+    column = expand_dims(b, 1) if b.ndim == 1 else b
+    product = matmul(row, column)
     return squeeze(product, tuple(axis for axis, t in ((-2, a), (-1, b)) if t.ndim == 1))
 
 

@@ -5,7 +5,7 @@ hands out zeros.  Here the graphs are compiled by a few processes, so that the r
 all; what ``analyze`` reports is which of their operations the compiler knows.
 
 Read first: :func:`compile_collected`.  The command around it is ``python -m trainium_edu
-neuron_parallel_compile``.  The compiler is handed in, as a function of a graph's JSON and its
+neuron_parallel_compile``.  The caller passes the compiler, as a function of a graph's JSON and its
 flags.
 
 References: `aws-parallel-compile`.
@@ -33,7 +33,7 @@ CompileBytes = Callable[[str, str], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What became of one graph."""
+    """The outcome of one graph."""
 
     graph: str  #: its file in the cache
     status: bool  #: whether it compiled
@@ -44,7 +44,7 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What became of all graphs; as text, the summary that AWS's tool prints."""
+    """The outcome of all graphs; as text, the summary that AWS's tool prints."""
 
     compiled: tuple[Compiled, ...]
     seconds: float

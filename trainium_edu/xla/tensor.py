@@ -134,7 +134,7 @@ class Tensor(Typed):
 
     @property
     def state(self) -> tuple:
-        """What a cut changes; set it back to undo one."""
+        """The part that a cut changes; set it back to undo one."""
         return self.node, self._data, self._of, self._leaf, self._made
 
     @state.setter
@@ -253,7 +253,7 @@ class Tensor(Typed):
 
     @property
     def kernel_type(self) -> Type:
-        """What a kernel in NKI sees of it in HBM."""
+        """Its view in HBM, for a kernel in NKI."""
         return self.type
 
     def call_kernel(self, kernel, tensors) -> "list[Tensor]":
@@ -279,7 +279,7 @@ class Tensor(Typed):
         Raises
         ------
         GraphError
-            If it is no scalar and no gradient is given, if its graph has been cut already, if it
+            If it is not a scalar and no gradient is given, if its graph has been cut already, if it
             was called before, or if no tensor that requires a gradient leads here.
         """
         if self.type.size != 1 and gradient is None:

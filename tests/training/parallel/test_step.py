@@ -242,7 +242,7 @@ def test_thousands_of_ranks_have_a_clock_too():
         (4, "trn1.2xlarge", "4 ranks do not fit trn1.2xlarge, which has 2"),
         (33, "trn1.32xlarge", "use a multiple of 32"), (14, "inf2.24xlarge", "which has 12"),
         (3, "inf2.48xlarge", "even number"), (6, "trn1n.32xlarge", "Use 2, 4, 8, 16 or 32"),
-        (2, "p4d.24xlarge", "is no instance with links"),
+        (2, "p4d.24xlarge", "it must be one of"),
     ],
 )  # fmt: skip
 def test_ranks_that_have_no_place_get_a_sentence(ranks, instance, says):

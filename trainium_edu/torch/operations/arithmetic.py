@@ -65,7 +65,7 @@ def _div_mode(self, other, rounding_mode=None):
 
 
 def _whole_quotient(a, b, to_whole):
-    """Return a / b brought to a whole number; integers beyond FP32's 24 bits in two steps."""
+    """Return a / b rounded to an integer; integers beyond FP32's 24 bits in two steps."""
     b = _plain(b)
     quotient = to_whole(xnp.divide(a, b))
     is_float = a.type.is_float or (b.type.is_float if isinstance(b, Tensor) else type(b) is float)
@@ -169,12 +169,12 @@ def _float(x: Tensor) -> Tensor:
 
 
 def floor(x: Tensor) -> Tensor:
-    """Return the largest whole number that is not above each element."""
+    """Return the largest integer that is not above each element."""
     return xnp.floor(x) if x.type.is_float else x
 
 
 def ceil(x: Tensor) -> Tensor:
-    """Return the smallest whole number that is not below each element."""
+    """Return the smallest integer that is not below each element."""
     return -xnp.floor(-x) if x.type.is_float else x
 
 
@@ -184,7 +184,7 @@ def truncated(x: Tensor) -> Tensor:
 
 
 def _rounded(x: Tensor) -> Tensor:
-    """Return the nearest whole number, of two the even one."""
+    """Return the nearest integer; of two, the even one."""
     if not x.type.is_float:
         return x
     down, half = xnp.floor(x), fixed(x, 0.5)

@@ -1,8 +1,8 @@
 """Attention of FP32 without a mask, forward and back, as one call each.
 
-What PyTorch names after a fused kernel of CUDA are here the products and the softmax of its plain
-way, bit for bit: in the place of ``log_sumexp`` are the weights, in that of the random state the
-scaled queries and keys.
+PyTorch names these calls after a fused kernel of CUDA.  Here they are the products and the softmax
+of its plain formula, bit for bit.  The weights take the place of ``log_sumexp``, the scaled queries
+and keys that of the random state.
 """
 
 from math import sqrt
@@ -61,18 +61,19 @@ def _attention(on, query, key, value, attn_bias, compute_log_sumexp, dropout_p=0
 @both("_scaled_dot_product_efficient_attention_backward", _LAZY, _TORCH)
 def _attention_backward(on, grad_out_, query, key, value, attn_bias, out, weights, queries, keys,
                         dropout_p, grad_input_mask, is_causal=False, scale=None):  # fmt: skip
-    root, grad, wanted = _root(query, scale), _heads(on, grad_out_), grad_input_mask
+    root, grad = _root(query, scale), _heads(on, grad_out_)
+    for_query, for_key, for_value, *_ = grad_input_mask
     of_query = of_key = of_value = None
-    if wanted[2]:
+    if for_value:
         turned = on.swapaxes(_heads(on, weights), 1, 2)
         of_value = on.reshape(on.matmul(turned, grad), value.shape)
-    if wanted[0] or wanted[1]:
+    if for_query or for_key:
         back = on.matmul(grad, on.swapaxes(_heads(on, value), 1, 2))
         back = on.softmax_back(on.reshape(back, weights.shape), weights, 3, torch.float32)
         back = _heads(on, back)
-    if wanted[0]:
+    if for_query:
         of_query = on.reshape(on.matmul(back, on.swapaxes(keys, 1, 2)), query.shape) * root
-    if wanted[1]:
+    if for_key:
         of_key = on.matmul(on.swapaxes(queries, 1, 2), back)
         of_key = on.reshape(of_key, (*key.shape[:2], key.shape[3], key.shape[2])) * root
         of_key = on.swapaxes(of_key, 2, 3)

@@ -36,7 +36,7 @@ class _Layer:
 
     @property
     def how(self):
-        """What the rows of ``xla`` want to know."""
+        """The arguments of the rows of ``xla``."""
         return {"strides": self.stride, "padding": tuple((p, p) for p in self.padding)}
 
     def spread(self, w):

@@ -36,7 +36,7 @@ def _safe_softmax(self, dim, dtype=None):
 
 
 def _safe_softmax_on_cpu(self, dim, dtype=None):
-    """Look for masked rows only where something is not a number; PyTorch always does."""
+    """Return PyTorch's values; look for masked rows only where something is not a number."""
     out = torch.softmax(self, dim, dtype=dtype)
     return torch._safe_softmax(self, dim, dtype) if self.is_meta or out.sum().isnan() else out
 

@@ -1,6 +1,6 @@
 """Random numbers, of the chip's counter-based generator: seed and step are inputs of the graph.
 
-They are others than those of PyTorch's generators.
+They differ from PyTorch's random numbers.
 """
 
 from math import pi

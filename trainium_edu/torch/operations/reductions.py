@@ -17,7 +17,7 @@ def _over(dim):
 
 
 def _of_scalars_too(function):
-    """Let a row take a tensor without axes, as if it had one."""
+    """Return the row for tensors without axes too, which count as having one."""
 
     @wraps(function)
     def call(self, *given, **options):

@@ -45,7 +45,7 @@ def with_part(base: Tensor, new: Tensor, dim: int, start: int, step: int = 1) ->
     if not count:
         return base
     if step == 1:
-        before = _pieces(base, dim, 0, start)  # not of base: each write would join it anew
+        before = _pieces(base, dim, 0, start)  # not of base: each write would join it again
         return xnp.concatenate([*before, new, *_pieces(base, dim, start + count, size)], dim)
     place = np.arange(size) - start
     inside = (place >= 0) & (place % step == 0) & (place < count * step)

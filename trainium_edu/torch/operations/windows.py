@@ -8,7 +8,7 @@ __all__ = ["Windows"]
 
 
 class Windows:
-    """How a window slides over images [..., H, W].
+    """The geometry of a window that slides over images [..., H, W].
 
     Parameters
     ----------

@@ -37,6 +37,6 @@ class Shared:
         return np.frombuffer(self._map, dtype, count)
 
     def close(self) -> None:
-        """Give the memory back when nobody uses it any more."""
+        """Unmap the memory; the system frees it after the last process."""
         self._map = None
         os.close(self._fd)

@@ -63,7 +63,7 @@ def is_installed() -> bool:
 
 
 def install(*, replace: bool = False) -> bool:
-    """Let ``import torch_xla`` and ``import torch_neuronx`` find the stand-ins.
+    """Install the stand-ins, which ``import torch_xla`` and ``import torch_neuronx`` then find.
 
     Parameters
     ----------

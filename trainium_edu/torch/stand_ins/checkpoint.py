@@ -33,7 +33,7 @@ class _Barrier(torch.autograd.Function):
 
 
 def optimization_barrier_(tensors: Sequence[torch.Tensor]) -> None:
-    """Let the graph not merge what is computed of tensors from here on with what was before."""
+    """Keep the graph from merging what tensors give from here on with earlier equal nodes."""
     with torch.no_grad():
         for one in tensors:
             one.copy_(_Barrier.apply(one))

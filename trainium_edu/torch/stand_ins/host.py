@@ -167,12 +167,12 @@ def StepTrace(name: str, **kwargs) -> Iterator[None]:
 
 
 def start_server(port: int, only_on_master: bool = True) -> object:
-    """Say that nobody listens: a run's timeline is in its report."""
+    """Print that there is no server: a run's timeline is in its report."""
     return _told(f"start_server({port}): nothing listens there")
 
 
 def trace(*args, **kwargs) -> None:
-    """Say that nothing is written: a run's timeline is in its report."""
+    """Print that nothing is written: a run's timeline is in its report."""
     _told("trace: nothing is written")
 
 

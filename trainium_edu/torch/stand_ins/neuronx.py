@@ -35,7 +35,7 @@ lazy_load = async_load = move_trace_to_device
 
 
 def register_hlo_snapshot_callback(callback: Callable) -> None:
-    """Say that no snapshots of graphs are taken, whatever `callback` says of an execution."""
+    """Print that no snapshots of graphs are taken, whatever `callback` returns."""
     if cores.current().world.ordinal == 0:
         print("libneuronxla.register_hlo_snapshot_callback: no snapshot is taken; the run's graphs "
               "are in the report: run --report DIR", file=sys.stderr)  # fmt: skip

@@ -60,6 +60,6 @@ def initialize_cache(path: str, readonly: bool = False) -> None:
     path : str
         What ``NEURON_COMPILE_CACHE_URL`` says from here on; ``--cache_dir`` wins over both.
     readonly : bool
-        Changes nothing here: whoever compiles a graph first keeps it.
+        Changes nothing here: the rank that compiles a graph first keeps it.
     """
     os.environ.setdefault("NEURON_COMPILE_CACHE_URL", path)

@@ -232,12 +232,12 @@ def _each(function, given, output):
 
 def collective_broadcast(tensors: Sequence, root_ordinal: int = 0, groups: Sequence | None = None,
                          pin_layout: bool = True) -> None:  # fmt: skip
-    """Let tensors be what they are on one rank, in place."""
+    """Copy the tensors of one rank to all, in place."""
     collectives.broadcast(tensors, root_ordinal, groups)
 
 
 def broadcast_master_param(model: torch.nn.Module) -> None:
-    """Let a model be what it is on rank 0."""
+    """Copy the parameters and buffers of rank 0's model to all ranks."""
     collective_broadcast([*model.parameters(), *model.buffers()])
     mark_step()
 

@@ -32,7 +32,7 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
     sharding_groups : list of lists of int, optional
         Ranks that share one model's state; default all.
     grad_norm_groups : list of lists of int, optional
-        Ranks whose norms are added besides.
+        Further ranks whose norms are added.
     lazy_init : bool
         Leave the shards to ``init_zero``.
     **defaults
@@ -142,6 +142,6 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
 
 
 def _tell(one, other) -> None:
-    """Give an optimiser's groups the options of another's."""
+    """Copy the options of an optimiser's groups to another's."""
     for source, target in zip(one.param_groups, other.param_groups, strict=True):
         target.update({name: value for name, value in source.items() if name != "params"})

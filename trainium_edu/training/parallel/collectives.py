@@ -286,12 +286,12 @@ def links(ranks: int, instance: str = "trn1.32xlarge", **options) -> Links | Non
     """
     whole(ranks, "ranks", 1)
     if instance not in with_cores():
-        raise FabricError(f"{instance!r} is no instance with links; use {', '.join(with_cores())}")
+        raise FabricError(f"instance is {instance!r}; it must be one of {', '.join(with_cores())}")
     return Links(_topology(ranks, instance), **options) if ranks > 1 else None
 
 
 def reach(given: Links | None, ranks: int, instance: str, **options) -> Links | None:
-    """Return links that are given if they reach so many ranks, else those of :func:`links`."""
+    """Return the given links if they reach `ranks` ranks, else those of :func:`links`."""
     if given is None:
         return links(ranks, instance, **options)
     if given.topology.ranks != ranks:

@@ -39,7 +39,7 @@ class Process:
         return self._values[0]
 
     def take_back(self, others: Iterable["Process"]) -> None:
-        """Let C code and started programs see its variables again, whatever others have set."""
+        """Export its variables to C code and started programs again, whatever others have set."""
         changed = (other.environment.items() ^ self.environment.items() for other in others)
         for name in {name for items in changed for name, _ in items}:
             if name in self.environment:
@@ -58,7 +58,7 @@ class Process:
     def started(cls, number: int, variables: Mapping[str, str]) -> "Process":
         """Return a process that this one starts, with more variables.
 
-        A real one begins with random numbers that nobody foresees; here its number is the seed.
+        A real one begins with unforeseeable random numbers; here its number is the seed.
         """
         found = cls()
         environment, arguments, filters, *rest = found._values

@@ -1,7 +1,7 @@
 """How much of a step communication takes for the sources' models: closed forms, and what was said.
 
 Nothing is trained or scheduled here.  One replica's gradients are summed once per step, nothing of
-it is hidden, and every input stands in the table.  Beside it stands what a report of AWS's keynote
+it is hidden, and every input is in the table.  Its last column is what a report of AWS's keynote
 says of three generations (`nextplatform-reinvent-2021`): 50, 14 and 7 % of the time.
 
 *Between instances*: a ring over X replicas, ``2 (X - 1) (a + G / (X b))`` with 15 us a step and the
@@ -45,7 +45,7 @@ class Share:
         Summed by each of them, once per step.
     sum_ns, compute_ns : float
     published : float or None
-        What the report says of this model's training on so many instances of this generation.
+        The report's figure for this model on `instances` instances of this generation.
     inputs : str
         Tokens, share of the peak, and what else goes in.
     """
@@ -171,5 +171,5 @@ def _gpt3(efficiency, tokens, width, parts) -> Iterator[Share]:
             6 * size * tokens / count[key] / peak * 1e9, said[key],
             f"{tokens / 1e6:.3g} million tokens among all, {efficiency:.0%} of "
             f"{peak / efficiency / 1e12:,.0f} TFLOP/s, {rate * 8 / 1e9:g} Gbit/s"
-            + f", {parts} instances hold a replica" * (parts > 1),
+            + (f", {parts} instances hold a replica" if parts > 1 else ""),
         )  # fmt: skip

@@ -40,22 +40,22 @@ TRACK_OF = {"tensor": "Tensor Engine", "vector": "Vector Engine", "scalar": "Sca
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
-    """Where the time of one step goes, on every rank alike."""
+    """The time of one step by cause, the same on every rank."""
 
     step_ns: float
-    band: Band  #: of the step
+    band: Band  #: range of the step's time
     compute_ns: float  #: in which the engines work
-    communication_ns: float  #: of all collectives, one after the other
+    communication_ns: float  #: time of all collectives, one after the other
     exposed_ns: float  #: in which the engines stand still because ranks sum
     straggler_ns: float  #: by which the slowest rank makes the step longer
-    samples: int  #: per step, of all ranks
+    samples: int  #: samples of all ranks per step
     ranks: int
     flops: int  #: of one rank's products: 2 M N K each, forward and backward; nothing else counts
     mfu: float  #: `flops` at the peak, as a share of the step
-    peak: str  #: of one NeuronCore, and what says so
+    peak: str  #: peak of one NeuronCore, and its source
     engines: Mapping[str, float]  #: share of the step in which each works
     links: np.ndarray = field(repr=False, compare=False)  #: float64[directed links], shares as well
-    spans: Timeline = field(repr=False)  #: of the slowest rank
+    spans: Timeline = field(repr=False)  #: spans of the slowest rank
     lookups: Lookups | None = None  #: rows of tables by their numbers; None: there are none
 
     @property

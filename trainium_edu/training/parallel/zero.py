@@ -8,9 +8,9 @@ takes; in memory, states and FP32 weights shrink to ``1 / ranks``.
 Names are those of ``torch_xla.distributed.zero_redundancy_optimizer``, which cuts each parameter by
 itself; here a bucket is cut, as its all-reduce is: so the sums are the same, bit for bit.
 
-Bytes per core, of P parameters in buckets that R ranks share: weights and gradients as before, and
-``(4 or 2 for the part's weights + bytes of its states) · Σ ceil(elements / R)`` over buckets, in
-place of the same times P.
+Bytes per core, of P parameters in buckets that R ranks share: weights and gradients as before.  The
+rest is ``(4 or 2 for the part's weights + bytes of its states) · Σ ceil(elements / R)`` over
+buckets; without ZeRO-1 the sum is P.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

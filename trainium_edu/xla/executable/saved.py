@@ -23,7 +23,7 @@ __all__ = ["CHIPS", "Kept", "pack", "unpack"]
 
 KIND, VERSION = "trainium_edu executable", 3
 CHIPS = {chip.name: chip for chip in TARGETS.values()}
-_MAX_BYTES = 2**29  #: of JSON that it unpacks to
+_MAX_BYTES = 2**29  #: most JSON that is unpacked
 
 
 @dataclass(frozen=True)

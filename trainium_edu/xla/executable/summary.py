@@ -25,7 +25,7 @@ class Operation:
     start_ns: float
     end_ns: float
     engine_ns: Mapping[str, float]
-    bytes: int  #: to and from HBM
+    bytes: int  #: moved to and from HBM
     flops: int
     roofline_ns: float  #: no machine with this peak and this HBM does it sooner
 

@@ -1,18 +1,19 @@
 """Operations of all ranks together.  The ``Setting`` has what moves and sums.
 
-``Setting.collectives`` has a method of each operation's name, called with (flat, node, draw): flat
-is [ranks, elements], in the carrier dtype and not to be written to, and `draw` counts operations
-over all executions, so that each may draw other random bits.  It returns one row per rank, or one
-row for all where they cannot differ.  A world of one needs nobody.  ``groups`` are the ranks that
-take part together, as tuples; None is one group of all.  ``world`` is a group's size.
+``Setting.collectives`` has a method of each operation's name, called with (flat, node, draw).
+`flat` is [ranks, elements], in the carrier dtype, and must not be written to.  `draw` counts
+operations over all executions, so that each may draw other random bits.  The method returns one
+row per rank, or one row for all where they cannot differ.  A world of one needs no collectives.
+``groups`` are the ranks that take part together, as tuples; None is one group of all.  ``world`` is
+a group's size.
 
 An ``all_reduce`` of several tensors is one message, a *bucket*: nothing is copied together on the
 chip.  So are a ``reduce_scatter`` along no axis and an ``all_gather`` into several `shapes`: there
 a rank's part is a vector, and zeros after the bucket's end make all parts equally long.
 
 In an ``all_to_all`` part d of an axis goes to rank d, and takes the place of the part that rank d
-sends.  In a ``collective_permute`` the `pairs` say which rank's tensor goes to which; a rank that
-is no target has zeros.
+sends.  In a ``collective_permute`` the `pairs` say which rank's tensor goes to which; the
+other ranks get zeros.
 """
 
 import numpy as np

@@ -127,7 +127,7 @@ def _vjp(node, g):
 
 
 def _flops(node):
-    """Two per multiply-add of every place with every filter, the same for all three."""
+    """Return 2 per multiply-add of every place with every filter, the same for all three."""
     values = _in_roles(node, node)
     return 2 * values["g"].type.size * (values["w"].type.size // values["w"].shape[0])
 
@@ -138,8 +138,8 @@ def _flops(node):
 class _Columns:
     """The columns of an image in HBM, [N places, C h w].
 
-    They pass through SBUF, so that DMA moves long runs: on each partition lie the rows of the image
-    that one row of places reads, *slabs* [C, h, W], and the Vector Engine picks columns from them.
+    They pass through SBUF, so that DMA moves long runs.  Each partition gets the rows of the image
+    that one row of places reads, *slabs* [C, h, W]; the Vector Engine picks columns from them.
     """
 
     def __init__(self, core, dtype, x, w, node):

@@ -1,9 +1,9 @@
 """Values of the curves that networks bend with, at training speed: few passes, in FP32.
 
 The error function is ``tanh(x P(x^2))``.  P is a least-squares fit of ``atanh(erf(x)) / x`` on
-[-4, 4], weighted by the slope of tanh, so its errors count as they appear in the result: 6e-8 at
-most, one spacing of FP32 near 1 (with FP32's own roundings 1.4e-7).  A chunk of numbers goes
-through all steps before the next one, so it stays in the cache.  Wider numbers take SciPy's.
+[-4, 4], weighted by the slope of tanh, so its errors count as they appear in the result.  They are
+at most 6e-8, one spacing of FP32 near 1 (with FP32's own roundings 1.4e-7).  A chunk of numbers
+goes through all steps before the next one, so it stays in the cache.  Wider numbers take SciPy's.
 """
 
 from math import pi, sqrt

@@ -152,7 +152,7 @@ def _of_divide(node, g):
 
 
 def _of_power(node, g):
-    """Where the power is 0 the base has no slope, and where the base is 0 the power has none."""
+    """Return both gradients: the base's is 0 where the power is 0, and the other way round."""
     a, b = node.inputs
     zero = scalar_like(g, 0.0)
     slope = apply("select", apply("equal", b, zero), zero, b * apply("power", a, b - 1.0))

@@ -17,7 +17,7 @@ from trainium_edu.xla.refusals import sentence
 __all__: list[str] = []
 
 PARTITIONS = 128
-COLUMNS = 512  #: of one result in PSUM
+COLUMNS = 512  #: columns of one result in PSUM
 WIDEST = 16384  #: columns of rows that are loaded to take one element of each
 HELD_BYTES = 96 * 1024  #: per partition, of updates that stay in SBUF
 _F32 = get_dtype("float32")

@@ -26,7 +26,8 @@ def _infer(a: Type, b: Type, turn_a: bool, turn_b: bool, dtype: str | None = Non
 
 def _value(node, a, b):
     turn_a, turn_b = node.of["turn_a"], node.of["turn_b"]
-    return np.matmul(a.swapaxes(-1, -2) if turn_a else a, b.swapaxes(-1, -2) if turn_b else b)
+    a, b = (x.swapaxes(-1, -2) if turned else x for x, turned in ((a, turn_a), (b, turn_b)))
+    return np.matmul(a, b)
 
 
 def _product(a, b, turn_a=False, turn_b=False):

@@ -11,7 +11,7 @@ from trainium_edu.xla.operations.turns import turns
 
 __all__ = ["copied", "count", "fill", "permute"]
 
-COLUMNS = 2048  #: of one tile
+COLUMNS = 2048  #: columns of one tile
 SMALL = 16  #: rows or columns below this are turned by DMA: the array would be almost empty
 
 

@@ -1,6 +1,6 @@
 """Random numbers from the counter-based generator: a seed and a step in, so nothing is stored.
 
-Seed and step are values of the graph, so a new step never compiles anew.  Bits depend on (seed,
+Seed and step are values of the graph, so a new step compiles nothing.  Bits depend on (seed,
 step, number of the operation, element) alone; ``number`` tells two operations of one graph apart.
 A seed with a leading axis of replicas gives each its own numbers.
 
@@ -19,7 +19,7 @@ __all__: list[str] = []
 
 _BITS = 24  #: as many as an FP32 number has
 _FIRST = 2**63  #: of the generator's steps: those below belong to stochastic rounding
-_NUMBERS = 2**23  #: of operations in one graph
+_NUMBERS = 2**23  #: most operations in one graph
 
 
 def _check(seed: Type, step: Type, number):

@@ -92,7 +92,7 @@ def _lower(op):
 
 
 def _reduce(lowering, op, dst, view, axis):
-    """Reduce one axis of a view whose kept axes may stand on both sides."""
+    """Reduce one axis of a view whose kept axes may be on both sides."""
     core, sizes = lowering.core, view.shape
     before = int(np.prod(sizes[:axis], dtype=int))
     inner = view.size // before // sizes[axis]

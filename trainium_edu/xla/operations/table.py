@@ -28,7 +28,7 @@ _KINDS: dict[str, tuple[Callable[[Type], bool], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What one operation is.
+    """The definition of one operation.
 
     Attributes
     ----------

@@ -8,7 +8,7 @@ __all__ = ["as_dtype", "is_number", "spread"]
 
 
 def is_number(operand) -> bool:
-    """Return whether an operand is a number that stands in the instruction, not a tile."""
+    """Return whether an operand is a number inside the instruction, not a tile."""
     return not isinstance(operand, View)
 
 

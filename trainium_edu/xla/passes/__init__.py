@@ -6,9 +6,9 @@
 ``fuse``       chains and trees of elementwise operations become one row, ``fusion``
 =============  ====================================================================================
 
-Two passes of a textbook are missing because the graph has no need of them: equal nodes are one
-node, so nothing is computed twice, and a graph holds what its outputs need, so dead code falls out
-of every pass.  Parameters that nothing reads stay parameters.
+Two passes of a textbook are missing because the graph has no need of them.  Equal nodes are one
+node, so nothing is computed twice.  A graph holds what its outputs need, so dead code falls out of
+every pass.  Parameters that nothing reads stay parameters.
 
 Each step knows for which nodes of the graph before it every node stands, and :func:`stands_for`
 follows that back to the recorded ones.

@@ -82,7 +82,7 @@ def _loses(cast):
 
 
 def _operands(tree: Iterable[Node]) -> list[Node]:
-    """Return what a tree reads from outside; numbers stand in the instructions."""
+    """Return what a tree reads from outside; numbers are in the instructions."""
     inside = set(tree)
     read = dict.fromkeys(i for node in reversed(list(tree)) for i in node.inputs)
     return [i for i in read if i not in inside and constant_number(i) is None]

@@ -46,7 +46,7 @@ def images(graph: Graph, rule: Callable[[Node, tuple[Node, ...]], Node]) -> dict
 
 
 def rewrite(name: str, graph: Graph, rule: Callable[[Node, tuple[Node, ...]], Node]) -> Step:
-    """Return the step that puts what a rule makes of them in the place of all nodes.
+    """Return the step that replaces each node by what a rule makes of it.
 
     Parameters
     ----------
