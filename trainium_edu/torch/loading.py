@@ -21,6 +21,7 @@ from unittest.mock import patch
 import torch
 from torch.utils.data import DataLoader
 
+from trainium_edu.neuroncore.advice.evidence import several
 from trainium_edu.specs import INSTANCES, SOURCES
 from trainium_edu.specs.arguments import whole
 from trainium_edu.torch import core as cores
@@ -237,7 +238,7 @@ def _check_shared_memory(size, workers, prefetch, processes):
     if _SHARED.is_dir() and (total := shutil.disk_usage(_SHARED).total) < needed:
         raise refusal(
             "loaders.memory", size=size / 1e6, workers=workers, prefetch=prefetch,
-            processes=processes, plural="s" * (processes > 1), needed=needed / 1e6,
+            ranks=several(processes, "rank"), needed=needed / 1e6,
             folder=_SHARED, total=total / 1e6, remedy=sentence("loaders.remedy"),
         )  # fmt: skip
 

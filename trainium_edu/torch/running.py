@@ -16,6 +16,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from trainium_edu import live
+from trainium_edu.neuroncore.advice.evidence import several
 from trainium_edu.specs.arguments import choice, whole
 from trainium_edu.specs.instances import with_cores
 from trainium_edu.specs.signatures import checked
@@ -220,5 +221,5 @@ def first_line(instance: str, ranks: int, values: str | int, clock: str) -> str:
     kept = {"all": "", "none": "; shapes only, no values"}.get(
         str(values), f"; values in the first {values} steps"
     )
-    return (f"trainium_edu: emulated, {ranks} rank{'s' * (ranks > 1)} of {instance}{kept}; "
+    return (f"trainium_edu: emulated, {several(ranks, 'rank')} of {instance}{kept}; "
             f"{shows[clock]}")  # fmt: skip

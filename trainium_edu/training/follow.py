@@ -197,15 +197,15 @@ def _bucket(root: Node, name: str) -> tuple[Node, int]:
     raise ValueError(f"{name} is not summed over ranks in this step")
 
 
-def hops_of(reached: Links, shards: np.ndarray, place: int, size: int, dtype: str,
+def hops_of(reached: Links, shards: np.ndarray, element: int, size: int, dtype: str,
           seed: int) -> tuple[Hop, ...]:  # fmt: skip
     """Take one element of a buffer through the all-reduce's moves, as the executor does."""
     schedule, topology = reached.schedule("all_reduce"), reached.topology
     sizes = item_sizes(schedule, reached.padded(size))
     ends = np.cumsum(sizes)
-    item = int(np.searchsorted(ends, place, side="right"))
-    inside, width = place - int(ends[item] - sizes[item]), int(sizes.max())
-    held, found = shards.astype(np.float32), []
+    item = int(np.searchsorted(ends, element, side="right"))
+    inside, width = element - int(ends[item] - sizes[item]), int(sizes.max())
+    held, hops = shards.astype(np.float32), []
     for rows, rounds in groups(schedule):
         carried = held[schedule.src[rows]]
         for turn, chosen in enumerate(rounds):
@@ -223,24 +223,24 @@ def hops_of(reached: Links, shards: np.ndarray, place: int, size: int, dtype: st
                     (new,) = numerics.round_to(np.asarray([new], np.float32), dtype,
                                                reached.rounding, random_bits=bits)  # fmt: skip
                 held[dst] = new
-                way = _way(topology, src, dst)
-                found.append(Hop(step, src, dst, way, float(carried[k]), float(new), bool(is_sum)))
-    return tuple(found)
+                chips = _chips_between(topology, src, dst)
+                hops.append(Hop(step, src, dst, chips, float(carried[k]), float(new), bool(is_sum)))
+    return tuple(hops)
 
 
-def _way(topology, src, dst) -> tuple[int, ...]:
+def _chips_between(topology, src, dst) -> tuple[int, ...]:
     first, last = (int(topology.chip_of(rank)) for rank in (src, dst))
     return first, *(int(topology.dst[link]) for link in route(topology, first, last))
 
 
-def _toss(exact: float, root: Node, place: int, plan: Plan, setting: Setting) -> Toss | None:
+def _toss(exact: float, root: Node, element: int, plan: Plan, setting: Setting) -> Toss | None:
     if root.dtype != "bfloat16":
         return None
     word = int(np.float32(exact).view(np.uint32))
     below, part = word & 0xFFFF0000, word & 0xFFFF
     low, high = (float(np.uint32(w).view(np.float32)) for w in (below, below + 0x10000))
     seed, step = plan.draw_of(root, setting)
-    bits = int(numerics.draw_bits(1, seed=seed, step=step, offset=place)[0])
+    bits = int(numerics.draw_bits(1, seed=seed, step=step, offset=element)[0])
     return Toss(low, high, part / 65536, bits if setting.rounding == "stochastic" else None)
 
 
@@ -286,28 +286,32 @@ def explain(run: Run, step: int, weight: str) -> Explained:
     plan, out = executable.plan, _output(executable, name)
     root = executable.final.outputs[out]
     bucket, operand = _bucket(root, name)
-    wanted = {*root.inputs, bucket, bucket.inputs[operand]}
+    needed = {*root.inputs, bucket, bucket.inputs[operand]}
     seen = dict(zip(executable.final.parameters, feeds, strict=True))
-    plan.run(feeds, setting, look=lambda node, value: seen.update({node: value} if node in wanted
-                                                                  else {}))  # fmt: skip
-    place = int(np.ravel_multi_index(index, root.type.shape))
+
+    def look(node, value):
+        if node in needed:
+            seen[node] = value
+
+    plan.run(feeds, setting, look=look)
+    element = int(np.ravel_multi_index(index, root.type.shape))
     local = seen[bucket.inputs[operand]]
     shards = np.broadcast_to(local, (run.job.ranks, *root.type.shape)).reshape(run.job.ranks, -1)
-    shards = shards[:, place].copy()
+    shards = shards[:, element].copy()
     types = [one.type for one in bucket.inputs]
     first = sum(type.size for type in types[:operand])
     reached = trainer.links
     assert reached is not None  # there are several ranks
-    hops = hops_of(reached, shards, first + place, sum(type.size for type in types),
+    hops = hops_of(reached, shards, first + element, sum(type.size for type in types),
                  types[0].dtype, reached.seed_of(plan.draw_of(bucket, setting)[1]))  # fmt: skip
     value = OPERATIONS[root.operation].value
     assert value is not None  # it was run
     exact = value(root, *(seen[i] for i in root.inputs))
-    exact = float(exact.reshape(-1, root.type.size)[0, place])
+    exact = float(exact.reshape(-1, root.type.size)[0, element])
     return Explained(
         step, name, index, float(before), float(_weight(trainer, name)[(0, *index)]), shards,
         hops, float(hops[-1].held), float(bucket.of.get("scale", 1.0)), exact,
-        _toss(exact, root, place, plan, setting),
+        _toss(exact, root, element, plan, setting),
     )  # fmt: skip
 
 
@@ -382,19 +386,19 @@ def flip(run: Run, step: int, weight: str, *, steps: int = 100) -> Futures:
         As :func:`explain`; and where nothing was tossed: in FP32, or if the value was exact.
     """
     whole(steps, "steps", 1, 10_000)
-    told = explain(run, step, weight)
-    if told.toss is None or not told.toss.share:
-        why = "it is kept in FP32" if told.toss is None else "the new value is a BF16 number"
+    explained = explain(run, step, weight)
+    if explained.toss is None or not explained.toss.share:
+        why = "it is kept in FP32" if explained.toss is None else "the new value is a BF16 number"
         raise ValueError(sentence("follow.not_tossed", weight=weight, step=step, why=why))
-    other = told.toss.low if told.after == told.toss.high else told.toss.high
+    other = explained.toss.low if explained.after == explained.toss.high else explained.toss.high
     was = _before(run, step + 1)
     instead = _before(run, step + 1)
-    values = _weight(instead, told.name)
-    place = np.ravel_multi_index(told.index, values.shape[1:])
-    values.reshape(len(values), -1)[:, place] = other
-    tensor = dict(instead.model.named_parameters())[told.name]
+    values = _weight(instead, explained.name)
+    element = np.ravel_multi_index(explained.index, values.shape[1:])
+    values.reshape(len(values), -1)[:, element] = other
+    tensor = dict(instead.model.named_parameters())[explained.name]
     tensor.set_(as_tensor(values, instead.device, tensor.dtype, per_replica=True))
-    return Futures(told, other, tuple(_side_by_side(was, instead, steps)))
+    return Futures(explained, other, tuple(_side_by_side(was, instead, steps)))
 
 
 def _side_by_side(was: Trainer, instead: Trainer, steps: int) -> Iterator[Future]:

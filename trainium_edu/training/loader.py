@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from trainium_edu.neuroncore.advice.evidence import several
 from trainium_edu.specs.arguments import short, whole, wholes
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.data import shuffled
@@ -56,8 +57,8 @@ def check_shares(n, ranks) -> None:
     """Refuse more ranks than samples."""
     wholes(1, _MOST, n=n, ranks=ranks)
     if ranks > n:
-        s = "s" * (n > 1)
-        raise ValueError(sentence("loader.too_few", ranks=ranks, n=n, s=s))
+        given, most = several(n, "sample"), several(n, "rank")
+        raise ValueError(sentence("loader.too_few", ranks=ranks, given=given, most=most))
 
 
 class DistributedSampler:

@@ -65,13 +65,13 @@ def measure_rounding_cost() -> RoundingCost:
         words = x.view(np.uint32) + rng.integers(0, 0x10000, _ELEMENTS, dtype=np.uint32)
         return (words >> np.uint32(16)).astype(np.uint16)
 
-    ways = (
+    routines = (
         ("nearest-even to BF16", lambda: cast(x, "bf16")),
         ("the random bits alone (Philox4x32-10)", lambda: draw_bits(_ELEMENTS)),
         ("stochastic to BF16, random bits included", lambda: cast(x, "bf16", "stochastic")),
         ("stochastic, plain NumPy (PCG64 and an addition)", by_hand),
     )
-    rows = [Cost(what, _best(work) / _ELEMENTS * 1e9) for what, work in ways]
+    rows = [Cost(what, _best(work) / _ELEMENTS * 1e9) for what, work in routines]
     for arm, words in (("nearest", ", per weight and step"), ("stochastic", "")):
         took = _best(lambda arm=arm: train(arm, epochs=2, seeds=[0]), repeats=7)
         rows.append(Cost(f"for scale: all of training, {arm}{words}", took / (2 * 44 * 4810) * 1e9))

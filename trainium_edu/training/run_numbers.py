@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from trainium_edu.neuroncore.advice.evidence import several
 from trainium_edu.neuroncore.timing.bands import Band
 from trainium_edu.specs import PRICES
 from trainium_edu.specs.signatures import checked
@@ -254,11 +255,10 @@ def _line(node, piece) -> str:
 
 def _top(shares: Mapping[str, float]) -> dict[str, float]:
     """Return the largest shares, and the rest as one."""
-    found = dict(list(shares.items())[:_MOST_ROWS])
-    more = len(shares) - len(found)
-    if more:
-        found[f"{more} other{'s' * (more > 1)}"] = sum(shares.values()) - sum(found.values())
-    return found
+    largest = dict(list(shares.items())[:_MOST_ROWS])
+    if more := len(shares) - len(largest):
+        largest[several(more, "other")] = sum(shares.values()) - sum(largest.values())
+    return largest
 
 
 def _slowest(executable: Executable, whole: float) -> list[dict[str, Any]]:
@@ -291,7 +291,7 @@ def _length(both: tuple[Node, Spent]) -> float:
 def _words(counted: Counter) -> str:
     names = [f"{count} × {name}" if count > 1 else name for name, count in counted.most_common(4)]
     more = len(counted) - len(names)
-    return ", ".join(names) + (f" and {more} other{'s' * (more > 1)}" if more else "")
+    return ", ".join(names) + (f" and {several(more, 'other')}" if more else "")
 
 
 def _profile(done, placed: Sequence[Placed], whole: float) -> dict[str, list[float]]:
@@ -570,8 +570,8 @@ def summary_lines(record: RunRecord) -> list[str]:
     """
     main = main_graph(record)
     step, kinds = _step(record, main), Counter(event.kind for event in record.history)
-    where = f"{record.ranks} rank{'s' * (record.ranks > 1)} of {record.instance}"
-    marks = f"{step['count']} step{'s' * (step['count'] > 1)}" if step else "no step was marked,"
+    where = f"{several(record.ranks, 'rank')} of {record.instance}"
+    marks = several(step["count"], "step") if step else "no step was marked,"
     lines = [f"{_name(record.script)}: {marks} on {where}"]
     if step:
         low, middle, high = (duration(step[f"{name}_ns"]) for name in ("low", "median", "high"))

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from trainium_edu.neuroncore.advice.evidence import several
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.cache import CompileCache
 from trainium_edu.xla.executable import CollectiveTimes, Executable
@@ -335,7 +336,7 @@ def difference(before: Graph, after: Graph) -> str:
     count = len(news) - len(olds)
     if count:
         rest = (news if count > 0 else olds)[min(len(news), len(olds))]
-        text = f"{abs(count)} operation{'s' * (abs(count) > 1)} {'more' if count > 0 else 'fewer'}"
+        text = f"{several(abs(count), 'operation')} {'more' if count > 0 else 'fewer'}"
         return f"{text}, from {_called(after if count > 0 else before, rest)} on"
     return "other results are asked for, or operations read other inputs"
 

@@ -152,9 +152,8 @@ class _Finder:
         ):
             return None
         near = max((one for one in _ELSEWHERE if name.startswith(one)), key=len, default="")
-        raise ModuleNotFoundError(
-            f"{name} is not emulated{'; ' * bool(near)}{_ELSEWHERE.get(near, '')}", name=name
-        )
+        hint = f"; {_ELSEWHERE[near]}" if near else ""
+        raise ModuleNotFoundError(f"{name} is not emulated{hint}", name=name)
 
 
 _FINDER = _Finder()
