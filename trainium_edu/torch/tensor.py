@@ -103,9 +103,9 @@ class XlaTensor(torch.Tensor):
         core.follow_at_first()
         call = call_of(kernel_call(kernel))
         results = record(core, call, (kernel.digest, tensors), {})
-        for place in reversed(kernel.writes):
+        for position in reversed(kernel.writes):
             with torch.no_grad():
-                tensors[place].copy_(results.pop())
+                tensors[position].copy_(results.pop())
         return results
 
     def __deepcopy__(self, memo):
@@ -129,10 +129,10 @@ class XlaTensor(torch.Tensor):
 
 def wrap(cell: Cell, shape, strides, dtype, device) -> XlaTensor:
     """Return a tensor around a cell."""
-    made = _wrapper(XlaTensor, shape, strides=strides, dtype=dtype, device=device)
+    tensor = _wrapper(XlaTensor, shape, strides=strides, dtype=dtype, device=device)
     cell.meta = shape, strides, dtype
-    made.cell = cell
-    return made
+    tensor.cell = cell
+    return tensor
 
 
 def on_device(value: torch.Tensor, core=None) -> XlaTensor:
@@ -216,56 +216,56 @@ def record(core, call: Call, args, kwargs):
     return written if call.returns_written else made
 
 
-def _take(core, tape, call, given, parts, fed):
+def _take(core, tape, call, argument, parts, fed):
     """Put one argument into a call's key; return what it is computed with."""
-    kind = type(given)
+    kind = type(argument)
     if kind is XlaTensor:
-        cell = given.cell
+        cell = argument.cell
         parts.append(cell.slot if cell.tape == tape.number else leaf(core, tape, cell))
         return cell.value
-    if kind is int or given is None:
-        parts.append(given)
-        return given
+    if kind is int or argument is None:
+        parts.append(argument)
+        return argument
     if kind is list or kind is tuple:
-        if set(map(type, given)) == {int}:  # a shape
-            parts.append(tuple(given))
-            return given
-        parts.append(len(given))
-        return [_take(core, tape, call, one, parts, fed) for one in given]
+        if set(map(type, argument)) == {int}:  # a shape
+            parts.append(tuple(argument))
+            return argument
+        parts.append(len(argument))
+        return [_take(core, tape, call, one, parts, fed) for one in argument]
     if kind is float:
-        if call.lifts and given != 0.0 and given != 1.0:
-            fed.append(given)
+        if call.lifts and argument != 0.0 and argument != 1.0:
+            fed.append(argument)
             parts.append(_LIFTED)
         else:
-            parts.append((float, given))
-        return given
+            parts.append((float, argument))
+        return argument
     if kind is bool:
-        parts.append((bool, given))
-        return given
-    if isinstance(given, torch.Tensor):
-        return _take_from_cpu(core, tape, call, given, parts, fed)
-    if kind is torch.device and given.type == "xla":
-        given = _CPU
-    parts.append(given)
-    return given
+        parts.append((bool, argument))
+        return argument
+    if isinstance(argument, torch.Tensor):
+        return _take_from_cpu(core, tape, call, argument, parts, fed)
+    if kind is torch.device and argument.type == "xla":
+        argument = _CPU
+    parts.append(argument)
+    return argument
 
 
 _CPU = torch.device("cpu")
 
 
-def _take_from_cpu(core, tape, call, given, parts, fed):
+def _take_from_cpu(core, tape, call, tensor, parts, fed):
     """Take a tensor that is not on the device: a number, or an index."""
-    if isinstance(given, XlaTensor):  # a subclass of it
-        raise GraphError(f"{call.name} of a {type(given).__name__}; a device holds plain tensors")
-    if given.dim() == 0:
-        given = core.rounded.settle(given.clone())
-        number = given.item()
-        parts.append((_LIFTED, given.dtype))
+    if isinstance(tensor, XlaTensor):  # a subclass of it
+        raise GraphError(f"{call.name} of a {type(tensor).__name__}; a device holds plain tensors")
+    if tensor.dim() == 0:
+        tensor = core.rounded.settle(tensor.clone())
+        number = tensor.item()
+        parts.append((_LIFTED, tensor.dtype))
         _take(core, tape, call, number, parts, fed)
-        return given
+        return tensor
     if "index" in call.counter:
-        return _take(core, tape, call, on_device(given, core), parts, fed)
-    raise refusal("tensors.on_cpu", call=call.counter, device=core.device, shape=list(given.shape))
+        return _take(core, tape, call, on_device(tensor, core), parts, fed)
+    raise refusal("tensors.on_cpu", call=call.counter, device=core.device, shape=list(tensor.shape))
 
 
 def _is_recorded(call, args, kwargs) -> bool:
@@ -280,28 +280,28 @@ _LEAVE_OUT = {"aten::cat", "aten::native_batch_norm_backward"}  # what has no el
 
 def _is_of_nothing(call, args, kwargs) -> bool:
     """Return whether numbers are made of tensors without elements, which no engine works on."""
-    given = [one for one in tree_leaves((args, kwargs)) if type(one) is XlaTensor]
-    if all(one.numel() for one in given) or call.counter in _LEAVE_OUT:
+    tensors = [one for one in tree_leaves((args, kwargs)) if type(one) is XlaTensor]
+    if all(one.numel() for one in tensors) or call.counter in _LEAVE_OUT:
         return False
     if call.counter.startswith("aten::_foreach") or call.is_view:
         return False
-    made = [meta[0] for meta in _metas_of(call, args, kwargs, None) if meta]
-    return any(0 not in shape for shape in made or [given[0].shape])
+    shapes = [meta[0] for meta in _metas_of(call, args, kwargs, None) if meta]
+    return any(0 not in shape for shape in shapes or [tensors[0].shape])
 
 
 def _templates(tape, call, args, kwargs):
     """Return arguments with slots in place of tensors."""
     positions = count(len(tape.fed))
 
-    def kept(given):
-        if type(given) is XlaTensor:
-            return Slot(given.cell.slot)
-        if isinstance(given, torch.Tensor):
-            if given.dim():
+    def kept(argument):
+        if type(argument) is XlaTensor:
+            return Slot(argument.cell.slot)
+        if isinstance(argument, torch.Tensor):
+            if argument.dim():
                 return Slot(tape.slots - 1)
-            given = given.item()
-        is_fed = type(given) is float and call.lifts and given not in (0.0, 1.0)
-        return Fed(next(positions)) if is_fed else given
+            argument = argument.item()
+        is_fed = type(argument) is float and call.lifts and argument not in (0.0, 1.0)
+        return Fed(next(positions)) if is_fed else argument
 
     return tree_map(kept, (args, kwargs))
 
@@ -326,33 +326,33 @@ def _results(core, tape, place, call, args, out):
     if call.is_single:
         return _result(core, tape, place, 0, out, base)
     values = out if isinstance(out, list | tuple) else [out] * len(place.metas)
-    results = [meta and _result(core, tape, place, number, values[number], base)
-               for number, meta in enumerate(place.metas)]  # fmt: skip
+    results = [meta and _result(core, tape, place, i, values[i], base)
+               for i, meta in enumerate(place.metas)]  # fmt: skip
     return results if call.gives_list else tuple(results)
 
 
-def _result(core, tape, place, number, value, base):
+def _result(core, tape, place, result_number, value, base):
     """Return one tensor that a call made, a view if it has a base."""
-    meta = shape, strides, dtype = place.metas[number]
-    made = _wrapper(XlaTensor, shape, strides=strides, dtype=dtype, device=core.device)
-    cell = made.cell = Cell(value, tape.number, tape.slots, meta)
+    meta = shape, strides, dtype = place.metas[result_number]
+    tensor = _wrapper(XlaTensor, shape, strides=strides, dtype=dtype, device=core.device)
+    cell = tensor.cell = Cell(value, tape.number, tape.slots, meta)
     tape.slots += 1
     tape.made.append(ref(cell))
     if base is not None:
-        _share(base, cell, place, number)
-    return made
+        _share(base, cell, place, result_number)
+    return tensor
 
 
 # -- tensors that share their data ----------------------------------------------------------------
 
 
-def _share(base: Cell, cell: Cell, place: Place, number: int) -> None:
+def _share(base: Cell, cell: Cell, place: Place, result_number: int) -> None:
     """Make a cell a view of another."""
     storage = base.storage
     if storage is None:
         storage = base.storage = Storage(base)
     storage.add(cell)
-    cell.storage, cell.way = storage, (*base.way, (place, number))
+    cell.storage, cell.way = storage, (*base.way, (place, result_number))
 
 
 def leaf(core, tape, cell: Cell) -> int:
@@ -534,22 +534,22 @@ def _shapes_on_cpu(core, call: Call, args, kwargs):
 
 
 def _to_copy(core, func, args, kwargs):
-    (given,) = args
+    (tensor,) = args
     device, dtype = kwargs.get("device"), kwargs.get("dtype")
-    kind = "xla" if device is None and type(given) is XlaTensor else torch.device(device).type
+    kind = "xla" if device is None and type(tensor) is XlaTensor else torch.device(device).type
     if kind not in ("xla", "cpu", "meta"):
         raise refusal("tensors.other_device", device=device, own=core.device)
-    if kind == "cpu" or type(given) is not XlaTensor:
+    if kind == "cpu" or type(tensor) is not XlaTensor:
         core.compiler.metrics.tick("xla::_copy_from")
-    if type(given) is not XlaTensor:
+    if type(tensor) is not XlaTensor:
         core.compiler.metrics.tick("xla::empty")
-        return on_device(given if dtype is None else given.to(dtype), core)
+        return on_device(tensor if dtype is None else tensor.to(dtype), core)
     if kind == "cpu":
-        return ask(core, given.cell).to(dtype or given.dtype, copy=True)
+        return ask(core, tensor.cell).to(dtype or tensor.dtype, copy=True)
     if kind == "meta":
-        return torch.empty_strided(given.size(), given.stride(), dtype=dtype or given.dtype,
+        return torch.empty_strided(tensor.size(), tensor.stride(), dtype=dtype or tensor.dtype,
                                    device="meta")  # fmt: skip
-    return record(core, call_of(func), args, {"dtype": dtype or given.dtype})
+    return record(core, call_of(func), args, {"dtype": dtype or tensor.dtype})
 
 
 def _copy(core, func, args, kwargs):
@@ -579,8 +579,8 @@ def _asks(core, func, args, kwargs):
 
 
 def _same_cell(core, func, args, kwargs):
-    (given,) = args[:1]
-    return wrap(given.cell, given.size(), given.stride(), given.dtype, core.device)
+    (tensor,) = args[:1]
+    return wrap(tensor.cell, tensor.size(), tensor.stride(), tensor.dtype, core.device)
 
 
 def _set(core, func, args, kwargs):

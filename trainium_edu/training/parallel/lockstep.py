@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from greenlet import GreenletExit, getcurrent, greenlet
@@ -46,7 +46,7 @@ from trainium_edu.xla.device import Device, World, apart, world
 from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.executable.sections import COLLECTIVES
 from trainium_edu.xla.executor import Setting
-from trainium_edu.xla.graph import Graph
+from trainium_edu.xla.graph import Graph, Node
 
 __all__ = ["Ranks", "RanksDisagree", "ReplicasDrift", "launch"]
 
@@ -75,14 +75,21 @@ class Ranks(list):
         self.device, self.executable, self.links = device, executable, links
 
 
+class Cut(NamedTuple):
+    """The end of a recording, by which ``xla.compiler.recorded`` finds its graph."""
+
+    roots: tuple[Node, ...]
+    replaced: tuple[Node | None, ...]  #: the leaf whose bytes each root takes
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A rank's part in a meeting: what it brings, and what it waits for."""
+    """A rank's part in a meeting: its data, and what it waits for."""
 
     kind: str  #: a key of ``_DOING``
-    what: tuple  #: equal on ranks that want the same: roots and replaced nodes, or a tag
+    subject: tuple  #: a Cut, or (tag,); equal on ranks that meet
     brings: Any  #: feeds, or a payload
-    trained: tuple = ()  #: (place among the roots, name) of weights that are updated
+    trained: tuple = ()  #: (position among the roots, name) of weights that are updated
 
 
 class RankDevice(Device):
@@ -121,9 +128,9 @@ class RankDevice(Device):
 
     def _ask(self, kind: str, tensors) -> tuple[list, bool]:
         """Return the values of tensors, and whether this rank ran alone for them."""
-        what = tuple(t.node for t in tensors), tuple(t.replaces for t in tensors)
+        cut = Cut(tuple(t.node for t in tensors), tuple(t.replaces for t in tensors))
         trained = tuple((i, t.name) for i, t in enumerate(tensors) if t.requires_grad)
-        values, is_alone = self._hub.ask(Request(kind, what, self.pending.feeds, trained))
+        values, is_alone = self._hub.ask(Request(kind, cut, self.pending.feeds, trained))
         if not is_alone:
             together = self._hub.device
             self.executions, self.newest_run = together.executions, together.newest_run
@@ -162,7 +169,7 @@ class _Rank:
     def __str__(self):
         if self.request is None:
             return f"rank {self.number} has ended"
-        tag = f" {self.request.what[0]!r}" if self.request.kind == "rendezvous" else ""
+        tag = f" {self.request.subject[0]!r}" if self.request.kind == "rendezvous" else ""
         where = f" at {self.line}" if self.line else ""
         return f"rank {self.number} {_DOING[self.request.kind]}{tag}{where}"
 
@@ -186,8 +193,8 @@ class Hub:
                                       collectives=self.links)  # fmt: skip
         self._has_ended = False
         self._alone = _ALONE
-        self._cuts = 0  #: that updated weights
-        self._looks_at = 1  #: the next of these whose weights are compared; None: none any more
+        self._updates = 0  #: cuts that updated weights
+        self._looks_at = 1  #: the next update whose weights are compared; -1: none any more
 
     # -- what a rank calls, from inside its greenlet ---------------------------------------------
 
@@ -281,7 +288,7 @@ class Hub:
             return list(zip(self.ranks, self._together(), strict=True))
         waiting = [rank for rank in self.ranks if rank.request is not None]
         alone = [rank for rank in waiting if rank.request.kind != "rendezvous"
-                 and not _with_others(recorded(*rank.request.what)[0])]  # fmt: skip
+                 and not _with_others(_graph(rank.request))]  # fmt: skip
         kinds = {rank.request.kind for rank in waiting}
         if not alone or (len(alone) == self.count and kinds == {"cut"}):
             self._stop(waiting)
@@ -298,18 +305,18 @@ class Hub:
         """Return whether one meeting serves both."""
         if other is None or other.kind != one.kind:
             return False
-        if other.what == one.what:
+        if other.subject == one.subject:
             return True
         if one.kind == "rendezvous":
             return False
-        graphs = (recorded(*request.what)[0] for request in (one, other))
-        return len({graph.fingerprint for graph in graphs}) == 1  # leaves may have other numbers
+        # leaves may have other numbers
+        return _graph(one).fingerprint == _graph(other).fingerprint
 
     def _together(self) -> list:
         """Return each rank's answer where all want the same."""
         requests = [rank.request for rank in self.ranks]
         if requests[0].kind == "rendezvous":
-            payloads = [one.brings for one in requests]
+            payloads = [request.brings for request in requests]
             return [list(payloads) for _ in requests]
         rows = self._tried(self._run, requests)
         if isinstance(rows, Exception):
@@ -319,14 +326,13 @@ class Hub:
     def _run(self, requests) -> list:
         """Return, for each root, a list of each rank's value."""
         first, device = requests[0], self.device
-        graph, numbers = recorded(*first.what)
+        graph, numbers = recorded(*first.subject)
         with_others = _with_others(graph)
-        numbers_of = [recorded(*one.what)[1] for one in requests]
-        feeds = [stacked([one.brings[of[i]] for one, of in zip(requests, numbers_of, strict=True)])
-                 for i in range(len(numbers))]  # fmt: skip
+        own_feeds = [_feeds(request) for request in requests]
+        feeds = [stacked(row) for row in zip(*own_feeds, strict=True)]
         if device.eager:
             device.pending.feeds = dict(zip(numbers, feeds, strict=True))
-            values = device._each_alone(first.what[0])
+            values = device._each_alone(first.subject.roots)
         else:
             executable = device.compiler.get(graph, device.step)
             values = device._execute(executable, feeds)
@@ -335,18 +341,17 @@ class Hub:
         if first.kind == "cut":
             device.step += 1
             self._look_for_drift(first, values, with_others)
-        types = [node.type for node in first.what[0]]
+        types = [node.type for node in first.subject.roots]
         return [value if value.ndim > type.rank else [value] * len(requests)
                 for value, type in zip(values, types, strict=True)]  # fmt: skip
 
     def _by_itself(self, request) -> tuple[list, bool]:
         """Return the values that one rank asks for, with no other."""
-        graph, numbers = recorded(*request.what)
+        graph, _ = recorded(*request.subject)
         executable = self.device.compiler.get(graph, self.device.step)
         self._alone += 1
         setting = replace(self.device.setting, replicas=None, collectives=None, step=self._alone)
-        feeds = [request.brings[n] for n in numbers]
-        return self.device.compiler.run(executable, feeds, setting), True
+        return self.device.compiler.run(executable, _feeds(request), setting), True
 
     # -- what may be wrong ----------------------------------------------------------------------
 
@@ -362,19 +367,21 @@ class Hub:
         """Return in a sentence what keeps two ranks from meeting."""
         if odd.request is None or {odd.request.kind, first.request.kind} != {"cut"}:
             return waits_for_ever(first, odd)
-        before, after = (recorded(*rank.request.what)[0] for rank in (first, odd))
-        told = difference(before, after).replace(", and was ", f", and on rank {first.number} ")
-        key = "lockstep.another_size" if told.startswith("parameter") else "lockstep.another_graph"
-        return sentence(key, first=first, odd=odd, told=told)
+        differs = difference(_graph(first.request), _graph(odd.request))
+        differs = differs.replace(", and was ", f", and on rank {first.number} ")
+        key = (
+            "lockstep.another_size" if differs.startswith("parameter") else "lockstep.another_graph"
+        )
+        return sentence(key, first=first, odd=odd, told=differs)
 
     def _look_for_drift(self, request, values, with_others):
         """Warn once if ranks train, and their weights differ."""
         trained = [(name or f"number {i}", values[i]) for i, name in request.trained
-                   if values[i].ndim > request.what[0][i].type.rank]  # fmt: skip
+                   if values[i].ndim > request.subject.roots[i].type.rank]  # fmt: skip
         if not trained or self.device.compiler.extracting:
             return
-        self._cuts += 1
-        if self._cuts != self._looks_at:
+        self._updates += 1
+        if self._updates != self._looks_at:
             return
         self._looks_at *= 2
         try:
@@ -386,6 +393,15 @@ class Hub:
             text = sentence(key, hub=self, problem=problem)
             where = (line.file, line.line) if line else (__file__, 1)
             warnings.warn_explicit(text, ReplicasDrift, *where)
+
+
+def _graph(request: Request) -> Graph:
+    return recorded(*request.subject)[0]
+
+
+def _feeds(request: Request) -> list[np.ndarray]:
+    """Return a rank's data, one array for each parameter of its graph."""
+    return [request.brings[number] for number in recorded(*request.subject)[1]]
 
 
 @lru_cache
