@@ -306,7 +306,7 @@ class MultiHeadAttention(Module):
         all_three = _linear(x, self.in_proj_weight, self.in_proj_bias)
         apart = all_three.reshape((batch, tokens, 3, self.heads, width // self.heads))
         apart = apart.transpose((2, 0, 3, 1, 4))  # [3, batch, heads, tokens, width of a head]
-        query, key, value = apart[0], apart[1], apart[2]
+        query, key, value = (apart[i] for i in range(3))
         query = query * (width // self.heads) ** -0.5
         scores = together("dot", query, key, turn_a=False, turn_b=True)
         if self.causal:

@@ -1,7 +1,7 @@
 """Public-domain books that ship with the project, as samples for two tasks.
 
 *Letters*: windows of Alice, in which a decoder guesses each next letter.  *Authors*: passages of
-three books, of which an encoder says who wrote them; it sees only words that all three books use,
+three books, and an encoder says who wrote each; it sees only words that all three books use,
 so that no Alice and no Satan gives the author away.  Each book is cut into stretches, every fifth
 of which is kept for the test: no test passage overlaps one that was trained on.
 

@@ -2,11 +2,10 @@
 
 A step that is recorded again ends at the same roots (see ``graph.intern``), by which its graph is
 found.  An executable is found by the graph's fingerprint (structure, shapes, dtypes) and the flags.
-Each repetition is found where it shows first, by one look-up with that level's own key: a PyTorch
-script's calls at their place of the trie (``torch.tape.Place.cuts``), lazy tensors at their roots
-(:data:`recorded`), a graph here, in another process on the disk, equal layers inside a graph at
-their body (``Executable.times_of``).  One table would need all these keys, keep paths alive that
-the trie forgets, and replace one line at each level by a call.
+Each level finds its repetitions by one look-up with its own key.  The calls of a PyTorch script end
+at a place of the trie (``torch.tape.Place.cuts``), lazy tensors at roots (:data:`recorded`); equal
+layers of a graph share a body (``Executable.times_of``).  One table here would need all these keys
+and keep paths alive that the trie forgets, and it would replace one line per level by a call.
 
 Every question is an *event*, which says why a graph was not found: what differs, and at which line,
 from the most similar graph known.
@@ -81,8 +80,8 @@ class Compiler:
     times : CollectiveTimes, optional
         Knows the ns that a collective takes; ``training`` passes it.
     timed : bool
-        Lower and time every graph as it is compiled, so that ``ExecuteTime`` is known; what goes to
-        disk is always timed.
+        Lower and time every graph as it is compiled, so that ``ExecuteTime`` is known; the cache on
+        disk always has times.
     overlaps : bool
         Collectives run beside the engines; changes times only.
     metrics : Metrics

@@ -91,7 +91,7 @@ class Inner:
     """The context of an operation that runs inner graphs, or looks at the setting."""
 
     setting: Setting
-    number: int  #: of the operation in its plan
+    number: int  #: number of the operation in its plan
     plans: dict  #: Graph -> Plan
 
     def run(self, graph: Graph, arrays, turn: int) -> list[np.ndarray]:

@@ -112,7 +112,7 @@ class Predictor:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def delete_endpoint(self) -> None:
-        """Let go of the model; later requests are refused."""
+        """Drop the model; later requests are refused."""
         self._model = None
 
 

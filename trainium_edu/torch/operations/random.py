@@ -109,9 +109,10 @@ def _of_size(numbers):
 
 
 def _like(numbers):
-    return lambda self, dtype=None, **_: numbers(
-        self.device, self.shape, self.dtype if dtype is None else dtype_of(dtype)
-    )
+    def like(self, dtype=None, **_):
+        return numbers(self.device, self.shape, self.dtype if dtype is None else dtype_of(dtype))
+
+    return like
 
 
 for _name, _numbers in {"rand": _uniform_numbers, "randn": _normal_numbers}.items():

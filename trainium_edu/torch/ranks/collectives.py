@@ -194,7 +194,7 @@ def _alone(name, tensors, *given):
 class Exchanged(NamedTuple):
     """The part of an exchange on which its ranks have to agree."""
 
-    name: str  #: of the operator
+    name: str  #: name of the operator
     groups: Groups
     kind: str | int  #: the reduction, or the rank that broadcasts; "" of a move
     tensors: tuple  #: (dtype, shape) of each

@@ -1,8 +1,8 @@
 """``torch_xla`` and what belongs to it while a script runs: the names of 1.13 to 2.9 together.
 
 ``install`` puts modules into ``sys.modules``, and ``remove`` takes them out.  ``names.toml`` says
-which there are and where their names come from, and names what the real ones have besides: it can
-be imported, and says what to take instead when it is called.
+which there are, where their names come from, and which further names the real ones have.  These can
+be imported; when one is called, its error says what to take instead.
 
 Sources: pytorch/xla, tags 1.13.0, 2.1.0, 2.5.0 and 2.9.0; `aws-torch-guide`.
 """
