@@ -418,22 +418,22 @@ def _read(file: Path) -> Seen | None:
     try:
         if not stat.S_ISREG(file.lstat().st_mode) or file.stat().st_size > _MOST_BYTES:
             return None
-        said = json.loads(file.read_text(encoding="utf-8"))
+        stored = json.loads(file.read_text(encoding="utf-8"))
         age_s = max(0.0, time() - file.stat().st_mtime)
-        seen = _checked(Seen, {**said, "age_s": age_s})
-        if seen.pid != pid:
+        run = _checked(Seen, {**stored, "age_s": age_s})
+        if run.pid != pid:
             raise ValueError
     except FileNotFoundError:  # it ended just now
         return None
     except (ValueError, KeyError, TypeError, OSError, RecursionError):
-        seen = None
+        run = None
     start = _start_of(pid)
-    if start is None or (seen and abs(start - seen.process_start_s) > _SAME_START_S):
+    if start is None or (run and abs(start - run.process_start_s) > _SAME_START_S):
         for dead in (file, *file.parent.glob(f".{file.name}.*.part")):
             with suppress(OSError):
                 dead.unlink(missing_ok=True)
         return None
-    return seen
+    return run
 
 
 def _start_of(pid: int) -> float | None:
@@ -449,22 +449,23 @@ def _start_of(pid: int) -> float | None:
         return -math.inf
 
 
-def _checked(kind: Any, said: Any, field_name: str = "") -> Any:
+def _checked(kind: Any, value: Any, field_name: str = "") -> Any:
     """Return what was said as a value of a kind; raise if it is not one."""
     if field_name == "memory":
-        return {name: _checked(int, said[name]) for name in MEMORY}
+        return {name: _checked(int, value[name]) for name in MEMORY}
     if hasattr(kind, "__dataclass_fields__"):
-        return kind(**{f.name: _checked(f.type, said[f.name], f.name) for f in fields(kind)})
+        return kind(**{f.name: _checked(f.type, value[f.name], f.name) for f in fields(kind)})
     if parts := get_args(kind):
         if parts[-1] is Ellipsis or get_origin(kind) is list:
-            parts = parts[:1] * len(said)
-        return get_origin(kind)(_checked(part, one) for part, one in zip(parts, said, strict=True))
-    if kind is float and type(said) is int:
-        said = float(said)
-    if type(said) is not kind or (kind in _MOST and not 0 <= said < _MOST[kind]):
+            parts = parts[:1] * len(value)
+        pairs = zip(parts, value, strict=True)
+        return get_origin(kind)(_checked(part, item) for part, item in pairs)
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind or (kind in _MOST and not 0 <= value < _MOST[kind]):
         raise ValueError
     if kind is not str:
-        return said
-    if len(said) > _MOST_TEXT:
+        return value
+    if len(value) > _MOST_TEXT:
         raise ValueError
-    return "".join(one if one.isprintable() else " " for one in said)  # what no terminal obeys
+    return "".join(item if item.isprintable() else " " for item in value)  # what no terminal obeys

@@ -47,20 +47,20 @@ def _define(library: Library) -> None:
     """Register a library's operators; loaded again, the newest sources count."""
     schemas = {name: _schema(name, one.signature) for name, one in library.operators.items()}
     if library.name in _defined:
-        made, operators = _defined[library.name]
+        registered, operators = _defined[library.name]
         if {n: _schema(n, o.signature) for n, o in operators.items()} == schemas:
             operators.update(library.operators)
             return
         raise refusal("operations.library", name=library.name)
-    made = torch.library.Library(library.name, "DEF")
+    registered = torch.library.Library(library.name, "DEF")
     operators = dict(library.operators)
-    _defined[library.name] = made, operators
+    _defined[library.name] = registered, operators
     for name, schema in schemas.items():
-        made.define(schema)
+        registered.define(schema)
         full = f"{library.name}::{name}"
-        made.impl(name, partial(_refuse, full), "CPU")
+        registered.impl(name, partial(_refuse, full), "CPU")
         ON_CPU[full] = partial(_value, operators, name)
-        made.impl(name, ON_CPU[full], "Meta")
+        registered.impl(name, ON_CPU[full], "Meta")
         ROWS[full] = partial(_row, operators, name)
 
 

@@ -90,8 +90,8 @@ _FACTORIES = (
 
 def _kernels() -> list:
     """Register what PyTorch calls of our device without a tensor on it."""
-    library, others = torch.library.Library("aten", "IMPL"), torch.library.Library("_", "IMPL")
-    others.fallback(_make, "PrivateUse1")
+    library, fallbacks = torch.library.Library("aten", "IMPL"), torch.library.Library("_", "IMPL")
+    fallbacks.fallback(_make, "PrivateUse1")
     library.impl("_copy_from", _copy_from, "PrivateUse1")
     for name, composed in _RECURRENT.items():  # the others are fused kernels of CUDA
         library.impl(name, composed, "AutogradPrivateUse1")
@@ -105,7 +105,7 @@ def _kernels() -> list:
             library.impl(func, partial(_fused_adam, func), "AutogradPrivateUse1")
     for name in _FACTORIES:
         library.impl(name, partial(_make, overload(f"aten::{name}")), "PrivateUse1")
-    return [library, others]
+    return [library, fallbacks]
 
 
 def _attention(query, key, value, *args, scale=None, **kwargs):

@@ -64,14 +64,14 @@ class _Told:
 
 def _told(core: Core) -> _Told:
     graphs, fingerprints = dict[int, Graph | bytes](), []
-    for one in core.steps:
-        graph: Any = getattr(one.executable, "graph", one.executable)
-        if isinstance(one.executable, Executable):
+    for step in core.steps:
+        graph: Any = getattr(step.executable, "graph", step.executable)
+        if isinstance(step.executable, Executable):
             is_known_here = calls(graph.nodes)
-            graphs[graph.fingerprint] = one.executable.to_bytes() if is_known_here else graph
+            graphs[graph.fingerprint] = step.executable.to_bytes() if is_known_here else graph
         fingerprints.append(graph.fingerprint)
     record = record_of(core)
-    record = replace(record, steps=[replace(one, executable=None) for one in record.steps])
+    record = replace(record, steps=[replace(step, executable=None) for step in record.steps])
     return _Told(record, fingerprints, graphs, core.compiler.flags, settings.lazy().cache_url)
 
 

@@ -84,14 +84,14 @@ def told_of(problem: BaseException) -> str:
     """Return an error in one line, with the script's innermost line."""
     if isinstance(problem, ValuesOff):
         return str(problem)
-    told, frames = f"{type(problem).__name__}: {problem}", problem.__traceback__
+    text, frames = f"{type(problem).__name__}: {problem}", problem.__traceback__
     place = ""
     while frames is not None:
         file = frames.tb_frame.f_code.co_filename
         if not is_library(file):
             place = f"{Path(file).name}:{frames.tb_lineno}"
         frames = frames.tb_next
-    return told if not place or place in told else f"{told} at {place}"
+    return text if not place or place in text else f"{text} at {place}"
 
 
 def _print_from_script(problem: BaseException, script: str) -> None:
@@ -102,26 +102,26 @@ def _print_from_script(problem: BaseException, script: str) -> None:
     if isinstance(problem, ValuesOff):
         print(problem, file=sys.stderr)
         return
-    found = problem.__traceback__
-    while found is not None and is_library(file := found.tb_frame.f_code.co_filename):
+    frame = problem.__traceback__
+    while frame is not None and is_library(file := frame.tb_frame.f_code.co_filename):
         if file == script:
             break
-        found = found.tb_next
+        frame = frame.tb_next
     frames, is_own = [], False
-    while found is not None:
-        file = found.tb_frame.f_code.co_filename
+    while frame is not None:
+        file = frame.tb_frame.f_code.co_filename
         is_ours = file.startswith(HERE) and file != script
-        line = linecache.getline(file, found.tb_lineno).strip()
+        line = linecache.getline(file, frame.tb_lineno).strip()
         is_own = is_ours and not line.startswith(_OF_OTHERS)
-        frames.append((found, is_ours))
-        found = found.tb_next
-    kept = [one for one, is_ours in frames if is_own or not is_ours]
-    for one, after in zip(kept, [*kept[1:], None], strict=True):
+        frames.append((frame, is_ours))
+        frame = frame.tb_next
+    shown = [one for one, is_ours in frames if is_own or not is_ours]
+    for one, after in zip(shown, [*shown[1:], None], strict=True):
         one.tb_next = after
-    for said, note in _NOTES.items():
-        if said in str(problem):
+    for phrase, note in _NOTES.items():
+        if phrase in str(problem):
             problem.add_note(note)
-    traceback.print_exception(type(problem), problem, kept[0] if kept else problem.__traceback__)
+    traceback.print_exception(type(problem), problem, shown[0] if shown else problem.__traceback__)
 
 
 def slow_imports(script: Path) -> list[str]:

@@ -127,15 +127,15 @@ class _Recording(Core):
             raise refusal("traces.fallback", NotImplementedError, operation=operation)
         warnings.warn(sentence("traces.value"), stacklevel=2)
 
-    def built(self, func, given) -> torch.nn.Module:
+    def built(self, func, example_inputs) -> torch.nn.Module:
         """Return what calls a function's graph."""
-        examples, shape = tree_flatten(given)
+        examples, shape = tree_flatten(example_inputs)
         with torch.no_grad():
             inputs = [on_device(one.detach()) for one in examples]
             arguments = tree_unflatten(inputs, shape)
             if isinstance(func, torch.nn.Module):
-                named = dict(func.named_parameters()) | dict(func.named_buffers())
-                held = {name: on_device(one.detach()) for name, one in named.items()}
+                state = dict(func.named_parameters()) | dict(func.named_buffers())
+                held = {name: on_device(one.detach()) for name, one in state.items()}
                 out = torch.func.functional_call(func, held, arguments)
             else:
                 out = func(*arguments)
@@ -152,14 +152,14 @@ class _Recording(Core):
         slots = [slot_of_cell.get(id(one.cell)) for one in inputs]
         order = [slots.index(one) if one in slots else -1 for one in translation.sources]
         # an input that is given back as it is has a number below 0
-        numbers = {slot: ~i for i, slot in enumerate(slots)} | dict(translation.outputs)
+        result_of = {slot: ~i for i, slot in enumerate(slots)} | dict(translation.outputs)
         executable = self.compiler.get(translation.graph, self.number)
         program = executable.to_bytes()
         key = hashlib.sha256(program).hexdigest()
         _executables[key] = executable
         about = {"key": key, "order": order,
                  "inputs": [_kind(one) for one in examples],
-                 "outputs": [(numbers[one.cell.slot], *_kind(one)) for one in outs]}  # fmt: skip
+                 "outputs": [(result_of[one.cell.slot], *_kind(one)) for one in outs]}  # fmt: skip
         weights = [came_in[one][1] if isinstance(one, int) else torch.tensor(one)
                    for one, i in zip(translation.sources, order, strict=True) if i < 0]  # fmt: skip
         return _Built(json.dumps(about), program, weights, spec)
@@ -197,40 +197,41 @@ def _forward(about, program, weights, inputs, batch):
         return [torch.empty(shape, dtype=getattr(torch, name))
                 for _, shape, name in model["outputs"]]  # fmt: skip
     size = len(inputs[0]) or 1 if mode == _DYNAMIC else 0
-    for number, (one, (shape, name)) in enumerate(zip(inputs, model["inputs"], strict=True)):
-        wanted = [size, *shape[1:]] if size else shape
-        if _kind(one) != (wanted, name):
+    for number, (value, (shape, name)) in enumerate(zip(inputs, model["inputs"], strict=True)):
+        expected = [size, *shape[1:]] if size else shape
+        if _kind(value) != (expected, name):
             raise refusal("traces.other_input", ValueError, number=number,
-                          found="{1}{0}".format(*_kind(one)), traced=f"{name}{wanted}")  # fmt: skip
+                          found="{1}{0}".format(*_kind(value)),
+                          traced=f"{name}{expected}")  # fmt: skip
     with _lock, _on_own_core(program), torch.no_grad():
         if model["key"] not in _executables:
             _executables[model["key"]] = Executable.from_bytes(program.numpy().tobytes())
         if not size:
             return _run(model, weights, inputs)
         most = model["inputs"][0][0][0]
-        padded = [torch.cat([one, one.new_zeros(-size % most, *one.shape[1:])]) for one in inputs]
-        batches = zip(*(one.split(most) for one in padded), strict=True)
-        found = [_run(model, weights, batch) for batch in batches]
-        return [torch.cat(parts)[:size] for parts in zip(*found, strict=True)]
+        padded = [torch.cat([x, x.new_zeros(-size % most, *x.shape[1:])]) for x in inputs]
+        batches = zip(*(value.split(most) for value in padded), strict=True)
+        outputs = [_run(model, weights, batch) for batch in batches]
+        return [torch.cat(parts)[:size] for parts in zip(*outputs, strict=True)]
 
 
 @contextmanager
 def _on_own_core(program):
     """Run what is inside, called by one of a script's threads, on its model's NeuronCore."""
     core, thread = cores.current(), threading.current_thread()
-    shown = core.clock
-    if thread is threading.main_thread() or shown.of_threads.get(thread) is shown:
-        shown.here()
+    clock = core.clock
+    if thread is threading.main_thread() or clock.of_threads.get(thread) is clock:
+        clock.here()
     else:
-        clocks, most = shown.of_models, _cores_of(core)  # of as many models as there are cores,
+        clocks, most = clock.of_models, _cores_of(core)  # of as many models as there are cores,
         beside = [*clocks.values()][-most] if len(clocks) >= most else Clock()  # then in turn again
-        before = shown.of_threads.get(thread, shown)
-        core.clock = shown.of_threads[thread] = clocks.setdefault(program.data_ptr(), beside)
+        before = clock.of_threads.get(thread, clock)
+        core.clock = clock.of_threads[thread] = clocks.setdefault(program.data_ptr(), beside)
         core.clock.join(before)
     try:
         yield
     finally:
-        core.clock = shown
+        core.clock = clock
 
 
 def _cores_of(core) -> int:

@@ -146,13 +146,13 @@ def _replay(place: Place, records: dict[int, _Record], fed, device: Device) -> N
     """Repeat one call on lazy tensors."""
     call = place.call
 
-    def filled(given):
-        kind = type(given)
+    def filled(argument):
+        kind = type(argument)
         if kind is Slot:
-            return records[given.position].read()
+            return records[argument.position].read()
         if kind is Fed:
-            return fed[given.position]
-        return device if kind is torch.device else given
+            return fed[argument.position]
+        return device if kind is torch.device else argument
 
     if call.is_view:
         _view(place, records, filled)
@@ -205,17 +205,17 @@ def _in_order(place: Place, begin: int):
             yield argument.default_value
 
 
-def _steps(place: Place, given: list) -> list[tuple[str, list]]:
+def _steps(place: Place, arguments: list) -> list[tuple[str, list]]:
     """Return a row and its arguments for each result: parts of a list are slices."""
     name, count = place.call.name, len(place.metas)
     if name == "aten::unbind.int":
-        axis = given[0] if given else 0
+        axis = arguments[0] if arguments else 0
         return [("aten::select.int", [axis, i]) for i in range(count)]
     if name in ("aten::split.Tensor", "aten::split_with_sizes"):
-        axis = given[1] if len(given) > 1 else 0
+        axis = arguments[1] if len(arguments) > 1 else 0
         sizes = [meta[0][axis] for meta in place.metas]
         begins = [sum(sizes[:i]) for i in range(count)]
         return [
             ("aten::slice.Tensor", [axis, b, b + n]) for b, n in zip(begins, sizes, strict=True)
         ]
-    return [(name, given)]
+    return [(name, arguments)]

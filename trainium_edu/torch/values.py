@@ -129,13 +129,13 @@ class Values:
 
     # -- auto-cast --------------------------------------------------------------------------------
 
-    def _narrow(self, given, in_place: bool = False):
+    def _narrow(self, value, in_place: bool = False):
         """Return FP32 numbers rounded to the type of auto-cast; in a copy, as a rule."""
-        if isinstance(given, list):
-            return [self._narrow(one, in_place) for one in given]
-        if not isinstance(given, torch.Tensor) or given.dtype is not torch.float32:
-            return given
-        return self.round(given if in_place else given.clone(), self.cast_type)
+        if isinstance(value, list):
+            return [self._narrow(one, in_place) for one in value]
+        if not isinstance(value, torch.Tensor) or value.dtype is not torch.float32:
+            return value
+        return self.round(value if in_place else value.clone(), self.cast_type)
 
     def _product(self, call, values, named):
         """Round the operands of a product; sums and results stay FP32."""
@@ -203,22 +203,22 @@ def _in_format(number, fmt: str):
     return number if rounded == number else rounded
 
 
-def _is_narrow(given) -> bool:
-    if type(given) is torch.dtype:
-        return given in _FORMATS
-    return isinstance(given, torch.Tensor) and given.dtype in _FORMATS
+def _is_narrow(value) -> bool:
+    if type(value) is torch.dtype:
+        return value in _FORMATS
+    return isinstance(value, torch.Tensor) and value.dtype in _FORMATS
 
 
-def _widened(given):
-    if not _is_narrow(given):
-        return given
-    return torch.float32 if type(given) is torch.dtype else given.float()
+def _widened(value):
+    if not _is_narrow(value):
+        return value
+    return torch.float32 if type(value) is torch.dtype else value.float()
 
 
-def _kind(given):
+def _kind(value):
     """Return what the dtype of a result may depend on."""
-    if isinstance(given, list):
-        return tuple(map(_kind, given))
-    if isinstance(given, torch.Tensor):
-        return given.dtype, given.dim() == 0
-    return given if type(given) in (torch.dtype, bool) else type(given)
+    if isinstance(value, list):
+        return tuple(map(_kind, value))
+    if isinstance(value, torch.Tensor):
+        return value.dtype, value.dim() == 0
+    return value if type(value) in (torch.dtype, bool) else type(value)

@@ -183,7 +183,7 @@ def _train_replica(images, labels, order, hidden, rate, narrow, master, bits, st
     inputs = images.shape[1]
     classes = (stored.size - hidden * (inputs + 1)) // (hidden + 1)
     x = np.empty((batch, inputs), np.float32)
-    wanted = np.empty(batch, np.int64)
+    targets = np.empty(batch, np.int64)
     h = np.empty((hidden, batch), np.float32)
     z = np.empty((classes, batch), np.float32)
     scratch = np.empty(batch * (hidden + inputs) + classes * hidden, np.float32)
@@ -194,10 +194,10 @@ def _train_replica(images, labels, order, hidden, rate, narrow, master, bits, st
     for step in range(steps):
         for n in range(batch):
             image = order[step, n]
-            wanted[n] = labels[image]
+            targets[n] = labels[image]
             for k in range(inputs):
                 x[n, k] = images[image, k]
-        _gradient(x, wanted, weights, hidden, narrow, gradient, chosen[step], h, z, scratch)
+        _gradient(x, targets, weights, hidden, narrow, gradient, chosen[step], h, z, scratch)
         row = bits[step] if bits.shape[0] else bits.reshape(-1)
         _update(stored, weights, gradient, rate, narrow, master, row)
 

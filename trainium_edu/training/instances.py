@@ -89,18 +89,18 @@ def compare_instances(graph: Graph, batch: int, instances: Sequence[str] = SIZES
     for name in instances:
         choice(name, "instance", SIZES)
     compiled: dict[str, Executable] = {}
-    found = []
+    rows = []
     for name in instances:
         chip = INSTANCES[name].chip
         ranks = int(INSTANCES[name].cores.value)
         reached = links(ranks, name)
         if chip.name not in compiled:
             compiled[chip.name] = Executable(graph, flags, spec=chip, times=reached)
-        here = compiled[chip.name].with_times(reached)
+        executable = compiled[chip.name].with_times(reached)
         usd = float(PRICES[name].on_demand_usd_per_hour)
-        band = band_of(here)[0]
-        found.append(OnInstance(name, ranks, here.makespan_ns, band, batch * ranks, usd))
-    return found
+        band = band_of(executable)[0]
+        rows.append(OnInstance(name, ranks, executable.makespan_ns, band, batch * ranks, usd))
+    return rows
 
 
 def comparison_lines(graph: Graph, *, flags=None) -> list[str]:

@@ -515,14 +515,14 @@ def _end(record: RunRecord) -> float:
     return max((one.end_ns for one in record.steps), default=0.0)
 
 
-def bound(told: Mapping[str, Any]) -> tuple[str, float]:
+def bound(report: Mapping[str, Any]) -> tuple[str, float]:
     """Return what takes most of the run's time, and its share."""
-    spent, run_ns = told["spent"], sum(told["spent"].values())
+    spent, run_ns = report["spent"], sum(report["spent"].values())
     if not run_ns:
         return "", 0.0
     parts = Counter({name: ns / run_ns for name, ns in spent.items() if name != "the step's graph"})
-    if told["graph"]:
-        for cause, share in told["graph"]["causes"].items():
+    if report["graph"]:
+        for cause, share in report["graph"]["causes"].items():
             who = re.split(r":| transfer| start", cause)[0]
             parts[who] += share * spent["the step's graph"] / run_ns  # type: ignore[assignment]
     return max(parts.items(), key=lambda item: item[1])

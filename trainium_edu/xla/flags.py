@@ -111,7 +111,7 @@ def parse(text: str, *, target: str | None = None) -> Flags:
     except ValueError as problem:
         raise ValueError(f"NEURON_CC_FLAGS is {text!r}, which ends in a quote: {problem}") from None
     program: list[str] = []
-    found: dict[str, str] = {}
+    flags: dict[str, str] = {}
     while words:
         taken = [words.pop(0)]
         name, has_value, value = _split(taken[0])
@@ -130,16 +130,16 @@ def parse(text: str, *, target: str | None = None) -> Flags:
                 f"NEURON_CC_FLAGS has {' '.join(taken)!r}; {name} {_takes(values)}"
                 f"{near(value, values)}"
             )
-        found[name] = value
+        flags[name] = value
         if name in COMPILER_FLAGS:
             program += taken
-    if target and "--target" not in found:
-        found["--target"] = target
+    if target and "--target" not in flags:
+        flags["--target"] = target
         program.append(f"--target={target}")
-    given: dict[str, Any] = {f.name: value for f in fields(Flags) for name, value in found.items()
+    chosen: dict[str, Any] = {f.name: value for f in fields(Flags) for name, value in flags.items()
                              if name[2:].replace("-", "_") == f.name}  # fmt: skip
-    switches = {name: True for name, value in given.items() if not value}
-    return Flags(tuple(program), **given | switches | {"optlevel": int(given.get("optlevel", 2))})
+    switches = {name: True for name, value in chosen.items() if not value}
+    return Flags(tuple(program), **chosen | switches | {"optlevel": int(chosen.get("optlevel", 2))})
 
 
 def _split(word) -> tuple[str, bool, str]:

@@ -194,25 +194,25 @@ def analyze(cache: CompileCache, lowered: Collection[str]) -> dict:
         operations with how often they occur, or for unknown ones the lines that asked for them.
         Operations are the graph's own (``xla``); AWS's tool counts PyTorch's, too.
     """
-    known: Counter[str] = Counter()
-    unknown: dict[tuple[str, str], int] = {}
+    supported: Counter[str] = Counter()
+    unsupported: dict[tuple[str, str], int] = {}
     for entry in cache.entries():
         kept = cache.graph_of(entry) if entry.graph.exists() else None
         recorded = [Graph.from_json(kept[0])] if kept else []
         graphs = recorded + [inner for graph in recorded for inner in inner_graphs(graph)]
         for node in (node for graph in graphs for node in graph.nodes):
             if node.operation in lowered or not node.inputs:
-                known[f"xla::{node.operation}"] += 1
+                supported[f"xla::{node.operation}"] += 1
             else:
-                place = (f"xla::{node.operation}", str(node.line or ""))
-                unknown[place] = unknown.get(place, 0) + 1
-    total = known.total() + sum(unknown.values())
+                call = (f"xla::{node.operation}", str(node.line or ""))
+                unsupported[call] = unsupported.get(call, 0) + 1
+    total = supported.total() + sum(unsupported.values())
     return {
         "neuronx_cc_version": cache.version,
-        "support_percentage": f"{100 * known.total() / total if total else 100:.2f}%",
-        "supported_operators": {"xla": dict(sorted(known.items()))},
+        "support_percentage": f"{100 * supported.total() / total if total else 100:.2f}%",
+        "supported_operators": {"xla": dict(sorted(supported.items()))},
         "unsupported_operators": {"xla": [
             {"kind": kind, "failureAt": "neuronx-cc", "call": call, "count": count}
-            for (kind, call), count in sorted(unknown.items())
+            for (kind, call), count in sorted(unsupported.items())
         ]},
     }  # fmt: skip

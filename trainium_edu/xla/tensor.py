@@ -291,17 +291,17 @@ class Tensor(Typed):
             raise GraphError(sentence("tensor.no_graph"))
         if self._backward == device.pending.number:
             raise GraphError(sentence("tensor.backward_again"))
-        wanted = [t for t in device.trained.values() if t.is_recorded]
+        trained = [t for t in device.trained.values() if t.is_recorded]
         start = (
             constant(np.ones(self.shape), self.dtype) if gradient is None else gradient.as_node()
         )
-        nodes = [t.as_node() for t in wanted]
-        found = gradients(root, nodes, start, behind=device.origin)
-        if not any(node is not None for node in found):
+        nodes = [t.as_node() for t in trained]
+        nodes_of_gradients = gradients(root, nodes, start, behind=device.origin)
+        if not any(node is not None for node in nodes_of_gradients):
             raise GraphError(sentence("tensor.nothing_required"))
         parts = [
             (tensor, of_node(device, node))
-            for tensor, node in zip(wanted, found, strict=True) if node is not None
+            for tensor, node in zip(trained, nodes_of_gradients, strict=True) if node is not None
         ]  # fmt: skip
         for tensor, part in parts:
             tensor.grad = part if tensor.grad is None else tensor.grad + part

@@ -141,11 +141,11 @@ def _batch_norm(input, weight, bias, running_mean, running_var, training, moment
         mean = xnp.mean(x, axes)
         variance = xnp.mean(xnp.square(x - _lay(mean, x, 1)), axes)
         rstd = xnp.rsqrt(variance + fixed(variance, eps))
-        kept = _like(mean, like), _like(rstd, like)
+        saved = _like(mean, like), _like(rstd, like)
     else:
         mean, variance = _f32(running_mean), _f32(running_var)
         rstd = xnp.rsqrt(variance + fixed(variance, eps))
-        kept = tuple(xnp.zeros(0, like.dtype, device=input.device) for _ in "12")
+        saved = tuple(xnp.zeros(0, like.dtype, device=input.device) for _ in "12")
     scale = _times(rstd, weight)
     out = (x - _lay(mean, x, 1)) * _lay(scale, x, 1)
     out = _like(out if bias is None else out + _lay(bias, x, 1), input)
@@ -156,7 +156,7 @@ def _batch_norm(input, weight, bias, running_mean, running_var, training, moment
             _like(old + (new - old) * momentum, old)
             for old, new in ((running_mean, mean), (running_var, spread))
         )
-    return out, *kept, running_mean, running_var
+    return out, *saved, running_mean, running_var
 
 
 @row("_native_batch_norm_legit_no_training")

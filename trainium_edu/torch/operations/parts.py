@@ -134,18 +134,18 @@ def overload(name: str):
     return getattr(getattr(getattr(torch.ops, space), packet), kind or "default")
 
 
-def _signature(given) -> Any:
+def _signature(argument) -> Any:
     """Return, hashable, all that a decomposition may depend on."""
-    if isinstance(given, list | tuple):
-        return tuple(map(_signature, given))
-    if isinstance(given, Tensor):  # what XLA_USE_BF16 narrowed looks to PyTorch as it was
-        is_narrowed = given.device.narrowed.get("float32") == given.dtype
-        return _Hollow(given.shape, "float32" if is_narrowed else given.dtype)
-    if torch.is_tensor(given):
-        return _Hollow(tuple(given.shape), dtype_of(given.dtype))
-    if isinstance(given, torch.device | Device):
+    if isinstance(argument, list | tuple):
+        return tuple(map(_signature, argument))
+    if isinstance(argument, Tensor):  # what XLA_USE_BF16 narrowed looks to PyTorch as it was
+        is_narrowed = argument.device.narrowed.get("float32") == argument.dtype
+        return _Hollow(argument.shape, "float32" if is_narrowed else argument.dtype)
+    if torch.is_tensor(argument):
+        return _Hollow(tuple(argument.shape), dtype_of(argument.dtype))
+    if isinstance(argument, torch.device | Device):
         return _META
-    return given
+    return argument
 
 
 @lru_cache(4096, typed=True)
@@ -193,20 +193,20 @@ def row_of(name: str) -> Callable:
 
 
 def _by_parts(name: str, *args, **kwargs):
-    found = _parts_of(name, args, kwargs)
-    if found is None:
+    decomposition = _parts_of(name, args, kwargs)
+    if decomposition is None:
         raise GraphError(f"{name} of such arguments has no row, and PyTorch no decomposition of it")
-    given = tree_leaves([args, kwargs])
-    values = [x for x in given if isinstance(x, Tensor)]
+    leaves = tree_leaves([args, kwargs])
+    values = [x for x in leaves if isinstance(x, Tensor)]
     device = values[0].device if values else kwargs["device"]
-    parts, results = found
+    parts, results = decomposition
 
-    def filled(given):
-        if type(given) is _Result:
-            return values[given.number]
-        return device if type(given) is torch.device else given
+    def filled(argument):
+        if type(argument) is _Result:
+            return values[argument.number]
+        return device if type(argument) is torch.device else argument
 
-    before, device.lifted = device.lifted, {x for x in given if type(x) in (int, float)}
+    before, device.lifted = device.lifted, {x for x in leaves if type(x) in (int, float)}
     try:
         for part in parts:
             args, kwargs = tree_map(filled, (part.args, part.kwargs))

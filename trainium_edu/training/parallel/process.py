@@ -60,11 +60,11 @@ class Process:
 
         A real one begins with unforeseeable random numbers; here its number is the seed.
         """
-        found = cls()
-        environment, arguments, filters, *rest = found._values
+        process = cls()
+        environment, arguments, filters, *rest = process._values
         more = {os.environ.encodekey(name): os.environ.encodevalue(value)
                 for name, value in variables.items()}  # fmt: skip
-        found._values = [{**environment, **more}, list(arguments), list(filters), *rest]
-        found._random = random.Random(number).getstate()
-        found._numpy = np.random.RandomState(number).get_state(legacy=False)
-        return found
+        process._values = [{**environment, **more}, list(arguments), list(filters), *rest]
+        process._random = random.Random(number).getstate()
+        process._numpy = np.random.RandomState(number).get_state(legacy=False)
+        return process

@@ -229,17 +229,17 @@ def step_spans(executable: Executable, placed: Sequence[Placed], slowest: float 
         if operation.section is not None:
             done.setdefault(operation.section, []).append(operation)
     before = executable.tracks()
-    for place, one in enumerate(placed):
-        names = [node.title for node in one.section.nodes]
-        info = {"section": place, "operations": names}
-        spans.append(Span(one.track, one.name, one.start_ns, one.end_ns, info))
-        if one.track == LINKS:
+    for i, section in enumerate(placed):
+        names = [node.title for node in section.section.nodes]
+        info = {"section": i, "operations": names}
+        spans.append(Span(section.track, section.name, section.start_ns, section.end_ns, info))
+        if section.track == LINKS:
             continue
-        begin = before[place].start_ns
+        begin = before[i].start_ns
         for engine, track in TRACK_OF.items():
-            using = [operation for operation in done[place] if operation.engine_ns[engine]]
+            using = [operation for operation in done[i] if operation.engine_ns[engine]]
             if using:
                 ends = min(o.start_ns for o in using), max(o.end_ns for o in using)
-                start, end = (one.start_ns + (at - begin) * slowest for at in ends)
-                spans.append(Span(track, one.name, start, min(end, one.end_ns), info))
+                start, end = (section.start_ns + (at - begin) * slowest for at in ends)
+                spans.append(Span(track, section.name, start, min(end, section.end_ns), info))
     return Timeline(spans)

@@ -32,26 +32,26 @@ class Operation:
 
 def operations(executable) -> list[Operation]:
     """Return one record per node, in the graph's order; views and constants are at their reader."""
-    found: dict[Node, Operation] = {}
+    records: dict[Node, Operation] = {}
     spec, placed = executable.spec, executable.tracks()
     engine, clock_hz = spec.tensor_engine, parameters(spec)["tensor_clock_hz"].nominal
     hbm = float(spec.hbm_bytes_per_s) / int(spec.cores)
     roofs = Roofline(0, 0, 0.0, int(engine.rows) * int(engine.columns) * 2 * clock_hz, hbm, hbm)
-    for number, (section, times) in enumerate(executable.timed()):
-        begin = placed[number].start_ns
+    for section_number, (section, times) in enumerate(executable.timed()):
+        begin = placed[section_number].start_ns
         for node, spent in zip(section.nodes, times.spent, strict=True):
             flops = OPERATIONS[node.operation].flops(node)
             roof = replace(roofs, flops=flops, hbm_bytes=spent.bytes)
-            found[node] = Operation(
-                node, number, begin + spent.start_ns, begin + spent.end_ns, spent.engine_ns,
+            records[node] = Operation(
+                node, section_number, begin + spent.start_ns, begin + spent.end_ns, spent.engine_ns,
                 spent.bytes, flops, max(roof.compute_ns, roof.memory_ns),
             )  # fmt: skip
     none = dict.fromkeys(ENGINE_NAMES, 0.0)
     for node in executable.final.nodes:
-        if node not in found:
-            ready = max((found[i].end_ns for i in node.inputs), default=0.0)
-            found[node] = Operation(node, None, ready, ready, none, 0, 0, 0.0)
-    return [found[node] for node in executable.final.nodes]
+        if node not in records:
+            ready = max((records[i].end_ns for i in node.inputs), default=0.0)
+            records[node] = Operation(node, None, ready, ready, none, 0, 0, 0.0)
+    return [records[node] for node in executable.final.nodes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +106,14 @@ def why(executable) -> Why:
     pieces: list[tuple[Node, Piece]] = []
     placed, times = executable.tracks(), [times for _, times in executable.timed()]
     path = critical(placed)
-    for number in path:
-        one, found = placed[number], times[number].why
-        if one.track == LINKS:
-            alone = exposed_ns(placed, one)
-            parts = (("exposed", alone), ("beside the engines", one.end_ns - one.start_ns - alone))
-            found = tuple(replace(found[0], cause=f"collective: {name}", ns=ns)
+    for section_number in path:
+        at, parts_of_path = placed[section_number], times[section_number].why
+        if at.track == LINKS:
+            alone = exposed_ns(placed, at)
+            parts = (("exposed", alone), ("beside the engines", at.end_ns - at.start_ns - alone))
+            parts_of_path = tuple(replace(parts_of_path[0], cause=f"collective: {name}", ns=ns)
                           for name, ns in parts if ns > 0)  # fmt: skip
-        pieces += [(one.section.nodes[piece.place], piece) for piece in found]
+        pieces += [(at.section.nodes[piece.place], piece) for piece in parts_of_path]
     return Why(executable.name, placed[path[-1]].end_ns if path else 0.0, tuple(pieces))
 
 

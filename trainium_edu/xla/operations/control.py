@@ -169,33 +169,38 @@ def _cond(node, inner, predicate, *operands):
 def _cond_back(node, g, gradients):
     """Choose between the gradients of the two branches."""
     predicate, *operands = node.inputs
-    wanted = [i for i, one in enumerate(operands) if one.type.is_float]
-    floats = [i for i, type in enumerate(node.type) if type.is_float]
-    found: list[Node | None] = [None] * len(node.inputs)
-    if wanted and floats:
+    float_operands = [i for i, one in enumerate(operands) if one.type.is_float]
+    float_results = [i for i, type in enumerate(node.type) if type.is_float]
+    operand_gradients: list[Node | None] = [None] * len(node.inputs)
+    if float_operands and float_results:
         branches = {
-            name: _gradient_of(node.of[name], wanted, floats, gradients)
+            name: _gradient_of(node.of[name], float_operands, float_results, gradients)
             for name in ("on_true", "on_false")
         }
-        both = apply("cond", predicate, *operands, *(item(g, i) for i in floats), **branches)
-        for place, i in enumerate(wanted):
-            found[1 + i] = item(both, place)
-    return tuple(found)
+        both = apply("cond", predicate, *operands, *(item(g, i) for i in float_results), **branches)
+        for position, i in enumerate(float_operands):
+            operand_gradients[1 + i] = item(both, position)
+    return tuple(operand_gradients)
 
 
-def _gradient_of(graph: Graph, wanted, floats, gradients) -> Graph:
+def _gradient_of(graph: Graph, float_operands, float_results, gradients) -> Graph:
     """Return the graph from operands and gradients of results to gradients of operands."""
-    inputs, first = [graph.parameters[i] for i in wanted], len(graph.parameters)
-    given = [
-        parameter(first + place, graph.outputs[i].type, "gradient")
-        for place, i in enumerate(floats)
+    inputs, first = [graph.parameters[i] for i in float_operands], len(graph.parameters)
+    result_gradients = [
+        parameter(first + position, graph.outputs[i].type, "gradient")
+        for position, i in enumerate(float_results)
     ]
-    parts = [gradients(graph.outputs[i], inputs, up) for i, up in zip(floats, given, strict=True)]
+    parts = [
+        gradients(graph.outputs[i], inputs, up)
+        for i, up in zip(float_results, result_gradients, strict=True)
+    ]
     sums = []
-    for one, *several in zip(inputs, *parts, strict=True):
+    for operand, *several in zip(inputs, *parts, strict=True):
         known = [part for part in several if part is not None]
-        sums.append(reduce(lambda a, b: apply("add", a, b), known) if known else zeros(one.type))
-    return Graph(f"{graph.name}_gradient", (*graph.parameters, *given), tuple(sums))
+        sums.append(
+            reduce(lambda a, b: apply("add", a, b), known) if known else zeros(operand.type)
+        )
+    return Graph(f"{graph.name}_gradient", (*graph.parameters, *result_gradients), tuple(sums))
 
 
 def _lower_cond(lowering, node):

@@ -103,27 +103,27 @@ def _value_of_input(node, w, g):
     (top, bottom), (left, right) = of["padding"]
     turned = np.ascontiguousarray(w.reshape(len(w), -1).T)
     out = np.zeros((n, c, high + top + bottom, wide + left + right), w.dtype)
-    for some in _batches(n, len(turned) * prod(g.shape[2:])):
-        up = g[some].reshape(some.stop - some.start, len(w), -1)
+    for batch in _batches(n, len(turned) * prod(g.shape[2:])):
+        up = g[batch].reshape(batch.stop - batch.start, len(w), -1)
         columns = np.matmul(turned, up).reshape(len(up), *w.shape[1:], *g.shape[2:])
         for i, j in np.ndindex(w.shape[2:]):
             rows = slice(i, i + down * g.shape[2], down)
-            out[some, :, rows, j : j + across * g.shape[3] : across] += columns[:, :, i, j]
+            out[batch, :, rows, j : j + across * g.shape[3] : across] += columns[:, :, i, j]
     return out[:, :, top : top + high, left : left + wide]
 
 
 def _vjp(node, g):
     """Return the gradients of both operands: the other two operations, of what is at hand."""
     values, dtype = _in_roles(node, g), node.inputs[0].dtype
-    found = []
+    gradients = []
     for operand in _ROLES[node.operation][:2]:
         name = _GIVES[operand]
         a, b = (values[role] for role in _ROLES[name][:2])
         a, b = (x if x.dtype == dtype else apply("cast", x, dtype=dtype) for x in (a, b))
         shape = {} if name == "convolution" else {"shape": values[operand].shape}
-        found.append(apply(name, a, b, strides=node.of["strides"], padding=node.of["padding"],
+        gradients.append(apply(name, a, b, strides=node.of["strides"], padding=node.of["padding"],
                            **shape))  # fmt: skip
-    return tuple(found)
+    return tuple(gradients)
 
 
 def _flops(node):

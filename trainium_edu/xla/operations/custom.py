@@ -101,15 +101,15 @@ def _filled(numbers, tensors) -> list:
 
 def _infer(*types: Type, key, name, numbers, library, backward, flops):
     try:
-        found = callee(key, name).shape(*_filled(numbers, [(t.shape, t.dtype) for t in types]))
+        results = callee(key, name).shape(*_filled(numbers, [(t.shape, t.dtype) for t in types]))
     except OperatorError as problem:
         raise GraphError(str(problem)) from None
-    several = found if isinstance(found, list) else [found]
+    several = results if isinstance(results, list) else [results]
     for _, dtype in several:
         if dtype not in DTYPES:
             raise GraphError(f"{name} returns {dtype}, and a graph knows {', '.join(DTYPES)}")
-    made = tuple(as_type(shape, dtype) for shape, dtype in several)
-    return made if isinstance(found, list) else made[0]
+    typed = tuple(as_type(shape, dtype) for shape, dtype in several)
+    return typed if isinstance(results, list) else typed[0]
 
 
 def values_of(called, arguments: Sequence, dtypes: Sequence[str]) -> list[np.ndarray]:

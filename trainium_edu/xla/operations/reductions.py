@@ -59,13 +59,13 @@ def _groups(shape, axes):
     """Return [size, whether reduced] of neighbouring axes taken together."""
     groups: list[list] = []
     for i, size in enumerate(shape):
-        gone = i - len(shape) in axes
+        is_reduced = i - len(shape) in axes
         if size == 1:
             continue
-        if groups and groups[-1][1] == gone:
+        if groups and groups[-1][1] == is_reduced:
             groups[-1][0] *= size
         else:
-            groups.append([size, gone])
+            groups.append([size, is_reduced])
     return groups
 
 

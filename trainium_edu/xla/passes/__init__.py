@@ -65,10 +65,10 @@ def run_passes(graph: Graph, flags: Flags, *, is_fused: bool = True) -> list[Ste
 
 def stands_for(steps: list[Step]) -> dict[Node, tuple[Node, ...]]:
     """Return for each node of the final graph the recorded nodes that it stands for."""
-    found = dict(steps[0].stands_for)
+    recorded = dict(steps[0].stands_for)
     for step in steps[1:]:
-        found = {
-            node: tuple(dict.fromkeys(old for middle in through for old in found[middle]))
+        recorded = {
+            node: tuple(dict.fromkeys(old for middle in through for old in recorded[middle]))
             for node, through in step.stands_for.items()
         }
-    return found
+    return recorded

@@ -164,7 +164,7 @@ def _transposed_twice(node):
 
 def _turned_operands(node):
     """Drop a transpose of the last two axes in front of a product, which turns by itself."""
-    given, inputs = dict(node.of), list(node.inputs)
+    attributes, inputs = dict(node.of), list(node.inputs)
     for k, name in enumerate(("turn_a", "turn_b")):
         axes = _turns(inputs[k])
         if axes is None:
@@ -172,8 +172,8 @@ def _turned_operands(node):
         *front, row, column = range(len(axes))
         if axes == (*front, column, row):
             inputs[k] = inputs[k].inputs[0]
-            given[name] = not given[name]
-    return apply("dot", *inputs, like=node, **given) if given != node.of else None
+            attributes[name] = not attributes[name]
+    return apply("dot", *inputs, like=node, **attributes) if attributes != node.of else None
 
 
 #: operation -> rules, tried in this order
