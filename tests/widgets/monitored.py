@@ -61,6 +61,7 @@ def run(count=60, ranks=32, odd_from=None, odd=13):
             links=None,
         ),
         steps=steps(count, odd_from),
+        is_tested=True,
         accuracy=[(i, 1 - 0.9 * 0.95**i) for i in range(10, count + 1, 10)],
     )
 

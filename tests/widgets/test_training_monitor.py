@@ -53,6 +53,14 @@ def test_a_run_that_was_stopped_is_sent_to_its_end():
     assert repr(monitor) == "TrainingMonitor(7 of 50 steps, 32 ranks, all equal)"
 
 
+def test_a_run_that_is_never_tested_shows_no_accuracy():
+    run = fit(Job(ranks=2, batch=8), 1, on_step=(monitor := training_monitor(steps=1)))
+    assert not run.accuracy
+    assert not monitor.setting["tested"]
+    fit(Job(ranks=2, batch=8), 1, on_step=monitor, evaluate_every=1)
+    assert monitor.setting["tested"]
+
+
 def test_accuracies_arrive_while_the_run_goes_on():
     monitor, run = training_monitor(steps=3), monitored.run(0)
     run.accuracy = []

@@ -11,7 +11,7 @@ from trainium_edu.training import nn
 from trainium_edu.training.tasks import TASKS, Task
 from trainium_edu.training.trainer import Job, Run, Trainer, fit
 
-__all__ = ["WIDE", "formats", "linear_rule", "one_sum", "step_table", "weights_after"]
+__all__ = ["WIDE", "formats", "in_us", "linear_rule", "one_sum", "step_table", "weights_after"]
 
 #: A network whose gradients take a while: 3.2 million weights.
 WIDE = Task("digits-wide-mlp", lambda: nn.MLP(64, *[1024] * 4, 10), TASKS["digits-mlp"].data)
@@ -140,11 +140,18 @@ def step_table(reports: Mapping) -> str:
     lines = [f"{'':{width}}{'step':>10}{'compute':>11}{'sums':>10}{'of these show':>15}"
              f"{'images per second':>20}"]  # fmt: skip
     for name, r in reports.items():
-        lines.append(f"{name!s:{width}}{_us(r.step_ns):>10}{_us(r.compute_ns):>11}"
-                     f"{_us(r.communication_ns):>10}{_us(r.exposed_ns):>15}"
+        lines.append(f"{name!s:{width}}{in_us(r.step_ns):>10}{in_us(r.compute_ns):>11}"
+                     f"{in_us(r.communication_ns):>10}{in_us(r.exposed_ns):>15}"
                      f"{r.samples_per_s / 1e6:>14.1f} million")  # fmt: skip
     return "\n".join(lines)
 
 
-def _us(ns) -> str:
-    return f"{ns / 1e3:.1f} µs"
+def in_us(ns) -> str:
+    """Return a time in µs, with three digits.
+
+    Examples
+    --------
+    >>> in_us(4_512), in_us(540_600)
+    ('4.5 µs', '541 µs')
+    """
+    return f"{ns / 1e3:.{int(ns < 99_950)}f} µs"

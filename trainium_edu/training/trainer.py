@@ -577,6 +577,7 @@ class Run:
     accuracy: list[tuple[int, float]] = field(default_factory=list)
     remembered: dict[int, dict] = field(default_factory=dict)
     remembers_every: int = 10  #: steps
+    is_tested: bool = True  #: unless `fit` says that it is never
 
     def remember(self) -> None:
         """Keep the trainer's state now and then, so that any step can be taken again soon."""
@@ -655,7 +656,7 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
     store = Checkpoints(checkpoints) if isinstance(checkpoints, str | Path) else checkpoints
     if store is not None and (found := store.newest(trainer.job)) and found.step > trainer.number:
         trainer.load_state(found.state)
-    run = Run(trainer.job, trainer)
+    run = Run(trainer.job, trainer, is_tested=bool(evaluate_every))
     begin = trainer.number if store is not None else 0
     for call in calls:
         getattr(call, "begin", lambda run: None)(run)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from trainium_edu.specs.signatures import checked
-from trainium_edu.training.digits_on_ranks import step_table
+from trainium_edu.training.digits_on_ranks import in_us, step_table
 from trainium_edu.viz import style
 from trainium_edu.viz.chart import plain_ticks
 from trainium_edu.viz.colours import MEMORY
@@ -13,7 +13,7 @@ from trainium_edu.viz.core_trace import steps as changes
 from trainium_edu.viz.numbers import Numbers
 from trainium_edu.viz.scene import Scene, linear
 from trainium_edu.viz.step_frames import HOST, exposed, on_tracks
-from trainium_edu.viz.units import size_text, size_unit, time_text
+from trainium_edu.viz.units import size_text, size_unit
 from trainium_edu.xla.executable.tracks import ENGINES, LINKS
 
 __all__ = ["memory_bars", "plot_pipeline", "step_bars", "step_scene"]
@@ -46,7 +46,7 @@ def step_scene(reports: Mapping, *, width: float = 740.0, end_ns: float = 0.0) -
     -------
     Scene
     """
-    told = [f"{name}: {time_text(r.step_ns)} per step, {time_text(r.exposed_ns)} of communication"
+    told = [f"{name}: {in_us(r.step_ns)} per step, {in_us(r.exposed_ns)} of communication"
             " exposed" for name, r in reports.items()]  # fmt: skip
     scene, y = Scene(width, 1, "; ".join(told)), 8.0
     end = max(end_ns, *(1.02 * r.step_ns for r in reports.values()))

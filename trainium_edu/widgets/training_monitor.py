@@ -78,7 +78,7 @@ class TrainingMonitor(anywidget.AnyWidget):
 
     _esm = load("training_monitor.js")
     _css = load("shared/common.css", "training_monitor.css")
-    setting = traitlets.Dict().tag(sync=True)  # steps, ranks, name, passes, perhaps a bound
+    setting = traitlets.Dict().tag(sync=True)  # steps, ranks, name, passes, tested, perhaps a bound
     earlier = traitlets.List().tag(sync=True)  # runs before: name, steps, loss, points
     loss = traitlets.Bytes().tag(sync=True)  # float32[steps]
     points = traitlets.Bytes().tag(sync=True)  # float32[points, 2]: steps done, accuracy
@@ -113,7 +113,8 @@ class TrainingMonitor(anywidget.AnyWidget):
         *before, name = _names(self._jobs)
         self.run = run
         self._clear()
-        new = {"ranks": run.job.ranks, "name": name}
+        tested = run.is_tested or any(one["points"] for one in earlier)
+        new = {"ranks": run.job.ranks, "name": name, "tested": tested}
         if passes := self.setting["passes"]:
             new["steps"] = passes * -(-len(run.trainer.labels) // run.job.global_batch)
         with self.hold_sync():

@@ -6,17 +6,12 @@ import numpy as np
 
 from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.training.accuracy_sweep import accuracy_table, stored_digits_accuracy
-from trainium_edu.training.digits_on_ranks import one_sum
+from trainium_edu.training.digits_on_ranks import in_us, one_sum
 from trainium_edu.training.tasks import TASKS
 from trainium_edu.viz.data_parallel import step_bars, step_scene
 from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.sketch import Page, Sketch
 from trainium_edu.widgets.training_cost import step_panel
-
-
-def _us(ns) -> str:
-    return f"{ns / 1e3:.1f} µs"
-
 
 # --- the same gradient ----------------------------------------------------------------------------
 
@@ -59,7 +54,7 @@ def thirty_two(reports, ranks):
     most, few = reports[ranks], reports[min(reports)]
     images, wanted = most.samples_per_s / few.samples_per_s, ranks / few.ranks
     return Answer(
-        round(most.step_ns / 1e3, 1),
+        round(most.step_ns / 1e3),
         wrong={
             "the sum is free": most.compute_ns / 1e3,
             "a straight line": _straight(reports, ranks) / 1e3,
@@ -68,14 +63,14 @@ def thirty_two(reports, ranks):
         },
         terms={
             "steps": 2 * (ranks - 1),
-            "communication_us": _us(most.communication_ns),
-            "exposed_us": _us(most.exposed_ns),
+            "communication_us": in_us(most.communication_ns),
+            "exposed_us": in_us(most.exposed_ns),
         },
         show=lambda guess: [
             step_bars({f"{n} ranks": r for n, r in reports.items()}),
             f"{wanted:.0f} times the ranks and the images, {images:.1f} times the images per"
-            f" second. The model's band for {ranks} ranks: {_us(most.band.low_ns)} to"
-            f" {_us(most.band.high_ns)}; what moves it most: {most.band.most}.",
+            f" second. The model's band for {ranks} ranks: {in_us(most.band.low_ns)} to"
+            f" {in_us(most.band.high_ns)}; what moves it most: {most.band.most}.",
         ],
     )
 
@@ -108,12 +103,12 @@ def exposed(one, apart, more):
             "as much as one bucket shows": one.exposed_ns / 1e3,
         },
         terms={
-            "communication_us": _us(more.communication_ns),
-            "one_communication_us": _us(one.communication_ns),
-            "exposed_us": _us(more.exposed_ns),
-            "one_exposed_us": _us(one.exposed_ns),
-            "step_us": _us(more.step_ns),
-            "one_step_us": _us(one.step_ns),
+            "communication_us": in_us(more.communication_ns),
+            "one_communication_us": in_us(one.communication_ns),
+            "exposed_us": in_us(more.exposed_ns),
+            "one_exposed_us": in_us(one.exposed_ns),
+            "step_us": in_us(more.step_ns),
+            "one_step_us": in_us(one.step_ns),
         },
         show=lambda guess: [
             Sketch(
@@ -132,7 +127,7 @@ def buckets(one, three):
     """Return how the exposed communication of three buckets compares with that of one."""
     return Answer(
         bisect((0.5, 2), three.exposed_ns / one.exposed_ns),
-        terms={"one_us": _us(one.exposed_ns), "three_us": _us(three.exposed_ns)},
+        terms={"one_us": in_us(one.exposed_ns), "three_us": in_us(three.exposed_ns)},
         show=lambda guess: step_bars({"one bucket": one, "three buckets": three}),
     )
 
@@ -213,8 +208,8 @@ def bend(weak, remedies):
             "nothing hidden": 100 * at[2].step_ns / (report.compute_ns + report.communication_ns),
         },
         terms={
-            "here_us": _us(report.communication_ns),
-            "instance_us": _us(at[32].report.communication_ns),
+            "here_us": in_us(report.communication_ns),
+            "instance_us": in_us(at[32].report.communication_ns),
         },
         show=lambda guess: [
             Numbers(

@@ -27,8 +27,7 @@ export class RunData {
   }
   /** The last accuracy known at a step: [step, accuracy], or null. */
   accuracyAt(step) {
-    const known = this.accuracies.findLast(([at]) => at <= step + 1);
-    return known ?? null;
+    return this.accuracies.findLast(([at]) => at <= step + 1) ?? null;
   }
   get accuracies() {
     const { points } = this;

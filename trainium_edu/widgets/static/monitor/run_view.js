@@ -73,6 +73,7 @@ export class RunView {
   }
   redraw() {
     const { run } = this;
+    this.accuracy.element.hidden = !(run.tested ?? true); // a run that is never tested has no curve
     const loss = Array.from(run.loss, (value, i) => [i + 1, value]);
     this.loss.take(loss, run);
     const percent = run.accuracies.map(([step, share]) => [step, 100 * share]);

@@ -59,7 +59,7 @@ export function bytesText(bytes) {
     [2 ** 10, "KiB"],
   ];
   const [scale, unit] = units.find(([size]) => bytes >= size) ?? [1, "B"];
-  return `${scale > 1 ? Number((bytes / scale).toPrecision(4)) : bytes} ${unit}`;
+  return `${Number((bytes / scale).toPrecision(bytes < 1000 * scale ? 3 : 4))} ${unit}`;
 }
 
 export const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.0995 ? 1 : 0)} %`;
