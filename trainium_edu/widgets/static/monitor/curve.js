@@ -18,7 +18,7 @@ export class Curve extends Plot {
   }
   /** Take the points so far, [steps done, value], and a bound if known; draw all but the cursor.
    *  Of runs before, too; the axis counts passes, if they are what is planned. */
-  take(points, { planned, passes, bound, earlier }) {
+  take(points, { planned, passes, bound, earlier, tested = true }) {
     const { kind } = this;
     this.points = points;
     const before = earlier.map((run) => (kind === "loss" ? run.loss : run.points));
@@ -26,7 +26,8 @@ export class Curve extends Plot {
     const perPass = planned / (passes || planned);
     this.below = passes ? "passes over the data" : "steps";
     const every = passes ? Math.max(1, roundStep(passes / 8)) * perPass : undefined;
-    this.layout(planned, values, { every, unit: perPass });
+    const least = tested ? 0.2 : 3; // a run that is only compared with others fills its plot
+    this.layout(planned, values, { every, unit: perPass, least });
     const stride = Math.ceil(points.length / MOST_POINTS);
     const shown = points.filter((_, i) => i % stride === 0 || i === points.length - 1);
     this.look = `te-tm-${earlier.length ? `run${earlier.length}` : kind}`;

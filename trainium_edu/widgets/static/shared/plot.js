@@ -5,6 +5,7 @@ import { line, path, words } from "./svg.js";
 import { roundStep } from "./words.js";
 
 const ROUND = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100];
+const FINE = [0.5, 1, 1.5, 2, 2.5, 3, 4, 5]; // of a short range
 
 /** A function from values in [low, high] to pixels in [from, to]. */
 export const linear = (low, high, from, to) => (v) =>
@@ -21,7 +22,7 @@ export function lossRange(values, least, margin) {
   const real = [...values].filter((v) => Number.isFinite(v) && v > 0);
   const low = Math.min(least, ...real) / margin;
   const high = Math.max(3, ...real) * margin;
-  return { low, high, ticks: ROUND.filter((t) => t >= low && t <= high) };
+  return { low, high, ticks: (high < 4 * low ? FINE : ROUND).filter((t) => t >= low && t <= high) };
 }
 
 /** "M1,2L3,4" through points; where a value is not a number the line is broken. */
@@ -50,11 +51,11 @@ export class Plot {
     this.layout(1, []);
   }
   /** Draw axes over so many steps, for values: ticks each `every` steps, named by their `unit`. */
-  layout(steps, values, { every = Math.max(1, roundStep(steps / 8)), unit = 1 } = {}) {
+  layout(steps, values, { every = Math.max(1, roundStep(steps / 8)), unit = 1, least = 0.2 } = {}) {
     const { below, height, title, top: most } = this;
     const width = Math.max(200, this.element.clientWidth);
     const [left, right, top, bottom] = [48, width - 14, 30, height - 40];
-    const { low, high, ticks } = lossRange(values, 0.2, 1.15);
+    const { low, high, ticks } = lossRange(values, least, 1.15);
     const x = linear(0, steps, left, right);
     const y = most ? linear(0, most, bottom, top) : logarithmic(low, high, bottom, top);
     Object.assign(this, { x, y, box: { left, right, top, bottom } });
@@ -64,15 +65,12 @@ export class Plot {
       this.level(value, "te-grid"),
       words(left - 7, y(value) + 4, String(value), "te-small", "end"),
     ]);
-    const along = [];
-    for (let s = 0; s <= steps; s += every) {
-      along.push(words(x(s), bottom + 17, String(s / unit), "te-small", "middle"));
-    }
+    const stops = Array.from({ length: 1 + Math.floor(steps / every) }, (_, k) => k * every);
     this.picture.setAttribute("width", width);
     this.still.replaceChildren(
       words(left - 40, 16, title, "te-title"),
       ...across,
-      ...along,
+      ...stops.map((s) => words(x(s), bottom + 17, String(s / unit), "te-small", "middle")),
       words((left + right) / 2, height - 5, below, "te-small", "middle"),
       path(`M${left},${top}V${bottom}H${right}`, "te-axis"),
     );
