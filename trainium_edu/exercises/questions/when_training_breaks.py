@@ -52,7 +52,7 @@ def straggler(usual, slow, hidden, times):
     """Return the microseconds of a step that waits for one slow rank."""
     grew = [now.step_ns / before.step_ns - 1 for before, now in ((usual, slow), hidden)]
     return Answer(
-        round(slow.step_ns / 1e3, 1),
+        round(slow.step_ns / 1e3),
         wrong={
             "the mean": (usual.step_ns + usual.compute_ns * (times - 1) / usual.ranks) / 1e3,
             "all of it is slower": usual.step_ns * times / 1e3,
