@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.for_each import raises
 from trainium_edu import aside
 
 SCRIPT = Path(__file__).with_name("interrupted.py")
@@ -29,8 +30,7 @@ def at_once(monkeypatch):
 def test_what_is_called_aside_returns_and_raises_here():
     assert aside.aside(divmod, 7, 2) == (3, 1)
     assert aside.aside(threading.current_thread) is not threading.current_thread()
-    with pytest.raises(ZeroDivisionError):
-        aside.aside(divmod, 7, 0)
+    raises(ZeroDivisionError, "", aside.aside, divmod, 7, 0)
 
 
 def test_ctrl_c_ends_the_waiting_and_not_the_call(at_once):
@@ -61,8 +61,7 @@ def test_a_module_whose_import_is_interrupted_is_whole_for_the_next_call(
         while aside.load(name):
             pass
 
-    with pytest.raises(KeyboardInterrupt):
-        until_interrupted()
+    raises(KeyboardInterrupt, "", until_interrupted)
     first = aside.load(name)
     assert (first.half, first.whole) == (1, 2)
     assert sys.modules.pop(name) is first  # not imported a second time

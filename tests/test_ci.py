@@ -164,7 +164,7 @@ def test_without_nbval_the_plugin_does_nothing(monkeypatch):
     assert "TRAINIUM_EDU_COMMITTED" not in os.environ
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
+@for_each("lesson", LESSONS, ids=lambda path: path.stem)
 def test_lessons_print_no_digits_of_a_rounding_error(lesson):
     """Judge: BLAS, whose last digits differ by core type (`.ci/run processors` compares them).
 

@@ -7,7 +7,7 @@ import json
 import runpy
 from pathlib import Path
 
-import pytest
+from tests.for_each import for_rows
 
 ROOT = Path(__file__).parents[1]
 DOCS = runpy.run_path(str(ROOT / ".ci" / "docs.py"))
@@ -15,10 +15,8 @@ PAGES = {Path("notebooks/glossary.ipynb"): "lessons/glossary.ipynb"}
 LESSON = Path("notebooks/00_start_here.ipynb")
 
 
-@pytest.mark.parametrize(
-    ("written", "built"),
-    [
-        ("[a](glossary.ipynb#cell-id=term-chip)", "[a](#glossary-term-chip)"),
+@for_rows("written, built",
+    ("[a](glossary.ipynb#cell-id=term-chip)", "[a](#glossary-term-chip)"),
         ("[a](#cell-id=zoom)", "[a](#00-start-here-zoom)"),
         ("[a](glossary.ipynb)", "[a](/lessons/glossary.ipynb)"),
         ("[a](../trainium_edu/numerics/rounding.py)", "[a](#trainium_edu.numerics.rounding)"),
@@ -30,7 +28,6 @@ LESSON = Path("notebooks/00_start_here.ipynb")
         ("[Vector](#light=engine-vector)", "Vector"),
         ("[a](https://example.org/b) [c](#below)", "[a](https://example.org/b) [c](#below)"),
         ("![a](zoom.png)", "![a](zoom.png)"),
-    ],
 )  # fmt: skip
 def test_a_link_leads_to_the_built_page(written, built):
     assert DOCS["relinked"](written, LESSON, PAGES) == built

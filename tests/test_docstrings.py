@@ -4,9 +4,8 @@ import doctest
 import importlib
 import pkgutil
 
-import pytest
-
 import trainium_edu
+from tests.for_each import for_each
 
 PACKAGES = [
     m.name for m in pkgutil.iter_modules(trainium_edu.__path__) if m.name not in ("__main__", "cli")
@@ -31,7 +30,7 @@ def _modules(name):
     return found
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@for_each("package", PACKAGES)
 def test_the_examples_of_the_docstrings_run(package):
     wrong = []
     for module in _modules(package):

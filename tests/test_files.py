@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.for_each import raises
 from trainium_edu import files
 
 KILLED = """
@@ -59,8 +60,7 @@ def test_after_an_error_the_old_file_stands_alone(tmp_path, problem):
             file.write(b"ne")
             raise problem
 
-    with pytest.raises(problem):
-        fails()
+    raises(problem, "", fails)
     assert target.read_text() == "old"
     assert os.listdir(tmp_path) == ["kept.txt"]
 
@@ -80,14 +80,12 @@ def test_an_interrupted_write_that_ends_late_harms_no_other(tmp_path):
 def test_text_is_utf8_and_a_missing_folder_is_named(tmp_path):
     files.write(str(tmp_path / "a.txt"), "±\n")
     assert (tmp_path / "a.txt").read_bytes() == b"\xc2\xb1\n"
-    with pytest.raises(FileNotFoundError, match="there is no folder"):
-        files.write(tmp_path / "nowhere" / "a.txt", "")
+    raises(FileNotFoundError, "there is no folder", files.write, tmp_path / "nowhere" / "a.txt", "")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the device is Linux's (full(4))")
 def test_full_disk_names_the_file():
-    with pytest.raises(OSError, match=r"No space left on device: '/dev/full'"):
-        files.write("/dev/full", "text")
+    raises(OSError, r"No space left on device: '/dev/full'", files.write, "/dev/full", "text")
 
 
 def test_errors_name_the_file_and_not_its_temporary_part(tmp_path):

@@ -4,7 +4,8 @@ import runpy
 from pathlib import Path
 
 import networkx as nx
-import pytest
+
+from tests.for_each import for_rows
 
 ROOT = Path(__file__).parents[1]
 FLOORS = runpy.run_path(str(ROOT / ".ci" / "floors.py"))
@@ -33,14 +34,12 @@ def test_rows_stand_above_what_they_import():
     ]
 
 
-@pytest.mark.parametrize(
-    ("imports", "said"),
-    [
-        ([("p.b", "p.c"), ("p.c", "p.b")], "p: a circle, b → c → b"),
-        ([("p.b", "p.c"), ("p.c", "p.a.x"), ("p.a.y", "p.b")], "p: a circle, a → b → c → a"),
-        ([("p.a.x", "p.a.y"), ("p.a.y", "p.a.x")], "p.a: a circle, x → y → x"),
-        ([("p", "p.b"), ("p.b", "p")], "p: a circle, __init__ → b → __init__"),
-    ],
+@for_rows(
+    "imports, said",
+    ([("p.b", "p.c"), ("p.c", "p.b")], "p: a circle, b → c → b"),
+    ([("p.b", "p.c"), ("p.c", "p.a.x"), ("p.a.y", "p.b")], "p: a circle, a → b → c → a"),
+    ([("p.a.x", "p.a.y"), ("p.a.y", "p.a.x")], "p.a: a circle, x → y → x"),
+    ([("p", "p.b"), ("p.b", "p")], "p: a circle, __init__ → b → __init__"),
 )
 def test_a_circle_is_named(imports, said):
     """At each level, through folders, and through a front door."""

@@ -17,6 +17,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
+from tests.for_each import for_each, raises
 from trainium_edu import __main__, exercises
 from trainium_edu.exercises import afterwards, lessons
 from trainium_edu.exercises.lessons import COURSE
@@ -50,7 +51,7 @@ def test_the_course_has_the_lessons_that_there_are():
     assert {lesson.number: lesson.stem for lesson in LESSONS[1:]} == exercises.LESSONS
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda x: x.stem)
+@for_each("lesson", LESSONS, ids=lambda x: x.stem)
 def test_a_lesson_says_its_number_and_its_minutes(lesson):
     said = opening(lesson)
     assert re.match(rf"# {lesson.number}\b", said)
@@ -59,7 +60,7 @@ def test_a_lesson_says_its_number_and_its_minutes(lesson):
     assert minutes[: len(wanted)] == wanted
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda x: x.stem)
+@for_each("lesson", LESSONS, ids=lambda x: x.stem)
 def test_a_lessons_minutes_are_what_counting_gives(lesson):
     reading, exercising = GENERATE["counted"](notebook(lesson))
     assert lesson.minutes <= MOST_MINUTES
@@ -94,8 +95,7 @@ def test_every_command_on_the_page_exists(capsys):
     for command in set(re.findall(r"python -m trainium_edu ([a-z-]+)", PAGE.read_text())):
         assert command in __main__.COMMANDS
     for options in re.findall(r"python -m trainium_edu grade[^`\n]*", PAGE.read_text()):
-        with pytest.raises(SystemExit):
-            __main__.main(["grade", "--help"])
+        raises(SystemExit, "", __main__.main, ["grade", "--help"])
         known = capsys.readouterr().out
         for option in re.findall(r"--[a-z-]+", options):
             assert option in known
@@ -189,8 +189,7 @@ def test_an_assignment_of_ones_own_goes_to_nbgrader(own_lesson, tmp_path, answer
     if status == "full":
         exec(hidden, names)
     else:
-        with pytest.raises(AssertionError, match="wrong: Each row closes"):
-            exec(hidden, names)
+        raises(AssertionError, "wrong: Each row closes", exec, hidden, names)
     assert names["status"] == status
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.for_each import raises
 from trainium_edu import live
 
 HOLDS = """
@@ -174,8 +175,7 @@ class TestStrangers:
             folder.symlink_to(tmp_path / "elsewhere")
         else:
             folder.touch(mode=0o600)
-        with pytest.raises(live.LiveError, match="not a folder that only you can use"):
-            live.runs()
+        raises(live.LiveError, "not a folder that only you can use", live.runs)
         run = live.begin("python a.py")
         run.executed(0, 1.0)
         run.publish()

@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from tests.for_each import raises
 from trainium_edu import __main__
 from trainium_edu.exercises import lessons
 
@@ -20,8 +21,7 @@ def test_no_command_and_an_unknown_one(capsys):
 
 
 def test_help_names_every_command(capsys):
-    with pytest.raises(SystemExit):
-        __main__.main(["--help"])
+    raises(SystemExit, "", __main__.main, ["--help"])
     said = capsys.readouterr().out
     assert all(command in said for command in __main__.COMMANDS)
 
@@ -79,8 +79,7 @@ def test_lessons_come_from_the_package_where_it_is_installed(tmp_path, monkeypat
     assert lessons.folder() == package / "notebooks"
     assert working_copy.default_folder() == tmp_path / "work"
     (package / "notebooks" / "00_start_here.ipynb").unlink()
-    with pytest.raises(FileNotFoundError, match="no lessons are installed"):
-        lessons.folder()
+    raises(FileNotFoundError, "no lessons are installed", lessons.folder)
 
 
 @pytest.mark.parametrize("lesson", ["55", "00", "x"])

@@ -7,7 +7,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-import pytest
+from tests.for_each import for_each, for_rows
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -36,7 +36,7 @@ def conda_packages(name):
     return dict(map(_requirement, [c for c in listed if c not in apart and "://" not in c]))
 
 
-@pytest.mark.parametrize("name", ["environment.yml", ".binder/environment.yml"])
+@for_rows("name", "environment.yml", ".binder/environment.yml")
 def test_environment_yml_names_the_same_packages_and_bounds_as_pyproject(name):
     conda = conda_packages(name)
     assert conda.pop("python") == {PYPROJECT["project"]["requires-python"]}
@@ -120,7 +120,7 @@ def test_import_is_light_and_compiles_nothing():
     assert min(seconds for seconds, _ in reports) < 0.15
 
 
-@pytest.mark.parametrize("name", [n for n in _tracked() if n.endswith(".ipynb")])
+@for_each("name", [n for n in _tracked() if n.endswith(".ipynb")])
 def test_a_lesson_has_at_most_25_code_cells_and_ids_of_its_own(name):
     notebook = json.loads((ROOT / name).read_text())
     ids = [c["id"] for c in notebook["cells"]]

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import mypy
-import pytest
+
+from tests.for_each import for_each
 
 ROOT = Path(__file__).parents[1]
 TYPESHED = Path(mypy.__file__).parent / "typeshed" / "stdlib"
@@ -140,7 +141,7 @@ def test_nothing_outside_a_guard_uses_what_a_platform_lacks():
     assert found == {}
 
 
-@pytest.mark.parametrize(("path", "line"), GUARDED.values())
+@for_each("path, line", GUARDED.values())
 def test_what_needs_processes_of_linux_asks_for_them_once(path, line):
     text = (ROOT / "trainium_edu" / path).read_text(encoding="utf-8")
     assert text.count(line) == 1

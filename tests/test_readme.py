@@ -14,6 +14,7 @@ from PIL import Image
 
 from tests.benchmarks import __main__ as benchmarks
 from tests.benchmarks.marked import rewritten
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu import __version__, specs
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +34,7 @@ def links(page):
     return [(page.parent / target).resolve() for target in found]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@for_each("page", PAGES, ids=lambda p: p.name)
 def test_every_link_leads_to_a_file(page):
     assert [p for p in links(page) if not p.exists()] == []
 
@@ -139,10 +140,9 @@ def test_a_row_of_another_run_is_refused():
         rewritten(PAGE, {"second": ("3 ms", "")}, "A new machine")
 
 
-@pytest.mark.parametrize("page", ["no marks", PAGE.replace("| --- | ---: | --- |\n", "")])
+@for_rows("page", "no marks", PAGE.replace("| --- | ---: | --- |\n", ""))
 def test_a_page_that_marks_nothing_is_refused(page):
-    with pytest.raises(ValueError, match=r"nothing to rewrite|has no table"):
-        rewritten(page, {}, "A machine")
+    raises(ValueError, r"nothing to rewrite|has no table", rewritten, page, {}, "A machine")
 
 
 def without_clocks(monkeypatch):

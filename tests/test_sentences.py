@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import trainium_edu.nki as nki
+from tests.for_each import for_rows
 from trainium_edu.exercises import kernels
 from trainium_edu.neuroncore.systolic_array import evidence_table
 from trainium_edu.nki import published
@@ -76,12 +77,10 @@ def test_01_counts_powers_of_two_and_numbers():
     assert f"all but the last {lost:.1%}".replace("%", " %") in words("01")
 
 
-@pytest.mark.parametrize(
-    ("lesson", "claims"),
-    [
-        ("02", ["small circuit", "a shift register of its own", "as the hardware does"]),
-        ("03", ["second register in each PE (*documented"]),
-    ],
+@for_rows(
+    "lesson, claims",
+    ("02", ["small circuit", "a shift register of its own", "as the hardware does"]),
+    ("03", ["second register in each PE (*documented"]),
 )
 def test_no_lesson_calls_documented_what_no_document_says(lesson, claims):
     """Judge: AWS's guides, which are silent on tosses and on what a PE holds."""
@@ -146,7 +145,7 @@ def test_05_says_who_works_more_in_the_fully_blocked_kernel():
     assert "the two is faster is a tie (their ratio's band contains 1)" in words("05")
 
 
-@pytest.mark.parametrize(("k", "m"), [(1024, 1024), (1024, 2048), (1536, 1024), (1536, 2048)])
+@for_rows("k, m", (1024, 1024), (1024, 2048), (1536, 1024), (1536, 2048))
 def test_05_asks_for_more_of_the_peak_than_its_own_kernels_reach(k, m):
     """Judge: the lesson's stages that take these sizes, on all that a student may draw."""
     assert _of_zeros(STAGES[2], k, m).mfu < kernels.TARGET_MFU

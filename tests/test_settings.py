@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.for_each import raises
 from trainium_edu import settings
 from trainium_edu.specs import SOURCES
 from trainium_edu.xla.flags import parse
@@ -45,15 +46,13 @@ def test_switches_are_read_at_every_call(monkeypatch):
 @pytest.mark.parametrize("text", ["yes", "", "2", "true"])
 def test_a_switch_that_is_neither_0_nor_1_is_refused(monkeypatch, text):
     monkeypatch.setenv("NEURON_RT_STOCHASTIC_ROUNDING_EN", text)
-    with pytest.raises(ValueError, match="it must be 0 or 1"):
-        settings.rounding()
+    raises(ValueError, "it must be 0 or 1", settings.rounding)
 
 
 @pytest.mark.parametrize("text", ["1.5", "dice", "-1", str(2**64)])
 def test_a_seed_that_is_no_whole_number_in_range_is_refused(monkeypatch, text):
     monkeypatch.setenv("NEURON_RT_STOCHASTIC_ROUNDING_SEED", text)
-    with pytest.raises(ValueError, match="it must be an integer"):
-        settings.rounding()
+    raises(ValueError, "it must be an integer", settings.rounding)
 
 
 def test_lessons_wait_for_predictions_unless_a_machine_reads_along(monkeypatch):
@@ -77,8 +76,7 @@ def test_the_platform_may_be_unset_and_is_checked(monkeypatch):
     monkeypatch.delenv("NEURON_PLATFORM_TARGET_OVERRIDE", raising=False)
     assert settings.platform_target() is None
     monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", "h100")
-    with pytest.raises(ValueError, match="it must be one of trn1"):
-        settings.platform_target()
+    raises(ValueError, "it must be one of trn1", settings.platform_target)
 
 
 def test_nkis_switches_have_the_documented_defaults(monkeypatch):
@@ -91,8 +89,7 @@ def test_nkis_switches_have_the_documented_defaults(monkeypatch):
     assert not settings.precise_fp()
     assert settings.nki_simulator()
     monkeypatch.setenv("NKI_PRECISE_FP", "maybe")
-    with pytest.raises(ValueError, match="NKI_PRECISE_FP"):
-        settings.precise_fp()
+    raises(ValueError, "NKI_PRECISE_FP", settings.precise_fp)
 
 
 def test_lazy_execution_is_off_its_switches_by_default(lazy):
@@ -149,8 +146,7 @@ def test_every_switch_of_lazy_execution_is_read(lazy):
 )
 def test_a_bad_value_is_refused_in_one_sentence_with_its_name(lazy, monkeypatch, name, text, read):
     monkeypatch.setenv(name, text)
-    with pytest.raises(ValueError, match=rf"^{name} is '?{text}'?; it must be [^.]*$"):
-        read()
+    raises(ValueError, rf"^{name} is '?{text}'?; it must be [^.]*$", read)
 
 
 def test_the_sources_that_docstrings_name_exist():

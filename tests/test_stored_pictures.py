@@ -12,6 +12,7 @@ import anywidget
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
+from tests.for_each import for_each, for_rows
 from trainium_edu import widgets
 from trainium_edu.widgets.graph_explorer import GraphExplorer
 from trainium_edu.widgets.picture import Picture
@@ -45,9 +46,7 @@ def outputs(lesson):
             yield output.get("data", {})
 
 
-@pytest.mark.parametrize(
-    "lesson", sorted((ROOT / "notebooks").glob("[0-9]*.ipynb")), ids=lambda p: p.stem
-)
+@for_each("lesson", sorted((ROOT / "notebooks").glob("[0-9]*.ipynb")), ids=lambda p: p.stem)
 def test_every_widget_of_a_stored_lesson_has_a_picture(lesson):
     shown, starts = 0, tuple(f"{name}(" for name in BOXES | page_drawn())
     for data in outputs(lesson):
@@ -70,9 +69,13 @@ STATES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("model", "found"),
-    [("player", "player"), ("panel", "player"), ("question", None), ("slider", None), ("x", None)],
+@for_rows(
+    "model, found",
+    ("player", "player"),
+    ("panel", "player"),
+    ("question", None),
+    ("slider", None),
+    ("x", None),
 )
 def test_the_first_widget_that_the_page_draws_is_found(model, found):
     assert pictures.drawn(model, STATES) == found

@@ -1,7 +1,6 @@
 """Spans and timelines; judge: sums and unions worked out by hand."""
 
-import pytest
-
+from tests.for_each import raises
 from trainium_edu.timeline import Span, Timeline
 
 
@@ -18,10 +17,8 @@ def test_busy_time_is_the_length_of_the_union_of_spans():
 
 
 def test_a_span_may_not_end_before_it_starts():
-    with pytest.raises(ValueError, match="ends at 1 before 2"):
-        Span("a", "backwards", 2, 1)
-    with pytest.raises(ValueError, match="ends at"):
-        Span("a", "nan", float("nan"), 1)
+    raises(ValueError, "ends at 1 before 2", Span, "a", "backwards", 2, 1)
+    raises(ValueError, "ends at", Span, "a", "nan", float("nan"), 1)
 
 
 def test_an_empty_timeline_takes_no_time():

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.for_each import for_rows
 from tests.wrong_arguments import PACKAGES, is_deliberate, kind_of, wrong_values
 from trainium_edu import files
 from trainium_edu.specs import Record
@@ -114,11 +115,10 @@ def test_a_sentence_of_ours_is_told_from_a_traceback_of_pythons():
     assert not is_deliberate(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("line", "kind"),
-    [("int", "int"), ("int, optional", "int"), ("float, CSS pixels", "float"), ("bool", "bool"),
+@for_rows("line, kind",
+    ("int", "int"), ("int, optional", "int"), ("float, CSS pixels", "float"), ("bool", "bool"),
      ("{1, 2}", "choice"), ("Format or str", "record"), ("float32[n, 64]", "array"),
-     ("sequence of int", "sequence"), ("Topology", "record"), ("int or dict", None)],
+     ("sequence of int", "sequence"), ("Topology", "record"), ("int or dict", None),
 )  # fmt: skip
 def test_type_lines_are_read(line, kind):
     assert kind_of(line, None) == kind

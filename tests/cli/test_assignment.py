@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.cli.kernel_files import REFERENCE, SPEC, write
+from tests.for_each import raises
 from trainium_edu import __main__
 from trainium_edu.cli.assignment import Assignment, read
 
@@ -146,8 +147,7 @@ def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path):
 def test_a_reference_that_exits_is_refused(tmp_path, leaves):
     spec = write(tmp_path)
     (tmp_path / "reference.py").write_text(REFERENCE.replace("return", f"{leaves}; return"))
-    with pytest.raises(ValueError, match=r"reference fails in case small \(line 5: SystemExit"):
-        read(spec)
+    raises(ValueError, r"reference fails in case small \(line 5: SystemExit", read, spec)
 
 
 def test_a_file_that_is_not_there_or_fails_is_one_sentence(tmp_path, capsys):
@@ -166,5 +166,4 @@ def test_a_file_that_is_not_there_or_fails_is_one_sentence(tmp_path, capsys):
         assert says in said
         assert "\n" not in said
     (tmp_path / "reference.py").write_text(REFERENCE.replace("return", "1 / 0; return"))
-    with pytest.raises(ValueError, match=r"reference fails in case small \(line 5: ZeroDivision"):
-        read(spec)
+    raises(ValueError, r"reference fails in case small \(line 5: ZeroDivision", read, spec)

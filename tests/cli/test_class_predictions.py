@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from tests.for_each import for_each, for_rows
 from trainium_edu import __main__
 from trainium_edu.cli import class_predictions
 from trainium_edu.widgets.prediction import MIME
@@ -69,7 +70,7 @@ def test_right_answer_is_marked_in_the_text_and_in_the_histogram(classroom):
     assert picture.axes[0].get_xlabel() == "5 predictions; the answer (green): RDH"
 
 
-@pytest.mark.parametrize(("right", "is_marked"), [("10,500,000", True), ("3", False), ("x", False)])
+@for_rows("right, is_marked", ("10,500,000", True), ("3", False), ("x", False))
 def test_right_answer_is_marked_in_the_range_that_contains_it(right, is_marked):
     question = class_predictions.ClassPrediction(
         "a/b", "?", "number", "", [], [2.0**i for i in range(4, 40)]
@@ -91,7 +92,7 @@ MANY_NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize("values", MANY_NUMBERS)
+@for_each("values", MANY_NUMBERS)
 def test_every_number_is_in_exactly_one_bin(values):
     prediction = class_predictions.ClassPrediction("a/b", "?", "number", "", [], list(values))
     bins = prediction.bins()

@@ -21,6 +21,7 @@ import psutil
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from tests.for_each import raises
 from trainium_edu import __main__, exercises
 from trainium_edu.cli import apart, feedback, grade
 from trainium_edu.cli.grade import Row
@@ -177,8 +178,7 @@ def test_a_process_that_does_not_start_stops_one_exercise_and_the_next_may_start
 ):
     with monkeypatch.context() as no_memory:
         no_memory.setattr(subprocess, "Popen", mock.Mock(side_effect=OSError(12, "No memory")))
-        with pytest.raises(apart.Stopped, match="its process does not start"):
-            process.begin()
+        raises(apart.Stopped, "its process does not start", process.begin)
     process.begin()
     assert process.run("answer = 6 * 7") == ""
     assert process.look("answer") == 42
@@ -188,8 +188,7 @@ def test_a_process_that_does_not_start_stops_one_exercise_and_the_next_may_start
 def test_what_is_no_reply_ends_the_process_and_the_next_may_start(process, line):
     writes = ("import gc, io\npipe = next(o for o in gc.get_objects() if isinstance(o, io.FileIO)"
               f" and o.mode == 'wb' and o.fileno() > 2)\npipe.write({line!r})")  # fmt: skip
-    with pytest.raises(apart.Stopped, match="tampered with the process"):
-        process.run(writes)
+    raises(apart.Stopped, "tampered with the process", process.run, writes)
     assert process.run("1 / 0") == "ZeroDivisionError: division by zero"
 
 

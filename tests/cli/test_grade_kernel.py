@@ -20,6 +20,7 @@ import trainium_edu.nki.beta1.language as older_nl
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.cli.kernel_files import RIGHT, SPEC, changed, write
+from tests.for_each import for_rows
 from trainium_edu import __main__
 from trainium_edu.cli import grade, gradescope
 from trainium_edu.cli.assignment import Threshold, read
@@ -140,10 +141,8 @@ def test_a_grid_of_the_older_interface_runs_on_one_core_and_is_timed_as_benchmar
 OUT = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 
-@pytest.mark.parametrize(
-    ("outputs", "expected", "said"),
-    [
-        ([OUT], [OUT.astype(np.float64)], ""),
+@for_rows("outputs, expected, said",
+    ([OUT], [OUT.astype(np.float64)], ""),
         ([OUT * 1.009], [OUT], ""),
         ([OUT], [OUT, OUT], "it returns 1 output; 2 expected"),
         ([OUT.T], [OUT], "the output has shape (4, 3); (3, 4) expected"),
@@ -156,28 +155,25 @@ OUT = np.arange(12, dtype=np.float32).reshape(3, 4)
         ([np.where(OUT > 9, -np.inf, OUT)], [np.where(OUT > 9, np.inf, OUT)], "2 of 12 elements "
          "of the output are wrong; the first, at (2, 2), is -inf, and inf is expected (rtol 0.01, "
          "atol 0.001)"),
-    ],
 )  # fmt: skip
 def test_a_difference_is_said_in_a_sentence(outputs, expected, said):
     assert difference(outputs, expected, 0.01, 0.001) == said
 
 
-@pytest.mark.parametrize(
-    ("metric", "value", "points", "status"),
-    [
-        ("latency_us", 15.0, 4, "full"),  # the band ends at 15
-        ("latency_us", 14.9, 3, "inside the band"),
-        ("latency_us", 8.0, 3, "inside the band"),  # and begins at 8
-        ("latency_us", 7.9, 0, "wrong"),
-        ("mfu", 0.3, 4, "full"),
-        ("mfu", 0.31, 3, "inside the band"),
-        ("mfu", 0.6, 3, "inside the band"),
-        ("mfu", 0.61, 0, "wrong"),
-        ("hbm_bytes", 1000, 4, "full"),
-        ("hbm_bytes", 999, 0, "wrong"),
-        ("hbm_times", 2.0, 4, "full"),
-        ("hbm_times", 1.9, 0, "wrong"),
-    ],
+@for_rows(
+    "metric, value, points, status",
+    ("latency_us", 15.0, 4, "full"),  # the band ends at 15
+    ("latency_us", 14.9, 3, "inside the band"),
+    ("latency_us", 8.0, 3, "inside the band"),  # and begins at 8
+    ("latency_us", 7.9, 0, "wrong"),
+    ("mfu", 0.3, 4, "full"),
+    ("mfu", 0.31, 3, "inside the band"),
+    ("mfu", 0.6, 3, "inside the band"),
+    ("mfu", 0.61, 0, "wrong"),
+    ("hbm_bytes", 1000, 4, "full"),
+    ("hbm_bytes", 999, 0, "wrong"),
+    ("hbm_times", 2.0, 4, "full"),
+    ("hbm_times", 1.9, 0, "wrong"),
 )
 def test_a_threshold_inside_the_band_gives_what_the_assignment_says(metric, value, points, status):
     mark = reach(Threshold("c", metric, value, 4, 3), FIGURES)
@@ -193,10 +189,8 @@ def test_the_side_of_the_prediction_is_said():
         assert f"10.00 µs (8.00 to 15.00): the prediction {side} the threshold" in reason
 
 
-@pytest.mark.parametrize(
-    ("source", "names", "said"),
-    [
-        ("import nki.language as nl\nnl.matmul(x, y)", ["nl.matmul"], "line 2 uses nl.matmul"),
+@for_rows("source, names, said",
+    ("import nki.language as nl\nnl.matmul(x, y)", ["nl.matmul"], "line 2 uses nl.matmul"),
         ("import neuronxcc.nki.language as a\na.matmul(x)", ["nl.matmul"], "line 2 uses nl.matmul"),
         ("from nki.language import matmul as m", ["nl.matmul"], "line 1 uses nl.matmul"),
         ("import neuronxcc.nki as nki\nnki.language.matmul(x)", ["nl.matmul"],
@@ -207,7 +201,6 @@ def test_the_side_of_the_prediction_is_said():
         ("import numpy.linalg", ["np.linalg"], "line 1 uses np.linalg"),
         ("import nki.isa as nisa\nnisa.nc_matmul(x)\nmatmul = 3", ["nl.matmul"], ""),
         ("def matmul(nl): return nl.matmulx", ["nl.matmul"], ""),
-    ],
 )  # fmt: skip
 def test_forbidden_names_are_found_by_whatever_name_they_are_imported(source, names, said):
     assert uses(source, names) == said

@@ -10,6 +10,7 @@ import json
 import nbformat
 import pytest
 
+from tests.for_each import raises
 from trainium_edu.cli import update, working_copy
 from trainium_edu.exercises import lessons
 from trainium_edu.widgets.prediction import MIME
@@ -375,8 +376,7 @@ def test_a_full_disk_leaves_the_notebook_as_it_was(classroom, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        update.update(work)
+    raises(OSError, "No space left", update.update, work)
     monkeypatch.undo()
     assert (work / NAME).read_text() == before
     assert list(work.glob(".*.part")) == []

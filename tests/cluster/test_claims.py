@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu import fabric
 from trainium_edu.cluster import (
     COURT,
@@ -71,21 +71,19 @@ def test_the_arithmetic_gives_the_published_digits(key, moved, expected, digits)
     assert round(judge(key, **moved).value, digits) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("key", "name", "moved", "expected", "digits"),
-    [
-        ("two_weeks_p3dn", "utilisation", {}, 0.433, 3),
-        ("two_weeks_p4d", "utilisation", {}, 0.520, 3),
-        ("two_weeks_trn1", "utilisation", {"trn1_flops": 3360e12}, 0.594, 3),
-        ("two_weeks_trn1", "utilisation", {}, 0.657, 3),
-        ("decades_on_p4d", "utilisation", {}, 0.20, 2),
-        ("sagemaker_cost_trn1", "seconds", {}, 6038, 0),
-        ("cheaper_by", "speed", {}, 1.312, 3),
-        ("sagemaker_cheaper", "speed", {}, 1.312, 3),
-        ("inf2_better", "speed", {}, 0.78, 2),
-        ("chip_peak_at_launch", "clock_hz", {}, 3.2e9, -8),
-        ("chip_peak_today", "clock_hz", {}, 2.9e9, -8),
-    ],
+@for_rows(
+    "key, name, moved, expected, digits",
+    ("two_weeks_p3dn", "utilisation", {}, 0.433, 3),
+    ("two_weeks_p4d", "utilisation", {}, 0.520, 3),
+    ("two_weeks_trn1", "utilisation", {"trn1_flops": 3360e12}, 0.594, 3),
+    ("two_weeks_trn1", "utilisation", {}, 0.657, 3),
+    ("decades_on_p4d", "utilisation", {}, 0.20, 2),
+    ("sagemaker_cost_trn1", "seconds", {}, 6038, 0),
+    ("cheaper_by", "speed", {}, 1.312, 3),
+    ("sagemaker_cheaper", "speed", {}, 1.312, 3),
+    ("inf2_better", "speed", {}, 0.78, 2),
+    ("chip_peak_at_launch", "clock_hz", {}, 3.2e9, -8),
+    ("chip_peak_today", "clock_hz", {}, 2.9e9, -8),
 )
 def test_what_a_headline_needs(key, name, moved, expected, digits):
     found = needed(key, name, **moved)
@@ -148,10 +146,8 @@ def test_a_torus_of_16_chips_is_a_hypercube_and_one_of_64_is_not():
 # --- the verdicts ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("verdict", "keys"),
-    [
-        (CONSISTENT, "fp32_over_p4d engine_peak network_over_p4d_up_to memory_over_p4d "
+@for_rows("verdict, keys",
+    (CONSISTENT, "fp32_over_p4d engine_peak network_over_p4d_up_to memory_over_p4d "
          "p4d_memory_over_p3dn gpt3_over_bert processors hypercube_is_torus sagemaker_cost_p4d"),
         (DEPENDS, "bf16_over_p4d tf32_over_p4d petaflops network_over_p4d decades_on_p4d "
          "two_weeks_p3dn two_weeks_p4d two_weeks_trn1 trn1_like_p4d overhead_trn1 "
@@ -160,7 +156,6 @@ def test_a_torus_of_16_chips_is_a_hypercube_and_one_of_64_is_not():
          "p4d_compute_over_p3dn two_weeks_as_measured p3dn_like_p4d overhead_p4d "
          "sagemaker_cheaper sagemaker_cost_trn1"),
         (UNTESTABLE, "stochastic_rounding cheaper_by inf2_better"),
-    ],
 )  # fmt: skip
 def test_every_headline_comes_to_its_verdict(verdict, keys):
     assert {key for key in KEYS if COURT[key].verdict is verdict} == set(keys.split())
@@ -192,7 +187,7 @@ def test_the_verdict_is_what_10_000_samples_show(key):
     assert values.max() >= ruling.high - 0.05 * span - slip
 
 
-@pytest.mark.parametrize("key", [key for key in KEYS if COURT[key].ruling.conditions])
+@for_each("key", [key for key in KEYS if COURT[key].ruling.conditions])
 def test_a_condition_is_where_2_000_samples_of_its_input_are_right(key):
     claim, ruling = COURT[key], COURT[key].ruling
     for name in {c.input.name for c in ruling.conditions}:
@@ -296,18 +291,16 @@ def test_the_docket_shows_all_and_counts_them():
 # --- overturning ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("key", "inputs", "turned"),
-    [
-        ("bf16_over_p4d", {"trn1_flops": 3360e12}, True),
-        ("bf16_over_p4d", {"trn1_flops": 3100e12}, False),
-        ("tf32_over_p4d", {"trn1_flops": 3360e12}, True),  # right today, wrong at launch
-        ("decades_on_p4d", {"utilisation": 0.15}, True),
-        ("sagemaker_faster", {"fixed_s": 100}, True),
-        ("trn1_like_p4d", {"trn1_flops": 3360e12, "p4d_share": 0.145, "trn1_share": 0.065}, True),
-        ("fp32_over_p4d", {"trn1_flops": 840e12}, False),
-        ("cheaper_by", {}, False),
-    ],
+@for_rows(
+    "key, inputs, turned",
+    ("bf16_over_p4d", {"trn1_flops": 3360e12}, True),
+    ("bf16_over_p4d", {"trn1_flops": 3100e12}, False),
+    ("tf32_over_p4d", {"trn1_flops": 3360e12}, True),  # right today, wrong at launch
+    ("decades_on_p4d", {"utilisation": 0.15}, True),
+    ("sagemaker_faster", {"fixed_s": 100}, True),
+    ("trn1_like_p4d", {"trn1_flops": 3360e12, "p4d_share": 0.145, "trn1_share": 0.065}, True),
+    ("fp32_over_p4d", {"trn1_flops": 840e12}, False),
+    ("cheaper_by", {}, False),
 )
 def test_inputs_inside_their_ranges_overturn_or_do_not(key, inputs, turned):
     assert overturned(key, inputs) is turned
@@ -324,22 +317,20 @@ def test_what_all_samples_agree_on_cannot_be_overturned():
                 assert not overturned(key, ranged)
 
 
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda: judge("petaflop"), "docket\\(\\) lists all .* such as petaflops"),
-        (lambda: judge("petaflops", clock=1), "no input 'clock'; it has chips, chip_flops"),
-        (lambda: judge("petaflops", chip_flops=-1), "chip_flops is -1"),
-        (lambda: judge("overhead_p4d", work_shared_out=2), "work_shared_out is 2"),
-        (lambda: judge("p3dn_like_p4d", p3dn_share=1), "gives no number"),
-        (lambda: judge("petaflops", slack=-1), "slack is -1"),
-        (lambda: overturned("petaflops", {"clock": 1}), "no input 'clock'"),
-        (lambda: overturned("petaflops", {"chip_flops": 400e12}), "from 183.5 TFLOP/s to 210"),
-        (lambda: overturned("memory_over_p4d", {"p4d_gb": 300}), "320 GB in all sources"),
-        (lambda: overturned("cheaper_by", {"speed": 2}), "nobody published speed"),
-        (lambda: needed("hypercube_is_torus", "side"), "no input 'side'"),
-        (lambda: needed("one_peak_for_all", "chip_flops"), "no chip_flops gives 1 of what"),
-    ],
+@for_rows(
+    "call, says",
+    (lambda: judge("petaflop"), "docket\\(\\) lists all .* such as petaflops"),
+    (lambda: judge("petaflops", clock=1), "no input 'clock'; it has chips, chip_flops"),
+    (lambda: judge("petaflops", chip_flops=-1), "chip_flops is -1"),
+    (lambda: judge("overhead_p4d", work_shared_out=2), "work_shared_out is 2"),
+    (lambda: judge("p3dn_like_p4d", p3dn_share=1), "gives no number"),
+    (lambda: judge("petaflops", slack=-1), "slack is -1"),
+    (lambda: overturned("petaflops", {"clock": 1}), "no input 'clock'"),
+    (lambda: overturned("petaflops", {"chip_flops": 400e12}), "from 183.5 TFLOP/s to 210"),
+    (lambda: overturned("memory_over_p4d", {"p4d_gb": 300}), "320 GB in all sources"),
+    (lambda: overturned("cheaper_by", {"speed": 2}), "nobody published speed"),
+    (lambda: needed("hypercube_is_torus", "side"), "no input 'side'"),
+    (lambda: needed("one_peak_for_all", "chip_flops"), "no chip_flops gives 1 of what"),
 )
 def test_what_cannot_be_is_refused_in_one_sentence(call, says):
     with pytest.raises(ValueError, match=says) as error:
@@ -347,10 +338,7 @@ def test_what_cannot_be_is_refused_in_one_sentence(call, says):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "of", [COURT["petaflops"], COURT["petaflops"].inputs[0]], ids=["claim", "input"]
-)
-@pytest.mark.parametrize("value", [10**400, "3", np.ma.masked, float("nan")])
+@for_each("of", [COURT["petaflops"], COURT["petaflops"].inputs[0]], ids=["claim", "input"])
+@for_rows("value", 10**400, "3", np.ma.masked, float("nan"))
 def test_what_is_no_number_is_not_written(of, value):
-    with pytest.raises((TypeError, ValueError), match=r"value is .*; it must be a finite number"):
-        of.written(value)
+    raises((TypeError, ValueError), r"value is .*; it must be a finite number", of.written, value)

@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.cluster import (
     PARTS,
     Cluster,
@@ -27,17 +28,15 @@ FOUR = Cluster("trn1.32xlarge", 4)
 # --- prices ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("instance", "kind", "usd"),
-    [
-        ("trn1.32xlarge", "on-demand", 21.50),
-        ("trn1.32xlarge", "reserved", 8.197),
-        ("trn1.32xlarge", "sagemaker", 24.725),
-        ("p4d.24xlarge", "on-demand", 32.7726),
-        ("p4d.24xlarge", "sagemaker", 37.69),
-        ("trn1n.32xlarge", "on-demand", 24.78),
-        ("inf2.48xlarge", "reserved", 5.608),
-    ],
+@for_rows(
+    "instance, kind, usd",
+    ("trn1.32xlarge", "on-demand", 21.50),
+    ("trn1.32xlarge", "reserved", 8.197),
+    ("trn1.32xlarge", "sagemaker", 24.725),
+    ("p4d.24xlarge", "on-demand", 32.7726),
+    ("p4d.24xlarge", "sagemaker", 37.69),
+    ("trn1n.32xlarge", "on-demand", 24.78),
+    ("inf2.48xlarge", "reserved", 5.608),
 )
 def test_prices_are_the_published_ones(instance, kind, usd):
     assert price(instance, kind).usd_per_hour == usd
@@ -74,31 +73,29 @@ def test_spot_is_the_price_on_demand_less_your_discount_and_assumed():
     assert spot.fact.kind is Kind.ASSUMED
 
 
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda: price("p3dn.24xlarge", "reserved"), "no reserved price of p3dn.24xlarge"),
-        (lambda: price("inf2.xlarge", "sagemaker"), "there is one on-demand and one reserved"),
-        (
-            lambda: price("trn2.48xlarge"),
-            "no on-demand price of trn2.48xlarge is published here; give",
-        ),
-        (lambda: price("trn2.3xlarge"), "there is one capacity-block, or give usd_per_hour"),
-        (lambda: price("trn1.32xlarge", "spot"), "give spot_discount"),
-        (lambda: price("trn1.32xlarge", spot_discount=0.5), 'say kind="spot"'),
-        (lambda: price("trn1.32xlarge", usd_per_hour=-1), "usd_per_hour is -1"),
-        (lambda: bill(0, 1, FOUR), "step_s is 0"),
-        (lambda: bill(1, 0, FOUR), "steps is 0"),
-        (lambda: bill((2, 1, 3), 1, FOUR), "in order"),
-        (lambda: bill((1, 2), 1, FOUR), "a range is"),
-        (lambda: bill(1, 1, FOUR, goodput=1.2), "goodput is 1.2"),
-        (lambda: bill(1, 1, FOUR, wasted={"a": 0.6, "b": 0.6}), "adds up to 1.2"),
-        (lambda: bill(1, 1, FOUR, wasted={"failures": 0.1}), "give failures as goodput"),
-        (lambda: waste({"compute": 0}, FOUR), "0 ns"),
-        (lambda: waste({"all-reduce": 1}, FOUR), "none of the parts is useful"),
-        (lambda: against_p4d(1e18, 1, FOUR), "at their peak"),
-        (lambda: against_p4d(1e18, 1, FOUR, kind="reserved"), "no reserved price of p4d"),
-    ],
+@for_rows(
+    "call, says",
+    (lambda: price("p3dn.24xlarge", "reserved"), "no reserved price of p3dn.24xlarge"),
+    (lambda: price("inf2.xlarge", "sagemaker"), "there is one on-demand and one reserved"),
+    (
+        lambda: price("trn2.48xlarge"),
+        "no on-demand price of trn2.48xlarge is published here; give",
+    ),
+    (lambda: price("trn2.3xlarge"), "there is one capacity-block, or give usd_per_hour"),
+    (lambda: price("trn1.32xlarge", "spot"), "give spot_discount"),
+    (lambda: price("trn1.32xlarge", spot_discount=0.5), 'say kind="spot"'),
+    (lambda: price("trn1.32xlarge", usd_per_hour=-1), "usd_per_hour is -1"),
+    (lambda: bill(0, 1, FOUR), "step_s is 0"),
+    (lambda: bill(1, 0, FOUR), "steps is 0"),
+    (lambda: bill((2, 1, 3), 1, FOUR), "in order"),
+    (lambda: bill((1, 2), 1, FOUR), "a range is"),
+    (lambda: bill(1, 1, FOUR, goodput=1.2), "goodput is 1.2"),
+    (lambda: bill(1, 1, FOUR, wasted={"a": 0.6, "b": 0.6}), "adds up to 1.2"),
+    (lambda: bill(1, 1, FOUR, wasted={"failures": 0.1}), "give failures as goodput"),
+    (lambda: waste({"compute": 0}, FOUR), "0 ns"),
+    (lambda: waste({"all-reduce": 1}, FOUR), "none of the parts is useful"),
+    (lambda: against_p4d(1e18, 1, FOUR), "at their peak"),
+    (lambda: against_p4d(1e18, 1, FOUR, kind="reserved"), "no reserved price of p4d"),
 )
 def test_what_cannot_be_is_refused_in_one_sentence(call, says):
     with pytest.raises(ValueError, match=says) as error:
@@ -215,7 +212,7 @@ def test_p4d_against_your_model_is_a_range():
     assert found.by_bert.cost_reduction == pytest.approx(1 - ratio * 5.44 / 6.64)
 
 
-@pytest.mark.parametrize("priced", [bill, lambda step, n, at: waste(step, at, steps=n)])
+@for_rows("priced", bill, lambda step, n, at: waste(step, at, steps=n))
 def test_a_step_predicted_on_another_cluster_is_not_billed(priced):
     """It would be billed for instances that it never ran on."""
     step = step_time("gpt3-6.7b", Plan(Cluster(), tensor=8))
@@ -236,12 +233,10 @@ def test_an_input_writes_its_range_and_where_the_ends_come_from():
     assert str(given) == "speed: no fact, 1 (slow) to 3 (fast)"
 
 
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [(lambda: bill(1e308, 10**12, FOUR), "step_s is 1e+308"),
+@for_rows("call, says",
+    (lambda: bill(1e308, 10**12, FOUR), "step_s is 1e+308"),
      (lambda: bill(1, 1, FOUR, usd_per_hour=1e300), "usd_per_hour is 1e+300"),
-     (lambda: bill(1, 1, FOUR, checkpoint_bytes=1e300), "checkpoint_bytes is 1e+300")],
+     (lambda: bill(1, 1, FOUR, checkpoint_bytes=1e300), "checkpoint_bytes is 1e+300"),
 )  # fmt: skip
 def test_a_bill_is_never_infinite(call, says):
-    with pytest.raises(ValueError, match=re.escape(says)):
-        call()
+    raises(ValueError, re.escape(says), call)

@@ -4,9 +4,7 @@ Judge: the printed numbers themselves, copied from the sources (launch post, key
 service's table, documentation's editions) and from divisions that a reader can redo.
 """
 
-import pytest
-
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows
 from trainium_edu.cluster import (
     COURT,
     KEYNOTE,
@@ -35,10 +33,9 @@ RESERVED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("kind", "published"),
-    [("on-demand", ON_DEMAND), ("reserved", RESERVED),
-     ("sagemaker", {"trn1.32xlarge": 24.725, "p4d.24xlarge": 37.69})],
+@for_rows("kind, published",
+    ("on-demand", ON_DEMAND), ("reserved", RESERVED),
+     ("sagemaker", {"trn1.32xlarge": 24.725, "p4d.24xlarge": 37.69}),
 )  # fmt: skip
 def test_every_published_price(kind, published):
     assert {name: price(name, kind).usd_per_hour for name in published} == published
@@ -152,11 +149,10 @@ def test_every_number_has_the_digits_of_its_source(name, number, form, said):
     assert form.format(number()) == said, name
 
 
-@pytest.mark.parametrize(
-    ("key", "verdict"),
-    [("one_peak_for_all", "conflicting"), ("small_network", "conflicting"),
+@for_rows("key, verdict",
+    ("one_peak_for_all", "conflicting"), ("small_network", "conflicting"),
      ("hypercube_is_torus", "consistent"), ("stochastic_rounding", "untestable"),
-     ("cheaper_by", "untestable")],
+     ("cheaper_by", "untestable"),
 )  # fmt: skip
 def test_what_has_no_digits_has_a_verdict(key, verdict):
     assert COURT[key].verdict is Verdict(verdict)

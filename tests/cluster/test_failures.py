@@ -10,13 +10,14 @@ import re
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu import cluster
 from trainium_edu.specs import FAILURES, INSTANCES, STORAGE
 
 HOUR = 3600.0
 
 
-@pytest.mark.parametrize(("hours", "minutes"), [(24, 117), (6, 57), (0.25, 9.1)])
+@for_rows("hours, minutes", (24, 117), (6, 57), (0.25, 9.1))
 def test_dalys_interval_is_that_of_his_figures(hours, minutes):
     """Judge: figures 3 to 5 of the paper, with checkpoints of 5 minutes."""
     found = cluster.daly_interval_s(hours * HOUR, 300) / 60
@@ -27,7 +28,7 @@ def test_dalys_interval_is_the_mean_time_between_failures_beyond_twice_that():
     assert cluster.daly_interval_s(100, 200) == cluster.daly_interval_s(100, 900) == 100
 
 
-@pytest.mark.parametrize("share", [1e-4, 1e-3, 0.01, 0.1, 0.5])
+@for_rows("share", 1e-4, 1e-3, 0.01, 0.1, 0.5)
 def test_daly_is_nearer_to_the_optimum_than_young_by_an_order(share):
     """The optimum is Lambert's: 1 + W(-exp(-1 - d/M)); Daly's error stays below 0.6 %."""
     best = cluster.optimal_interval_s(1.0, share)
@@ -38,13 +39,13 @@ def test_daly_is_nearer_to_the_optimum_than_young_by_an_order(share):
     assert daly < young / 10
 
 
-@pytest.mark.parametrize(("share", "percent"), [(0.001, 1.5), (0.01, 5), (0.1, 17)])
+@for_rows("share, percent", (0.001, 1.5), (0.01, 5), (0.1, 17))
 def test_youngs_interval_is_too_long_by_what_its_docstring_says(share, percent):
     longer = cluster.young_interval_s(1.0, share) / cluster.optimal_interval_s(1.0, share) - 1
     assert 100 * longer == pytest.approx(percent, rel=0.03)
 
 
-@pytest.mark.parametrize("mtbf", [0.25 * HOUR, 6 * HOUR, 24 * HOUR])
+@for_rows("mtbf", 0.25 * HOUR, 6 * HOUR, 24 * HOUR)
 def test_the_optimum_beats_every_interval_of_a_grid(mtbf):
     def time(interval):
         return cluster.expected_time_s(500 * HOUR, interval, mtbf, 300, 600)
@@ -57,15 +58,13 @@ def test_the_optimum_beats_every_interval_of_a_grid(mtbf):
     assert time(cluster.young_interval_s(mtbf, 300)) < 1.03 * least
 
 
-@pytest.mark.parametrize(
-    ("mtbf", "interval", "stall", "restart", "latency"),
-    [
-        (24 * HOUR, 117 * 60, 300, 600, None),
-        (6 * HOUR, 57 * 60, 300, 600, None),
-        (0.25 * HOUR, 9.1 * 60, 300, 600, None),
-        (6 * HOUR, 600, 5, 300, 400),  # asynchronous
-        (HOUR, 600, 1, 60, 600),
-    ],
+@for_rows(
+    "mtbf, interval, stall, restart, latency",
+    (24 * HOUR, 117 * 60, 300, 600, None),
+    (6 * HOUR, 57 * 60, 300, 600, None),
+    (0.25 * HOUR, 9.1 * 60, 300, 600, None),
+    (6 * HOUR, 600, 5, 300, 400),  # asynchronous
+    (HOUR, 600, 1, 60, 600),
 )
 def test_expected_time_is_the_mean_of_simulated_runs(mtbf, interval, stall, restart, latency):
     """Judge: 4 000 runs of 300 whole segments; within four standard errors."""
@@ -101,7 +100,7 @@ def test_without_failures_a_run_takes_its_work_and_its_checkpoints():
     assert cluster.goodput(1000, 1e15, 10) == pytest.approx(1000 / 1010)
 
 
-@pytest.mark.parametrize("nodes", [8, 128])
+@for_rows("nodes", 8, 128)
 def test_goodput_agrees_with_the_rsc_papers_estimate_where_failures_are_rare(nodes):
     """Judge: E[ETTR] of that paper, (1 - N r (u + T/2)) / (1 + w/T), good to first order."""
     rate = float(FAILURES.rsc_1.rate) / 1000 / 86400
@@ -152,22 +151,20 @@ def test_asynchronous_checkpoints_cost_the_copy_and_a_little_more_lost_work():
     assert cluster.optimal_interval_s(60, 0.1, 30) == 29.9  # the next waits for it
 
 
-@pytest.mark.parametrize(
-    ("precision", "optimizer", "each"),
-    [
-        ("bf16-master", "adamw", 14),
-        ("bf16-sr", "adamw", 6),
-        ("fp32", "lamb", 12),
-        ("fp32", "sgd", 8),
-    ],
+@for_rows(
+    "precision, optimizer, each",
+    ("bf16-master", "adamw", 14),
+    ("bf16-sr", "adamw", 6),
+    ("fp32", "lamb", 12),
+    ("fp32", "sgd", 8),
 )
 def test_a_checkpoint_holds_weights_master_copy_and_states(precision, optimizer, each):
     """Judge: Rajbhandari 2020, 2 + 12 bytes of mixed-precision Adam without its gradients."""
     assert cluster.checkpoint_bytes(1e9, precision, optimizer) == each * 1e9
 
 
-@pytest.mark.parametrize("precision", ["bf16-sr", "bf16-master", "fp32"])
-@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
+@for_rows("precision", "bf16-sr", "bf16-master", "fp32")
+@for_rows("optimizer", "adamw", "sgd")
 def test_a_checkpoint_holds_what_a_whole_replica_keeps_but_for_gradients(precision, optimizer):
     """Judge: the memory planner, on a chip whose NeuronCores keep the whole model each."""
     plan = cluster.Plan(cluster.Cluster("trn1.2xlarge"), precision=precision, optimizer=optimizer)
@@ -178,16 +175,14 @@ def test_a_checkpoint_holds_what_a_whole_replica_keeps_but_for_gradients(precisi
     )  # less the last norm
 
 
-@pytest.mark.parametrize(
-    ("storage", "options", "gb_per_s", "bound"),
-    [
-        ("fsx-125", {"tebibytes": 10}, 1.25, "the file system's disks"),
-        ("fsx-125", {"tebibytes": 10, "burst": True}, 5, "the file system's disks"),
-        ("fsx-1000", {"tebibytes": 1000}, 50, "100 Gbit/s per client"),
-        ("nvme", {}, 4 * 720_000 * 4096 / 1e9, "local disks"),
-        ("nvme", {"direction": "read"}, 4 * 1_720_000 * 4096 / 1e9, "local disks"),
-        ("s3", {}, 50, "one network card per instance, which takes 148 requests at once"),
-    ],
+@for_rows(
+    "storage, options, gb_per_s, bound",
+    ("fsx-125", {"tebibytes": 10}, 1.25, "the file system's disks"),
+    ("fsx-125", {"tebibytes": 10, "burst": True}, 5, "the file system's disks"),
+    ("fsx-1000", {"tebibytes": 1000}, 50, "100 Gbit/s per client"),
+    ("nvme", {}, 4 * 720_000 * 4096 / 1e9, "local disks"),
+    ("nvme", {"direction": "read"}, 4 * 1_720_000 * 4096 / 1e9, "local disks"),
+    ("s3", {}, 50, "one network card per instance, which takes 148 requests at once"),
 )
 def test_rates_of_four_instances_are_the_documented_ones(storage, options, gb_per_s, bound):
     found = cluster.storage_rate(storage, 4, **options)
@@ -234,46 +229,42 @@ def test_text_is_nearly_nothing_and_images_are_not():
     assert "of its rate" in str(images)
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda: cluster.cluster_mtbf_s(-1.0, 4), "instance_mtbf_hours is -1.0; it must be a"),
-        (lambda: cluster.cluster_mtbf_s(1000.0, 0), "instances is 0; it must be an integer from 1"),
-        (lambda: cluster.young_interval_s(0, 5), "mtbf_s is 0; it must be a finite number above 0"),
-        (lambda: cluster.daly_interval_s(10, 0), "would be written without end"),
-        (lambda: cluster.expected_time_s(1.0, 0, 10, 1), "interval_s is 0; it must be"),
-        (lambda: cluster.goodput(10, 100, 1, -1), "restart_s is -1; it must be"),
-        (lambda: cluster.goodput(10, 100, 5, 0, 1), "latency_s is 1; it must be a finite number"),
-        (lambda: cluster.goodput(10, 100, 5, 0, 16), "ends before the next checkpoint does"),
-        (
-            lambda: cluster.storage_rate("tape"),
-            "storage is 'tape'; it must be one of nvme, fsx-125",
-        ),
-        (lambda: cluster.storage_rate("fsx-125"), "fsx-125 without a size"),
-        (lambda: cluster.feed(1, 2, tebibytes=1), "FSx offers none smaller than 1,200 GiB"),
-        (lambda: cluster.optimal_interval_s(1e19, 1e-300), "checkpoint_s is 1e-300; it must be"),
-        (lambda: cluster.checkpoint_bytes(1e308), "parameters is 1e+308; it must be"),
-        (lambda: cluster.cluster_mtbf_s(1e308), "instance_mtbf_hours is 1e+308; it must be"),
-        (lambda: cluster.storage_rate("s3", instance="inf2.xlarge"), "one of trn1.32xlarge"),
-        (lambda: cluster.checkpoint_bytes(1e9, "fp8"), "precision is 'fp8'; it must be one of"),
-        (lambda: cluster.checkpoint(1e13, "nvme"), "room for 7.6 TB on its disks"),
-        (lambda: cluster.checkpoint(1e12, "s3", asynchronous=True), "0.55 TB in its host memory"),
-        (lambda: cluster.checkpoint(1e12, "s3", 4, copies=2), "only local disks want copies"),
-        (lambda: cluster.checkpoint(1e12, "nvme", 4, copies=5), "each on another instance"),
-        (lambda: cluster.simulate(1e6, 1e4, 100, 1), "hardly ever end where 100 s pass"),
-        (lambda: cluster.feed(-1, 2), "samples_per_s is -1; it must be"),
-    ],
+@for_rows(
+    "call, said",
+    (lambda: cluster.cluster_mtbf_s(-1.0, 4), "instance_mtbf_hours is -1.0; it must be a"),
+    (lambda: cluster.cluster_mtbf_s(1000.0, 0), "instances is 0; it must be an integer from 1"),
+    (lambda: cluster.young_interval_s(0, 5), "mtbf_s is 0; it must be a finite number above 0"),
+    (lambda: cluster.daly_interval_s(10, 0), "would be written without end"),
+    (lambda: cluster.expected_time_s(1.0, 0, 10, 1), "interval_s is 0; it must be"),
+    (lambda: cluster.goodput(10, 100, 1, -1), "restart_s is -1; it must be"),
+    (lambda: cluster.goodput(10, 100, 5, 0, 1), "latency_s is 1; it must be a finite number"),
+    (lambda: cluster.goodput(10, 100, 5, 0, 16), "ends before the next checkpoint does"),
+    (
+        lambda: cluster.storage_rate("tape"),
+        "storage is 'tape'; it must be one of nvme, fsx-125",
+    ),
+    (lambda: cluster.storage_rate("fsx-125"), "fsx-125 without a size"),
+    (lambda: cluster.feed(1, 2, tebibytes=1), "FSx offers none smaller than 1,200 GiB"),
+    (lambda: cluster.optimal_interval_s(1e19, 1e-300), "checkpoint_s is 1e-300; it must be"),
+    (lambda: cluster.checkpoint_bytes(1e308), "parameters is 1e+308; it must be"),
+    (lambda: cluster.cluster_mtbf_s(1e308), "instance_mtbf_hours is 1e+308; it must be"),
+    (lambda: cluster.storage_rate("s3", instance="inf2.xlarge"), "one of trn1.32xlarge"),
+    (lambda: cluster.checkpoint_bytes(1e9, "fp8"), "precision is 'fp8'; it must be one of"),
+    (lambda: cluster.checkpoint(1e13, "nvme"), "room for 7.6 TB on its disks"),
+    (lambda: cluster.checkpoint(1e12, "s3", asynchronous=True), "0.55 TB in its host memory"),
+    (lambda: cluster.checkpoint(1e12, "s3", 4, copies=2), "only local disks want copies"),
+    (lambda: cluster.checkpoint(1e12, "nvme", 4, copies=5), "each on another instance"),
+    (lambda: cluster.simulate(1e6, 1e4, 100, 1), "hardly ever end where 100 s pass"),
+    (lambda: cluster.feed(-1, 2), "samples_per_s is -1; it must be"),
 )
 def test_bad_input_is_told_in_one_sentence(call, said):
-    with pytest.raises(ValueError, match=re.escape(said)):
-        call()
+    raises(ValueError, re.escape(said), call)
 
 
-@pytest.mark.parametrize("ask", [
+@for_rows("ask",
     lambda: cluster.expected_time_s(1.0, 1e6, 1.0, 1.0), lambda: cluster.goodput(1e6, 1.0, 1.0),
     lambda: cluster.simulate(1.0, 1e6, 1.0, 1.0), lambda: cluster.goodput(1.0, 1.0, 1.0, 1e3),
-])  # fmt: skip
+)  # fmt: skip
 def test_an_interval_that_no_segment_ends_in_is_refused_and_a_better_one_named(ask):
-    with pytest.raises(ValueError, match=r"never end where 1 s pass.*every 0\.841 s of work"):
-        ask()
+    raises(ValueError, r"never end where 1 s pass.*every 0\.841 s of work", ask)
     assert cluster.optimal_interval_s(1.0, 1.0) == pytest.approx(0.841, abs=5e-4)

@@ -12,7 +12,7 @@ from math import floor
 
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu import training
 from trainium_edu.cluster.memory import memory, stages
 from trainium_edu.cluster.models import MODELS, Cnn, Mlp, Transformer, get_model
@@ -69,15 +69,14 @@ def test_every_cell_of_zeros_table_1_to_its_printed_digits(replicas, size, zero,
     assert _printed(_states_gb(size, replicas, zero), text)
 
 
-@pytest.mark.parametrize(("zero", "text"), [*enumerate(("120", "31.4", "16.6", "1.9"))])
+@for_rows("zero, text", *enumerate(("120", "31.4", "16.6", "1.9")))
 def test_zeros_figure_1(zero, text):
     assert _printed(_states_gb(7.5e9, 64, zero), text)
 
 
-@pytest.mark.parametrize(
-    ("degree", "replicas", "row"),
-    [(1, 64, "2 7.6 14.4 128"), (2, 64, "4 15.2 28.8 256"), (4, 64, "8 30.4 57.6 512"),
-     (8, 64, "16 60.8 115.2 1024"), (16, 64, "32 121.6 230.4 2048")],
+@for_rows("degree, replicas, row",
+    (1, 64, "2 7.6 14.4 128"), (2, 64, "4 15.2 28.8 256"), (4, 64, "8 30.4 57.6 512"),
+     (8, 64, "16 60.8 115.2 1024"), (16, 64, "32 121.6 230.4 2048"),
 )  # fmt: skip
 def test_the_largest_models_of_zeros_table_2(degree, replicas, row):
     """In billions of parameters on 32 GB; tensor-parallel ranks share out all of them."""
@@ -126,8 +125,8 @@ def _layer(model, tensor=1, batch=1, **more):
     return two - one
 
 
-@pytest.mark.parametrize("size", KORTHIKANTI)
-@pytest.mark.parametrize("t", [2, 8])
+@for_each("size", KORTHIKANTI)
+@for_rows("t", 2, 8)
 def test_a_block_keeps_what_korthikantis_table_2_says(size, t):
     model, b = _korthikanti(size), 4
     s, h, a = model.sequence, model.hidden, model.heads
@@ -143,14 +142,14 @@ def test_a_block_keeps_what_korthikantis_table_2_says(size, t):
         assert found == pytest.approx(sbh * says, rel=1e-12)
 
 
-@pytest.mark.parametrize(("size", "saved"), [("175B", 0.70), ("530B", 0.65)])
+@for_rows("size, saved", ("175B", 0.70), ("530B", 0.65))
 def test_selective_recomputation_saves_what_section_5_says(size, saved):
     model = _korthikanti(size)
     share = _layer(model, recompute="selective") / _layer(model)
     assert round(1 - share, 2) == saved
 
 
-@pytest.mark.parametrize("size", KORTHIKANTI)
+@for_each("size", KORTHIKANTI)
 def test_both_techniques_leave_a_fifth_and_twice_full_recomputation_as_section_6_says(size):
     """Section 6.1: to a fifth (20.2 % in the two largest), about twice full recomputation."""
     model = _korthikanti(size)
@@ -169,7 +168,7 @@ def _evaluated(size, **more):
     return _korthikanti(size), plan
 
 
-@pytest.mark.parametrize("size", KORTHIKANTI)
+@for_each("size", KORTHIKANTI)
 def test_the_first_stage_keeps_what_section_4_says_in_total(size):
     """But for the token numbers, and masks of more than p embeddings where it is interleaved."""
     model, plan = _evaluated(size)
@@ -210,7 +209,7 @@ MEGATRON = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("size", "tensor", "pipeline", "ranks", "batch"), MEGATRON)
+@for_each("size, tensor, pipeline, ranks, batch", MEGATRON)
 def test_every_plan_of_megatrons_table_1_fits_80_gb_as_it_ran(size, tensor, pipeline, ranks, batch):
     """With full recomputation and FP32 gradients, as the paper trains."""
     model = MODELS[f"megatron-{size}"]
@@ -219,8 +218,8 @@ def test_every_plan_of_megatrons_table_1_fits_80_gb_as_it_ran(size, tensor, pipe
     assert 25e9 < memory(model, plan, gradient_bytes=4).total < 80e9
 
 
-@pytest.mark.parametrize("zero", [0, 1])
-@pytest.mark.parametrize(("size", "tensor", "pipeline", "ranks", "batch"), MEGATRON)
+@for_rows("zero", 0, 1)
+@for_each("size, tensor, pipeline, ranks, batch", MEGATRON)
 def test_megatrons_own_estimate_is_ours_but_for_what_it_splits_that_is_whole(
     size, tensor, pipeline, ranks, batch, zero
 ):
@@ -286,10 +285,10 @@ CNN = Cnn("digits-cnn", (1, 8, 8), (("conv", 16, 3, 1, 1), ("pool", 2), ("conv",
                                     ("pool", 2), ("linear", 10)))  # fmt: skip
 
 
-@pytest.mark.parametrize("task", SMALL_TASKS)
-@pytest.mark.parametrize("precision", JOBS)
-@pytest.mark.parametrize("ranks", [2, 32])
-@pytest.mark.parametrize("zero", [False, True])
+@for_each("task", SMALL_TASKS)
+@for_each("precision", JOBS)
+@for_rows("ranks", 2, 32)
+@for_rows("zero", False, True)
 def test_what_is_kept_between_steps_is_the_executors_to_the_byte(task, precision, ranks, zero):
     """But for a copy of the rank's part of the weights, as torch_xla's ZeRO-1 has it; the papers
     count one only if it is the master.
@@ -309,8 +308,8 @@ def test_gradients_of_several_micro_batches_are_fp32_if_they_are_added_up_so():
     assert training.memory(added).gradients == ours.gradients
 
 
-@pytest.mark.parametrize("precision", JOBS)
-@pytest.mark.parametrize("batch", [8, 32])
+@for_each("precision", JOBS)
+@for_rows("batch", 8, 32)
 def test_one_more_block_raises_the_high_water_mark_by_the_closed_form_to_the_byte(precision, batch):
     """Its gradients are not alive yet when most is: that is in the last block's backward."""
 
@@ -325,9 +324,9 @@ def test_one_more_block_raises_the_high_water_mark_by_the_closed_form_to_the_byt
     assert measured[1] - measured[0] == grown
 
 
-@pytest.mark.parametrize("task", SMALL_TASKS)
-@pytest.mark.parametrize("precision", JOBS)
-@pytest.mark.parametrize("batch", [32, 128])
+@for_each("task", SMALL_TASKS)
+@for_each("precision", JOBS)
+@for_rows("batch", 32, 128)
 def test_the_total_is_the_executors_high_water_mark_within_6_percent(task, precision, batch):
     """What lives while backward is in a block is an estimate: twice its widest product.
 
@@ -340,9 +339,9 @@ def test_the_total_is_the_executors_high_water_mark_within_6_percent(task, preci
     assert 0.98 < few.total / executor.total < 1.16
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16-master"])
-@pytest.mark.parametrize("zero", [False, True])
-@pytest.mark.parametrize("model", [MLP, CNN], ids=lambda model: model.name)
+@for_rows("precision", "fp32", "bf16-master")
+@for_rows("zero", False, True)
+@for_each("model", [MLP, CNN], ids=lambda model: model.name)
 def test_networks_without_blocks_are_held_against_the_executor_too(model, precision, zero):
     """What is kept, to the byte; the high water, within 20 %.
 
@@ -361,7 +360,7 @@ def test_networks_without_blocks_are_held_against_the_executor_too(model, precis
 # -- what is said ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("interleave", [1, 2])
+@for_rows("interleave", 1, 2)
 def test_the_fullest_stage_is_the_one_returned(interleave):
     plan = _plan(ranks=64, tensor=4, pipeline=4, interleave=interleave, sequence_parallel=True)
     for model in MODELS.values():
@@ -369,19 +368,17 @@ def test_the_fullest_stage_is_the_one_returned(interleave):
             assert memory(model, plan).total == max(kept.total for kept in stages(model, plan))
 
 
-@pytest.mark.parametrize(
-    ("change", "part", "remedy", "words"),
-    [
-        ({}, "activations", {"sequence_parallel": True}, "sequence parallelism"),
-        ({"micro_batch": 2}, "activations", {"recompute": "full"}, "whole blocks computed again"),
-        ({"pipeline": 1}, "states", {"zero": 1}, "ZeRO-1 over 8 replicas"),
-        (
-            {"pipeline": 1, "tensor": 2, "zero": 2, "recompute": "full"},
-            "weights",
-            {"zero": 3},
-            "ZeRO-3 over 32 replicas",
-        ),
-    ],
+@for_rows(
+    "change, part, remedy, words",
+    ({}, "activations", {"sequence_parallel": True}, "sequence parallelism"),
+    ({"micro_batch": 2}, "activations", {"recompute": "full"}, "whole blocks computed again"),
+    ({"pipeline": 1}, "states", {"zero": 1}, "ZeRO-1 over 8 replicas"),
+    (
+        {"pipeline": 1, "tensor": 2, "zero": 2, "recompute": "full"},
+        "weights",
+        {"zero": 3},
+        "ZeRO-3 over 32 replicas",
+    ),
 )
 def test_what_is_said_to_make_it_less_does(change, part, remedy, words):
     """The gentlest change that is enough, or else the strongest."""
@@ -403,13 +400,12 @@ def test_a_plan_that_does_not_divide_is_refused():
         memory("gpt3-6.7b", _plan(ranks=48, tensor=3, global_batch=48))
 
 
-@pytest.mark.parametrize("change", [{"tensor": 2}, {"pipeline": 2}, {"recompute": "full"}])
+@for_rows("change", {"tensor": 2}, {"pipeline": 2}, {"recompute": "full"})
 def test_a_network_without_blocks_is_whole_on_every_rank(change):
-    with pytest.raises(PlanError, match="has layers and no blocks"):
-        memory(MLP, _plan(**change))
+    raises(PlanError, "has layers and no blocks", memory, MLP, _plan(**change))
 
 
-@pytest.mark.parametrize("name", ["gradient_bytes", "state_bytes"])
+@for_rows("name", "gradient_bytes", "state_bytes")
 def test_a_number_has_from_one_to_eight_bytes(name):
     with pytest.raises(ValueError, match=f"{name} is 0; it must be an integer from 1 to 8"):
         memory(SMALL, _plan(), **{name: 0})
@@ -466,8 +462,8 @@ NEMO = Transformer("nemo", 40, 5120, 32, 8192, 131072, 8, 14336, gated=True, bia
                    tied=False, norm="rms", head_size=128)  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["llama2-7b", "llama2-70b", "llama3.1-8b", NEMO])
-@pytest.mark.parametrize("tensor", [2, 8, 32])
+@for_rows("name", "llama2-7b", "llama2-70b", "llama3.1-8b", NEMO)
+@for_rows("tensor", 2, 8, 32)
 def test_ranks_of_a_replica_hold_the_model_and_copies_of_norms_and_of_few_heads(name, tensor):
     """Llama has no biases: norms are whole on every rank, and so is a head of keys and values."""
     model = get_model(name)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.cluster import MODELS, Cnn, Mlp, Transformer, get_model
 from trainium_edu.specs import PUBLISHED_MODELS, Kind
 
@@ -27,7 +28,7 @@ def test_only_the_ten_trillion_parameters_have_an_assumed_shape():
     assert [n for n, found in kinds.items() if Kind.ASSUMED in found] == ["gpt-10t"]
 
 
-@pytest.mark.parametrize("name", HEADS_OF_128)
+@for_each("name", HEADS_OF_128)
 def test_heads_are_128_wide_where_table_2_1_and_awss_recipes_say_so(name):
     assert MODELS[name].head_width == 128
 
@@ -79,7 +80,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("says", BAD)
+@for_each("says", BAD)
 def test_what_is_no_model_is_refused_in_a_sentence(says):
     with pytest.raises((ValueError, TypeError), match=says) as refused:
         BAD[says]()

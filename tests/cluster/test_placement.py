@@ -6,6 +6,7 @@ Judge: ``fabric``'s own times of whole collectives, and counting by hand.
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.cluster import Cluster, Links, Plan, PlanError, placement
 from trainium_edu.fabric import group, hierarchical_time, line, plan, ultracluster
 
@@ -24,7 +25,7 @@ def test_ranks_fill_chips_then_instances():
     assert len(np.unique(ranks, axis=0)) == 64
 
 
-@pytest.mark.parametrize("kind", ["tensor", "data", "pipeline"])
+@for_rows("kind", "tensor", "data", "pipeline")
 def test_groups_of_a_kind_hold_every_rank_once(kind):
     where = placement(_plan(4, tensor=8, pipeline=2))
     groups, group_ = where.groups(kind), where.group(kind)
@@ -33,14 +34,16 @@ def test_groups_of_a_kind_hold_every_rank_once(kind):
     assert set(np.diff(groups, axis=1).ravel().tolist()) == {group_.stride}
 
 
-@pytest.mark.parametrize(("tensor", "wires"), [(1, "none"), (2, "on chip"), (8, "NeuronLink"),
-                                               (32, "NeuronLink"), (64, "EFA")])  # fmt: skip
+@for_rows("tensor, wires",
+    (1, "none"), (2, "on chip"), (8, "NeuronLink"),
+                                               (32, "NeuronLink"), (64, "EFA"),
+)  # fmt: skip
 def test_small_tensor_groups_stay_close(tensor, wires):
     assert placement(_plan(2, tensor)).wires("tensor") == wires
 
 
-@pytest.mark.parametrize("tensor", [2, 4, 8, 16, 32])
-@pytest.mark.parametrize("operation", ["all_reduce", "all_gather", "reduce_scatter"])
+@for_rows("tensor", 2, 4, 8, 16, 32)
+@for_rows("operation", "all_reduce", "all_gather", "reduce_scatter")
 def test_a_tensor_group_takes_what_fabric_says(tensor, operation):
     nbytes = 2**25
     mine = placement(_plan(1, tensor), ONE_WAY).collective_ns("tensor", operation, nbytes)
@@ -52,7 +55,7 @@ def test_a_tensor_group_takes_what_fabric_says(tensor, operation):
     assert mine == pytest.approx(best, rel=1e-9)
 
 
-@pytest.mark.parametrize("instances", [2, 3, 16, 64])
+@for_rows("instances", 2, 3, 16, 64)
 def test_a_data_group_over_instances_takes_what_the_hierarchy_takes(instances):
     mine = placement(_plan(instances), ONE_WAY).collective_ns("data", "all_reduce", 2**28)
     names = ["ring"] + ["rdh"] * (instances & (instances - 1) == 0)
@@ -87,10 +90,8 @@ def test_aws_s_own_16_rank_all_reduce_is_nearer_to_the_reading_that_both_directi
 
 
 def test_readings_out_of_range_are_refused():
-    with pytest.raises(ValueError, match="hop_ns is -1"):
-        Links(hop_ns=-1)
-    with pytest.raises(ValueError, match="direction is 'up'"):
-        Links(direction="up")
+    raises(ValueError, "hop_ns is -1", Links, hop_ns=-1)
+    raises(ValueError, "direction is 'up'", Links, direction="up")
 
 
 def test_a_send_of_no_number_is_refused():

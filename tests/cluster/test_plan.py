@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows
 from trainium_edu.cluster import MODELS, Cluster, Mlp, Plan, PlanError
 from trainium_edu.specs import INSTANCES
 
@@ -28,10 +29,10 @@ def test_what_tensor_and_pipeline_leave_is_data_parallel():
     assert plan.tensor * plan.pipeline * plan.data == plan.cluster.ranks
 
 
-@pytest.mark.parametrize(("model", "instances", "tensor", "pipeline"), [
+@for_rows("model, instances, tensor, pipeline",
     ("gpt3-175b", 32, 32, 8), ("gpt3-23b", 1, 8, 4), ("gpt3-46b", 4, 8, 8),
     ("llama2-70b", 32, 32, 8), ("llama2-70b", 32, 32, 4), ("llama2-7b", 16, 8, 1),
-])  # fmt: skip
+)  # fmt: skip
 def test_published_degrees_divide(model, instances, tensor, pipeline):
     plan = Plan(Cluster(instances=instances), tensor, pipeline, 1, True)
     plan.check(MODELS[model])
@@ -56,26 +57,26 @@ def test_a_plan_says_all_that_sets_it_apart():
     )
 
 
-@pytest.mark.parametrize(("settings", "says"), [
+@for_rows("settings, says",
     ({"tensor": 32, "pipeline": 8}, "256 ranks for one replica, and 4 x trn1.32xlarge have 128"),
     ({"tensor": 3}, "128 ranks do not divide into replicas of 3 x 1 = 3"),
     ({"global_batch": 100}, "global batch of 100 does not divide among 128 replicas"),
     ({"micro_batch": 16}, "take a multiple of 2048"),
     ({"tensor": 8, "interleave": 2}, "at least two"),
     ({"tensor": 8, "pipeline": 4, "interleave": 2, "global_batch": 24}, "6 micro-batches for 4"),
-])  # fmt: skip
+)  # fmt: skip
 def test_degrees_that_do_not_divide_are_refused(settings, says):
     with pytest.raises(PlanError, match=says) as refused:
         Plan(FOUR, **settings)
     sentence(refused)
 
 
-@pytest.mark.parametrize(("model", "settings", "says"), [
+@for_rows("model, settings, says",
     ("gpt3-23b", {"pipeline": 8}, "gpt3-23b has 28 layers, which do not divide by 8"),
     ("gpt3-23b", {"pipeline": 4, "interleave": 2}, "28 layers, which do not divide by 8"),
     ("gpt3-6.7b", {"tensor": 64}, "32 attention heads, which do not divide by 64"),
     ("vit-base", {"tensor": 4, "sequence_parallel": True}, "sequences of 197 tokens"),
-])  # fmt: skip
+)  # fmt: skip
 def test_a_model_that_does_not_divide_is_refused(model, settings, says):
     plan = Plan(FOUR, **settings)
     with pytest.raises(PlanError, match=says) as refused:
@@ -93,7 +94,7 @@ def test_heads_for_keys_and_values_divide_or_are_copied():
     sentence(refused)
 
 
-@pytest.mark.parametrize(("wrong", "error", "says"), [
+@for_rows("wrong, error, says",
     (lambda: Cluster("trn9.huge"), PlanError, "no instance 'trn9.huge' with NeuronCores"),
     (lambda: Cluster("p4d.24xlarge"), PlanError, "no instance 'p4d.24xlarge'"),
     (lambda: Cluster(["trn1.32xlarge"]), TypeError, "instance is"),
@@ -117,7 +118,7 @@ def test_heads_for_keys_and_values_divide_or_are_copied():
     (lambda: Plan(FOUR, interleave=0), ValueError, "interleave is 0"),
     (lambda: Plan(FOUR).check("gpt3-175b"), TypeError, "model is 'gpt3-175b'"),
     (lambda: Plan(FOUR, 2).check(Mlp("mlp", (8, 2))), PlanError, "mlp has layers and no blocks"),
-])  # fmt: skip
+)  # fmt: skip
 def test_bad_input_is_one_sentence(wrong, error, says):
     with pytest.raises(error) as refused:
         wrong()

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.cluster import (
     Cluster,
     NothingFits,
@@ -74,7 +74,7 @@ SMALL = [
 ]
 
 
-@pytest.mark.parametrize(("model", "cluster", "batch", "settings"), SMALL)
+@for_each("model, cluster, batch, settings", SMALL)
 def test_no_plan_beats_the_best_found(model, cluster, batch, settings):
     tried = [(ns, held.total) for _, held, ns in every(model, cluster, batch, **settings)
              if held.fits]  # fmt: skip
@@ -88,7 +88,7 @@ def test_no_plan_beats_the_best_found(model, cluster, batch, settings):
     assert [(o.step_ns, o.memory.total) for o in found] == front[:5]
 
 
-@pytest.mark.parametrize("precision", ["bf16-master", "fp32"])
+@for_rows("precision", "bf16-master", "fp32")
 def test_no_other_precision_beats_the_one_that_is_tried(precision):
     cluster = Cluster("trn1.2xlarge", 2)
     for plan, held, ns in every(TINY, cluster, 8):
@@ -97,7 +97,7 @@ def test_no_other_precision_beats_the_one_that_is_tried(precision):
         assert ns <= step_time(TINY, other).step_ns
 
 
-@pytest.mark.parametrize(("model", "cluster", "batch", "settings"), SMALL[:3])
+@for_each("model, cluster, batch, settings", SMALL[:3])
 def test_every_plan_is_counted_once(model, cluster, batch, settings):
     tried = [(plan, held) for plan, held, _ in every(model, cluster, batch, **settings)
              if plan.sequence_parallel == (plan.tensor > 1 and model.sequence % plan.tensor == 0)
@@ -121,7 +121,7 @@ AWS = [
 ]
 
 
-@pytest.mark.parametrize(("model", "precision", "instances", "tensor", "pipeline", "away"), AWS)
+@for_each("model, precision, instances, tensor, pipeline, away", AWS)
 def test_published_plans_fit_and_are_near_the_best(
     model, precision, instances, tensor, pipeline, away
 ):
@@ -136,8 +136,8 @@ def test_published_plans_fit_and_are_near_the_best(
     assert theirs.time.low_ns < best.step_ns  # the rest lies within the band of a step's time
 
 
-@pytest.mark.parametrize("precision", ["bf16-sr", "bf16-master", "fp32"])
-@pytest.mark.parametrize("model", ["gpt3-23b", "gpt3-175b", "llama2-70b"])
+@for_rows("precision", "bf16-sr", "bf16-master", "fp32")
+@for_rows("model", "gpt3-23b", "gpt3-175b", "llama2-70b")
 def test_the_bound_is_bytes_over_hbm(model, precision):
     each = {"bf16-sr": 2 + 2 + 2 * 2, "bf16-master": 2 + 2 + 4 + 2 * 4, "fp32": 4 + 4 + 2 * 4}
     exact = work(model).parameters * each[precision] / (512 * GiB)
@@ -147,7 +147,7 @@ def test_the_bound_is_bytes_over_hbm(model, precision):
     assert best.plan.cluster.instances >= math.ceil(exact)
 
 
-@pytest.mark.parametrize(("model", "batch"), [("gpt3-23b", 16), ("gpt3-175b", 12), (TINY, 4)])
+@for_rows("model, batch", ("gpt3-23b", 16), ("gpt3-175b", 12), (TINY, 4))
 def test_on_fewer_instances_than_the_smallest_nothing_fits(model, batch):
     instance = "trn1.2xlarge" if model is TINY else "trn1.32xlarge"
     found = smallest(model, instance, global_batch=batch)
@@ -165,8 +165,7 @@ def test_ten_trillion_parameters_fit_on_192_instances_and_on_none_fewer():
     assert found.memory.fits
     assert "alone need 145 x trn1.32xlarge" in found.reason
     assert len(fits(TEN_TRILLION, Cluster(instances=128))) == 0
-    with pytest.raises(PlanError, match="no plan divides"):
-        fits(TEN_TRILLION, Cluster(instances=150))
+    raises(PlanError, "no plan divides", fits, TEN_TRILLION, Cluster(instances=150))
 
 
 def test_smallest_in_time_finishes_in_time_and_no_fewer_instances_do():
@@ -198,10 +197,10 @@ def test_what_fits_nowhere_says_which_number_by_how_much_and_what_would_do():
         _ = plans.best
 
 
-@pytest.mark.parametrize(("model", "instances", "settings"), [
+@for_rows("model, instances, settings",
     ("gpt3-6.7b", 1, {}), ("gpt3-6.7b", 1, {"micro_batch": 1}), ("llama2-70b", 32, {}),
     ("gpt3-23b", 4, {"recompute": "full"}), ("gpt3-175b", 8, {}), ("gpt3-46b", 4, {"zero": 1}),
-])  # fmt: skip
+)  # fmt: skip
 def test_the_first_reason_names_what_memory_forbids(model, instances, settings):
     best = fits(model, Cluster(instances=instances), **settings).best
     said = re.match(r"fastest; (.+?) it would be ([\d.]+)% faster, but ([\d.]+) GiB too large; "
@@ -246,7 +245,7 @@ def test_what_is_given_is_kept():
     assert slow.step_ns > best.step_ns
 
 
-@pytest.mark.parametrize(("instances", "batch"), [(10**6, 10**6), (999_983, 1024), (10**6, 10**9)])
+@for_rows("instances, batch", (10**6, 10**6), (999_983, 1024), (10**6, 10**9))
 def test_giant_clusters_are_searched_by_divisors_alone(instances, batch):
     start = time.process_time()
     if instances == 10**6:
@@ -276,8 +275,7 @@ def test_an_interrupted_search_can_be_asked_again(monkeypatch):
         return asked(*arguments)
 
     monkeypatch.setattr(search, "memory", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        fits("gpt3-46b", Cluster(instances=8), global_batch=768)
+    raises(KeyboardInterrupt, "", fits, "gpt3-46b", Cluster(instances=8), global_batch=768)
     monkeypatch.undo()
     assert fits("gpt3-46b", Cluster(instances=8), global_batch=768).best.memory.fits
 

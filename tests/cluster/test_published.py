@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.cluster import (
     MODELS,
     Cluster,
@@ -43,9 +43,7 @@ def _again(row, line):
     return mfu(model, line.sequences_per_s, cluster, convention=line.convention, peak=peak)
 
 
-@pytest.mark.parametrize(
-    ("row", "line"), PRINTED, ids=[f"{r.name} {m.edition}" for r, m in PRINTED]
-)
+@for_each("row, line", PRINTED, ids=[f"{r.name} {m.edition}" for r, m in PRINTED])
 def test_every_printed_mfu_follows_from_its_convention_or_is_named_a_conflict(row, line):
     off = abs(100 * _again(row, line) - line.percent)
     assert (off <= 0.1) == (not line.conflict)
@@ -61,14 +59,12 @@ def test_every_edition_of_a_printed_mfu_has_its_rate_in_the_row():
         assert (line.edition, line.sequences_per_s) in row.rates.value
 
 
-@pytest.mark.parametrize(
-    ("key", "before", "after", "library", "low", "high"),
-    [
-        ("gpt3_2_9", "2.6", "2.9", "megatron-lm", 0.0, 1.0),  # both are up to
-        ("llm_2_16", "2.15", "2.16", "neuronx-distributed", 0.0, 1.02),
-        ("bert_2_20", "2.18", "2.20", "transformers", 0.8, 1.2),
-        ("bert_2_21", "2.20", "2.21", "transformers", -1.2, -0.8),
-    ],
+@for_rows(
+    "key, before, after, library, low, high",
+    ("gpt3_2_9", "2.6", "2.9", "megatron-lm", 0.0, 1.0),  # both are up to
+    ("llm_2_16", "2.15", "2.16", "neuronx-distributed", 0.0, 1.02),
+    ("bert_2_20", "2.18", "2.20", "transformers", 0.8, 1.2),
+    ("bert_2_21", "2.20", "2.21", "transformers", -1.2, -0.8),
 )
 def test_editions_change_as_release_notes_say(key, before, after, library, low, high):
     """Judge: the notes, of rows in BF16; where several changed, their median."""
@@ -134,7 +130,7 @@ def test_predictions_of_held_out_rows_are_as_good_as_of_those_that_calibrate():
         assert np.mean(np.array(off) <= 0.15) >= 0.75
 
 
-@pytest.mark.parametrize("family", ["bert", "gpt3", "llama"])
+@for_rows("family", "bert", "gpt3", "llama")
 def test_a_family_is_foretold_by_numbers_fitted_to_the_others(family):
     rows = [row for row in BENCHMARKS if not row.conflict]
     others = tuple(row for row in rows if not row.model.startswith(family))
@@ -199,7 +195,7 @@ TABLE_5 = """
 """
 
 
-@pytest.mark.parametrize("row", TABLE_5.strip().splitlines())
+@for_each("row", TABLE_5.strip().splitlines())
 def test_korthikantis_utilisations_of_model_and_hardware(row):
     """To 0.1 point and what the time's two digits leave open.
 
@@ -227,7 +223,7 @@ MEGATRON_1 = {1.7: (32, 137, 44), 3.6: (64, 138, 44), 7.5: (128, 142, 46), 18.4:
               310.1: (1920, 155, 50), 529.6: (2520, 163, 52), 1008: (3072, 163, 52)}  # fmt: skip
 
 
-@pytest.mark.parametrize("size", MEGATRON_1)
+@for_each("size", MEGATRON_1)
 def test_megatrons_table_1_counts_what_is_computed_again(size):
     gpus, tflops, printed = MEGATRON_1[size]
     flops = work(f"megatron-{size}b", recompute="full").flops
@@ -255,7 +251,7 @@ MPT = """
 """
 
 
-@pytest.mark.parametrize("row", MPT.strip().splitlines())
+@for_each("row", MPT.strip().splitlines())
 def test_mpts_utilisations_on_a100(row):
     layers, width, tokens, gpus = map(int, row.split()[:4])
     per_s, of_model, of_hardware, parameters = map(float, row.split()[4:])
@@ -270,15 +266,14 @@ def test_mpts_utilisations_on_a100(row):
     assert share == pytest.approx(of_hardware, abs=0.1)
 
 
-@pytest.mark.parametrize(("arguments", "says"), [
+@for_rows("arguments, says",
     ((None, 1.0, 1), "needs a model or flops_per_sample"),
     (("bert-large", -1.0, 1), "samples_per_s is -1"),
     (("bert-large", 1.0, 0), "cluster is 0"),
     (("bert-large", 3530 * 128, 16), r"are 35\.19 times the peak of 16 chips, 3\.04e\+15 FLOP/s"),
-])  # fmt: skip
+)  # fmt: skip
 def test_bad_input_is_refused_in_a_sentence(arguments, says):
-    with pytest.raises(ValueError, match=says):
-        mfu(*arguments)
+    raises(ValueError, says, mfu, *arguments)
 
 
 def test_a_library_without_scripts_is_refused():
@@ -286,14 +281,13 @@ def test_a_library_without_scripts_is_refused():
         as_scripted("gpt2", Plan(Cluster()), "jax")
 
 
-@pytest.mark.parametrize(("call", "says"), [
+@for_rows("call, says",
     (lambda: compare(1j), "rules is 1j; it must be a Rules or None"),
     (lambda: setup("BERT"), "row is 'BERT'; it must be a Benchmark"),
     (lambda: calibrate(3), "rows is 3; it must be"),
-])  # fmt: skip
+)  # fmt: skip
 def test_another_kind_of_thing_is_refused_in_a_sentence(call, says):
-    with pytest.raises(TypeError, match=says):
-        call()
+    raises(TypeError, says, call)
 
 
 def test_an_unknown_peak_is_refused_by_name():
@@ -307,5 +301,4 @@ def test_a_peak_in_tflops_is_told_from_one_in_flops():
 
 
 def test_one_row_is_too_few_for_two_numbers():
-    with pytest.raises(ValueError, match="rows has 1 rows; two numbers are fitted"):
-        calibrate(BENCHMARKS[:1])
+    raises(ValueError, "rows has 1 rows; two numbers are fitted", calibrate, BENCHMARKS[:1])

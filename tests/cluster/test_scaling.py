@@ -12,6 +12,7 @@ from time import perf_counter
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu import cluster, fabric
 from trainium_edu.cluster import KEYNOTE, Cluster, Plan
 from trainium_edu.specs import CLAIMS, INSTANCES
@@ -26,9 +27,8 @@ def test_the_keynotes_generations_are_the_launch_figures():
     assert [g.network_bits_per_s for g in KEYNOTE] == [100e9, 400e9, 1600e9]
 
 
-@pytest.mark.parametrize(
-    ("kind", "said"),
-    [("weak", ["50 %", "38 %", "17 %"]), ("strong", ["50.0 %", "17.2 %", "4.4 %"])],
+@for_rows(
+    "kind, said", ("weak", ["50 %", "38 %", "17 %"]), ("strong", ["50.0 %", "17.2 %", "4.4 %"])
 )
 def test_overhead_bars_are_those_of_the_facts(kind, said):
     digits = 0 if kind == "weak" else 1
@@ -58,22 +58,20 @@ def test_gpt_3_takes_133_days_on_32_instances_and_33_on_130():
     assert round(32 * found[0] / 14) == 305
 
 
-@pytest.mark.parametrize(
-    ("ranks", "mean"), [(1, 0), (2, 0.5641895835), (3, 0.8462843753), (5, 1.1629644736)]
-)
+@for_rows("ranks, mean", (1, 0), (2, 0.5641895835), (3, 0.8462843753), (5, 1.1629644736))
 def test_the_slowest_of_a_few_is_the_textbooks(ranks, mean):
     """Judge: 1 / sqrt(pi), 3 / (2 sqrt(pi)), and the table of normal order statistics."""
     assert cluster.slowest(ranks, 0.1) == pytest.approx(1 + 0.1 * mean, abs=1e-9)
 
 
-@pytest.mark.parametrize("ranks", [32, 1024])
+@for_rows("ranks", 32, 1024)
 def test_the_slowest_of_many_is_the_mean_of_simulated_maxima(ranks):
     most = np.random.default_rng(3).standard_normal((4000, ranks)).max(axis=1)
     error = most.std() / np.sqrt(len(most))
     assert abs(cluster.slowest(ranks, 1.0) - 1 - most.mean()) < 4 * error
 
 
-@pytest.mark.parametrize(("ranks", "within"), [(32, 0.035), (1000, 0.015), (200_000, 0.007)])
+@for_rows("ranks, within", (32, 0.035), (1000, 0.015), (200_000, 0.007))
 def test_gumbels_closed_form_comes_nearer_with_more_ranks(ranks, within):
     exact, gumbel = (cluster.slowest(ranks, 1.0, how=how) - 1 for how in ("exact", "gumbel"))
     assert abs(gumbel / exact - 1) < within
@@ -123,7 +121,7 @@ def test_weak_scaling_is_gustafsons_line_where_only_the_serial_share_stays():
         assert sums == pytest.approx(grown, rel=1e-6)
 
 
-@pytest.mark.parametrize("instances", [16, 128, 1024])
+@for_rows("instances", 16, 128, 1024)
 def test_gradient_sums_grow_as_the_fabrics_hierarchical_all_reduce(instances):
     """Judge: `fabric.hierarchical_time`, one bucket as the plan sends it, within 15 %."""
     few, many = cluster.scale("bert-large", SMALL, (2, instances), "weak")
@@ -213,10 +211,8 @@ def test_days_of_a_point_are_those_of_its_tokens():
     assert point.tokens_per_s == pytest.approx(2048 * point.samples_per_s)
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda: cluster.scale("gpt3-175b", BIG, (3,)), "3 x trn1.32xlarge have 96: take"),
+@for_rows("call, said",
+    (lambda: cluster.scale("gpt3-175b", BIG, (3,)), "3 x trn1.32xlarge have 96: take"),
         (lambda: cluster.scale("gpt3-175b", BIG, (20,)), "do not divide into replicas of 32 x 8"),
         (lambda: cluster.scale("gpt3-175b", BIG, (0,)), "instances is 0; it must be an integer"),
         (lambda: cluster.scale("gpt3-175b", BIG, ()), "no numbers of instances to look at"),
@@ -230,8 +226,6 @@ def test_days_of_a_point_are_those_of_its_tokens():
         (lambda: cluster.utilisation(TRN1, 0), "in_days is 0; it must be"),
         (lambda: cluster.slowest(0, 0.1), "ranks is 0; it must be an integer from 1"),
         (lambda: cluster.slowest(4, -0.1), "sigma is -0.1; it must be a finite number from 0 to 1"),
-    ],
 )  # fmt: skip
 def test_bad_input_is_told_in_one_sentence(call, said):
-    with pytest.raises(ValueError, match=re.escape(said)):
-        call()
+    raises(ValueError, re.escape(said), call)

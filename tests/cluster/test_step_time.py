@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.cluster import (
     MODELS,
     PARTS,
@@ -69,8 +69,8 @@ def test_the_tensor_engine_never_beats_its_array(row):
     assert 0.97 * at_peak <= taken <= 1.8 * at_peak  # embedding and norms of heads are left out
 
 
-@pytest.mark.parametrize("tensor", [1, 8])
-@pytest.mark.parametrize("size", [0, 64, 256])
+@for_rows("tensor", 1, 8)
+@for_rows("size", 0, 64, 256)
 def test_products_of_a_block_are_the_flops_of_its_work(size, tensor):
     model = replace(TINY, head_size=size)
     plan = Plan(Cluster(), tensor=tensor, micro_batch=2, global_batch=64)
@@ -98,7 +98,7 @@ def test_fp32_products_take_four_times_unless_the_compiler_casts_them():
     assert exact == pytest.approx(4 * bf16)
 
 
-@pytest.mark.parametrize(("recompute", "times"), [("none", 6), ("full", 7)])
+@for_rows("recompute, times", ("none", 6), ("full", 7))
 def test_weights_pass_through_the_dma_engines_at_their_sustained_rate(recompute, times):
     plan = replace(ONE, recompute=recompute)
     bytes_ = times * 2 * work(TINY).parameters * plan.micro_batches
@@ -136,8 +136,8 @@ def test_flash_attention_skips_what_the_mask_hides():
     assert (plain - flash) / 1e9 == pytest.approx(samples * products_ * product * (1 - computed))
 
 
-@pytest.mark.parametrize("stages", [2, 4, 8])
-@pytest.mark.parametrize("interleave", [1, 2])
+@for_rows("stages", 2, 4, 8)
+@for_rows("interleave", 1, 2)
 def test_the_bubble_is_stages_less_one_over_micro_batches(stages, interleave):
     plan = Plan(Cluster(instances=stages), tensor=32, pipeline=stages, interleave=interleave,
                 global_batch=64)  # fmt: skip
@@ -187,15 +187,13 @@ def test_the_band_holds_most_of_what_was_published():
     assert sum(inside) / len(rows) >= 0.75
 
 
-@pytest.mark.parametrize(("wrong", "says"), [
+@for_rows("wrong, says",
     ({"efficiency": 1.5}, "efficiency is 1.5"), ({"hidden": -0.1}, "hidden is -0.1"),
     ({"straggling": 0.9}, "straggling is 0.9"), ({"attention": "slow"}, "attention is 'slow'"),
-])  # fmt: skip
+)  # fmt: skip
 def test_bad_rules_are_refused_in_a_sentence(wrong, says):
-    with pytest.raises(ValueError, match=says):
-        Rules(**wrong)
+    raises(ValueError, says, Rules, **wrong)
 
 
 def test_a_plan_that_does_not_divide_is_refused():
-    with pytest.raises(PlanError, match="layers"):
-        step_time(GPT, replace(PLAN, tensor=1, pipeline=16))
+    raises(PlanError, "layers", step_time, GPT, replace(PLAN, tensor=1, pipeline=16))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.cluster import Cluster, Plan, PlanError, placement, step_time, traffic
 
 PLANS = {
@@ -13,7 +14,7 @@ PLANS = {
 }
 
 
-@pytest.mark.parametrize("name", PLANS)
+@for_each("name", PLANS)
 def test_timed_one_by_one_it_is_what_the_step_spends_on_wires(name):
     plan = PLANS[name]
     where, parts = placement(plan), step_time("gpt3-23b", plan).parts

@@ -9,6 +9,8 @@ from functools import partial
 
 import pytest
 
+from tests.for_each import for_rows
+
 torch = pytest.importorskip("torch")
 from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
@@ -159,7 +161,7 @@ def kept_bytes(network, x):
     return sum(t.untyped_storage().nbytes() for t in kept.values())
 
 
-@pytest.mark.parametrize(("batch", "s", "h", "heads"), [(2, 16, 32, 4), (1, 48, 16, 2)])
+@for_rows("batch, s, h, heads", (2, 16, 32, 4), (1, 48, 16, 2))
 def test_autograd_keeps_what_is_counted_for_a_block(batch, s, h, heads):
     """In BF16, with masks of a byte: s b h (34 + 5 a s / h)."""
     block = Block(h, heads).bfloat16()

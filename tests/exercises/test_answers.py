@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.exercises.test_lessons import EXERCISES, LONG
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from tests.solutions import reading
 from trainium_edu.cli import apart, in_kernel, within
 from trainium_edu.cli.limits import Limits
@@ -158,20 +158,18 @@ def hold(exercise, spelling, solved):
         assert grade.misconception == result.misconception
 
 
-@pytest.mark.parametrize(
-    ("value", "plain"),
-    [
-        (..., None),
-        (range(3), [0, 1, 2]),
-        ({"a": (x for x in "bc")}.items(), [("a", ["b", "c"])]),
-        (np.float32(0.5), 0.5),
-        (np.array(True), True),
-        (np.array([1, [2]], dtype=object), [1, [2]]),
-        (collections.Counter("aa"), {"a": 2}),
-        ({np.int64(3), 3}, {3}),
-        (decimal.Decimal("0.5"), 0.5),
-        (memoryview(b"ab"), [97, 98]),
-    ],
+@for_rows(
+    "value, plain",
+    (..., None),
+    (range(3), [0, 1, 2]),
+    ({"a": (x for x in "bc")}.items(), [("a", ["b", "c"])]),
+    (np.float32(0.5), 0.5),
+    (np.array(True), True),
+    (np.array([1, [2]], dtype=object), [1, [2]]),
+    (collections.Counter("aa"), {"a": 2}),
+    ({np.int64(3), 3}, {3}),
+    (decimal.Decimal("0.5"), 0.5),
+    (memoryview(b"ab"), [97, 98]),
 )
 def test_plain_data(value, plain):
     found = canonical(value)
@@ -179,10 +177,8 @@ def test_plain_data(value, plain):
 
 
 def test_what_has_no_end_or_is_no_data_is_refused():
-    with pytest.raises(ValueError, match="more than 1,000,000 items; does"):
-        canonical(itertools.count())
+    raises(ValueError, "more than 1,000,000 items; does", canonical, itertools.count())
     for odd in (object(), len, pickle):
-        with pytest.raises(TypeError, match="plain data is asked for"):
-            canonical(odd)
+        raises(TypeError, "plain data is asked for", canonical, odd)
     array = np.arange(3)
     assert canonical(array) is array

@@ -7,6 +7,7 @@ import math
 
 import pytest
 
+from tests.for_each import for_each, for_rows
 from trainium_edu import cluster
 from trainium_edu.cluster import KEYNOTE, judge, overturned
 from trainium_edu.cluster.court import Verdict
@@ -16,7 +17,7 @@ from trainium_edu.exercises import predict
 KEYS = sorted({key for i in range(40) for key in check.headlines(f"student {i}")})
 
 
-@pytest.mark.parametrize("key", KEYS)
+@for_each("key", KEYS)
 def test_a_headline_that_is_drawn_turns_just_beyond_its_edge_and_not_before(key):
     name = judge(key).conditions[0].input.name
     used, edge = judge(key).conditions[0].input.used, check.edge(key, name)
@@ -33,15 +34,12 @@ def test_an_input_that_turns_nothing_has_no_edge():
     assert check.edge("petaflops", "chips") != check.edge("petaflops", "chips")
 
 
-@pytest.mark.parametrize(
-    ("key", "values", "by_hand"),
-    [
-        ("11b/overhead", {"share": 0.5, "before": KEYNOTE[0], "after": KEYNOTE[1]},
+@for_rows("key, values, by_hand",
+    ("11b/overhead", {"share": 0.5, "before": KEYNOTE[0], "after": KEYNOTE[1]},
          100 * (0.5 / 4) / (0.5 / 4 + 0.5 / 2.496)),
         ("11b/two-weeks", {"sequences_per_s": 12.7, "instances": 32, "sequence": 2048, "days": 14},
          math.ceil(300e9 / (12.7 * 2048 / 32) / 86400 / 14)),
         ("11b/sooner", {"ours": 6033, "theirs": 6553}, 100 * (6553 / 6033 - 1)),
-    ],
 )  # fmt: skip
 def test_an_answer_is_what_its_arithmetic_gives_by_hand(key, values, by_hand):
     found = next(q for q in predict.of_lesson("11b") if q.key == key)

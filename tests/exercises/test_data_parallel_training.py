@@ -4,8 +4,8 @@ Judge: the longest path through two queues, in closed form, and sums in float64.
 """
 
 import numpy as np
-import pytest
 
+from tests.for_each import for_each, for_rows
 from trainium_edu.exercises import data_parallel_training as check
 from trainium_edu.exercises.exercise import Status
 from trainium_edu.training import Job, scaling
@@ -21,21 +21,21 @@ def longest_path(buckets, latency_us, gb_per_s):
     return max(known[i] + sum(takes[i:]) for i in range(len(buckets))) - known[-1]
 
 
-@pytest.mark.parametrize("student", STUDENTS)
+@for_each("student", STUDENTS)
 def test_two_clocks_and_the_longest_path_agree(student):
     assert check.exposed_us(longest_path, student).status is Status.PASSED
     grade = check.exposed_us.grade(longest_path, student, salt="x")
     assert grade.status == "full"
 
 
-@pytest.mark.parametrize("student", STUDENTS)
+@for_each("student", STUDENTS)
 def test_each_short_cut_is_told_apart(student):
     for name, belief in check.SHORT_CUTS.items():
         result = check.exposed_us(belief, student)
         assert (result.misconception, result.feedback) == (name, check.exposed_us.wrong[name])
 
 
-@pytest.mark.parametrize("ranks", [4, 8, 32])
+@for_rows("ranks", 4, 8, 32)
 def test_the_executed_mean_is_the_mean_up_to_bf16(ranks):
     gradients = check.gradients_of(ranks, seed=1)
     exact = gradients.astype(np.float64).mean(axis=0)
@@ -43,7 +43,7 @@ def test_the_executed_mean_is_the_mean_up_to_bf16(ranks):
     assert 0 < worst < ranks * 2**-9 * np.abs(gradients).max()
 
 
-@pytest.mark.parametrize(("task", "size"), [(WIDE, 2_500_000), (None, 100_000)])
+@for_rows("task, size", (WIDE, 2_500_000), (None, 100_000))
 def test_the_lessons_three_buckets_are_three(task, size):
     job = Job(algorithm="kangaring", bucket_bytes=size)
     spans = scaling(job, [32], task=task)[0].report.spans.spans

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.exercises import afterwards, learner
 from trainium_edu.exercises.card import Card
 from trainium_edu.exercises.exercise import (
@@ -68,9 +69,19 @@ def test_a_pass_says_public_and_never_all():
     assert " all" not in text
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "blank",
-    [None, ..., "", "  ", [], {}, (), [None, None], {"a": ...}, lambda x: None, lambda x: ...],
+    None,
+    ...,
+    "",
+    "  ",
+    [],
+    {},
+    (),
+    [None, None],
+    {"a": ...},
+    lambda x: None,
+    lambda x: ...,
 )
 def test_what_a_starter_holds_is_not_attempted(blank):
     assert double(blank).status is Status.NOT_ATTEMPTED
@@ -185,20 +196,18 @@ def test_the_ladder_climbs_with_each_different_wrong_answer_and_starts_again_aft
     assert hint(lambda x: x - 2) == "Hint 1 of 2: What is x + x?"
 
 
-@pytest.mark.parametrize(
-    ("answer", "says"),
-    [
-        (lambda x: x * x, "That is the square."),
-        (lambda x: 1 / 0, "raised ZeroDivisionError: division by zero"),
-        (lambda: 3, "raised TypeError"),
-        (lambda x: 14 if x == 7 else None, None),
-        (lambda x: 2 * x if x != 7 else None, "double(7) returns nothing, though it did"),
-        (lambda x: "text", "Not the double."),
-        (lambda x: np.arange(3), "could not use this answer (ValueError"),
-        (lambda x: exit(), "calls exit"),
-        (3, "a function is asked for"),
-        ("text", "a function is asked for"),
-    ],
+@for_rows(
+    "answer, says",
+    (lambda x: x * x, "That is the square."),
+    (lambda x: 1 / 0, "raised ZeroDivisionError: division by zero"),
+    (lambda: 3, "raised TypeError"),
+    (lambda x: 14 if x == 7 else None, None),
+    (lambda x: 2 * x if x != 7 else None, "double(7) returns nothing, though it did"),
+    (lambda x: "text", "Not the double."),
+    (lambda x: np.arange(3), "could not use this answer (ValueError"),
+    (lambda x: exit(), "calls exit"),
+    (3, "a function is asked for"),
+    ("text", "a function is asked for"),
 )
 def test_wrong_answers_get_the_feedback_that_fits(answer, says):
     if callable(answer):
@@ -250,8 +259,7 @@ def test_an_endless_loop_can_be_interrupted():
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job may ignore it
     try:
-        with pytest.raises(KeyboardInterrupt):
-            double(loop)
+        raises(KeyboardInterrupt, "", double, loop)
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -311,15 +319,12 @@ def test_numbers_read_as_text_and_by_name():
         numbers.columns  # noqa: B018
 
 
-@pytest.mark.parametrize("student", [3.5, True, [], object(), "x" * 999])
+@for_rows("student", 3.5, True, [], object(), "x" * 999)
 def test_a_strange_student_id_is_one_sentence(student):
-    with pytest.raises(TypeError, match="a student id is a short text"):
-        double.numbers(student)
+    raises(TypeError, "a student id is a short text", double.numbers, student)
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"key": "double"}, {"points": 0}, {"hints": ("one",)}, {"answer": "a b"}]
-)
+@for_rows("wrong", {"key": "double"}, {"points": 0}, {"hints": ("one",)}, {"answer": "a b"})
 def test_an_exercise_is_complete_when_it_is_made(wrong):
     given = {
         "key": "99/x",
@@ -374,7 +379,7 @@ def test_an_answer_that_does_not_end_is_stopped_with_a_sentence(monkeypatch):
     assert found == [Status.PASSED]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path",
     [p for p in sorted(Path(afterwards.__file__).parent.glob("*.toml")) if p.stem != "lessons"],
     ids=lambda p: p.stem,

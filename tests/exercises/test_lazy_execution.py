@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.exercises import lazy_execution
 from trainium_edu.exercises.loops import LoopRequest, on_a_device, run_again
 from trainium_edu.training.nn import cross_entropy
@@ -21,7 +21,7 @@ SCRIPTS = [s for i in range(6) for s in lazy_execution.scripts(f"student {i}")]
 REQUEST = LoopRequest("small training", seed=3, steps=5)
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=range(len(SCRIPTS)))
+@for_each("script", SCRIPTS, ids=range(len(SCRIPTS)))
 def test_a_script_compiles_every_step_and_repaired_it_does_not(script):
     assert lazy_execution.compiles(script.text()) >= 8
     assert lazy_execution.compiles(script.text(repaired=True)) <= 3
@@ -114,16 +114,14 @@ def test_an_array_of_the_loops_own_is_refused():
         run_again(smuggling(REQUEST), given())
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "damage",
-    [
-        lambda told: told.pop("graphs"),
-        lambda told: told["ran"][0].update(graph=7),
-        lambda told: told["ran"][0]["feeds"].pop(),
-        lambda told: told["last"].update({"0.bias": ["output", 99, 0]}),
-        lambda told: told.update(graphs=["{}"]),
-        lambda told: told["ran"][1].update(feeds=[["given", "nothing"]] * 7),
-    ],
+    lambda told: told.pop("graphs"),
+    lambda told: told["ran"][0].update(graph=7),
+    lambda told: told["ran"][0]["feeds"].pop(),
+    lambda told: told["last"].update({"0.bias": ["output", 99, 0]}),
+    lambda told: told.update(graphs=["{}"]),
+    lambda told: told["ran"][1].update(feeds=[["given", "nothing"]] * 7),
 )
 def test_damaged_evidence_is_one_sentence(damage):
     told = json.loads(loop(REQUEST))
@@ -133,8 +131,7 @@ def test_damaged_evidence_is_one_sentence(damage):
 
 
 def test_called_with_anything_else_a_loop_is_itself():
-    with pytest.raises((TypeError, GraphError)):
-        loop(1)
+    raises((TypeError, GraphError), "", loop, 1)
 
 
 def padded(lengths, buckets):

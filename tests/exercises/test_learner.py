@@ -9,6 +9,7 @@ import re
 import pytest
 
 import trainium_edu
+from tests.for_each import raises
 from trainium_edu.exercises import afterwards, catalogue, predict
 from trainium_edu.exercises.exercise import exercise, reject
 from trainium_edu.exercises.lessons import COURSE
@@ -74,8 +75,7 @@ def test_progress_shows_each_exercise_of_a_lesson(lessons, home):
         "  [x] One (1 point)", "  [~] Two (3 points)",
     ]  # fmt: skip
     assert row("02").cells[2] == "1 of 2"
-    with pytest.raises(ValueError, match="no lesson '14'; there are 00, 01"):
-        trainium_edu.progress("14")
+    raises(ValueError, "no lesson '14'; there are 00, 01", trainium_edu.progress, "14")
 
 
 def test_progress_shows_every_lesson_of_the_course_and_those_registered(home, monkeypatch):

@@ -5,8 +5,7 @@ Judge: Python's own rules on which statements bind a name; the stored solutions 
 alone in ``tests/exercises/test_lessons.py`` and ``tests/cli/test_grade_lessons.py``.
 """
 
-import pytest
-
+from tests.for_each import for_rows
 from trainium_edu.exercises.needed_cells import cells_of, key_of, needed_for
 
 
@@ -47,20 +46,17 @@ def test_own_cells_run_last_and_whole_whatever_they_bind():
     assert list(found.items()) == [(3, "import numpy"), *enumerate(sources[:3])]
 
 
-@pytest.mark.parametrize(
-    "binds",
-    ["f: int = 1", "f, g = 1, 2", "f[0] = 1", "f.a.b = 1", "f += 1", "for f in x: pass", "import f.g",
+@for_rows("binds",
+    "f: int = 1", "f, g = 1, 2", "f[0] = 1", "f.a.b = 1", "f += 1", "for f in x: pass", "import f.g",
      "from x import y as f", "if 1:\n    f = 1", "class f: pass", "async def f(): pass",
      "with x as f: pass", "y = (f := 1)", "[*f] = x", "%matplotlib inline\nf = 1", "def f(x) return",
-     "f = = 3"],
+     "f = = 3",
 )  # fmt: skip
 def test_a_cell_binds_a_name_in_every_way_that_python_has(binds):
     assert needed("f", "import os", binds) == {0: "import os", 1: binds}
 
 
-@pytest.mark.parametrize(
-    "binds", ["def g():\n    f = 1", "f(1)", "g = f", "lambda: (f := 1)", "%%bash\nf = 1"]
-)
+@for_rows("binds", "def g():\n    f = 1", "f(1)", "g = f", "lambda: (f := 1)", "%%bash\nf = 1")
 def test_other_cells_bind_nothing(binds):
     found = needed("f", binds)
     assert found == ({} if "lambda" not in binds else {0: binds})  # a lambda's own is taken for one
@@ -82,10 +78,9 @@ def test_a_cell_with_a_syntax_error_is_found_by_its_looks():
     assert [c.broken[:11] for c in cells] == ["SyntaxError"] * 2
 
 
-@pytest.mark.parametrize(
-    "cell",
-    [{}, {"metadata": None}, {"metadata": 3}, {"metadata": {"trainium_edu": []}},
-     {"metadata": {"trainium_edu": {"exercise": 7}}}],
+@for_rows("cell",
+    {}, {"metadata": None}, {"metadata": 3}, {"metadata": {"trainium_edu": []}},
+     {"metadata": {"trainium_edu": {"exercise": 7}}},
 )  # fmt: skip
 def test_damaged_metadata_are_no_key(cell):
     assert key_of(cell) == ""

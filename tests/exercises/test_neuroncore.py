@@ -33,7 +33,7 @@ def placed(plan, buffers):
     return place(core.program, buffers=buffers).high_water_bytes[Memory.SBUF]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@for_each("seed", range(12))
 def test_sbuf_plans_are_what_place_gives(seed):
     plan = check.sbuf_plan.numbers(f"student {seed}").tiles
     one = check.needed_bytes(plan)

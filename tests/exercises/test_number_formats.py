@@ -7,12 +7,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows
 from trainium_edu.exercises import number_formats as module
 from trainium_edu.exercises.exercise import Status
 from trainium_edu.numerics import all_values, configure
 
 
-@pytest.mark.parametrize(("data", "power"), [("weights", 3), ("gradients", -9), ("activations", 9)])
+@for_rows("data, power", ("weights", 3), ("gradients", -9), ("activations", 9))
 def test_no_format_further_away_is_better(data, power):
     best = module.ratios_kept(data, power)
     fits = {e: min(b for f, b in best if f == e) + 2 for e in range(1, 7)}
@@ -53,14 +54,12 @@ def test_every_mistake_shows_on_the_numbers_of_every_student():
             assert right != [module.on_grid(x, *form, **ends) for x in numbers.candidates]
 
 
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (lambda x: None, "not attempted"),
-        (lambda x: (9, 3), "impossible split"),
-        (lambda x: (4, 10**6), "out of FP32's range"),
-        (lambda x: "e4m3", "two whole numbers"),
-    ],
+@for_rows(
+    "answer, words",
+    (lambda x: None, "not attempted"),
+    (lambda x: (9, 3), "impossible split"),
+    (lambda x: (4, 10**6), "out of FP32's range"),
+    (lambda x: "e4m3", "two whole numbers"),
 )
 def test_odd_answers_to_best_format_are_told_apart(answer, words):
     result = module.best_format(answer, "ab123")
@@ -68,7 +67,7 @@ def test_odd_answers_to_best_format_are_told_apart(answer, words):
     assert words in told
 
 
-@pytest.mark.parametrize("student", ["", "ab123", "x", "y"])
+@for_rows("student", "", "ab123", "x", "y")
 def test_no_words_that_can_be_told_apart_are_shorter(student):
     """Judge: Kraft and McMillan's inequality, which all codes obey, over all lengths of words."""
     for counts in module.mean_bits.numbers(student).counts:
@@ -80,7 +79,7 @@ def test_no_words_that_can_be_told_apart_are_shorter(student):
         assert module.words_mean(counts) == pytest.approx(best / sum(counts))
 
 
-@pytest.mark.parametrize("value", [float("nan"), True, "8", [8]])
+@for_rows("value", float("nan"), True, "8", [8])
 def test_what_is_no_number_of_bits_is_said_so(value):
     result = module.mean_bits(lambda counts: value, "ab123")
     assert "it should be a number of bits" in result.feedback
@@ -91,6 +90,6 @@ def test_numbers_of_numpy_are_numbers_of_bits():
     assert result.status is Status.PASSED
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), 3.5, True, "8", [8]])
+@for_rows("value", float("nan"), float("inf"), 3.5, True, "8", [8])
 def test_what_is_no_whole_number_is_said_so(value):
     assert "whole number" in module.counts_to(lambda bits: value, "ab123").feedback

@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import raises
 from trainium_edu.exercises import predict
 from trainium_edu.training.samples import sample
 from trainium_edu.widgets.bit_editor import bit_editor
@@ -100,8 +101,7 @@ def test_the_other_e4m3_and_more_numbers_than_codes(found):
     values = BYTES.view(ml_dtypes.float8_e4m3fn).astype(float)
     said = said_by(found["01/e4m3-finite"], exponent_bits=4, mantissa_bits=3)
     assert said["no infinities"] == len(set(values[np.isfinite(values)].tolist()))
-    with pytest.raises(ValueError, match="there are only 256"):
-        predict.ask("01/e4m3-finite").commit("257")
+    raises(ValueError, "there are only 256", predict.ask("01/e4m3-finite").commit, "257")
 
 
 def test_the_best_format_for_the_weights_and_the_guess_shown(found):

@@ -15,9 +15,9 @@ import random
 
 import ml_dtypes
 import numpy as np
-import pytest
 
 import trainium_edu
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.cluster.models import get_model
 from trainium_edu.exercises import plain_data
 from trainium_edu.exercises.plain_data import NotPlain, dumps, loads
@@ -34,15 +34,13 @@ VALUES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:30])
+@for_each("value", VALUES, ids=lambda value: repr(value)[:30])
 def test_plain_values_come_back(value):
     back = loads(dumps(value))
     assert (type(back), back, repr(back)) == (type(value), value, repr(value))
 
 
-@pytest.mark.parametrize(
-    "dtype", ["f4", "i8", "?", "c16", ">u2", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3]
-)
+@for_rows("dtype", "f4", "i8", "?", "c16", ">u2", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3)
 def test_arrays_and_scalars_come_back_bit_for_bit(dtype):
     array = np.arange(6).reshape(2, 3).astype(dtype)
     for order in (array, array.T, array[:, ::2], array[:0]):
@@ -59,28 +57,21 @@ def test_a_bool_of_two_is_true():
     assert back == np.True_
 
 
-@pytest.mark.parametrize(
-    ("value", "named"),
-    [
+@for_each("value, named", [
         (object(), "a object"), (Fact, "a type"), (np.load, "a function"),
         (np.array([None]), "an array of |O"), (np.array(["a"]), "an array of <U1"),
         (np.zeros(1, "M8[s]"), "an array of "), (np.zeros(1, "i4,i4"), "an array of "),
         (10**5000, "cannot be written"),
-    ],
-    ids=range(8),
-)  # fmt: skip
+    ], ids=range(8))  # fmt: skip
 def test_what_is_not_plain_is_refused_by_name(value, named):
-    with pytest.raises(NotPlain, match=named.replace("|", r"\|")):
-        dumps(value)
+    raises(NotPlain, named.replace("|", r"\|"), dumps, value)
 
 
 def nested(depth):
     return '["list",[' * depth + "]]" * depth
 
 
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
+@for_each("text, named", [
         ("", "damaged data"), ("garbage", "damaged data"), ("[1", "damaged data"),
         ("[]", "no tag"), ("[1]", "no tag"), ('{"a":1}', "no tag"), ('["list"]', "damaged"),
         ('["list",3]', "no list"), ('["Run",[]]', "a Run"), ('["object",[]]', "a object"),
@@ -98,12 +89,9 @@ def nested(depth):
         ('["list",[' + "0," * plain_data.MOST_ITEMS + "0]]", "more than 4,000,000 items"),
         ('"' + "x" * plain_data.MOST_BYTES + '"', "more than 96 MiB"),
         (pickle.dumps(3), "more than"),
-    ],
-    ids=range(30),
-)  # fmt: skip
+    ], ids=range(30))  # fmt: skip
 def test_damage_and_excess_are_named(text, named):
-    with pytest.raises(NotPlain, match=named):
-        loads(text)
+    raises(NotPlain, named, loads, text)
 
 
 def classes():
@@ -152,8 +140,7 @@ def test_no_input_changes_a_class_of_the_grader():
             results["read"] += 1
             assert not inspect.isclass(back)
     for attack in (REWRITES_A_CLASS, REWRITES_A_CLASS.decode("latin1")):
-        with pytest.raises(NotPlain):
-            loads(attack)
+        raises(NotPlain, "", loads, attack)
     assert min(results.values()) > 300
     assert isinstance(vars(Run)["band"], property)
     changed = [

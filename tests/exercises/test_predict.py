@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.each_guess import REVEALED, shown_by
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu import exercises
 from trainium_edu.exercises import predict
 from trainium_edu.exercises.predict import Answer, question
@@ -35,7 +36,7 @@ def code(lesson):
 WITH_QUESTIONS = [lesson for lesson in LESSONS if predict.of_lesson(lesson)]
 
 
-@pytest.mark.parametrize("lesson", WITH_QUESTIONS)
+@for_each("lesson", WITH_QUESTIONS)
 def test_each_question_is_asked_once_and_revealed_once_in_a_later_cell(lesson):
     cells, _ = code(lesson)
     asked = [(key, i) for i, (_, text) in enumerate(cells) for key in ASKED.findall(text)]
@@ -47,7 +48,7 @@ def test_each_question_is_asked_once_and_revealed_once_in_a_later_cell(lesson):
     assert not re.search(r"\.reveal\((?!\s*\")", "".join(text for _, text in cells))
 
 
-@pytest.mark.parametrize("lesson", WITH_QUESTIONS)
+@for_each("lesson", WITH_QUESTIONS)
 def test_each_wrong_option_has_a_sentence_and_each_number_a_wrong_model(lesson):
     for q in predict.of_lesson(lesson):
         names = [m.name for m in q.wrong]
@@ -63,7 +64,7 @@ def test_each_wrong_option_has_a_sentence_and_each_number_a_wrong_model(lesson):
             assert len(misconception.says) > 30, (q.key, misconception.name)
 
 
-@pytest.mark.parametrize("lesson", WITH_QUESTIONS)
+@for_each("lesson", WITH_QUESTIONS)
 def test_each_sentence_has_its_number_in_the_function_and_each_number_its_sentence(lesson):
     for q in predict.of_lesson(lesson):
         tree = ast.parse(textwrap.dedent(inspect.getsource(q.function)))
@@ -86,7 +87,7 @@ def spelled(value, text):
     return bool(re.search(rf"(?<![\d.]){re.escape(plain)}(?![\d.]|\d)", text))
 
 
-@pytest.mark.parametrize("lesson", WITH_QUESTIONS)
+@for_each("lesson", WITH_QUESTIONS)
 def test_no_source_between_question_and_reveal_spells_the_answer(lesson):
     """The answer of a question is what its reveal stores as "Answer: ..."."""
     cells, book = code(lesson)
@@ -162,8 +163,7 @@ def test_a_guess_that_no_wrong_model_makes_is_compared(lesson_99):
     ("value", "says"), [("-5", "above 0"), ("0", "above 0"), ("2.5", "whole number is asked for")]
 )
 def test_what_cannot_be_an_answer_is_refused_with_a_sentence(lesson_99, value, says):
-    with pytest.raises(ValueError, match=says):
-        predict.ask("99/bytes").commit(value)
+    raises(ValueError, says, predict.ask("99/bytes").commit, value)
 
 
 def test_a_wrong_option_gets_its_sentence_and_is_drawn_beside_the_right_one(lesson_99):
@@ -175,14 +175,13 @@ def test_a_wrong_option_gets_its_sentence_and_is_drawn_beside_the_right_one(less
     assert "✓ two" in shown.children[0].value
 
 
-@pytest.mark.parametrize("wrong", [{}, {"bits for bytes": 1}, {"numbers for bytes": 2, "else": 3}])
+@for_rows("wrong", {}, {"bits for bytes": 1}, {"numbers for bytes": 2, "else": 3})
 def test_reveal_rejects_values_without_words_and_words_without_values(wrong):
     @question("99/bytes", tomllib.loads(SAMPLE)["bytes"])
     def size():
         return Answer(4, wrong, {"n": 1})
 
-    with pytest.raises(KeyError, match="99/bytes: the wrong models of the data file are"):
-        size.bind()
+    raises(KeyError, "99/bytes: the wrong models of the data file are", size.bind)
 
 
 def test_every_table_of_words_belongs_to_a_question():

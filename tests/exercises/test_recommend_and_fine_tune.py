@@ -1,9 +1,8 @@
 """Lesson 09c's short cuts answer differently.  Judge: arithmetic by hand, and scipy's entropy."""
 
-import pytest
 from scipy.stats import entropy
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows
 from trainium_edu.exercises import recommend_and_fine_tune as check
 
 
@@ -17,7 +16,7 @@ def test_each_short_cut_answers_differently(name, student):
     assert len(told) == len(beliefs)
 
 
-@pytest.mark.parametrize(("nbytes", "ns"), [(2, 147), (2048, 147), (17 * 139, 147), (3400, 208)])
+@for_rows("nbytes, ns", (2, 147), (2048, 147), (17 * 139, 147), (3400, 208))
 def test_a_row_takes_the_longer_of_packet_and_bytes(nbytes, ns):
     assert check.row_ns(nbytes) == ns
 

@@ -1,8 +1,8 @@
 """Judge: the values of the first run, and the limits of the chip replayed on."""
 
 import numpy as np
-import pytest
 
+from tests.for_each import raises
 from tests.neuroncore import mamba
 from trainium_edu.exercises.replay import replay
 from trainium_edu.neuroncore import NeuronCore
@@ -37,5 +37,4 @@ def test_replay_refuses_where_data_decided():
     core.dma_copy(dst=which, src=index)
     tile = core.sbuf((2, 2))
     core.dma_copy(dst=tile, src=IndirectView.of(rows, which, is_vector=True))
-    with pytest.raises(ValueError, match="where data decided"):
-        replay(core.program, NeuronCore())
+    raises(ValueError, "where data decided", replay, core.program, NeuronCore())

@@ -11,6 +11,7 @@ import threadpoolctl
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_rows, raises
 from trainium_edu.exercises.request import Request, measured
 from trainium_edu.nki.examples.matmul import hoisted
 from trainium_edu.nki.examples.vector_add import add_tiles
@@ -87,8 +88,7 @@ def test_constants_computed_outside_the_chip_do_not_count():
         return out
 
     x = X[:128]
-    with pytest.raises(ValueError, match="constants of its own"):
-        measured(knows(Request((x,))), x)
+    raises(ValueError, "constants of its own", measured, knows(Request((x,))), x)
 
 
 def test_numbers_that_a_kernel_was_given_elsewhere_are_not_in_its_program():
@@ -115,7 +115,6 @@ def test_an_argument_of_a_narrower_dtype_than_its_array_is_refused():
         measured(recorded, X, X)
 
 
-@pytest.mark.parametrize("forged", [b"", b"junk", {"makespan_ns": 1.0}, b"\x00" * (33 << 20)])
+@for_rows("forged", b"", b"junk", {"makespan_ns": 1.0}, b"\x00" * (33 << 20))
 def test_what_is_no_program_is_one_sentence(forged):
-    with pytest.raises(ValueError, match="program"):
-        measured(forged, X)
+    raises(ValueError, "program", measured, forged, X)

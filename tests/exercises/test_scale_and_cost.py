@@ -8,12 +8,13 @@ import math
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows
 from trainium_edu.cluster import against_p4d, model_flops, traffic
 from trainium_edu.exercises import predict
 from trainium_edu.exercises import scale_and_cost as check
 
 
-@pytest.mark.parametrize("steps", [40, 200, 1000])
+@for_rows("steps", 40, 200, 1000)
 def test_waste_is_that_of_a_simulated_run(steps):
     step_s, save_s, instance_mtbf_h, instances = 10.0, 60.0, 1000.0, 200
     rng, mtbf_s = np.random.default_rng(0), instance_mtbf_h * 3600 / instances
@@ -28,7 +29,7 @@ def test_waste_is_that_of_a_simulated_run(steps):
     )
 
 
-@pytest.mark.parametrize("student", range(20))
+@for_each("student", range(20))
 def test_each_short_cut_is_recognised_and_youngs_interval_passes(student):
     def told_by(belief):
         return lambda *case: max(1, round(belief(*case)))
@@ -42,7 +43,7 @@ def test_each_short_cut_is_recognised_and_youngs_interval_passes(student):
         assert check.interval(told_by(belief), student).misconception == name
 
 
-@pytest.mark.parametrize("student", range(20))
+@for_each("student", range(20))
 def test_the_smallest_cut_passes_and_each_belief_about_memory_is_recognised(student):
     def pair_of(belief):
         """Return a function that makes so many ranks of a degree for both, as it divides."""
@@ -95,7 +96,7 @@ def test_the_answers_of_the_lesson_are_what_their_arithmetic_gives_by_hand():
     assert answer("11/break-even", **values) == pytest.approx(by_hand, rel=2e-3)
 
 
-@pytest.mark.parametrize("student", range(10))
+@for_each("student", range(10))
 def test_the_cheapest_passes_and_each_other_choice_is_recognised(student):
     student = f"student {student}"
     assert check.cheapest(check.chosen, student).status == "passed"

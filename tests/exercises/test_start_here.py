@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import raises
 from trainium_edu.exercises import predict
 from trainium_edu.specs import TRN1
 from trainium_edu.training import train
@@ -49,7 +50,6 @@ def test_what_the_network_reads_and_when_it_reached_a_guess(found):
 def test_more_images_than_there_are_is_no_answer(found):
     asked = predict.ask("00/reads")
     for value, says in (("361", "there are only 360"), ("12.5", "whole"), ("-1", "not negative")):
-        with pytest.raises(ValueError, match=says):
-            asked.commit(value)
+        raises(ValueError, says, asked.commit, value)
     asked.commit("0")
     asked.commit("360")

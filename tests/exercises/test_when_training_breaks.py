@@ -3,14 +3,13 @@
 Judge: the ranks themselves, run in lockstep; and arithmetic in whole numbers.
 """
 
-import pytest
-
+from tests.for_each import for_each
 from trainium_edu.exercises import when_training_breaks as check
 
 SCRIPTS = [s for i in range(6) for s in check.scripts(f"student {i}")]
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=range(len(SCRIPTS)))
+@for_each("script", SCRIPTS, ids=range(len(SCRIPTS)))
 def test_a_scripts_replicas_drift_apart_and_repaired_they_do_not(script):
     assert check.drift(script.text()) > 0
     assert check.drift(script.text(repaired=True)) == 0
@@ -23,7 +22,7 @@ def test_the_drawn_scripts_hold_every_culprit_and_every_decoy():
         assert part in texts
 
 
-@pytest.mark.parametrize("student", range(20))
+@for_each("student", range(20))
 def test_each_short_cut_of_the_choice_chooses_differently(student):
     cases = check.deadline.numbers(f"student {student}").cases
     told = {tuple(belief(*c) for c in cases) for belief in check.CHOICES.values()}

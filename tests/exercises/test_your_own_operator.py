@@ -14,6 +14,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_rows
 from tests.neuroncore.gpsimd_cpp.sources import program
 from tests.solutions import reading
 from trainium_edu import exercises
@@ -153,7 +154,7 @@ def by_lanes(x, entries):
     return out
 
 
-@pytest.mark.parametrize(("numbers", "entries"), [(4096, 40), (16_384, 64), (65_536, 24)])
+@for_rows("numbers, entries", (4096, 40), (16_384, 64), (65_536, 24))
 def test_the_times_of_the_third_exercise_are_those_of_real_programs(numbers, entries):
     """Judge: a kernel and two operators that do the lookup, right, on the emulator's clock."""
     _here()
@@ -186,7 +187,7 @@ def test_a_table_of_2048_entries_is_the_largest_that_fits_beside_its_buffers():
         assert check.best(2**20, entries) == ("operator" if fits else "vector")
 
 
-@pytest.mark.parametrize("student", ["", "a", "b", "c", "d"])
+@for_rows("student", "", "a", "b", "c", "d")
 def test_no_job_is_nearly_a_tie_and_both_engines_are_right_often(student):
     jobs = check.choose.numbers(student).jobs
     answers = [check.best(*job) for job in jobs]
@@ -239,7 +240,7 @@ def test_with_one_seed_for_all_processors_eight_shares_are_rounded_alike():
     assert alike == [False, True]
 
 
-@pytest.mark.parametrize("name", ["by_element", "by_stream", "by_copy", "by_eight"])
+@for_rows("name", "by_element", "by_stream", "by_copy", "by_eight")
 def test_each_relu_of_the_lesson_is_numpys_for_any_shape(name):
     _here()
     x = np.random.default_rng(1).standard_normal((3, 1365)).astype(np.float32)

@@ -5,6 +5,7 @@ Judge: PyTorch on the emulated chip, whose record says where a step was cut; who
 
 import pytest
 
+from tests.for_each import for_rows
 from trainium_edu.exercises import your_own_script as check
 from trainium_edu.torch import programs
 
@@ -58,7 +59,7 @@ for first in range(0, 640, 64):
 """
 
 
-@pytest.mark.parametrize(("old", "new", "fault"), [
+@for_rows("old, new, fault",
     ("", "", None),
     ("    print(loss.item())", "    xm.add_step_closure(print, args=(loss,))", None),
     (", barrier=True", "", "no mark"),
@@ -67,7 +68,7 @@ for first in range(0, 640, 64):
     ("import torch_xla.core.xla_model as xm", "", "no import"),
     ("    loss.backward()", "    loss.backward(); seen = float(loss)", "cut in two"),
     ("    print(loss.item())", "", "says nothing"),
-])  # fmt: skip
+)  # fmt: skip
 def test_the_checklist_finds_each_fault_and_nothing_else(old, new, fault):
     script = GOOD.replace(old.replace("\\n", "\n"), new)
     assert [name for name, _ in check.faults(script)] == [fault] * bool(fault)

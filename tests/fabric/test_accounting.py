@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu import fabric
 from trainium_edu.fabric import Costs, FabricError
 
@@ -49,9 +49,7 @@ ROWS = list(csv.DictReader(
     ))  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "row", [r for r in ROWS if plan_of(r["configuration"])], ids=lambda r: r["configuration"]
-)
+@for_each("row", [r for r in ROWS if plan_of(r["configuration"])], ids=lambda r: r["configuration"])
 def test_times_equal_the_simulators_within_a_thousandth(row):
     topology, schedule = plan_of(row["configuration"])
     for column, nbytes in SIZES.items():
@@ -72,7 +70,7 @@ LEFT_BARRIER_US = {
 }
 
 
-@pytest.mark.parametrize("configuration", LEFT_BARRIER_US)
+@for_each("configuration", LEFT_BARRIER_US)
 def test_rings_with_the_skew_of_their_barrier_equal_simgrid(configuration):
     order = list(range(16))
     if "H1" in configuration:
@@ -169,7 +167,7 @@ FORMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("topology", "algorithm", "options", "steps", "factor"), FORMS)
+@for_each("topology, algorithm, options, steps, factor", FORMS)
 def test_account_equals_the_closed_form(topology, algorithm, options, steps, factor):
     schedule = fabric.plan(topology, "all_reduce", algorithm, **options)
     nbytes = topology.chips * 4 * 1000
@@ -200,9 +198,7 @@ def test_lower_bounds_are_never_beaten(algorithm, topology):
         assert bill.latency_ns.sum() >= latency  # one partner at a time
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "options"), [("ring", {}), ("ring_by_dimension", {"lanes": 4})]
-)
+@for_rows("algorithm, options", ("ring", {}), ("ring_by_dimension", {"lanes": 4}))
 def test_four_lanes_meet_the_bandwidth_bound(algorithm, options):
     _, bound = fabric.lower_bound(
         16, 4, hop_ns=1000, link_bytes_per_s=TORUS.bandwidth_bytes_per_s[0]
@@ -257,14 +253,11 @@ def test_timeline_has_one_span_per_transfer_and_ends_with_the_account():
 def test_bad_questions():
     schedule = fabric.plan(RING, "all_reduce", "ring")
     for nbytes in (-1, 1.5, True, float("nan"), "1", 2**60):
-        with pytest.raises(FabricError):
-            fabric.account(schedule, RING, nbytes)
+        raises(FabricError, "", fabric.account, schedule, RING, nbytes)
     with pytest.raises(FabricError, match="16 ranks and ring of 12 has 12"):
         fabric.account(schedule, fabric.ring(12), 64)
-    with pytest.raises(ValueError, match="twice"):
-        Costs(latency="twice")
-    with pytest.raises(FabricError):
-        Costs(on_chip_latency_ns=-1)
+    raises(ValueError, "twice", Costs, latency="twice")
+    raises(FabricError, "", Costs, on_chip_latency_ns=-1)
     big = fabric.ring(200)
     with pytest.raises(FabricError, match="too many to draw"):
         fabric.timeline(fabric.plan(big, "all_reduce", "ring"), big, 64)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu import fabric
 from trainium_edu.fabric import FabricError
 
@@ -22,7 +23,7 @@ EXACT = [
 ]
 
 
-@pytest.mark.parametrize(("algorithm", "collective", "options", "two", "four"), EXACT)
+@for_each("algorithm, collective, options, two, four", EXACT)
 def test_exact_counts_of_the_facts(algorithm, collective, options, two, four):
     for per_chip, wanted in ((2, two), (4, four)):
         torus = fabric.torus(4, 4, ranks_per_chip=per_chip)
@@ -37,8 +38,8 @@ def test_exact_counts_of_the_facts(algorithm, collective, options, two, four):
         assert got == pytest.approx(wanted, rel=1e-12)
 
 
-@pytest.mark.parametrize("algorithm", ["ring", "kangaring", "mesh", "rdh"])
-@pytest.mark.parametrize("per_chip", [2, 4])
+@for_rows("algorithm", "ring", "kangaring", "mesh", "rdh")
+@for_rows("per_chip", 2, 4)
 def test_all_reduce_is_its_two_halves(algorithm, per_chip):
     torus = fabric.torus(4, 4, ranks_per_chip=per_chip)
     whole, scatter, gather = (
@@ -140,8 +141,8 @@ def test_a_rank_to_which_none_sends_ends_a_permute_with_zeros():
 FEW = (4, 8, 12, 16)
 
 
-@pytest.mark.parametrize("per_chip", [1, 2, 4])
-@pytest.mark.parametrize("ranks", FEW)
+@for_rows("per_chip", 1, 2, 4)
+@for_each("ranks", FEW)
 def test_integers_are_exact(ranks, per_chip):
     rng = np.random.default_rng(ranks * 8 + per_chip)
     for topology in topologies(ranks, per_chip):
@@ -167,8 +168,8 @@ def test_integers_are_exact_for_every_number_of_ranks(ranks, per_chip):
         assert sum_everything(topology, rng) >= 10 + 2 * (ranks in (24, 32))
 
 
-@pytest.mark.parametrize("intra", ["ring", "kangaring", "mesh", "rdh"])
-@pytest.mark.parametrize("inter", ["ring", "mesh", "halving_doubling"])
+@for_rows("intra", "ring", "kangaring", "mesh", "rdh")
+@for_rows("inter", "ring", "mesh", "halving_doubling")
 def test_hierarchical_sums_are_exact(intra, inter):
     cluster = fabric.ultracluster(32)
     data = np.random.default_rng(3).integers(-99, 99, (64, 200))
@@ -191,25 +192,22 @@ def test_hierarchical_keeps_the_network_share_small():
     assert sent == pytest.approx(2 * (2 - 1) / 2 / 32)  # buffers per rank: 2(X-1)/X of 1/Y
 
 
-@pytest.mark.parametrize(
-    ("topology", "collective", "algorithm", "options", "says"),
-    [
-        (fabric.ring(12), "all_reduce", "rdh", {}, "power of two; 12 is not"),
-        (fabric.ring(12), "all_reduce", "halving_doubling", {}, "power of two; 12 is not"),
-        (fabric.ring(4, ranks_per_chip=3), "all_reduce", "kangaring", {}, "pairs the ranks"),
-        (fabric.ring(4), "all_reduce", "carousel", {}, "is not a known algorithm"),
-        (fabric.ring(4), "sum", "ring", {}, "is not a known collective"),
-        (fabric.ring(4), "all_to_all", "kangaring", {}, "these can: mesh, pairwise"),
-        (fabric.ring(4), "all_reduce", "ring", {"speed": 2}, "speed"),
-        (fabric.ring(4), "all_reduce", "ring", {"order": [0, 1, 2]}, "names each"),
-        (fabric.ring(4), "permute", "mesh", {}, "needs target"),
-        (fabric.ring(4), "permute", "mesh", {"target": [0, 0, 1, 2]}, "names each"),
-        (fabric.ring(4), "broadcast", "ring", {"root": 9}, "root is 9"),
-        (fabric.ring(4), "all_reduce", "hierarchical", {}, "one instance"),
-        (fabric.ultracluster(1600), "all_reduce", "ring", {}, "too long a list"),
-        ("torus", "all_reduce", "ring", {}, "is not a topology"),
-    ],
+@for_rows(
+    "topology, collective, algorithm, options, says",
+    (fabric.ring(12), "all_reduce", "rdh", {}, "power of two; 12 is not"),
+    (fabric.ring(12), "all_reduce", "halving_doubling", {}, "power of two; 12 is not"),
+    (fabric.ring(4, ranks_per_chip=3), "all_reduce", "kangaring", {}, "pairs the ranks"),
+    (fabric.ring(4), "all_reduce", "carousel", {}, "is not a known algorithm"),
+    (fabric.ring(4), "sum", "ring", {}, "is not a known collective"),
+    (fabric.ring(4), "all_to_all", "kangaring", {}, "these can: mesh, pairwise"),
+    (fabric.ring(4), "all_reduce", "ring", {"speed": 2}, "speed"),
+    (fabric.ring(4), "all_reduce", "ring", {"order": [0, 1, 2]}, "names each"),
+    (fabric.ring(4), "permute", "mesh", {}, "needs target"),
+    (fabric.ring(4), "permute", "mesh", {"target": [0, 0, 1, 2]}, "names each"),
+    (fabric.ring(4), "broadcast", "ring", {"root": 9}, "root is 9"),
+    (fabric.ring(4), "all_reduce", "hierarchical", {}, "one instance"),
+    (fabric.ultracluster(1600), "all_reduce", "ring", {}, "too long a list"),
+    ("torus", "all_reduce", "ring", {}, "is not a topology"),
 )
 def test_what_cannot_be_is_said_in_one_sentence(topology, collective, algorithm, options, says):
-    with pytest.raises(FabricError, match=says):
-        fabric.plan(topology, collective, algorithm, **options)
+    raises(FabricError, says, fabric.plan, topology, collective, algorithm, **options)

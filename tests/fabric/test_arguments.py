@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu import fabric
 from trainium_edu.fabric import FabricError
 from trainium_edu.specs import NCCOM_TABLES
@@ -341,20 +341,17 @@ def test_every_public_function_is_tried():
     assert functions <= tried
 
 
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda: fabric.route(T, 1.5, 1), "chip src is 1.5; it must be an integer from 0 to 15"),
-        (lambda: fabric.route(T, 99, 1), "chip src is 99; it must be an integer from 0 to 15"),
-        (lambda: fabric.route(T, True, 1), "chip src is True"),
-        (lambda: fabric.without_link(T, 0, 1.5), "vertex is 1.5; it must be an integer"),
-        (lambda: fabric.gray(-1), "i is -1; it must be an integer from 0"),
-        (lambda: fabric.gray(np.array([3, -1])), "i holds -1"),
-        (lambda: T.hops(16), "chip is 16; it must be an integer from 0 to 15"),
-        (lambda: fabric.plan(T, "all_reduce", "ring", cycles=10**5000), "an integer of 16610 bits"),
-        (lambda: fabric.account(fabric.plan(T, "all_reduce"), RING, 64), "plan it for this"),
-    ],
+@for_rows(
+    "call, says",
+    (lambda: fabric.route(T, 1.5, 1), "chip src is 1.5; it must be an integer from 0 to 15"),
+    (lambda: fabric.route(T, 99, 1), "chip src is 99; it must be an integer from 0 to 15"),
+    (lambda: fabric.route(T, True, 1), "chip src is True"),
+    (lambda: fabric.without_link(T, 0, 1.5), "vertex is 1.5; it must be an integer"),
+    (lambda: fabric.gray(-1), "i is -1; it must be an integer from 0"),
+    (lambda: fabric.gray(np.array([3, -1])), "i holds -1"),
+    (lambda: T.hops(16), "chip is 16; it must be an integer from 0 to 15"),
+    (lambda: fabric.plan(T, "all_reduce", "ring", cycles=10**5000), "an integer of 16610 bits"),
+    (lambda: fabric.account(fabric.plan(T, "all_reduce"), RING, 64), "plan it for this"),
 )
 def test_what_the_sentence_says(call, says):
-    with pytest.raises(FabricError, match=says):
-        call()
+    raises(FabricError, says, call)

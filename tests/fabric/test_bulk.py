@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_rows, raises
 from trainium_edu import fabric
 from trainium_edu.fabric import FabricError, _loops, bulk, touches
 
@@ -78,12 +79,10 @@ def test_threads_may_call_it_at_once():
     assert all(a.tobytes() == b.tobytes() for a, b in zip(inputs, wanted, strict=True))
 
 
-@pytest.mark.parametrize(
-    "buffers",
-    [np.ones(4, np.float32), [[1.0, 2.0]], np.ones((2, 2), np.float16), np.ones((2, 2), bool),
+@for_rows("buffers",
+    np.ones(4, np.float32), [[1.0, 2.0]], np.ones((2, 2), np.float16), np.ones((2, 2), bool),
      np.ones((4, 4), np.float32)[:, ::2], np.broadcast_to(np.float32(1), (2, 2)),
-     np.ones((0, 3), np.float32)],
+     np.ones((0, 3), np.float32),
 )  # fmt: skip
 def test_what_it_cannot_take(buffers):
-    with pytest.raises(FabricError):
-        fabric.ring_all_reduce(buffers)
+    raises(FabricError, "", fabric.ring_all_reduce, buffers)

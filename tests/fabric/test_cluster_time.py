@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu import fabric
 from trainium_edu.fabric import Costs, FabricError
 from trainium_edu.specs import NCCOM_TABLES
@@ -10,9 +11,9 @@ from trainium_edu.specs import NCCOM_TABLES
 LINKS_ONLY = Costs(hbm="ignored")
 
 
-@pytest.mark.parametrize("intra", ["ring", "kangaring", "mesh", "rdh"])
-@pytest.mark.parametrize("inter", ["ring", "mesh"])
-@pytest.mark.parametrize("instance", ["trn1.32xlarge", "trn1n.32xlarge"])
+@for_rows("intra", "ring", "kangaring", "mesh", "rdh")
+@for_rows("inter", "ring", "mesh")
+@for_rows("instance", "trn1.32xlarge", "trn1n.32xlarge")
 def test_equals_the_account_of_every_move(intra, inter, instance):
     cluster = fabric.ultracluster(48, instance=instance)
     schedule = fabric.plan(cluster, "all_reduce", "hierarchical", intra=intra, inter=inter)
@@ -30,8 +31,8 @@ def test_equals_the_account_of_every_move(intra, inter, instance):
 DEVICES = {"trn1.32xlarge": 8, "trn1n.32xlarge": 16}  # the multi-node setup page
 
 
-@pytest.mark.parametrize("instance", DEVICES)
-@pytest.mark.parametrize("instances", [2, 3, 7, 64])
+@for_each("instance", DEVICES)
+@for_rows("instances", 2, 3, 7, 64)
 def test_flat_ring_leaves_through_every_device(instance, instances):
     """Closed form: 2 (N - 1) (a + B / (D N b)), with a of 15 us and b of 100 Gbit/s."""
     cluster, devices = fabric.ultracluster(16 * instances, instance=instance), DEVICES[instance]
@@ -42,7 +43,7 @@ def test_flat_ring_leaves_through_every_device(instance, instances):
         assert found.name == f"flat ring, {devices} directed cycles"
 
 
-@pytest.mark.parametrize("instance", DEVICES)
+@for_each("instance", DEVICES)
 def test_flat_ring_equals_the_account(instance):
     cluster = fabric.ultracluster(48, instance=instance)
     schedule = fabric.plan(cluster, "all_reduce", "ring")
@@ -97,13 +98,12 @@ def test_hierarchy_beats_the_flat_ring_on_a_hundred_thousand_chips():
     assert "all_reduce between (ring)" in str(ours)
 
 
-@pytest.mark.parametrize("time", [fabric.flat_ring_time, fabric.hierarchical_time])
-@pytest.mark.parametrize("instances", [2, 3, 6])
+@for_rows("time", fabric.flat_ring_time, fabric.hierarchical_time)
+@for_rows("instances", 2, 3, 6)
 def test_instances_with_different_links_are_refused(time, instances):
     cluster = fabric.ultracluster(16 * instances)
     for a, b in ((0, 1), (16, 20), (0, cluster.chips)):
-        with pytest.raises(FabricError, match="different links"):
-            time(fabric.without_link(cluster, a, b), 2**20)
+        raises(FabricError, "different links", time, fabric.without_link(cluster, a, b), 2**20)
 
 
 def test_bad_questions():
@@ -116,5 +116,4 @@ def test_bad_questions():
         lambda: fabric.flat_ring_time(fabric.trn1_32xlarge(), 64),
         lambda: fabric.hierarchical_time(fabric.without_link(cluster, 0, 1), 64),
     ):
-        with pytest.raises(FabricError):
-            call()
+        raises(FabricError, "", call)

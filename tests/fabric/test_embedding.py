@@ -1,7 +1,6 @@
 """Judges: the cycles printed in the facts, counting of links."""
 
-import pytest
-
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu import fabric
 from trainium_edu.fabric import FabricError
 from trainium_edu.fabric.algorithms.ring import directed_cycles
@@ -14,7 +13,7 @@ def test_two_cycles_of_the_facts():
     assert fabric.hamiltonian_cycles(fabric.trn1_32xlarge()) == (H1, H2)
 
 
-@pytest.mark.parametrize("k", [3, 4, 5, 6, 8])
+@for_rows("k", 3, 4, 5, 6, 8)
 def test_two_hamiltonian_cycles_use_every_cable_of_a_square_torus_once(k):
     torus = fabric.torus(k, k)
     used = []
@@ -25,12 +24,9 @@ def test_two_hamiltonian_cycles_use_every_cable_of_a_square_torus_once(k):
     assert sorted(used) == list(range(torus.links))
 
 
-@pytest.mark.parametrize(
-    "topology",
-    [fabric.ring(12), fabric.hypercube(4), fabric.grid(3, 4), fabric.torus(3, 4),
+@for_each("topology", [fabric.ring(12), fabric.hypercube(4), fabric.grid(3, 4), fabric.torus(3, 4),
      fabric.fully_connected(7), fabric.torus(2, 4), fabric.torus(2, 2, 3)],
-    ids=lambda t: t.name,
-)  # fmt: skip
+    ids=lambda t: t.name)  # fmt: skip
 def test_found_cycles_run_on_links(topology):
     (cycle, *_) = fabric.hamiltonian_cycles(topology)
     assert sorted(cycle) == list(range(topology.chips))
@@ -48,7 +44,6 @@ def test_a_dead_link_leaves_the_cycle_that_does_not_use_it():
     assert fabric.hamiltonian_cycles(damaged) == (H2,)
 
 
-@pytest.mark.parametrize("count", [0, 5, True, -1])
+@for_rows("count", 0, 5, True, -1)
 def test_more_cycles_than_there_are_is_an_error(count):
-    with pytest.raises(FabricError, match="directed cycles"):
-        directed_cycles(fabric.trn1_32xlarge(), count)
+    raises(FabricError, "directed cycles", directed_cycles, fabric.trn1_32xlarge(), count)

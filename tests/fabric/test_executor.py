@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu import fabric
 from trainium_edu.fabric import FabricError, RanksDisagree
 
@@ -57,15 +57,13 @@ def stated_order_halving(data, chunk, n):
     return partial[chunk]
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "topology", "options", "order"),
-    [
-        ("ring", fabric.ring(7), {"cycles": 1}, stated_order_ring),
-        ("ring", fabric.ring(3, ranks_per_chip=2), {"cycles": 1}, stated_order_ring),
-        ("kangaring", fabric.ring(5, ranks_per_chip=2), {"cycles": 1}, stated_order_kangaring),
-        ("mesh", fabric.torus(2, 3, ranks_per_chip=2), {}, stated_order_mesh),
-        ("halving_doubling", fabric.ring(8), {"order": "plain"}, stated_order_halving),
-    ],
+@for_rows(
+    "algorithm, topology, options, order",
+    ("ring", fabric.ring(7), {"cycles": 1}, stated_order_ring),
+    ("ring", fabric.ring(3, ranks_per_chip=2), {"cycles": 1}, stated_order_ring),
+    ("kangaring", fabric.ring(5, ranks_per_chip=2), {"cycles": 1}, stated_order_kangaring),
+    ("mesh", fabric.torus(2, 3, ranks_per_chip=2), {}, stated_order_mesh),
+    ("halving_doubling", fabric.ring(8), {"order": "plain"}, stated_order_halving),
 )
 def test_floats_are_added_in_the_stated_order(algorithm, topology, options, order):
     n = topology.ranks
@@ -110,7 +108,7 @@ def test_bf16_nearest_is_ml_dtypes_addition_in_ring_order():
         assert out[0][part].tobytes() == wanted.astype(BF16).tobytes()
 
 
-@pytest.mark.parametrize("algorithm", ["ring", "mesh", "rdh", "recursive_doubling", "kangaring"])
+@for_rows("algorithm", "ring", "mesh", "rdh", "recursive_doubling", "kangaring")
 def test_stochastic_rounding_agrees_across_ranks_and_follows_the_seed(algorithm):
     data = noisy(8, 64, dtype=BF16)
     torus = fabric.torus(2, 2, ranks_per_chip=2)
@@ -137,8 +135,8 @@ def test_stochastic_rounding_is_unbiased_where_nearest_stagnates():
     assert abs(summed[0].astype(float).mean() - exact) < 4 * np.sqrt(63 / n) * 2**-7
 
 
-@pytest.mark.parametrize("algorithm", ["ring", "kangaring", "mesh", "rdh"])
-@pytest.mark.parametrize("seed", range(5))
+@for_rows("algorithm", "ring", "kangaring", "mesh", "rdh")
+@for_each("seed", range(5))
 def test_a_seeded_upset_trips_the_agreement_check(algorithm, seed):
     torus = fabric.torus(2, 2, ranks_per_chip=2)
     data = np.arange(8 * 24, dtype=np.int32).reshape(8, 24)
@@ -184,20 +182,17 @@ def test_states_show_every_step():
     assert states.values[1, 1, 3, 0] == data[0, 3] + data[1, 3]
 
 
-@pytest.mark.parametrize(
-    ("inputs", "says"),
-    [
-        (np.ones((3, 8), np.float32), "3 buffers for 4 ranks"),
-        ([np.ones(8, np.float32)] * 3 + [np.ones(9, np.float32)], "shape"),
-        ([np.ones(8, np.float32)] * 3 + [np.ones(8, np.float64)], "dtype"),
-        ([["a", "b"]] * 4, "cannot be added"),
-        (np.ones((4, 8), bool), "cannot be added"),
-        (np.ones((4, 8), complex), "cannot be added"),
-    ],
+@for_rows(
+    "inputs, says",
+    (np.ones((3, 8), np.float32), "3 buffers for 4 ranks"),
+    ([np.ones(8, np.float32)] * 3 + [np.ones(9, np.float32)], "shape"),
+    ([np.ones(8, np.float32)] * 3 + [np.ones(8, np.float64)], "dtype"),
+    ([["a", "b"]] * 4, "cannot be added"),
+    (np.ones((4, 8), bool), "cannot be added"),
+    (np.ones((4, 8), complex), "cannot be added"),
 )
 def test_inputs_that_do_not_fit(inputs, says):
-    with pytest.raises(FabricError, match=says):
-        fabric.run(fabric.ring(4), "all_reduce", inputs)
+    raises(FabricError, says, fabric.run, fabric.ring(4), "all_reduce", inputs)
 
 
 def test_unknown_rounding_and_too_much_memory():
@@ -206,5 +201,4 @@ def test_unknown_rounding_and_too_much_memory():
     with pytest.raises(FabricError, match="applies to BF16"):
         fabric.run(fabric.ring(2), "all_reduce", np.ones((2, 4), np.float32), rounding="stochastic")
     huge = np.broadcast_to(np.float32(1), (64, 20_000_000))
-    with pytest.raises(FabricError, match="GiB"):
-        fabric.run(fabric.ring(64), "all_reduce", huge)
+    raises(FabricError, "GiB", fabric.run, fabric.ring(64), "all_reduce", huge)

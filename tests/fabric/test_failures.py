@@ -4,6 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu import fabric
 from trainium_edu.fabric import Costs, FabricError
 
@@ -22,7 +23,7 @@ def test_a_dead_cable_costs_two_more_hops():
     assert (len(fabric.route(one, 0, 1)), len(fabric.route(one, 1, 0))) == (3, 1)
 
 
-@pytest.mark.parametrize("algorithm", ["ring", "kangaring", "mesh", "rdh", "ring_by_dimension"])
+@for_rows("algorithm", "ring", "kangaring", "mesh", "rdh", "ring_by_dimension")
 def test_replanned_collectives_are_still_exact_and_use_no_dead_link(algorithm):
     damaged = fabric.without_link(TORUS, 5, 6)
     data = np.random.default_rng(1).integers(-9, 9, (32, 100))
@@ -55,16 +56,13 @@ def test_a_machine_in_two_pieces_cannot():
     assert "cannot" in str(row)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "call",
-    [
-        lambda: fabric.without_link(TORUS, 0, 5),
-        lambda: fabric.without_link(TORUS, 99, 0),
-    ],
+    lambda: fabric.without_link(TORUS, 0, 5),
+    lambda: fabric.without_link(TORUS, 99, 0),
 )
 def test_bad_failures(call):
-    with pytest.raises(FabricError):
-        call()
+    raises(FabricError, "", call)
 
 
 def alone(topology, chip):
@@ -74,8 +72,8 @@ def alone(topology, chip):
     return topology
 
 
-@pytest.mark.parametrize(
-    ("whole", "damaged"),
+@for_each(
+    "whole, damaged",
     [
         (fabric.grid(4), fabric.without_link(fabric.grid(4), 1, 2)),
         (fabric.grid(4), fabric.without_link(fabric.grid(4), 1, 2, both_ways=False)),
@@ -95,8 +93,7 @@ def test_data_do_not_run_over_links_that_are_cut(whole, damaged):
                 schedule = fabric.plan(whole, collective, algorithm, **options)
             except FabricError:
                 continue  # the whole machine cannot do it either
-            with pytest.raises(FabricError, match="no links lead from chip"):
-                fabric.account(schedule, damaged, 64)
+            raises(FabricError, "no links lead from chip", fabric.account, schedule, damaged, 64)
             with pytest.raises(FabricError, match="no links lead from chip"):
                 fabric.run(damaged, collective, data, algorithm, **options)
             refused += 1

@@ -3,6 +3,7 @@
 import networkx as nx
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu import fabric
 from trainium_edu.fabric import FabricError
 from trainium_edu.specs import INSTANCES
@@ -10,8 +11,8 @@ from trainium_edu.specs import INSTANCES
 TORUS = fabric.trn1_32xlarge()
 
 
-@pytest.mark.parametrize("spread", [1, 2, 4, 5, 8, 16])
-@pytest.mark.parametrize("home", [0, 6])
+@for_rows("spread", 1, 2, 4, 5, 8, 16)
+@for_rows("home", 0, 6)
 def test_hops_capacity_and_bandwidth(spread, home):
     found = fabric.pool(TORUS, home, spread)
     distance = nx.single_source_shortest_path_length(TORUS.to_networkx(), home)
@@ -46,5 +47,4 @@ def test_bad_pools():
         lambda: fabric.pool(TORUS, 0, 1).read_ns(-1),
         lambda: fabric.pool(fabric.without_link(fabric.grid(4), 1, 2), 0, 4),
     ):
-        with pytest.raises(FabricError):
-            call()
+        raises(FabricError, "", call)

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu import fabric
 from trainium_edu.fabric import FabricError, nccom_test
 from trainium_edu.fabric.nccom import OPERATIONS, bus_factor, parse_bytes
@@ -70,10 +70,8 @@ def test_steps_as_in_the_tool():
     assert len(sizes(minbytes="1M", maxbytes="11M")) == 11
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [("1kb", 1024), ("32M", 2**25), ("1GB", 2**30), (" 8 ", 8), (7, 7), ("2KiB", 2048)],
-)  # fmt: skip
+@for_rows("text, wanted", ("1kb", 1024), ("32M", 2**25), ("1GB", 2**30), (" 8 ", 8), (7, 7),
+    ("2KiB", 2048))  # fmt: skip
 def test_sizes_in_words(text, wanted):
     assert parse_bytes(text) == wanted
 
@@ -98,19 +96,14 @@ def test_another_machine():
     assert report.ranks == 24
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"nworkers": 6}, {"nworkers": 0}, {"nworkers": True}, {"nworkers": 2.0}, {"nworkers": 64},
+@for_rows("options",
+    {"nworkers": 6}, {"nworkers": 0}, {"nworkers": True}, {"nworkers": 2.0}, {"nworkers": 64},
         {"nworkers": 64, "nnodes": 3}, {"minbytes": "x"}, {"minbytes": 0}, {"minbytes": -5},
         {"minbytes": "1gb", "maxbytes": "1mb"}, {"stepfactor": 1}, {"stepfactor": float("nan")},
         {"minbytes": 1, "maxbytes": "1gb", "stepbytes": 1}, {"datatype": "fp64"},
         {"check": "maybe"}, {"stats": ("median",)}, {"minbytes": "9" * 30},
         {"nworkers": 24, "topology": fabric.ring(4)},
-    ],
 )  # fmt: skip
 def test_bad_questions(options):
-    with pytest.raises(FabricError):
-        nccom_test("allr", **{"nworkers": 2, "maxbytes": "1gb"} | options)
-    with pytest.raises(FabricError, match="is not a known operation"):
-        nccom_test("allreduce")
+    raises(FabricError, "", nccom_test, "allr", **{"nworkers": 2, "maxbytes": "1gb"} | options)
+    raises(FabricError, "is not a known operation", nccom_test, "allreduce")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import raises
 from trainium_edu import fabric
 from trainium_edu.fabric import FabricError
 from trainium_edu.specs import NCCOM_TABLES
@@ -41,5 +42,4 @@ def test_16_ranks_choose_as_published_at_both_ends():
 
 
 def test_short_tables_cannot_be_fitted():
-    with pytest.raises(FabricError, match="three numbers need four"):
-        fabric.calibrate(NCCOM_TABLES[1])
+    raises(FabricError, "three numbers need four", fabric.calibrate, NCCOM_TABLES[1])

@@ -4,6 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu import fabric
 from trainium_edu.fabric import FabricError, Ties
 
@@ -14,8 +15,8 @@ TOPOLOGIES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("topology", TOPOLOGIES, ids=lambda t: t.name)
-@pytest.mark.parametrize("ties", list(Ties))
+@for_each("topology", TOPOLOGIES, ids=lambda t: t.name)
+@for_each("ties", list(Ties))
 def test_routes_are_connected_and_shortest(topology, ties):
     shortest = dict(nx.all_pairs_shortest_path_length(topology.to_networkx()))
     for a in range(topology.chips):
@@ -30,7 +31,7 @@ def test_routes_are_connected_and_shortest(topology, ties):
                 assert len(way) == shortest[a][b]
 
 
-@pytest.mark.parametrize(("ties", "busiest"), [("balanced", 8), ("one_way", 12)])
+@for_rows("ties, busiest", ("balanced", 8), ("one_way", 12))
 def test_mesh_over_subscription_is_8_balanced_and_12_with_one_way_ties(ties, busiest):
     torus = fabric.torus(4, 4)
     a, b = (x.ravel() for x in np.meshgrid(np.arange(16), np.arange(16)))
@@ -54,7 +55,6 @@ def test_routes_of_many_are_the_routes_of_each():
 
 def test_a_disconnected_topology_is_named():
     line = fabric.without_link(fabric.grid(4), 1, 2)
-    with pytest.raises(FabricError, match="no links lead from chip 0 to chip 3"):
-        fabric.route(line, 0, 3)
+    raises(FabricError, "no links lead from chip 0 to chip 3", fabric.route, line, 0, 3)
     with pytest.raises(FabricError, match="no links lead"):
         fabric.account(fabric.plan(line, "all_reduce", "ring"), line, 64)

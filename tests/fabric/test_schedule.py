@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_rows, raises
 from trainium_edu import fabric
 from trainium_edu.fabric import Op, Schedule, ScheduleError, check
 
@@ -32,8 +33,7 @@ def test_a_lost_chunk_says_which_rank_misses_what():
     moves = [(0, 0, 1, 0, "add"), (0, 1, 2, 1, "add"), (0, 2, 0, 2, "add"), (1, 1, 2, 0, "add"),
              (1, 2, 0, 1, "add")]  # fmt: skip
     schedule = Schedule.from_moves("reduce_scatter", 3, moves)
-    with pytest.raises(ScheduleError, match=r"rank 0 misses .* part of chunk 0"):
-        check(schedule)
+    raises(ScheduleError, r"rank 0 misses .* part of chunk 0", check, schedule)
 
 
 def test_a_doubled_chunk_says_whose_part_is_counted_twice():
@@ -63,8 +63,7 @@ def test_every_single_lost_or_doubled_move_is_caught(data):
     rows = np.flatnonzero(schedule.op != Op.SETTLE)
     row = int(rows[data.draw(st.integers(0, len(rows) - 1))])
     broken = data.draw(st.sampled_from([without, doubled]))(schedule, row)
-    with pytest.raises(ScheduleError, match="rank"):
-        check(broken)
+    raises(ScheduleError, "rank", check, broken)
     with pytest.raises(ScheduleError, match="rank"):  # and the executor refuses before it runs
         fabric.execute(broken, np.ones((8, 16), np.float32))
 
@@ -73,14 +72,12 @@ def test_a_partial_in_the_wrong_place_is_caught():
     schedule = ring4()
     items = schedule.item.copy()
     items[0] = (items[0] + 1) % 4
-    with pytest.raises(ScheduleError):
-        check(replace(schedule, item=items, into=items))
+    raises(ScheduleError, "", check, replace(schedule, item=items, into=items))
 
 
-@pytest.mark.parametrize(
-    "moves",
-    [[(0, 0, 1, 0)], [("a", 0, 1, 0, "add")], [(0, 0, 1, 0, "sum")], [(0, True, 1, 0, "add")],
-     [(-1, 0, 1, 0, "add")], [7]],
+@for_rows("moves",
+    [(0, 0, 1, 0)], [("a", 0, 1, 0, "add")], [(0, 0, 1, 0, "sum")], [(0, True, 1, 0, "add")],
+     [(-1, 0, 1, 0, "add")], [7],
 )  # fmt: skip
 def test_lines_that_are_no_moves(moves):
     with pytest.raises((ScheduleError, ValueError, TypeError)):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows
 from trainium_edu import fabric
 from trainium_edu.fabric import Costs, FabricError
 from trainium_edu.specs import FABRIC
@@ -18,9 +19,9 @@ def order_of_winners(topology, axis_order, costs=None):
     return fabric.select(topology, options=options, costs=costs).order
 
 
-@pytest.mark.parametrize("hop_ns", FABRIC.hop_latency_ns.value)
-@pytest.mark.parametrize("hbm", ["overlapped", "added"])
-@pytest.mark.parametrize("direction", ["one_way", "both_ways"])
+@for_each("hop_ns", FABRIC.hop_latency_ns.value)
+@for_rows("hbm", "overlapped", "added")
+@for_rows("direction", "one_way", "both_ways")
 def test_published_order_comes_out_where_it_is_published(hop_ns, hbm, direction):
     """AWS's ranking stands in a text with four ranks on a chip; nothing is fitted."""
     costs = Costs(hbm=hbm, on_chip_latency_ns=hop_ns)
@@ -76,7 +77,7 @@ def test_crossovers_lie_in_the_ranges_of_the_facts():
     assert high == pytest.approx([4.8, 277], rel=0.03)
 
 
-@pytest.mark.parametrize("hop_ns", FABRIC.hop_latency_ns.value)
+@for_each("hop_ns", FABRIC.hop_latency_ns.value)
 def test_step_by_step_crossovers_bracket_the_published_boundaries_within_a_factor_of_five(hop_ns):
     for hbm in ("overlapped", "added"):
         costs = Costs(hbm=hbm, on_chip_latency_ns=hop_ns)
@@ -86,9 +87,9 @@ def test_step_by_step_crossovers_bracket_the_published_boundaries_within_a_facto
         assert 1 / 5 < large / float(FABRIC.kangaring_above_bytes) < 5
 
 
-@pytest.mark.parametrize("algorithm", PUBLISHED)
-@pytest.mark.parametrize("topology", [fabric.trn1_32xlarge(), fabric.trn2_48xlarge()],
-                         ids=lambda t: t.name)  # fmt: skip
+@for_each("algorithm", PUBLISHED)
+@for_each("topology", [fabric.trn1_32xlarge(), fabric.trn2_48xlarge()],
+    ids=lambda t: t.name)  # fmt: skip
 def test_a_line_is_the_account_at_every_size(algorithm, topology):
     schedule = fabric.plan(topology, "all_reduce", algorithm)
     line = fabric.line(schedule, topology)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows
 from trainium_edu import fabric
 from trainium_edu.fabric import Costs
 from trainium_edu.fabric.accounting import move_weights
@@ -56,27 +57,25 @@ def _simgrid():
         pytest.skip("SimGrid is not installed (apt-get install python3-simgrid)")
 
 
-@pytest.mark.parametrize(
-    ("collective", "algorithm", "options"),
-    [
-        ("all_reduce", "ring", {"cycles": 1}),
-        ("all_reduce", "ring", {"cycles": 1, "order": list(range(16))}),
-        ("all_reduce", "ring", {}),
-        ("all_reduce", "halving_doubling", {}),
-        ("all_reduce", "halving_doubling", {"order": "plain"}),
-        ("all_reduce", "ring_by_dimension", {"lanes": 4}),
-        ("all_gather", "halving_doubling", {"order": "plain", "low_first": False}),
-        ("broadcast", "ring", {}),
-    ],
+@for_rows(
+    "collective, algorithm, options",
+    ("all_reduce", "ring", {"cycles": 1}),
+    ("all_reduce", "ring", {"cycles": 1, "order": list(range(16))}),
+    ("all_reduce", "ring", {}),
+    ("all_reduce", "halving_doubling", {}),
+    ("all_reduce", "halving_doubling", {"order": "plain"}),
+    ("all_reduce", "ring_by_dimension", {"lanes": 4}),
+    ("all_gather", "halving_doubling", {"order": "plain", "low_first": False}),
+    ("broadcast", "ring", {}),
 )
-@pytest.mark.parametrize("nbytes", [2**20, 2**26])
+@for_rows("nbytes", 2**20, 2**26)
 def test_account_equals_simgrid(collective, algorithm, options, nbytes):
     schedule = fabric.plan(TORUS, collective, algorithm, **options)
     ours = fabric.account(schedule, TORUS, nbytes, SIMULATORS).total_ns
     assert ours == pytest.approx(simulate(schedule, nbytes), rel=1e-3)
 
 
-@pytest.mark.parametrize("collective", ["all_reduce", "all_gather", "all_to_all"])
+@for_rows("collective", "all_reduce", "all_gather", "all_to_all")
 def test_account_bounds_simgrid_where_messages_share_links(collective):
     """Fluid messages leave a crowded link early; the account waits for the busiest one."""
     schedule = fabric.plan(TORUS, collective, "mesh")

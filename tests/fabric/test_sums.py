@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu import fabric
 from trainium_edu.fabric import (
     ALGORITHMS,
@@ -45,7 +45,7 @@ def same(ours, wanted):
     return np.ascontiguousarray(ours).tobytes() == np.asarray(wanted, np.float32).tobytes()
 
 
-@pytest.mark.parametrize("schedule", plans("all_reduce"), ids=lambda s: f"{s.algorithm}{s.ranks}")
+@for_each("schedule", plans("all_reduce"), ids=lambda s: f"{s.algorithm}{s.ranks}")
 def test_every_algorithm_equals_the_executor_bit_for_bit(schedule):
     for n, fmt, rounding in (
         (1037, "fp32", "nearest"), (0, "fp32", "nearest"), (3, "bf16", "stochastic"),
@@ -85,9 +85,11 @@ def test_padding_changes_where_chunks_begin_and_nothing_else():
     assert same(sum_rows(schedule, rows, elements=16), execute(schedule, padded)[0][:10])
 
 
-@pytest.mark.parametrize("ranks", [2, 7, 40])
-@pytest.mark.parametrize(("fmt", "rounding"), [("fp32", "nearest"), ("bf16", "stochastic"),
-                                               ("fp16", "nearest")])  # fmt: skip
+@for_rows("ranks", 2, 7, 40)
+@for_rows("fmt, rounding",
+    ("fp32", "nearest"), ("bf16", "stochastic"),
+                                               ("fp16", "nearest"),
+)  # fmt: skip
 def test_a_ring_without_a_plan_equals_one_with(ranks, fmt, rounding):
     schedule = plan(fabric.ring(ranks), "all_reduce", "ring", cycles=1)
     rows = noisy(ranks, 101, fmt).astype(np.float32)
@@ -99,8 +101,7 @@ def test_a_ring_is_of_any_length_in_fp32():
     rows = np.ones((5000, 2), np.float32)
     assert sum_in_ring(rows).tolist() == [5000.0, 5000.0]
     assert rows.max() == 1
-    with pytest.raises(FabricError, match="sum in fp32"):
-        sum_in_ring(rows, "bf16")
+    raises(FabricError, "sum in fp32", sum_in_ring, rows, "bf16")
 
 
 def test_not_a_number_infinities_and_negative_zero():
@@ -148,12 +149,11 @@ def test_loops_are_their_python_source(monkeypatch):
             assert same(sum_rows(schedule, rows, fmt), fast)
 
 
-@pytest.mark.parametrize(("schedule", "rows", "options", "message"), [
+@for_rows("schedule, rows, options, message",
     (plan(fabric.group(4), "all_gather"), noisy(4, 4), {}, "adds nothing"),
     (plan(fabric.group(4), "all_reduce"), noisy(3, 4), {}, "one row per rank"),
     (plan(fabric.group(4), "all_reduce"), np.ones((4, 2)), {}, "float64"),
     (plan(fabric.group(4), "all_reduce"), noisy(4, 4), {"elements": 3}, "cannot be padded to 3"),
-])  # fmt: skip
+)  # fmt: skip
 def test_what_it_cannot_take(schedule, rows, options, message):
-    with pytest.raises(FabricError, match=message):
-        sum_rows(schedule, rows, **options)
+    raises(FabricError, message, sum_rows, schedule, rows, **options)

@@ -4,6 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows
 from trainium_edu import fabric
 from trainium_edu.fabric import FabricError
 from trainium_edu.specs import FABRIC, INSTANCES
@@ -21,7 +22,7 @@ def test_inf2_equals_the_published_neuron_ls_table():
     assert fabric.machine("inf2.24xlarge").chips == 6
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(4, 4), (3, 5), (2, 4), (5, 2)])
+@for_rows("rows, columns", (4, 4), (3, 5), (2, 4), (5, 2))
 def test_torus_is_networkx_periodic_grid(rows, columns):
     ours = fabric.torus(rows, columns).to_networkx()
     theirs = nx.grid_2d_graph(rows, columns, periodic=True)
@@ -78,8 +79,8 @@ def test_published_bandwidth_per_chip_and_its_two_readings():
         assert np.array_equal(again.bandwidth_bytes_per_s, both.bandwidth_bytes_per_s)
 
 
-@pytest.mark.parametrize("chips", [32, 160, 1600])
-@pytest.mark.parametrize("instance", ["trn1.32xlarge", "trn1n.32xlarge"])
+@for_rows("chips", 32, 160, 1600)
+@for_rows("instance", "trn1.32xlarge", "trn1n.32xlarge")
 def test_ultracluster_is_instances_joined_by_one_network(chips, instance):
     cluster = fabric.ultracluster(chips, instance=instance)
     devices = int(INSTANCES[instance].efa_devices)
@@ -100,7 +101,7 @@ def test_a_hundred_thousand_chips_have_the_right_number_of_links():
     assert cluster.neighbours(99_999)[:4] == tuple(99_984 + c for c in (11, 14, 3, 12))
 
 
-@pytest.mark.parametrize("ranks", [2, 4, 8, 16, 32, 64])
+@for_rows("ranks", 2, 4, 8, 16, 32, 64)
 def test_groups_are_connected_pieces_of_the_torus(ranks):
     piece = fabric.group(ranks)
     assert piece.ranks == ranks
@@ -109,31 +110,29 @@ def test_groups_are_connected_pieces_of_the_torus(ranks):
         assert set(piece.to_networkx().edges) <= whole
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "build",
-    [
-        lambda: fabric.ring(0),
-        lambda: fabric.ring(True),
-        lambda: fabric.ring(2.0),
-        lambda: fabric.ring("4"),
-        lambda: fabric.torus(),
-        lambda: fabric.torus(-1, 4),
-        lambda: fabric.torus(10_000, 10_000),
-        lambda: fabric.hypercube(40),
-        lambda: fabric.fully_connected(100_000),
-        lambda: fabric.ring(4, link_bytes_per_s=-1.0),
-        lambda: fabric.ring(4, link_bytes_per_s=0),
-        lambda: fabric.ring(4, link_bytes_per_s=float("nan")),
-        lambda: fabric.ring(4, latency_ns=-1),
-        lambda: fabric.ring(4, ranks_per_chip=0),
-        lambda: fabric.ring(4, hbm_bytes_per_s=-3),
-        lambda: fabric.ring(4).with_links(bandwidth_bytes_per_s=-1),
-        lambda: fabric.ultracluster(100),
-        lambda: fabric.ultracluster(64, instance="inf2.48xlarge"),
-        lambda: fabric.group(6),
-        lambda: fabric.group(48),
-        lambda: fabric.cube_addresses(fabric.ring(12)),
-    ],
+    lambda: fabric.ring(0),
+    lambda: fabric.ring(True),
+    lambda: fabric.ring(2.0),
+    lambda: fabric.ring("4"),
+    lambda: fabric.torus(),
+    lambda: fabric.torus(-1, 4),
+    lambda: fabric.torus(10_000, 10_000),
+    lambda: fabric.hypercube(40),
+    lambda: fabric.fully_connected(100_000),
+    lambda: fabric.ring(4, link_bytes_per_s=-1.0),
+    lambda: fabric.ring(4, link_bytes_per_s=0),
+    lambda: fabric.ring(4, link_bytes_per_s=float("nan")),
+    lambda: fabric.ring(4, latency_ns=-1),
+    lambda: fabric.ring(4, ranks_per_chip=0),
+    lambda: fabric.ring(4, hbm_bytes_per_s=-3),
+    lambda: fabric.ring(4).with_links(bandwidth_bytes_per_s=-1),
+    lambda: fabric.ultracluster(100),
+    lambda: fabric.ultracluster(64, instance="inf2.48xlarge"),
+    lambda: fabric.group(6),
+    lambda: fabric.group(48),
+    lambda: fabric.cube_addresses(fabric.ring(12)),
 )
 def test_impossible_topologies_are_refused_in_one_sentence(build):
     with pytest.raises((FabricError, ValueError)) as caught:

@@ -15,6 +15,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import raises
 from trainium_edu.neuroncore import run_io
 from trainium_edu.neuroncore.recording import program_io
 from trainium_edu.neuroncore.timing.measure import measure
@@ -73,8 +74,7 @@ def test_buffers_change_the_time_and_not_the_values(run):
     assert one.outputs is run.outputs
     assert one.timeline.makespan_ns > run.timeline.makespan_ns
     assert one.timeline.makespan_ns == nki.run(halves, X, Y, buffers=1).timeline.makespan_ns
-    with pytest.raises((TypeError, ValueError), match="buffers"):
-        run.with_buffers(0)
+    raises((TypeError, ValueError), "buffers", run.with_buffers, 0)
 
 
 def test_without_values_there_is_time_and_no_output(run):
@@ -146,8 +146,7 @@ def test_a_damaged_file_gets_one_sentence(run, tmp_path, damage):
     run.save(tmp_path / "a.run")
     data = (tmp_path / "a.run").read_bytes()
     (tmp_path / "b.run").write_bytes(damage(data))
-    with pytest.raises(ValueError, match=r"b\.run cannot be read"):
-        nki.load(tmp_path / "b.run")
+    raises(ValueError, r"b\.run cannot be read", nki.load, tmp_path / "b.run")
 
 
 # -- sizes, and a kill while it is written ----------------------------------------------------
@@ -159,8 +158,7 @@ def test_a_sentence_repeats_no_bytes_of_a_damaged_file(run, tmp_path):
     run_io.save(run, path)
     whole = path.read_bytes()
     path.write_bytes(whole.replace(b"run.json", b"\xff\x1b[2J\xe2\x80\xae", 1))
-    with pytest.raises(zipfile.BadZipFile, match=r"b'"):
-        zipfile.ZipFile(path).read("run.json")
+    raises(zipfile.BadZipFile, r"b'", zipfile.ZipFile(path).read, "run.json")
     with pytest.raises(ValueError, match="cannot be read") as refused:
         nki.load(path)
     with pytest.raises(ValueError, match="cannot be read") as foreign:
@@ -238,8 +236,7 @@ def test_a_run_too_large_to_be_read_again_is_not_saved(run, tmp_path, monkeypatc
     run.save(tmp_path / "a.run")
     kept = (tmp_path / "a.run").read_bytes()
     monkeypatch.setattr(run_io, "_MAX_BYTES", 10_000)
-    with pytest.raises(ValueError, match=r"unpacks to .* MiB .* at most"):
-        run.save(tmp_path / "a.run")
+    raises(ValueError, r"unpacks to .* MiB .* at most", run.save, tmp_path / "a.run")
     assert (tmp_path / "a.run").read_bytes() == kept
     monkeypatch.setattr(program_io, "_MAX_BYTES", 100)
     with pytest.raises(ValueError, match=r"MiB as JSON, and at most"):
@@ -308,5 +305,4 @@ def test_a_new_session_loads_a_run_first(run, tmp_path):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"nothing\.run"):
-        nki.load(tmp_path / "nothing.run")
+    raises(FileNotFoundError, r"nothing\.run", nki.load, tmp_path / "nothing.run")

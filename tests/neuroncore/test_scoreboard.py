@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import trainium_edu.nki as nki
+from tests.for_each import for_rows, raises
 from trainium_edu.neuroncore.scoreboard import advice, scoreboard
 from trainium_edu.nki.examples.matmul import basic
 from trainium_edu.nki.examples.vector_add import add_rows, add_tiles
@@ -79,19 +80,16 @@ def test_two_buffers_or_four_may_be_a_tie():
 
 
 def test_nothing_to_compare_says_so():
-    with pytest.raises(ValueError, match="at least one run"):
-        scoreboard({})
+    raises(ValueError, "at least one run", scoreboard, {})
 
 
-@pytest.mark.parametrize("table", [scoreboard, advice])
-@pytest.mark.parametrize(
-    ("runs", "says"),
-    [
-        ([1], "takes a dict of names and runs, not a list"),
-        ({}, "needs at least one run"),
-        ({"rows": np.zeros(3)}, "'rows' is a ndarray; it must be what nki.run returned"),
-        ({"rows": ()}, "'rows' is a tuple; it must be what nki.run returned"),
-    ],
+@for_rows("table", scoreboard, advice)
+@for_rows(
+    "runs, says",
+    ([1], "takes a dict of names and runs, not a list"),
+    ({}, "needs at least one run"),
+    ({"rows": np.zeros(3)}, "'rows' is a ndarray; it must be what nki.run returned"),
+    ({"rows": ()}, "'rows' is a tuple; it must be what nki.run returned"),
 )
 def test_what_is_no_run_is_refused_by_one_sentence(table, runs, says):
     with pytest.raises((TypeError, ValueError), match=says) as caught:

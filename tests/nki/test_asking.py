@@ -11,6 +11,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_rows, raises
 
 X = np.full((4, 8), 2.0, np.float32)
 WITH_AND_WITHOUT = pytest.mark.parametrize("values", [True, False], ids=["values", "without"])
@@ -138,8 +139,7 @@ def test_no_path_depends_on_what_the_chip_computes(body, values):
             lambda t: f"{t:.2f}", lambda t: t[0, 0] >= 1, lambda t: sorted([t, t])],
 )  # fmt: skip
 def test_no_number_leaves_a_tile_by_another_way(ask, values):
-    with pytest.raises((TypeError, AttributeError)):
-        run(lambda t, x: ask(t), values)
+    raises((TypeError, AttributeError), "", run, lambda t, x: ask(t), values)
 
 
 @WITH_AND_WITHOUT
@@ -181,8 +181,7 @@ def test_an_assert_that_does_not_hold_fails():
             4.0,
         )
 
-    with pytest.raises(AssertionError):
-        run(body, values=True)
+    raises(AssertionError, "", run, body, values=True)
 
 
 def test_code_without_source_may_assert_and_takes_no_other_path():
@@ -193,19 +192,16 @@ def test_code_without_source_may_assert_and_takes_no_other_path():
     exec(code, names)
     for values in (True, False):
         run(names["holds"], values)
-        with pytest.raises(TypeError, match=r"nl\.where"):
-            run(names["asks"], values)
+        raises(TypeError, r"nl\.where", run, names["asks"], values)
 
 
-@pytest.mark.parametrize(
-    ("look", "says"),
-    [
-        (lambda t: np.array(t).max(), "np.array copies"),
-        (lambda t: np.array_equal(t, t), "np.array copies"),
-        (lambda t: int(nisa.register_alloc(2)), "reads a register"),
-        (lambda t: list(range(nisa.register_alloc(2))), "reads a register"),
-        (lambda t: 1 if t else 2, "exists, not what it holds"),
-    ],
+@for_rows(
+    "look, says",
+    (lambda t: np.array(t).max(), "np.array copies"),
+    (lambda t: np.array_equal(t, t), "np.array copies"),
+    (lambda t: int(nisa.register_alloc(2)), "reads a register"),
+    (lambda t: list(range(nisa.register_alloc(2))), "reads a register"),
+    (lambda t: 1 if t else 2, "exists, not what it holds"),
 )
 def test_looking_is_said_with_its_line(look, says):
     [warning] = [w for w in run(lambda t, x: look(t), values=True).advice if w.kind == "looks"]

@@ -8,6 +8,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_rows, raises
 from trainium_edu import fabric
 from trainium_edu.nki import collectives as ncc
 from trainium_edu.specs import NkiValidationError
@@ -36,10 +37,8 @@ def in_hbm(collective):
     return kernel
 
 
-@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.int32, np.float16])
-@pytest.mark.parametrize(
-    ("op", "judge"), [(nl.add, np.sum), (nl.maximum, np.max), (nl.minimum, np.min)]
-)
+@for_rows("dtype", np.float32, ml_dtypes.bfloat16, np.int32, np.float16)
+@for_rows("op, judge", (nl.add, np.sum), (nl.maximum, np.max), (nl.minimum, np.min))
 def test_all_reduce(dtype, op, judge):
     arrays = inputs(4, (6, 10), dtype)
     got = outputs(in_hbm(ncc.all_reduce), arrays, (6, 10), EVERYONE, {"op": op})
@@ -189,23 +188,21 @@ PAIR = ncc.ReplicaGroup([[0, 1]])
 DIM, SUM = {"collective_dim": 0}, {"op": nl.add}
 
 
-@pytest.mark.parametrize(
-    ("collective", "shape", "options", "words"),
-    [
-        (ncc.all_reduce, (4, 4), {"op": nl.multiply}, "multiply; it must be nl.add, nl.minimum or"),
-        (ncc.all_reduce, (4, 4), {"op": None}, "nl.add, nl.minimum or nl.maximum"),
-        (ncc.all_reduce, (4, 5), SUM, "gets 16 elements"),
-        (ncc.all_reduce, (4, 4), SUM | {"priority": 1}, "NeuronCore-v4"),
-        (ncc.all_gather, (8, 4), DIM | {"priority": 0}, "NeuronCore-v4"),
-        (ncc.all_gather, (4, 8), {"collective_dim": 1}, "in HBM it must be 0"),
-        (ncc.all_gather, (9, 4), DIM, "gets 32 elements"),
-        (ncc.reduce_scatter, (4, 4), SUM | {"collective_dim": 1}, "in HBM it must be 0"),
-        (ncc.reduce_scatter, (4, 4), SUM | DIM, "gets 8 elements"),
-        (ncc.reduce_scatter, (2, 4), {"op": nl.bitwise_or} | DIM, "op is bitwise_or"),
-        (ncc.all_to_all, (4, 4), {"collective_dim": 1}, "in HBM it must be 0"),
-        (ncc.all_to_all, (4, 5), DIM, "gets 16 elements"),
-        (ncc.all_gather_v, (4, 4), {"metadata_tensor": None}, "NeuronCore-v3"),
-    ],
+@for_rows(
+    "collective, shape, options, words",
+    (ncc.all_reduce, (4, 4), {"op": nl.multiply}, "multiply; it must be nl.add, nl.minimum or"),
+    (ncc.all_reduce, (4, 4), {"op": None}, "nl.add, nl.minimum or nl.maximum"),
+    (ncc.all_reduce, (4, 5), SUM, "gets 16 elements"),
+    (ncc.all_reduce, (4, 4), SUM | {"priority": 1}, "NeuronCore-v4"),
+    (ncc.all_gather, (8, 4), DIM | {"priority": 0}, "NeuronCore-v4"),
+    (ncc.all_gather, (4, 8), {"collective_dim": 1}, "in HBM it must be 0"),
+    (ncc.all_gather, (9, 4), DIM, "gets 32 elements"),
+    (ncc.reduce_scatter, (4, 4), SUM | {"collective_dim": 1}, "in HBM it must be 0"),
+    (ncc.reduce_scatter, (4, 4), SUM | DIM, "gets 8 elements"),
+    (ncc.reduce_scatter, (2, 4), {"op": nl.bitwise_or} | DIM, "op is bitwise_or"),
+    (ncc.all_to_all, (4, 4), {"collective_dim": 1}, "in HBM it must be 0"),
+    (ncc.all_to_all, (4, 5), DIM, "gets 16 elements"),
+    (ncc.all_gather_v, (4, 4), {"metadata_tensor": None}, "NeuronCore-v3"),
 )
 def test_limits(collective, shape, options, words):
     with pytest.raises(NkiValidationError, match=words):
@@ -223,10 +220,8 @@ def with_two(call, place=nl.hbm, shape=None, given=(4, 4)):
     return nki.run_ranks(kernel, [(x,) for x in inputs(2, given)])
 
 
-@pytest.mark.parametrize(
-    ("shape", "given", "call", "words"),
-    [
-        (None, (4, 2, 2), lambda x, y: ncc.all_reduce([x], [y], PAIR, nl.add), "single free dim"),
+@for_rows("shape, given, call, words",
+    (None, (4, 2, 2), lambda x, y: ncc.all_reduce([x], [y], PAIR, nl.add), "single free dim"),
         ((4, 8), (4, 4), lambda x, y: ncc.all_gather([x], [y], PAIR, 0), r"\[8, 4\], and dst"),
         ((2, 8), (4, 4), lambda x, y: ncc.all_reduce([x], [y], PAIR, nl.add), r"\[4, 4\], and d"),
         ((4, 8), (4, 4), lambda x, y: ncc.all_gather([x], [y], PAIR, 2), "it must be 0 or 1"),
@@ -238,17 +233,13 @@ def with_two(call, place=nl.hbm, shape=None, given=(4, 4)):
             [x], [nl.ndarray(x.shape, x.dtype, buffer=nl.hbm)], PAIR, nl.add), "one kind"),
         (None, (4, 4), lambda x, y: ncc.all_reduce(
             [x], [nl.ndarray(x.shape, x.dtype, buffer=nl.psum)], PAIR, nl.add), "PSUM"),
-    ],
 )  # fmt: skip
 def test_limits_of_tiles_in_sbuf(shape, given, call, words):
-    with pytest.raises(NkiValidationError, match=words):
-        with_two(call, nl.sbuf, shape, given)
+    raises(NkiValidationError, words, with_two, call, nl.sbuf, shape, given)
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda x, y: ncc.all_reduce([x, x], [y], PAIR, nl.add), "2 srcs, 1 dsts"),
+@for_rows("call, words",
+    (lambda x, y: ncc.all_reduce([x, x], [y], PAIR, nl.add), "2 srcs, 1 dsts"),
         (lambda x, y: ncc.all_reduce(
             [x], [nl.ndarray(x.shape, nl.bfloat16, buffer=nl.hbm)], PAIR, nl.add), "its dtype"),
         (lambda x, y: ncc.all_to_all([x[0:3]], [y], PAIR, 0), "does not divide"),
@@ -269,32 +260,27 @@ def test_limits_of_tiles_in_sbuf(shape, given, call, words):
         (lambda x, y: ncc.collective_permute_implicit_current_processing_rank_id(-1, PAIR), "-1"),
         (lambda x, y: ncc.collective_permute_implicit_current_processing_rank_id(0, PAIR, 2),
          "channels 0 to 1"),
-    ],
 )  # fmt: skip
 def test_limits_of_lists_pairs_and_channels(call, words):
-    with pytest.raises(NkiValidationError, match=words):
-        with_two(call)
+    raises(NkiValidationError, words, with_two, call)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "call",
-    [
-        lambda x, y: ncc.all_reduce(x, y, PAIR, nl.add),
-        lambda x, y: ncc.all_reduce([np.ones(2)], [y], PAIR, nl.add),
-        lambda x, y: ncc.all_reduce([x], [y], [[0, 1]], nl.add),
-        lambda x, y: ncc.collective_permute([x], [y], [(0.5, 1)]),
-        lambda x, y: ncc.collective_permute([x], [y], [0, 1]),
-        lambda x, y: ncc.collective_permute_implicit([x], [y], PAIR),
-        lambda x, y: ncc.collective_permute_implicit([[x]], [[y]], PAIR, 0),
-        lambda x, y: ncc.collective_permute_implicit_current_processing_rank_id("1", PAIR),
-        lambda x, y: ncc.all_to_all_v([x], [y], PAIR, None),
-        lambda x, y: ncc.all_to_all_v([x], [y], PAIR, x, recv_counts_known=1),
-        lambda x, y: ncc.ReplicaGroup([[True, 0]]),
-    ],
+    lambda x, y: ncc.all_reduce(x, y, PAIR, nl.add),
+    lambda x, y: ncc.all_reduce([np.ones(2)], [y], PAIR, nl.add),
+    lambda x, y: ncc.all_reduce([x], [y], [[0, 1]], nl.add),
+    lambda x, y: ncc.collective_permute([x], [y], [(0.5, 1)]),
+    lambda x, y: ncc.collective_permute([x], [y], [0, 1]),
+    lambda x, y: ncc.collective_permute_implicit([x], [y], PAIR),
+    lambda x, y: ncc.collective_permute_implicit([[x]], [[y]], PAIR, 0),
+    lambda x, y: ncc.collective_permute_implicit_current_processing_rank_id("1", PAIR),
+    lambda x, y: ncc.all_to_all_v([x], [y], PAIR, None),
+    lambda x, y: ncc.all_to_all_v([x], [y], PAIR, x, recv_counts_known=1),
+    lambda x, y: ncc.ReplicaGroup([[True, 0]]),
 )
 def test_what_is_of_the_wrong_kind_is_a_type_error(call):
-    with pytest.raises(TypeError, match=r" is | holds | are |lists of ranks"):
-        with_two(call)
+    raises(TypeError, r" is | holds | are |lists of ranks", with_two, call)
 
 
 def test_a_group_on_all_devices_of_a_node_has_four_channels():
@@ -310,22 +296,19 @@ def test_a_group_on_all_devices_of_a_node_has_four_channels():
     arrays = inputs(32, (1, 2))
     got = outputs(shift, arrays, devices, 4)
     np.testing.assert_array_equal(got, np.roll(arrays, 2, axis=0))
-    with pytest.raises(NkiValidationError, match="up to 4 of them"):
-        outputs(shift, arrays, devices, 5)
+    raises(NkiValidationError, "up to 4 of them", outputs, shift, arrays, devices, 5)
 
 
-@pytest.mark.parametrize(
-    ("table", "options", "words"),
-    [
-        (np.uint32([[9, 0], [0, 0], [0, 0]]), {}, "go beyond src"),
-        (np.uint32([[7, 0], [0, 0], [0, 0]]), {}, "a slot of dst has 6"),
-        (np.int32([[2, 2], [0, 2], [0, 0]]), {}, "it must be uint32"),
-        (np.uint32([2, 2, 0, 2, 0, 0]), {}, "3 rows of 2"),
-        (np.zeros((4, 2), np.uint32), {}, "3 rows of 2"),
-        (np.zeros((4, 2), np.uint32), {"has_rdispls": True}, "NeuronCore-v4"),
-        (np.zeros((3, 2), np.uint32), {"priority": 2}, "NeuronCore-v4"),
-        (np.zeros((3, 2), np.uint32), {"size": 7}, "equal slots"),
-    ],
+@for_rows(
+    "table, options, words",
+    (np.uint32([[9, 0], [0, 0], [0, 0]]), {}, "go beyond src"),
+    (np.uint32([[7, 0], [0, 0], [0, 0]]), {}, "a slot of dst has 6"),
+    (np.int32([[2, 2], [0, 2], [0, 0]]), {}, "it must be uint32"),
+    (np.uint32([2, 2, 0, 2, 0, 0]), {}, "3 rows of 2"),
+    (np.zeros((4, 2), np.uint32), {}, "3 rows of 2"),
+    (np.zeros((4, 2), np.uint32), {"has_rdispls": True}, "NeuronCore-v4"),
+    (np.zeros((3, 2), np.uint32), {"priority": 2}, "NeuronCore-v4"),
+    (np.zeros((3, 2), np.uint32), {"size": 7}, "equal slots"),
 )
 def test_limits_of_variable_lengths(table, options, words):
     size = options.pop("size", 12)
@@ -335,8 +318,7 @@ def test_limits_of_variable_lengths(table, options, words):
         ncc.all_to_all_v([x], [out], PAIR, metadata, **options)
 
     x = np.arange(8, dtype=np.float32)
-    with pytest.raises(NkiValidationError, match=words):
-        nki.run_ranks(kernel, [(x, table), (x, table.copy())])
+    raises(NkiValidationError, words, nki.run_ranks, kernel, [(x, table), (x, table.copy())])
 
 
 def test_ranks_bring_the_same_shapes():
@@ -344,8 +326,7 @@ def test_ranks_bring_the_same_shapes():
         ncc.all_reduce([x[0:rows]], [nl.ndarray((rows, 4), x.dtype, buffer=nl.hbm)], PAIR, nl.add)
 
     x = np.ones((4, 4), np.float32)
-    with pytest.raises(NkiValidationError, match="all ranks bring the same"):
-        nki.run_ranks(kernel, [(x, 2), (x, 3)])
+    raises(NkiValidationError, "all ranks bring the same", nki.run_ranks, kernel, [(x, 2), (x, 3)])
 
 
 def test_integers_are_reduced_exactly():
@@ -360,10 +341,8 @@ def test_integers_are_reduced_exactly():
 def test_groups_name_ranks_that_run():
     with pytest.raises(NkiValidationError, match="2 ranks run here"):
         outputs(in_hbm(ncc.all_reduce), inputs(2, (4, 4)), (4, 4), EVERYONE, {"op": nl.add})
-    with pytest.raises(NkiValidationError, match="each rank once"):
-        ncc.ReplicaGroup([[0, 1], [1]])
-    with pytest.raises(TypeError, match="lists of ranks"):
-        ncc.ReplicaGroup("ab")
+    raises(NkiValidationError, "each rank once", ncc.ReplicaGroup, [[0, 1], [1]])
+    raises(TypeError, "lists of ranks", ncc.ReplicaGroup, "ab")
 
 
 def test_ranks_that_wait_for_each_other_are_told():
@@ -379,17 +358,14 @@ def test_ranks_that_wait_for_each_other_are_told():
         nki.run_ranks(lonely, [(x, True), (x, False)])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "words"),
-    [
-        ([], TypeError, "a tuple of arguments for each rank"),
-        (3, TypeError, "a tuple of arguments for each rank"),
-        ([np.ones(2)], TypeError, "it must be a tuple"),
-        ([()], TypeError, "missing a required argument"),
-        ([(1, 2)], TypeError, "too many positional"),
-        ([(0,)] * 65, NkiValidationError, "at most 64"),
-    ],
+@for_rows(
+    "arguments, error, words",
+    ([], TypeError, "a tuple of arguments for each rank"),
+    (3, TypeError, "a tuple of arguments for each rank"),
+    ([np.ones(2)], TypeError, "it must be a tuple"),
+    ([()], TypeError, "missing a required argument"),
+    ([(1, 2)], TypeError, "too many positional"),
+    ([(0,)] * 65, NkiValidationError, "at most 64"),
 )
 def test_ranks_take_a_tuple_each(arguments, error, words):
-    with pytest.raises(error, match=words):
-        nki.run_ranks(lambda x: None, arguments)
+    raises(error, words, nki.run_ranks, lambda x: None, arguments)

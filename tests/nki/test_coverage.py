@@ -12,7 +12,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.nki.coverage_table import entries
 from trainium_edu.nki.earlier import NEWER
 from trainium_edu.specs import NkiValidationError
@@ -46,7 +46,7 @@ def _parameters(function):
     ]
 
 
-@pytest.mark.parametrize("section", ["nki.language", "NkiTensor"])
+@for_rows("section", "nki.language", "NkiTensor")
 def test_parameters_order_and_defaults_are_the_references(section):
     for name, parameters in REFERENCE["signatures"][section].items():
         assert _parameters(getattr(HOMES[section], name)) == parameters, name
@@ -83,17 +83,14 @@ def _by_feature(name, text):
 LATER_OPERATIONS = [e for e in ENTRIES if e.state == "later chip" and e.section == "nki.isa"]
 
 
-@pytest.mark.parametrize("entry", LATER_OPERATIONS, ids=lambda e: e.name)
+@for_each("entry", LATER_OPERATIONS, ids=lambda e: e.name)
 def test_what_a_later_chip_brought_raises_naming_it(entry):
     function = getattr(nisa, entry.name)
     required = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
-    with pytest.raises(NkiValidationError, match=re.escape(entry.where)):
-        function(*[None] * len(required))
+    raises(NkiValidationError, re.escape(entry.where), function, *[None] * len(required))
 
 
-@pytest.mark.parametrize(
-    "dtype", [e.name for e in ENTRIES if e.state == "later chip" and "float" in e.name]
-)
+@for_each("dtype", [e.name for e in ENTRIES if e.state == "later chip" and "float" in e.name])
 def test_a_dtype_of_a_later_chip_raises_when_used(dtype):
     with pytest.raises(NkiValidationError, match="NeuronCore-v4"):
         nki.simulate(lambda: nl.ndarray((1, 4), getattr(nl, dtype)))()
@@ -114,9 +111,7 @@ def test_the_table_is_printed(capsys):
     assert all(name in behind for names in NEWER.values() for name in names.split())
 
 
-@pytest.mark.parametrize(
-    ("section", "name"), [(s, n) for s, names in NEWER.items() for n in names.split()]
-)
+@for_each("section, name", [(s, n) for s, names in NEWER.items() for n in names.split()])
 def test_a_name_of_the_next_release_says_so(section, name):
     """Judge: the pages of NKI 0.7.0, none of whose new names the reference of 0.6.0 has."""
     assert name not in REFERENCE[section]
@@ -152,17 +147,14 @@ def test_an_instruction_hands_back_a_handle_that_orders():
         second = nisa.memset(dst=tile, value=1.0)
         assert isinstance(first, nisa.NkiInstruction)
         assert second.depends_on(first).depends_on(first) is second
-        with pytest.raises(NkiValidationError, match="comes later"):
-            first.depends_on(second)
-        with pytest.raises(TypeError):
-            second.depends_on(3)
+        raises(NkiValidationError, "comes later", first.depends_on, second)
+        raises(TypeError, "", second.depends_on, 3)
 
     nki.simulate(kernel)()
 
 
 def test_average_is_an_operator_of_reductions_only():
-    with pytest.raises(TypeError, match="operator"):
-        nl.average(np.ones(3))
+    raises(TypeError, "operator", nl.average, np.ones(3))
     assert nl.average.op == "average"
 
 
@@ -189,8 +181,7 @@ def test_a_name_of_the_older_interface_is_there_and_its_test_names_it(entry):
         home = getattr(home, step)
     found = getattr(home, entry.name)
     if entry.state == "missing" or "chip" in entry.state:
-        with pytest.raises(NkiValidationError):
-            _call(found)
+        raises(NkiValidationError, "", _call, found)
         return
     text = (TESTS / entry.where).read_text(encoding="utf-8")
     if "nki_beta1_isa.json" in text:

@@ -6,6 +6,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_rows, raises
 from trainium_edu.specs import NkiValidationError
 
 
@@ -31,16 +32,14 @@ def _copy_by_fori(data, bound):
     return total
 
 
-@pytest.mark.parametrize("bound", [0, 1, 5, 8])
+@for_rows("bound", 0, 1, 5, 8)
 def test_fori_loop_runs_to_a_bound_from_data(bound):
     data = np.arange(1, 9, dtype=np.float32)[None]
     found = nki.simulate(_copy_by_fori)(data, np.int32([[bound]]))
     assert np.array_equal(found, np.where(np.arange(8) < bound, data, 0))
 
 
-@pytest.mark.parametrize(
-    ("start", "stop", "step"), [(0, 512, 128), (128, 512, 128), (0, 500, 128), (5, 5, 1), (9, 3, 1)]
-)
+@for_rows("start, stop, step", (0, 512, 128), (128, 512, 128), (0, 500, 128), (5, 5, 1), (9, 3, 1))
 def test_dynamic_range_counts_as_range_does(start, stop, step):
     seen = []
 
@@ -79,8 +78,8 @@ def _countdown(count, with_while):
     return out
 
 
-@pytest.mark.parametrize("with_while", [True, False])
-@pytest.mark.parametrize("count", [0, 1, 7])
+@for_rows("with_while", True, False)
+@for_rows("count", 0, 1, 7)
 def test_a_while_loop_ends_when_its_register_is_zero(count, with_while):
     found = nki.simulate(_countdown)(np.int32([[count]]), with_while)
     assert found.tolist() == [[count]]
@@ -105,16 +104,13 @@ def test_an_endless_while_is_stopped_by_the_stated_limit():
             pass
 
     for kernel in (empty, busy, looped, huge):
-        with pytest.raises(NkiValidationError, match="stopped after 1000 "):
-            nki.run(kernel, limit=1000)
-    with pytest.raises(NkiValidationError, match="stopped after 1000000 turns"):
-        nki.simulate(empty)()
+        raises(NkiValidationError, "stopped after 1000 ", nki.run, kernel, limit=1000)
+    raises(NkiValidationError, "stopped after 1000000 turns", nki.simulate(empty))
 
 
-@pytest.mark.parametrize("limit", [0, -1, 1.5, True, "many"])
+@for_rows("limit", 0, -1, 1.5, True, "many")
 def test_a_limit_that_is_none_is_refused(limit):
-    with pytest.raises((TypeError, ValueError), match="limit"):
-        nki.run(lambda: None, limit=limit)
+    raises((TypeError, ValueError), "limit", nki.run, lambda: None, limit=limit)
 
 
 def test_the_variable_of_a_loop_is_frozen():
@@ -122,8 +118,7 @@ def test_the_variable_of_a_loop_is_frozen():
         for i in nl.dynamic_range(2):
             nisa.register_move(i, 0)
 
-    with pytest.raises(NkiValidationError, match="frozen"):
-        nki.simulate(kernel)()
+    raises(NkiValidationError, "frozen", nki.simulate(kernel))
 
 
 def test_the_variable_of_fori_loop_is_passed_by_value():
@@ -165,24 +160,19 @@ def test_registers_move_store_and_load():
     assert found[:, 0].tolist() == [70000, -5, 123, 70000 % 256]
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda: nl.fori_loop(0, 3, None), lambda: nl.fori_loop(0, 3, lambda i: 1),
+@for_rows("wrong",
+    lambda: nl.fori_loop(0, 3, None), lambda: nl.fori_loop(0, 3, lambda i: 1),
         lambda: nl.fori_loop(0.5, 3, lambda i: None), lambda: nl.while_loop(1, lambda r: r),
         lambda: nl.while_loop(nisa.register_alloc(1), lambda r: 0),
         lambda: nl.affine_range(nisa.register_alloc(3)), lambda: list(nl.dynamic_range("3")),
-    ],
 )  # fmt: skip
 def test_what_is_no_loop_is_a_type_error(wrong):
-    with pytest.raises(TypeError):
-        nki.simulate(wrong)()
+    raises(TypeError, "", nki.simulate(wrong))
 
 
-@pytest.mark.parametrize("step", [0, -1, 1.5])
+@for_rows("step", 0, -1, 1.5)
 def test_a_step_is_known_before_the_kernel_runs(step):
-    with pytest.raises(AssertionError, match="step"):
-        nki.simulate(lambda: list(nl.dynamic_range(0, 4, step)))()
+    raises(AssertionError, "step", nki.simulate(lambda: list(nl.dynamic_range(0, 4, step))))
     with pytest.raises(AssertionError, match="step"):
         nki.simulate(lambda: nl.fori_loop(0, nisa.register_alloc(4), lambda i: None,
                                           nisa.register_alloc(1)))()  # fmt: skip
@@ -193,7 +183,7 @@ def test_loops_that_depend_on_data_cannot_be_recorded_without_values():
         nki.run(_countdown, np.int32([[3]]), True, values=False)
 
 
-@pytest.mark.parametrize("loop", [nl.affine_range, nl.sequential_range, nl.static_range])
+@for_rows("loop", nl.affine_range, nl.sequential_range, nl.static_range)
 def test_unrolled_loops_are_pythons_range(loop):
     assert list(loop(4)) == [0, 1, 2, 3]
     assert list(loop(2, 9, 3)) == [2, 5, 8]

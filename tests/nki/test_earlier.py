@@ -7,27 +7,25 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.cli.run import run_script
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "instead"),
-    [
-        (nki, "benchmark", "nki.run"),
-        (nki, "simulate_kernel", r"nki\.simulate\(kernel\)"),
-        (nl, "arange", "nl.ds"),
-        (nl, "mgrid", "t.ap"),
-        (nl, "par_dim", "first dimension"),
-        (nisa, "tensor_copy_dynamic_src", "scalar_offset"),
-    ],
+@for_rows(
+    "module, name, instead",
+    (nki, "benchmark", "nki.run"),
+    (nki, "simulate_kernel", r"nki\.simulate\(kernel\)"),
+    (nl, "arange", "nl.ds"),
+    (nl, "mgrid", "t.ap"),
+    (nl, "par_dim", "first dimension"),
+    (nisa, "tensor_copy_dynamic_src", "scalar_offset"),
 )
 def test_a_name_that_went_says_what_to_write(module, name, instead):
     assert not hasattr(module, name)
-    with pytest.raises(AttributeError, match=f"{name} was part of an earlier NKI; .*{instead}"):
-        getattr(module, name)
+    raises(AttributeError, f"{name} was part of an earlier NKI; .*{instead}", getattr, module, name)
 
 
-@pytest.mark.parametrize("module", [nki, nl, nisa])
+@for_rows("module", nki, nl, nisa)
 def test_a_name_that_never_was_is_an_ordinary_error(module):
     with pytest.raises(AttributeError, match="has no attribute 'nope'"):
         module.nope  # noqa: B018
@@ -49,7 +47,7 @@ MISSPELT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("public", MISSPELT)
+@for_each("public", MISSPELT)
 def test_misspelt_name_gets_the_public_module_and_a_suggestion(public):
     home = public.replace("neuronxcc.nki", "nki.beta1") if "cc" in public[:9] else public
     name, meant = MISSPELT[public]

@@ -2,10 +2,10 @@
 
 import ml_dtypes
 import numpy as np
-import pytest
 from scipy.special import softmax as scipy_softmax
 
 import trainium_edu.nki as nki
+from tests.for_each import for_each, for_rows
 from trainium_edu.nki.examples import attention, matmul, softmax, suspects, vector_add
 
 
@@ -13,15 +13,15 @@ def _draw(*shape, seed=0, dtype=np.float32):
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 
 
-@pytest.mark.parametrize("width", [64, 512])
+@for_rows("width", 64, 512)
 def test_both_ways_of_adding_give_numpys_sum(width):
     x, y = _draw(256, 512), _draw(256, 512, seed=1)
     np.testing.assert_array_equal(nki.simulate(vector_add.add_rows)(x, y), x + y)
     np.testing.assert_array_equal(nki.simulate(vector_add.add_tiles)(x, y, width), x + y)
 
 
-@pytest.mark.parametrize("stage", matmul.STAGES, ids=lambda k: k.__name__)
-@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float32])
+@for_each("stage", matmul.STAGES, ids=lambda k: k.__name__)
+@for_rows("dtype", ml_dtypes.bfloat16, np.float32)
 def test_every_stage_of_the_matmul_gives_numpys_product(stage, dtype):
     rng = np.random.default_rng(2)
     lhsT, rhs = (rng.integers(-3, 4, (1024, n)).astype(dtype) for n in (2048, 1024))
@@ -50,7 +50,7 @@ def test_stages_read_the_bytes_that_their_loops_say():
     assert found == expected
 
 
-@pytest.mark.parametrize("kernel", [softmax.softmax_in_steps, softmax.softmax_fused])
+@for_rows("kernel", softmax.softmax_in_steps, softmax.softmax_fused)
 def test_softmax_is_scipys(kernel):
     x = 4 * _draw(256, 384)
     np.testing.assert_allclose(nki.simulate(kernel)(x), scipy_softmax(x, axis=1), atol=2e-6)
@@ -66,7 +66,7 @@ def test_fused_attention_equals_three_kernels_and_numpy():
     np.testing.assert_allclose(nki.simulate(attention.weighted_sum)(weights, v), wanted, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", suspects.NAMES)
+@for_each("name", suspects.NAMES)
 def test_only_the_faulty_version_reads_what_nobody_wrote(name):
     x = _draw(128, 64)
     sound = nki.run(suspects.kernel(name, sound=True), x, 8)

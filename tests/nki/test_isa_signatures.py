@@ -15,7 +15,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.beta1.isa as older_isa
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.neuroncore import INSTRUCTIONS
 from trainium_edu.nki.coverage_table import entries, rows_of
 from trainium_edu.specs.errors import NkiValidationError
@@ -43,12 +43,12 @@ def test_parameters_their_order_and_defaults(name):
     assert found == FUNCTIONS[name]
 
 
-@pytest.mark.parametrize("name", TABLE["enums"])
+@for_each("name", TABLE["enums"])
 def test_enums_have_the_members_and_values(name):
     assert {m.name: m.value for m in getattr(nisa, name)} == TABLE["enums"][name]
 
 
-@pytest.mark.parametrize("name", TABLE["constants"])
+@for_each("name", TABLE["constants"])
 def test_old_engine_names(name):
     assert getattr(nisa, name) is nisa.engine[name.removesuffix("_engine")]
 
@@ -64,8 +64,7 @@ def test_no_public_name_is_missing_and_ours_are_none_beside():
 
 @for_each("name", FUNCTIONS)
 def test_unknown_keywords_are_type_errors(name):
-    with pytest.raises(TypeError, match="mask"):
-        getattr(nisa, name)(mask=None)
+    raises(TypeError, "mask", getattr(nisa, name), mask=None)
 
 
 @for_each("name", sorted(set(FUNCTIONS) - set(LATER)))
@@ -74,14 +73,14 @@ def test_every_instruction_of_this_chip_has_a_row(name):
     assert name in without or name in INSTRUCTIONS
 
 
-@pytest.mark.parametrize("name", LATER)
+@for_each("name", LATER)
 def test_later_instructions_name_their_chip(name):
     needed = [None for p in FUNCTIONS[name] if len(p) == 1]
     with pytest.raises(NkiValidationError, match=r"nki\.isa\..* needs NeuronCore-v[34] \(Trainium"):
         getattr(nisa, name)(*needed)
 
 
-@pytest.mark.parametrize("interface", [nisa, older_isa])
+@for_rows("interface", nisa, older_isa)
 def test_source_of_an_instruction_made_from_a_row_can_be_read(interface):
     """Judge: ``inspect``, which IPython's ``nisa.activation??`` asks."""
     source = inspect.getsource(interface.activation)
@@ -212,8 +211,7 @@ def test_engines_are_members_of_the_enum():
     def body(x):
         nisa.tensor_copy(dst=_new(x), src=x, engine="vector")
 
-    with pytest.raises(TypeError, match=r"member of nki\.isa\.engine"):
-        _run(body, X)
+    raises(TypeError, r"member of nki\.isa\.engine", _run, body, X)
 
 
 def test_choices_are_taken_by_their_value_too():

@@ -18,7 +18,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
-from tests.for_each import raises
+from tests.for_each import for_each, for_rows, raises
 from tests.nki.cases import stored
 from trainium_edu.nki.running import current, is_running
 from trainium_edu.specs import INF2, TRN1, NkiValidationError
@@ -30,11 +30,9 @@ def plus_one(x):
     return stored(nl.add(nl.load(x), 1.0), x.dtype)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [nki.jit, nki.jit(), lambda f: nki.jit(f), lambda f: nki.jit(nki.jit(f)), lambda f: f],
-    ids=["@nki.jit", "@nki.jit()", "nki.jit(f)", "twice", "a plain function"],
-)  # fmt: skip
+@for_each("make", [nki.jit, nki.jit(), lambda f: nki.jit(f), lambda f: nki.jit(nki.jit(f)),
+    lambda f: f], ids=["@nki.jit", "@nki.jit()", "nki.jit(f)", "twice",
+    "a plain function"])  # fmt: skip
 def test_every_call_form_runs(make):
     kernel = make(plus_one)
     assert np.all(nki.simulate(kernel)(ONES) == 2)
@@ -99,9 +97,11 @@ def test_mode_is_ignored_as_in_the_current_version():
     assert np.all(nki.jit(plus_one, mode="baremetal")(ONES) == 2)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "options",
-    [{"mode": "auto"}, {"debug_kernel": True, "show_compiler_tb": True}, {"enable_cache": True}],
+    {"mode": "auto"},
+    {"debug_kernel": True, "show_compiler_tb": True},
+    {"enable_cache": True},
 )
 def test_options_of_the_compiler_change_nothing(options):
     x = np.ones((2, 2), np.float32)
@@ -121,7 +121,7 @@ def test_platform_target_is_an_error_with_the_way_out():
     raises(TypeError, "takes a function", nki.jit, 3)
 
 
-@pytest.mark.parametrize(("args", "kwargs"), [((), {}), ((ONES, ONES), {}), ((ONES,), {"y": 1})])
+@for_rows("args, kwargs", ((), {}), ((ONES, ONES), {}), ((ONES,), {"y": 1}))
 def test_arguments_that_do_not_fit_are_a_type_error(args, kwargs):
     raises(TypeError, "plus_one", nki.jit(plus_one), *args, **kwargs)
     raises(TypeError, "", nki.run, plus_one, *args, **kwargs)
@@ -202,14 +202,10 @@ def test_a_read_only_argument_is_not_written():
         raises(NkiValidationError, r"read-only.* pass x\.copy\(\)", kernel, fixed)
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
+@for_each("given", [
         np.zeros((4, 8), np.float32), np.zeros((4, 8)), np.zeros((4, 16), np.float32)[:, ::2],
         np.zeros((8, 4), np.float32).T,
-    ],
-    ids=["in place", "float64", "every other", "columns first"],
-)  # fmt: skip
+    ], ids=["in place", "float64", "every other", "columns first"])  # fmt: skip
 def test_two_names_of_one_array_are_one_tensor(given):
     @nki.jit
     def kernel(a, b):
@@ -222,16 +218,12 @@ def test_two_names_of_one_array_are_one_tensor(given):
         assert np.all(given == 1)
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
+@for_each("given", [
         np.arange(32, dtype=np.float32).reshape(4, 8)[::-1, ::-2],
         np.arange(32, dtype=">i2").reshape(4, 8), np.array(5.0, np.float32),
         np.arange(7, dtype=np.uint8), np.frombuffer(b"\0" * 33, np.uint8)[1:].view(np.float32),
         np.ma.masked_array(np.ones((2, 2), np.float32)), np.zeros((1, 2, 1, 2, 1, 2), np.int8),
-    ],
-    ids=["backwards", "big endian", "0-d", "1-d", "unaligned", "masked", "6-d"],
-)  # fmt: skip
+    ], ids=["backwards", "big endian", "0-d", "1-d", "unaligned", "masked", "6-d"])  # fmt: skip
 def test_arrays_of_any_layout_are_copied_as_they_read(given):
     @nki.jit
     def kernel(x):
@@ -248,7 +240,7 @@ DTYPES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@for_each("dtype", DTYPES)
 def test_a_copy_keeps_dtype_and_bits(dtype):
     @nki.jit
     def kernel(x):
@@ -336,7 +328,7 @@ class Choice(Enum):
     double = 2
 
 
-@pytest.mark.parametrize("kind", [Plain, Bare, Given, Frozen, Slotted, Inherited])
+@for_rows("kind", Plain, Bare, Given, Frozen, Slotted, Inherited)
 def test_objects_hand_their_arrays_to_the_kernel(kind):
     @nki.jit
     def kernel(options, choice, lists, table):
@@ -405,7 +397,7 @@ def test_results_keep_their_structure():
     assert (five, nothing) == (5, None)
 
 
-@pytest.mark.parametrize("buffer", [nl.shared_hbm, nl.hbm, nl.private_hbm])
+@for_rows("buffer", nl.shared_hbm, nl.hbm, nl.private_hbm)
 def test_outputs_come_from_any_hbm(buffer):
     @nki.jit
     def kernel():
@@ -441,7 +433,7 @@ def test_torch_tensors_come_back_as_torch_tensors():
 # -- grids ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("grid", [1, 2, (2,), [4], (2, 3)])
+@for_rows("grid", 1, 2, (2,), [4], (2, 3))
 def test_programs_of_a_grid_share_their_output(grid):
     sizes = (grid,) if isinstance(grid, int) else tuple(grid)
     total = int(np.prod(sizes))
@@ -473,7 +465,7 @@ def test_without_a_grid_there_is_one_program():
     kernel()
 
 
-@pytest.mark.parametrize("grid", [0, -1, 2.0, True, "2", (2, 0), 100])
+@for_rows("grid", 0, -1, 2.0, True, "2", (2, 0), 100)
 def test_a_grid_that_is_none_is_refused(grid):
     raises((TypeError, ValueError), "plus_one", lambda: nki.jit(plus_one)[grid])
 
@@ -659,12 +651,9 @@ def test_the_simulator_switch_changes_nothing_and_is_checked(monkeypatch, value,
     raises(ValueError, "NKI_SIMULATOR", kernel, ONES)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ({"values": "no"}, "values"), ({"spec": "trn1"}, "trn1"), ({"optimise": "fast"}, "fast"),
+@for_rows("wrong, words",
+    ({"values": "no"}, "values"), ({"spec": "trn1"}, "trn1"), ({"optimise": "fast"}, "fast"),
         ({"buffers": 0}, "buffers"), ({"buffers": True}, "buffers"), ({"limit": "many"}, "limit"),
-    ],
 )  # fmt: skip
 def test_options_that_make_no_sense_are_refused(wrong, words):
     raises((TypeError, ValueError), words, nki.run, plus_one, ONES, **wrong)

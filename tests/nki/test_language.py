@@ -9,7 +9,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
-from tests.for_each import for_each, raises
+from tests.for_each import for_each, for_rows, raises
 from tests.nki.cases import stored
 from trainium_edu.specs import NkiValidationError
 
@@ -48,7 +48,7 @@ BINARY = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BINARY)
+@for_each("name", BINARY)
 def test_two_tiles_combine_as_in_numpy(name):
     near(on_tiles(getattr(nl, name), X, Y), getattr(np, name)(X, Y))
 
@@ -218,7 +218,7 @@ def test_functions_of_one_tile(name):
     near(on_tiles(getattr(nl, name), X), UNARY[name](X.astype(np.float64)), 1e-5)
 
 
-@pytest.mark.parametrize("name", ["ceil", "floor", "trunc"])
+@for_rows("name", "ceil", "floor", "trunc")
 def test_whole_numbers_of_huge_and_half_numbers(name):
     data = np.float32([[0.5, -0.5, 1.5, -2.5, 2**22 + 0.5, -(2**24), 3e9, -1e30, np.inf, 0.0]])
     found = on_tiles(getattr(nl, name), data)
@@ -228,7 +228,7 @@ def test_whole_numbers_of_huge_and_half_numbers(name):
 REDUCE = {"sum": np.sum, "max": np.max, "min": np.min, "mean": np.mean, "prod": np.prod}
 
 
-@pytest.mark.parametrize("name", REDUCE)
+@for_each("name", REDUCE)
 def test_reductions_over_the_last_axes(name):
     small = Z * 0.3
     call, wanted = getattr(nl, name), REDUCE[name]
@@ -241,8 +241,8 @@ def test_reductions_over_the_last_axes(name):
          wanted(small, axis=(1, 2, 3)).reshape(128, 1), 1e-4)  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["floor", "ceil", "trunc"])
-@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16, np.int32, np.uint8])
+@for_rows("name", "floor", "ceil", "trunc")
+@for_rows("dtype", ml_dtypes.bfloat16, np.float16, np.int32, np.uint8)
 def test_whole_numbers_in_every_dtype(name, dtype):
     numbers = np.abs(X).astype(dtype) if dtype == np.uint8 else X.astype(dtype)
     if dtype == np.int32:
@@ -262,7 +262,7 @@ def test_dividing_by_the_number_zero_is_what_numpy_says():
             assert np.array_equal(found, X / np.float32(zero), equal_nan=True)
 
 
-@pytest.mark.parametrize("number", [np.float32(2.5), np.int64(3), True, np.array(2.0)])
+@for_rows("number", np.float32(2.5), np.int64(3), True, np.array(2.0))
 def test_numbers_of_every_kind_combine(number):
     near(on_tiles(lambda t: nl.subtract(t, number), X), X - np.float32(number), 1e-6)
     near(on_tiles(lambda t: nl.subtract(number, t), X), np.float32(number) - X, 1e-6)
@@ -270,7 +270,7 @@ def test_numbers_of_every_kind_combine(number):
         assert np.array_equal(on_tiles(lambda t: nl.add(t, number), I), I + int(number))
 
 
-@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+@for_rows("dtype", np.int32, np.uint32)
 def test_a_broadcast_keeps_every_bit_of_an_integer(dtype):
     row = np.array([[2**31 - 1, 16777217, 5, 0]], np.int64)
     row = np.concatenate([row, ~row if dtype == np.int32 else row + 2**31], axis=1).astype(dtype)
@@ -279,7 +279,7 @@ def test_a_broadcast_keeps_every_bit_of_an_integer(dtype):
     assert np.array_equal(found, np.broadcast_to(row, (128, 8)))
 
 
-@pytest.mark.parametrize("shape", [(128, 60000), (300, 20000), (70000,), (3, 5, 7)])
+@for_rows("shape", (128, 60000), (300, 20000), (70000,), (3, 5, 7))
 def test_a_tensor_of_any_size_is_filled_in_hbm(shape):
     @nki.jit
     def kernel():
@@ -304,7 +304,7 @@ def test_memories_are_told_apart_by_region_name_and_tensor():
         raises(TypeError, "memory region", nl.is_sbuf, wrong)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.float16])
+@for_rows("dtype", np.float32, ml_dtypes.bfloat16, np.float16)
 def test_matmul_and_transpose(dtype):
     a, b = X.astype(dtype), RNG.standard_normal((96, 64)).astype(dtype)
     wanted = a.astype(np.float64) @ b.astype(np.float64)
@@ -315,7 +315,7 @@ def test_matmul_and_transpose(dtype):
     assert np.array_equal(on_tiles(nl.transpose, a), a.T)
 
 
-@pytest.mark.parametrize("other", ["row", "product"])
+@for_rows("other", "row", "product")
 def test_tiles_that_are_both_in_psum_combine(other):
     """Vector reads one of two inputs from PSUM; a product plus a bias row has both there."""
     a, b = X[:64, :64], RNG.standard_normal((64, 48)).astype(np.float32)
@@ -329,7 +329,7 @@ def test_tiles_that_are_both_in_psum_combine(other):
     near(on_tiles(combined, a, b, row), wanted + (row if other == "row" else wanted), 1e-4)
 
 
-@pytest.mark.parametrize("columns", [96, 512, 2048, 5000])
+@for_rows("columns", 96, 512, 2048, 5000)
 def test_broadcast_repeats_a_row_on_all_partitions(columns):
     row = RNG.standard_normal((1, columns)).astype(np.float32)
     found = on_tiles(lambda t: nl.copy(nl.broadcast_to(t, (128, columns))), row)
@@ -350,7 +350,7 @@ def test_a_broadcast_row_stays_in_psum_where_it_fits():
     assert [i.name for i in run.programs[0].instructions].count("nc_matmul") == 2
 
 
-@pytest.mark.parametrize("use", ["add to PSUM", "dma", "gpsimd", "matmul", "another fault"])
+@for_rows("use", "add to PSUM", "dma", "gpsimd", "matmul", "another fault")
 def test_a_broadcast_row_reaches_what_cannot_read_psum(use):
     """Judge: NumPy; the reference does not say where the tile of nl.broadcast_to lies."""
 
@@ -396,8 +396,8 @@ def test_load_transpose2d():
     assert np.array_equal(kernel(X), X.T)
 
 
-@pytest.mark.parametrize("place", [nl.sbuf, nl.psum, nl.hbm, nl.shared_hbm])
-@pytest.mark.parametrize("dtype", [nl.float32, nl.bfloat16, nl.int32, nl.uint8])
+@for_rows("place", nl.sbuf, nl.psum, nl.hbm, nl.shared_hbm)
+@for_rows("dtype", nl.float32, nl.bfloat16, nl.int32, nl.uint8)
 def test_filled_tensors_hold_their_value_wherever_they_are(place, dtype):
     @nki.jit
     def kernel():
@@ -467,7 +467,7 @@ def test_results_take_the_dtype_that_is_asked_for():
     assert on_tiles(nl.add, X.astype(ml_dtypes.bfloat16), X).dtype == np.float32
 
 
-@pytest.mark.parametrize("name", ["abs_max", "abs_min"])
+@for_rows("name", "abs_max", "abs_min")
 def test_what_a_later_chip_brought_says_so(name):
     raises(NkiValidationError, "NeuronCore-v4", on_tiles, getattr(nl, name), X, Y)
 
@@ -522,7 +522,7 @@ def test_power_of_tiles_in_psum_goes_through_sbuf():
     np.testing.assert_allclose(found, np.stack([x**x] * 2), rtol=1e-6)
 
 
-@pytest.mark.parametrize("op", ["power", "rsqrt"])
+@for_rows("op", "power", "rsqrt")
 def test_what_only_gpsimd_computes_does_not_send_to_the_vector_engine(op):
     def kernel(x):
         tile, there = nl.load(x), nl.ndarray(x.shape, nl.float32, buffer=nl.psum)

@@ -10,7 +10,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
-from tests.for_each import for_each
+from tests.for_each import for_each, raises
 from tests.nki.cases import refused
 from trainium_edu.specs import NkiValidationError
 
@@ -226,8 +226,7 @@ TYPES = {
 
 @for_each("name", TYPES)
 def test_what_is_of_the_wrong_kind_is_a_type_error(name):
-    with pytest.raises(TypeError):
-        nki.simulate(TYPES[name])()
+    raises(TypeError, "", nki.simulate(TYPES[name]))
 
 
 def test_too_much_in_sbuf_at_once_raises_with_what_was_there():

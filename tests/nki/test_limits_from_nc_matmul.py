@@ -5,12 +5,11 @@ As test_limits_of_instructions.py, for the names of ``nki.isa`` from ``nc_matmul
 """
 
 import numpy as np
-import pytest
 
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
-from tests.for_each import for_each
+from tests.for_each import for_each, raises
 from tests.nki.cases import U16, U32, Later, P, h, of, refused, t, tile
 
 CMD, ENGINE = nisa.reduce_cmd, nisa.engine
@@ -366,8 +365,7 @@ WRONG = {
 @for_each("name", WRONG)
 def test_a_choice_of_the_wrong_kind_is_a_type_error(name):
     kernel, words = WRONG[name]
-    with pytest.raises(TypeError, match=words):
-        nki.simulate(kernel)()
+    raises(TypeError, words, nki.simulate(kernel))
 
 
 def test_integers_fall_back_to_vector_where_psum_is_in_the_way():

@@ -8,12 +8,11 @@ allows right at the limit stands in ``ALLOWED``.  In the order of the reference'
 from contextlib import nullcontext
 
 import numpy as np
-import pytest
 
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
-from tests.for_each import for_each
+from tests.for_each import for_each, raises
 from tests.nki.cases import U16, U32, Later, P, h, hbm, of, psum, refused, t, tile
 
 ADD, INF = nl.add, float("inf")
@@ -314,8 +313,7 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", WRONG)
+@for_each("name", WRONG)
 def test_a_choice_of_the_wrong_kind_is_a_type_error(name):
     kernel, words = WRONG[name]
-    with pytest.raises(TypeError, match=words):
-        nki.simulate(kernel)()
+    raises(TypeError, words, nki.simulate(kernel))

@@ -17,7 +17,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
-from tests.for_each import for_rows, raises
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.nki import mistakes
 from trainium_edu.specs import NkiValidationError
 
@@ -157,7 +157,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("kernel", "words"), MISTAKES, ids=[k.__name__ for k, _ in MISTAKES])
+@for_each("kernel, words", MISTAKES, ids=[k.__name__ for k, _ in MISTAKES])
 def test_a_mistake_is_answered_at_its_line_by_what_to_write(kernel, words):
     def run(x):
         kernel(nl.load(x) if [*inspect.signature(kernel).parameters] == ["t"] else x)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows
 from trainium_edu import nki
 from trainium_edu.nki import collectives as ncc
 from trainium_edu.nki import isa as nisa
@@ -25,15 +26,13 @@ def _computed(formula, *numbers):
     return int(nki.run(kernel, np.int32([numbers]), spec=TRN2).outputs[0, 0])
 
 
-@pytest.mark.parametrize(
-    ("formula", "numbers", "wanted"),
-    [
-        (lambda i: i * 4 + 1, (10,), 41),
-        (lambda i: i * i, (100000,), 1410065408),  # the reference's example of wrapping
-        (lambda i: i + 1, (2**31 - 1,), -(2**31)),
-        (lambda i, j: 7 - i * j - -j, (3, 5), -3),
-        (lambda i: -(+i), (-(2**31),), -(2**31)),
-    ],
+@for_rows(
+    "formula, numbers, wanted",
+    (lambda i: i * 4 + 1, (10,), 41),
+    (lambda i: i * i, (100000,), 1410065408),  # the reference's example of wrapping
+    (lambda i: i + 1, (2**31 - 1,), -(2**31)),
+    (lambda i, j: 7 - i * j - -j, (3, 5), -3),
+    (lambda i: -(+i), (-(2**31),), -(2**31)),
 )
 def test_arithmetic_of_scalars_wraps_at_32_bits(formula, numbers, wanted):
     assert _computed(formula, *numbers) == wanted
@@ -64,15 +63,13 @@ def test_scalars_bound_loops_and_move_accesses():
     np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        (lambda tile: nisa.scalar_store(tile, 3), "nisa.memset writes a constant"),
-        (lambda tile: nisa.scalar_load(tile) // 2, "unsupported operand"),
-        (lambda tile: 1 if nisa.scalar_load(tile) < 3 else 2, "the chip knows only"),
-        (lambda tile: nisa.register_move(nisa.scalar_load(tile), 3), "is frozen"),
-        (lambda tile: nisa.scalar_load(nl.zeros((1, 1), nl.uint32, buffer=nl.sbuf)), "int32"),
-    ],
+@for_rows(
+    "body, words",
+    (lambda tile: nisa.scalar_store(tile, 3), "nisa.memset writes a constant"),
+    (lambda tile: nisa.scalar_load(tile) // 2, "unsupported operand"),
+    (lambda tile: 1 if nisa.scalar_load(tile) < 3 else 2, "the chip knows only"),
+    (lambda tile: nisa.register_move(nisa.scalar_load(tile), 3), "is frozen"),
+    (lambda tile: nisa.scalar_load(nl.zeros((1, 1), nl.uint32, buffer=nl.sbuf)), "int32"),
 )
 def test_what_scalars_cannot_is_refused(body, words):
     with pytest.raises((TypeError, NkiValidationError), match=words):

@@ -8,6 +8,7 @@ import pytest
 
 import trainium_edu.nki as nki
 import trainium_edu.nki.language as nl
+from tests.for_each import for_rows
 from trainium_edu.neuroncore import Memory, place, schedule
 from trainium_edu.nki.examples import matmul
 from trainium_edu.specs import TRN1
@@ -57,13 +58,11 @@ def test_a_layer_norm_of_8192_columns_is_packed_tile_by_tile():
     assert "packed by its own live range" in placement.notes[0]
 
 
-@pytest.mark.parametrize(
-    ("kernel", "m", "k", "n"),
-    [
-        (matmul.blocked, 4096, 4096, 4096),
-        (matmul.fully_blocked, 2048, 4096, 4096),
-        (matmul.fully_blocked, 2048, 8192, 2048),
-    ],
+@for_rows(
+    "kernel, m, k, n",
+    (matmul.blocked, 4096, 4096, 4096),
+    (matmul.fully_blocked, 2048, 4096, 4096),
+    (matmul.fully_blocked, 2048, 8192, 2048),
 )
 def test_a_large_blocked_matmul_loads_ahead(kernel, m, k, n):
     """Judges: endless memory, and what the engine and the queues must do.

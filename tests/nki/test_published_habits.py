@@ -2,11 +2,11 @@
 
 import ml_dtypes
 import numpy as np
-import pytest
 
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_rows, raises
 from trainium_edu.neuroncore.recording.source import SourceLine
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -30,7 +30,7 @@ def scale_and_shift(x, scale=None, shift=None):
     return out
 
 
-@pytest.mark.parametrize("zeros", [True, False])
+@for_rows("zeros", True, False)
 def test_a_given_tensor_is_true_whatever_it_holds(zeros):
     x, scale, shift = draws(4, 8), np.zeros((4, 8), np.float32), draws(4, 8, seed=1)
     if not zeros:
@@ -56,8 +56,7 @@ def test_an_assert_on_a_comparison_holds_where_the_elements_do():
 
     given = np.array([[0.0, 1.0]], np.float32)
     nki.jit(right)(given)
-    with pytest.raises(AssertionError):
-        nki.jit(wrong)(given)
+    raises(AssertionError, "", nki.jit(wrong), given)
     nki.run(wrong, given, values=False)  # nothing speaks against it
 
 
@@ -92,8 +91,7 @@ def test_double_row_is_refused_by_its_name_whatever_the_shapes():
         return x
 
     pair = draws(128, 2, 128).astype(ml_dtypes.float8_e4m3)
-    with pytest.raises(NkiValidationError, match="perf_mode 'double_row' needs NeuronCore-v3"):
-        nki.jit(kernel)(pair)
+    raises(NkiValidationError, "perf_mode 'double_row' needs NeuronCore-v3", nki.jit(kernel), pair)
 
 
 def test_a_keyword_that_the_kernel_takes_too_is_the_kernels():
@@ -170,5 +168,4 @@ def test_a_range_indexes_all_of_its_values():
 
     x = draws(4, 8)
     np.testing.assert_array_equal(nki.jit(kernel)(x), x[:, 2:8:3])
-    with pytest.raises(TypeError, match="range"):
-        nki.jit(lambda x: x[range(3, 0, -1)])(x)
+    raises(TypeError, "range", nki.jit(lambda x: x[range(3, 0, -1)]), x)

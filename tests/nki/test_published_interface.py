@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import trainium_edu.nki as nki
+from tests.for_each import raises
 from trainium_edu.cli.run import run_script
 
 ADD = '''
@@ -344,8 +345,7 @@ def test_the_runner_tells_right_from_wrong(runner, tmp_path, published):
 
 
 def test_the_runner_needs_a_checkout(runner, tmp_path):
-    with pytest.raises(SystemExit, match="no nki/examples"):
-        runner.examples_of(tmp_path)
+    raises(SystemExit, "no nki/examples", runner.examples_of, tmp_path)
     (tmp_path / "nki" / "examples" / "matrix_multiplication").mkdir(parents=True)
     assert runner.examples_of(tmp_path) == tmp_path / "nki" / "examples"
 

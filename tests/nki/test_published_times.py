@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import trainium_edu.nki as nki
+from tests.for_each import for_each, for_rows
 from trainium_edu.neuroncore import parameters
 from trainium_edu.nki import published
 from trainium_edu.nki.examples import profiled, selective_scan
@@ -187,7 +188,7 @@ def test_the_page_gives_a_reason_for_every_row_more_than_25_percent_off():
     assert {name: int(off) for name, off in listed} == far
 
 
-@pytest.mark.parametrize("row", SHORT, ids=str)
+@for_each("row", SHORT, ids=str)
 def test_the_page_prints_what_the_model_says(row):
     cells = _printed()[row.kernel, row.printed_sizes, row.source]
     assert compare(row).us == pytest.approx(float(cells[4]), rel=0.005)
@@ -257,7 +258,7 @@ def test_the_template_for_a_measured_row_asks_for_every_field():
 # -- busy shares and formulas -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("row", [r for r in MAMBA if r.vector_busy and r.sizes[1] == 512], ids=str)
+@for_each("row", [r for r in MAMBA if r.vector_busy and r.sizes[1] == 512], ids=str)
 def test_the_vector_engine_is_as_busy_as_published_within_eight_points(row):
     assert abs(vector_share(predict(row)) - row.vector_busy) <= 0.08
 
@@ -275,10 +276,9 @@ def test_vectors_share_begins_with_data_and_ends_with_its_last_instruction():
     assert vector_share(timeline) > timeline.busy_ns("vector") / timeline.makespan_ns
 
 
-@pytest.mark.parametrize(
-    ("kernel", "engine"),
-    [("silu", "vector"), ("silu", "scalar"), ("adamw", "vector"), ("adamw", "scalar"),
-     ("rope", "vector"), ("bmm", "scalar"), ("matmul_add_rmsnorm", "vector")],
+@for_rows("kernel, engine",
+    ("silu", "vector"), ("silu", "scalar"), ("adamw", "vector"), ("adamw", "scalar"),
+     ("rope", "vector"), ("bmm", "scalar"), ("matmul_add_rmsnorm", "vector"),
 )  # fmt: skip
 def test_documented_formulas_give_the_busy_time_of_profiled_engines(kernel, engine):
     """Judge: share x latency of NKIBench's profiles; 8 N for a reciprocal is 60 % off in silu."""

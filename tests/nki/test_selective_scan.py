@@ -1,9 +1,9 @@
 """Judge: the recurrence, step by step in NumPy."""
 
 import numpy as np
-import pytest
 
 import trainium_edu.nki as nki
+from tests.for_each import for_rows
 from trainium_edu.nki.examples import selective_scan
 
 
@@ -27,7 +27,7 @@ def reference(delta, u, a, b, c):
     return y
 
 
-@pytest.mark.parametrize("kernel", [selective_scan.reload, selective_scan.hoisted])
+@for_rows("kernel", selective_scan.reload, selective_scan.hoisted)
 def test_a_scan_follows_the_recurrence(kernel):
     given = arguments(256, 512)
     expected = reference(*given)

@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu import nki
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.engine import Engine
@@ -20,7 +21,7 @@ from trainium_edu.specs.times import TIMES_TRN2
 predict = cache(published.compare)
 
 
-@pytest.mark.parametrize("row", TIMES_TRN2, ids=str)
+@for_each("row", TIMES_TRN2, ids=str)
 def test_published_times_lie_in_their_bands(row):
     """Judge: a course's report, profiles and a study of fused kernels, all on trn2.3xlarge."""
     prediction = predict(row)
@@ -82,20 +83,18 @@ def _tiles(core, memories, dtype, step=1):
     return made
 
 
-@pytest.mark.parametrize(
-    ("instruction", "memories", "dtype", "step", "cycles"),
-    [
-        ("tensor_copy", ("sbuf", "sbuf"), "bfloat16", 1, 128),
-        ("tensor_copy", ("sbuf", "sbuf"), "bfloat16", 2, 256),
-        ("tensor_copy", ("sbuf", "psum"), "bfloat16", 1, 256),
-        ("tensor_copy", ("sbuf", "psum"), "bfloat16", 2, 512),
-        ("tensor_copy", ("sbuf", "psum"), "float32", 1, 512),
-        ("tensor_scalar", ("sbuf", "sbuf"), "float16", 1, 128),
-        ("tensor_scalar", ("sbuf", "sbuf"), "float32", 1, 256),
-        ("tensor_scalar", ("sbuf", "psum"), "float32", 1, 512),
-        ("tensor_tensor", ("sbuf", "sbuf", "sbuf"), "bfloat16", 1, 256),
-        ("tensor_tensor", ("sbuf", "sbuf", "sbuf"), "float32", 1, 512),
-    ],
+@for_rows(
+    "instruction, memories, dtype, step, cycles",
+    ("tensor_copy", ("sbuf", "sbuf"), "bfloat16", 1, 128),
+    ("tensor_copy", ("sbuf", "sbuf"), "bfloat16", 2, 256),
+    ("tensor_copy", ("sbuf", "psum"), "bfloat16", 1, 256),
+    ("tensor_copy", ("sbuf", "psum"), "bfloat16", 2, 512),
+    ("tensor_copy", ("sbuf", "psum"), "float32", 1, 512),
+    ("tensor_scalar", ("sbuf", "sbuf"), "float16", 1, 128),
+    ("tensor_scalar", ("sbuf", "sbuf"), "float32", 1, 256),
+    ("tensor_scalar", ("sbuf", "psum"), "float32", 1, 512),
+    ("tensor_tensor", ("sbuf", "sbuf", "sbuf"), "bfloat16", 1, 256),
+    ("tensor_tensor", ("sbuf", "sbuf", "sbuf"), "float32", 1, 512),
 )
 def test_vectors_performance_modes(instruction, memories, dtype, step, cycles):
     """Judge: "Vector Engine Performance Mode"; of FP32, profiles on trn2.3xlarge."""
@@ -244,7 +243,7 @@ def _filled(fill, *arrays, shape, dtype=nl.float32, spec=TRN2):
     return nki.run(kernel, *arrays, spec=spec).outputs
 
 
-@pytest.mark.parametrize("compare", ["equal", "less", "less_equal", "greater", "greater_equal"])
+@for_rows("compare", "equal", "less", "less_equal", "greater", "greater_equal")
 def test_a_range_is_selected_by_index(compare):
     """Judge: NumPy, as the reference spells it; FP32's least number where nothing is chosen."""
     x = np.random.default_rng(1).normal(size=(128, 40)).astype(np.float32)
@@ -317,8 +316,7 @@ def test_a_transpose_gathers_rows():
     x = draw.normal(size=(64, 128)).astype(ml_dtypes.bfloat16)
     index = draw.integers(0, 64, (32, 1)).astype(np.uint32)
     np.testing.assert_array_equal(nki.run(kernel, x, index, spec=TRN2).outputs, x[index[:, 0]].T)
-    with pytest.raises(NkiValidationError, match="2 bytes"):
-        nki.run(kernel, x.astype(np.float32), index, spec=TRN2)
+    raises(NkiValidationError, "2 bytes", nki.run, kernel, x.astype(np.float32), index, spec=TRN2)
     with pytest.raises(NkiValidationError, match="uint32 index"):
         nki.run(kernel, x, index.astype(np.int32), spec=TRN2)
     with pytest.raises(NkiValidationError, match=r"needs NeuronCore-v3 \(Trainium2\)"):
@@ -362,10 +360,8 @@ def test_two_cores_that_are_one_exchange_tiles_and_wait_for_each_other():
         (_exchange[2], (x, 0), "which sends to core 1"),
         (_exchange[2], (long, None, nisa.dma_engine.gpsimd_dma), "at most 256"),
     ):
-        with pytest.raises(NkiValidationError, match=words):
-            nki.run(kernel, *arguments, spec=TRN2)
-    with pytest.raises(NkiValidationError, match="this is a NeuronCore-v2"):
-        nki.run(_exchange[2], x, spec=TRN1)
+        raises(NkiValidationError, words, nki.run, kernel, *arguments, spec=TRN2)
+    raises(NkiValidationError, "this is a NeuronCore-v2", nki.run, _exchange[2], x, spec=TRN1)
 
 
 def test_chunks_of_any_length_are_gathered(monkeypatch):

@@ -6,12 +6,12 @@ Where NumPy would have to copy, or an index is out of bounds, the language has t
 import math
 
 import numpy as np
-import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import trainium_edu.nki as nki
 import trainium_edu.nki.language as nl
+from tests.for_each import raises
 from trainium_edu.specs import NkiValidationError
 
 DTYPES = ["uint8", "int16", "int32", "float32"]
@@ -188,8 +188,7 @@ def test_a_chain_of_views_shows_and_writes_what_numpys_does(data):
                 after = numpys(array)
             except ValueError:  # NumPy would have to copy, or the bytes do not divide
                 event(f"{name} refused")
-                with pytest.raises(NkiValidationError):
-                    ours(tensor)
+                raises(NkiValidationError, "", ours, tensor)
                 continue
             array, tensor = after, ours(tensor)
             _compare(tensor, array, base, on_chip)

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, raises
 from trainium_edu.numerics import (
     ROUNDINGS,
     cast,
@@ -280,6 +280,5 @@ BAD = np.float32([1.0, 2.0])
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_in_one_sentence(call, error, sentence):
-    with pytest.raises(error, match=sentence):
-        call()
+    raises(error, sentence, call)
     assert BAD.tolist() == [1.0, 2.0]

@@ -4,15 +4,15 @@ from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
-import pytest
 
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.numerics import FORMATS, configure, from_bits, get_format
 from trainium_edu.numerics.anatomy import Kind, decimal_text, dissect, landmarks
 
 FLOATS = ["fp32", "bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn", "fp8_e3m4"]
 
 
-@pytest.mark.parametrize("name", [n for n in FORMATS if FORMATS[n].bits <= 8])
+@for_each("name", [n for n in FORMATS if FORMATS[n].bits <= 8])
 def test_the_parts_of_every_code_multiply_to_its_value(name):
     fmt = get_format(name)
     for code in range(256):
@@ -25,7 +25,7 @@ def test_the_parts_of_every_code_multiply_to_its_value(name):
         assert int(parts.hex, 16) == code
 
 
-@pytest.mark.parametrize("name", FLOATS)
+@for_each("name", FLOATS)
 def test_landmarks_are_those_of_finfo(name):
     fmt = get_format(name)
     judge = ml_dtypes.finfo(fmt.dtype)
@@ -69,7 +69,6 @@ def test_exact_decimals_are_exact():
     assert decimal_text(-0.0) == "−0"
 
 
-@pytest.mark.parametrize("code", [-1, 256, 1.5, True, "7"])
+@for_rows("code", -1, 256, 1.5, True, "7")
 def test_no_code_no_anatomy(code):
-    with pytest.raises((TypeError, ValueError)):
-        dissect(code, "fp8_e4m3")
+    raises((TypeError, ValueError), "", dissect, code, "fp8_e4m3")

@@ -6,6 +6,7 @@ import gfloat
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.numerics.codes import (
     all_values,
     bit_fields,
@@ -22,7 +23,7 @@ STORED = [n for n, f in FORMATS.items() if f.is_stored_narrow and f.bits <= 16]
 FLOATS = [n for n in STORED if not FORMATS[n].is_integer]
 
 
-@pytest.mark.parametrize("name", STORED)
+@for_each("name", STORED)
 def test_every_code_stands_for_what_the_dtype_says(name):
     fmt = FORMATS[name]
     codes = np.arange(1 << fmt.bits, dtype=np.uint32).astype(fmt.bits_dtype)
@@ -32,7 +33,7 @@ def test_every_code_stands_for_what_the_dtype_says(name):
     np.testing.assert_array_equal(np.signbit(from_bits(codes, fmt)), np.signbit(judge))
 
 
-@pytest.mark.parametrize("name", ["fp32", "int32", "uint32"])
+@for_rows("name", "fp32", "int32", "uint32")
 def test_sampled_codes_of_wide_formats_match_numpy(name):
     codes = np.random.default_rng(0).integers(0, 1 << 32, 10_000, dtype=np.uint32)
     with np.errstate(invalid="ignore"):
@@ -48,7 +49,7 @@ def test_sampled_codes_match_gfloat(unstored, as_gfloat):
         assert ours == judge or (isnan(ours) and isnan(judge)), hex(code)
 
 
-@pytest.mark.parametrize("name", FLOATS)
+@for_each("name", FLOATS)
 def test_ulp_is_numpys_spacing(name):
     fmt = FORMATS[name]
     for x in all_values(fmt)[:: 1 if fmt.bits == 8 else 97]:
@@ -66,7 +67,7 @@ def test_ulp_beyond_both_ends_is_the_one_at_the_end():
     assert ulp(0.3, configure(0, 7, infinities=False)) == 2.0**-6
 
 
-@pytest.mark.parametrize("name", [*FLOATS, "int8", "uint8"])
+@for_rows("name", *FLOATS, "int8", "uint8")
 def test_neighbours_enclose_as_a_sorted_list_of_all_values_does(name):
     fmt = FORMATS[name]
     values = all_values(fmt)
@@ -97,7 +98,7 @@ def test_all_values_are_finite_sorted_and_counted():
     assert (np.diff(all_values("fp16")) > 0).all()
 
 
-@pytest.mark.parametrize("name", [n for n in FORMATS if FORMATS[n].bits <= 16])
+@for_each("name", [n for n in FORMATS if FORMATS[n].bits <= 16])
 def test_the_range_table_counts_and_measures_the_values(name):
     row, values = range_of(name), all_values(name)
     assert row.finite_values == values.size
@@ -119,26 +120,23 @@ def test_bit_strings_show_the_fields():
     assert bit_fields(0x1FC00, "tf32") == ("0", "01111111", "0000000000")
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "sentence"),
-    [
-        (lambda: from_bits(256, "fp8_e4m3"), ValueError, "256 is not a code of fp8_e4m3"),
-        (lambda: from_bits(-1, "bf16"), ValueError, "-1 is not a code of bf16"),
-        (lambda: from_bits(1.5, "bf16"), TypeError, "bits have dtype float64; codes are int"),
-        (lambda: from_bits("01", "bf16"), TypeError, "codes are integers"),
-        (
-            lambda: all_values("tf32"),
-            ValueError,
-            r"tf32 has 2\*\*19 codes; a full list",
-        ),
-        (lambda: ulp(nan, "bf16"), ValueError, "x is nan; it must be a finite number"),
-        (lambda: neighbours(inf, "bf16"), ValueError, "x is inf; it must be a finite number"),
-        (lambda: neighbours("one", "bf16"), TypeError, "x is 'one'; it must be a finite number"),
-        (lambda: neighbours([1, 2], "bf16"), TypeError, r"x is \[1, 2\]; it must be a finite"),
-        (lambda: bit_string(300, "int8"), ValueError, "300 is not a code of int8"),
-        (lambda: bit_string(True, "int8"), TypeError, "code is True; it must be an integer"),
-    ],
+@for_rows(
+    "call, error, sentence",
+    (lambda: from_bits(256, "fp8_e4m3"), ValueError, "256 is not a code of fp8_e4m3"),
+    (lambda: from_bits(-1, "bf16"), ValueError, "-1 is not a code of bf16"),
+    (lambda: from_bits(1.5, "bf16"), TypeError, "bits have dtype float64; codes are int"),
+    (lambda: from_bits("01", "bf16"), TypeError, "codes are integers"),
+    (
+        lambda: all_values("tf32"),
+        ValueError,
+        r"tf32 has 2\*\*19 codes; a full list",
+    ),
+    (lambda: ulp(nan, "bf16"), ValueError, "x is nan; it must be a finite number"),
+    (lambda: neighbours(inf, "bf16"), ValueError, "x is inf; it must be a finite number"),
+    (lambda: neighbours("one", "bf16"), TypeError, "x is 'one'; it must be a finite number"),
+    (lambda: neighbours([1, 2], "bf16"), TypeError, r"x is \[1, 2\]; it must be a finite"),
+    (lambda: bit_string(300, "int8"), ValueError, "300 is not a code of int8"),
+    (lambda: bit_string(True, "int8"), TypeError, "code is True; it must be an integer"),
 )
 def test_bad_input_is_refused_in_one_sentence(call, error, sentence):
-    with pytest.raises(error, match=sentence):
-        call()
+    raises(error, sentence, call)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_rows, raises
 from trainium_edu.numerics import cast_to_bits, draw_bits
 from trainium_edu.numerics.compression import (
     code_lengths,
@@ -67,9 +68,8 @@ def test_rows_and_columns_are_read_in_order():
     np.testing.assert_array_equal(expand(compress(codes)), codes.ravel())
 
 
-@pytest.mark.parametrize(
-    ("text", "bits"),
-    [("aabb", 1.0), ("aaaa", 0.0), ("abcd", 2.0), ("aaab", 0.811278), ("aabc", 1.5)],
+@for_rows(
+    "text, bits", ("aabb", 1.0), ("aaaa", 0.0), ("abcd", 2.0), ("aaab", 0.811278), ("aabc", 1.5)
 )
 def test_entropy_is_the_textbook_s(text, bits):
     """Judge: -Σ p log2 p by hand."""
@@ -104,8 +104,8 @@ def test_the_bytes_are_those_that_the_layout_says(codes):
     assert len(compress(codes)) == HEAD + ROW * len(lengths) + -(-words // 8) + kept
 
 
-@pytest.mark.parametrize(
-    "counts", [(1, 1), (5, 1, 1), (8, 4, 2, 1), (3, 3, 2, 2, 1), (1, 1, 1, 1, 1), (13, 8, 5, 3, 2)]
+@for_rows(
+    "counts", (1, 1), (5, 1, 1), (8, 4, 2, 1), (3, 3, 2, 2, 1), (1, 1, 1, 1, 1), (13, 8, 5, 3, 2)
 )
 def test_no_other_lengths_make_it_shorter(counts):
     """Judge: an exhaustive search over all lengths that a prefix code can have (Kraft)."""
@@ -130,7 +130,7 @@ def test_frequent_symbols_never_have_longer_words():
                if times[s] > times[t])  # fmt: skip
 
 
-@pytest.mark.parametrize("sd", [1e-3, 0.1, 30.0])
+@for_rows("sd", 1e-3, 0.1, 30.0)
 def test_exponents_take_the_bits_that_zlib_s_own_huffman_code_needs(sd):
     """Judge: zlib with ``Z_HUFFMAN_ONLY``, which knows no other trick; headers are within 1 %."""
     codes = normal(100_000, sd)
@@ -194,22 +194,21 @@ def test_the_rate_is_the_documented_one_over_the_share_that_is_sent():
         assert chip.dma_compression_keeps_up.kind == "assumed"
 
 
-@pytest.mark.parametrize("data", [b"", b"\1", compress(normal(99))[:-1], compress(normal(99))[:40],
-                                  compress(normal(99)) + b"x", bytes(30)])  # fmt: skip
+@for_rows("data",
+    b"", b"\1", compress(normal(99))[:-1], compress(normal(99))[:40],
+                                  compress(normal(99)) + b"x", bytes(30),
+)  # fmt: skip
 def test_a_damaged_stream_is_refused(data):
-    with pytest.raises(ValueError, match="keep and pass all of its bytes"):
-        expand(data)
+    raises(ValueError, "keep and pass all of its bytes", expand, data)
 
 
-@pytest.mark.parametrize("codes", [np.array([], np.uint16), np.float32([1.0]), np.array([1])])
+@for_rows("codes", np.array([], np.uint16), np.float32([1.0]), np.array([1]))
 def test_what_is_no_bf16_code_is_refused_with_what_to_do(codes):
     for function in (compress, field_entropy, measure):
-        with pytest.raises(ValueError, match="cast_to_bits"):
-            function(codes)
+        raises(ValueError, "cast_to_bits", function, codes)
 
 
-@pytest.mark.parametrize("symbols", [np.array([], int), np.array([1.5])])
+@for_rows("symbols", np.array([], int), np.array([1.5]))
 def test_symbols_are_integers(symbols):
     for function in (entropy, code_lengths):
-        with pytest.raises(ValueError, match="is counted for one integer or more"):
-            function(symbols)
+        raises(ValueError, "is counted for one integer or more", function, symbols)

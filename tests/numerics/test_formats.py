@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.numerics.formats import (
     BF16,
     FORMATS,
@@ -19,7 +20,7 @@ from trainium_edu.numerics.formats import (
 NARROW = ["bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn", "fp8_e3m4", "fp32"]
 
 
-@pytest.mark.parametrize("name", NARROW)
+@for_each("name", NARROW)
 def test_limits_match_ml_dtypes_and_numpy(name):
     fmt, info = FORMATS[name], ml_dtypes.finfo(FORMATS[name].dtype)
     assert fmt.max == float(info.max)
@@ -31,7 +32,7 @@ def test_limits_match_ml_dtypes_and_numpy(name):
     assert fmt.mantissa_bits == info.nmant
 
 
-@pytest.mark.parametrize("name", [n for n, f in FORMATS.items() if f.is_integer])
+@for_each("name", [n for n, f in FORMATS.items() if f.is_integer])
 def test_integer_limits_match_numpy(name):
     fmt, info = FORMATS[name], np.iinfo(name)
     assert (fmt.min, fmt.max, fmt.bits, fmt.dtype) == (info.min, info.max, info.bits, info.dtype)
@@ -83,19 +84,17 @@ def test_a_format_cannot_be_changed():
         FORMATS["bf16"] = FP32
 
 
-@pytest.mark.parametrize(
-    ("fmt", "error", "sentence"),
-    [
-        ("bf17", ValueError, "no number format is called 'bf17'; there are fp32, tf32, bf16,"),
-        ("e3m2", ValueError, r"numerics.configure\(3, 2\) makes one of your own"),
-        ("fp6", ValueError, r"configure\(exponent_bits, mantissa_bits\) makes one"),
-        ("", ValueError, "no number format is called ''"),
-        (16, TypeError, "a number format is a Format or its name such as 'bf16', and this is 16"),
-        (None, TypeError, "and this is None"),
-        (np.complex64, TypeError, "and this is <class 'numpy.complex64'>"),
-        (["bf16"], TypeError, r"and this is \['bf16'\]"),
-        ("x" * 10_000, ValueError, "no number format is called"),
-    ],
+@for_rows(
+    "fmt, error, sentence",
+    ("bf17", ValueError, "no number format is called 'bf17'; there are fp32, tf32, bf16,"),
+    ("e3m2", ValueError, r"numerics.configure\(3, 2\) makes one of your own"),
+    ("fp6", ValueError, r"configure\(exponent_bits, mantissa_bits\) makes one"),
+    ("", ValueError, "no number format is called ''"),
+    (16, TypeError, "a number format is a Format or its name such as 'bf16', and this is 16"),
+    (None, TypeError, "and this is None"),
+    (np.complex64, TypeError, "and this is <class 'numpy.complex64'>"),
+    (["bf16"], TypeError, r"and this is \['bf16'\]"),
+    ("x" * 10_000, ValueError, "no number format is called"),
 )
 def test_unknown_formats_are_refused_in_one_sentence(fmt, error, sentence):
     with pytest.raises(error, match=sentence) as caught:
@@ -103,43 +102,38 @@ def test_unknown_formats_are_refused_in_one_sentence(fmt, error, sentence):
     assert len(str(caught.value)) < 300
 
 
-@pytest.mark.parametrize(
-    ("arguments", "options", "error", "sentence"),
-    [
-        ((9, 3), {}, ValueError, "exponent_bits is 9; it must be an integer from 0 to 8"),
-        ((-1, 3), {}, ValueError, "exponent_bits is -1"),
-        ((5, 24), {}, ValueError, "mantissa_bits is 24; it must be an integer from 0 to 23"),
-        (
-            (4, 3),
-            {"sign_bits": 2},
-            ValueError,
-            "sign_bits is 2; it must be an integer from 0 to 1",
-        ),
-        ((4.0, 3), {}, TypeError, "exponent_bits is 4.0; it must be an integer"),
-        ((4, True), {}, TypeError, "mantissa_bits is True; it must be an integer"),
-        (("4", 3), {}, TypeError, "exponent_bits is '4'; it must be an integer"),
-        ((4, 3), {"bias": float("nan")}, TypeError, "bias is nan; it must be an integer"),
-        ((4, 3), {"bias": 128}, ValueError, "smallest normal number at 2\\^-127, below FP32's"),
-        ((4, 3), {"bias": -120}, ValueError, "puts the largest number at 2\\^134, above FP32's"),
-        ((4, 3), {"bias": 10**30}, ValueError, "the largest bias is 127"),
-        ((8, 3), {"infinities": False}, ValueError, "no bias fits them into FP32's"),
-        ((0, 3), {}, ValueError, "exponent_bits=0 leaves no field; pass infinities=False"),
-        ((1, 0), {}, ValueError, "2 bits split 1-1-0 leave no finite number but zero"),
-        ((0, 0), {"infinities": False}, ValueError, "leave no finite number but zero"),
-        ((4, 3), {"nan": False}, ValueError, "for a format without NaN pass infinities=False"),
-        ((4, 3), {"infinities": 1}, TypeError, "infinities is 1; it must be True or False"),
-        ((4, 3), {"name": 7}, TypeError, "name is 7; it must be a string"),
-    ],
+@for_rows(
+    "arguments, options, error, sentence",
+    ((9, 3), {}, ValueError, "exponent_bits is 9; it must be an integer from 0 to 8"),
+    ((-1, 3), {}, ValueError, "exponent_bits is -1"),
+    ((5, 24), {}, ValueError, "mantissa_bits is 24; it must be an integer from 0 to 23"),
+    (
+        (4, 3),
+        {"sign_bits": 2},
+        ValueError,
+        "sign_bits is 2; it must be an integer from 0 to 1",
+    ),
+    ((4.0, 3), {}, TypeError, "exponent_bits is 4.0; it must be an integer"),
+    ((4, True), {}, TypeError, "mantissa_bits is True; it must be an integer"),
+    (("4", 3), {}, TypeError, "exponent_bits is '4'; it must be an integer"),
+    ((4, 3), {"bias": float("nan")}, TypeError, "bias is nan; it must be an integer"),
+    ((4, 3), {"bias": 128}, ValueError, "smallest normal number at 2\\^-127, below FP32's"),
+    ((4, 3), {"bias": -120}, ValueError, "puts the largest number at 2\\^134, above FP32's"),
+    ((4, 3), {"bias": 10**30}, ValueError, "the largest bias is 127"),
+    ((8, 3), {"infinities": False}, ValueError, "no bias fits them into FP32's"),
+    ((0, 3), {}, ValueError, "exponent_bits=0 leaves no field; pass infinities=False"),
+    ((1, 0), {}, ValueError, "2 bits split 1-1-0 leave no finite number but zero"),
+    ((0, 0), {"infinities": False}, ValueError, "leave no finite number but zero"),
+    ((4, 3), {"nan": False}, ValueError, "for a format without NaN pass infinities=False"),
+    ((4, 3), {"infinities": 1}, TypeError, "infinities is 1; it must be True or False"),
+    ((4, 3), {"name": 7}, TypeError, "name is 7; it must be a string"),
 )
 def test_impossible_splits_are_refused_in_one_sentence(arguments, options, error, sentence):
-    with pytest.raises(error, match=sentence):
-        configure(*arguments, **options)
+    raises(error, sentence, configure, *arguments, **options)
 
 
 def test_a_refused_bias_names_one_that_works():
     """The sentence's advice is taken."""
-    with pytest.raises(ValueError, match="the smallest bias for this split is -113"):
-        configure(4, 3, bias=-120)
+    raises(ValueError, "the smallest bias for this split is -113", configure, 4, 3, bias=-120)
     assert configure(4, 3, bias=-113).max < 2.0**128
-    with pytest.raises(ValueError, match="is -113"):
-        configure(4, 3, bias=-114)
+    raises(ValueError, "is -113", configure, 4, 3, bias=-114)

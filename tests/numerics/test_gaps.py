@@ -6,13 +6,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.numerics import draw_bits
 from trainium_edu.numerics.gaps import gap, round_repeatedly
 
 DTYPES = {"bf16": ml_dtypes.bfloat16, "fp16": np.float16}
 
 
-@pytest.mark.parametrize("fmt", list(DTYPES))
+@for_each("fmt", list(DTYPES))
 def test_the_neighbours_are_those_of_the_dtype(fmt):
     rng = np.random.default_rng(0)
     for x in np.float32(2.0 ** rng.uniform(-10, 10, 300)):
@@ -39,7 +40,7 @@ def test_ties_know_the_even_neighbour():
     assert gap(1024.5, "fp16").is_tie
 
 
-@pytest.mark.parametrize("fmt", ["bf16", "fp16", "fp8_e4m3"])
+@for_rows("fmt", "bf16", "fp16", "fp8_e4m3")
 def test_the_remembered_bits_explain_where_each_trial_went(fmt):
     between = gap(1.37, fmt)
     trials = round_repeatedly(between, 10, seed=4)
@@ -64,20 +65,18 @@ def test_trials_do_not_depend_on_how_they_are_cut():
     assert round_repeatedly(between, 10, seed=1).random_bits == long.random_bits
 
 
-@pytest.mark.parametrize(
-    ("x", "error", "words"),
-    [
-        (True, TypeError, "must be one positive number"),
-        (None, TypeError, "must be one positive number"),
-        ("two", TypeError, "must be one positive number"),
-        (float("nan"), ValueError, "normal numbers of bf16"),
-        (0, ValueError, "normal numbers of bf16"),
-        (-1, ValueError, "normal numbers of bf16"),
-        (float("inf"), ValueError, "normal numbers of bf16"),
-        (1e300, ValueError, "normal numbers of bf16"),
-        (10**400, TypeError, "must be one positive number"),
-        (1e-42, ValueError, "normal numbers of bf16"),
-    ],
+@for_rows(
+    "x, error, words",
+    (True, TypeError, "must be one positive number"),
+    (None, TypeError, "must be one positive number"),
+    ("two", TypeError, "must be one positive number"),
+    (float("nan"), ValueError, "normal numbers of bf16"),
+    (0, ValueError, "normal numbers of bf16"),
+    (-1, ValueError, "normal numbers of bf16"),
+    (float("inf"), ValueError, "normal numbers of bf16"),
+    (1e300, ValueError, "normal numbers of bf16"),
+    (10**400, TypeError, "must be one positive number"),
+    (1e-42, ValueError, "normal numbers of bf16"),
 )
 def test_what_is_no_such_number_gets_one_sentence(x, error, words):
     with pytest.raises(error, match=words) as caught:
@@ -85,9 +84,7 @@ def test_what_is_no_such_number_gets_one_sentence(x, error, words):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("n", [0, -1, 10**9])
+@for_rows("n", 0, -1, 10**9)
 def test_impossible_counts_are_refused(n):
-    with pytest.raises(ValueError, match="n is "):
-        round_repeatedly(gap(1.1), n)
-    with pytest.raises(ValueError, match="drops no bits"):
-        gap(1.1, "fp32")
+    raises(ValueError, "n is ", round_repeatedly, gap(1.1), n)
+    raises(ValueError, "drops no bits", gap, 1.1, "fp32")

@@ -2,9 +2,8 @@
 
 import ml_dtypes
 import numpy as np
-import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.numerics import FORMATS, all_values, configure, from_bits, get_format
 from trainium_edu.numerics.grid import Outcome, land, number_text, step_code, stretches
 
@@ -43,13 +42,12 @@ def test_narrow_binades_are_joined_and_the_rest_stays_exact():
     assert sum(run.count for run in found if run.spacing) == 2 * (8 * 2**23 + 1)
 
 
-@pytest.mark.parametrize("window", [(1.0, 1.0), (2.0, 1.0), (0.0, np.inf), (np.nan, 1.0)])
+@for_rows("window", (1.0, 1.0), (2.0, 1.0), (0.0, np.inf), (np.nan, 1.0))
 def test_an_empty_window_is_refused(window):
-    with pytest.raises(ValueError, match=r"low < high|it must be a number"):
-        stretches("bf16", *window)
+    raises(ValueError, r"low < high|it must be a number", stretches, "bf16", *window)
 
 
-@pytest.mark.parametrize("name", ["fp16", "bf16", "fp8_e5m2", "fp8_e4m3", "fp8_e3m4"])
+@for_rows("name", "fp16", "bf16", "fp8_e5m2", "fp8_e4m3", "fp8_e3m4")
 def test_step_code_walks_as_nextafter_does(name):
     fmt = get_format(name)
     dtype = fmt.dtype.type
@@ -71,8 +69,7 @@ def test_step_code_stops_at_the_ends():
 
 
 def test_nan_has_no_neighbours():
-    with pytest.raises(ValueError, match="no neighbours"):
-        step_code(0x7FFF, "bf16", 1)
+    raises(ValueError, "no neighbours", step_code, 0x7FFF, "bf16", 1)
 
 
 def test_landing_agrees_with_ml_dtypes():
@@ -84,19 +81,17 @@ def test_landing_agrees_with_ml_dtypes():
             assert land(float(x), name).value == judge
 
 
-@pytest.mark.parametrize(
-    ("x", "name", "outcome"),
-    [
-        (257.0, "bf16", Outcome.ROUNDED),
-        (256.0, "bf16", Outcome.EXACT),
-        (70_000.0, "fp16", Outcome.OVERFLOWED),
-        (449.0, "fp8_e4m3fn", Outcome.ROUNDED),
-        (500.0, "fp8_e4m3fn", Outcome.OVERFLOWED),
-        (300.0, "int8", Outcome.SATURATED),
-        (1e-9, "fp16", Outcome.VANISHED),
-        (-0.25, "uint8", Outcome.VANISHED),
-        (0.0, "fp16", Outcome.EXACT),
-    ],
+@for_rows(
+    "x, name, outcome",
+    (257.0, "bf16", Outcome.ROUNDED),
+    (256.0, "bf16", Outcome.EXACT),
+    (70_000.0, "fp16", Outcome.OVERFLOWED),
+    (449.0, "fp8_e4m3fn", Outcome.ROUNDED),
+    (500.0, "fp8_e4m3fn", Outcome.OVERFLOWED),
+    (300.0, "int8", Outcome.SATURATED),
+    (1e-9, "fp16", Outcome.VANISHED),
+    (-0.25, "uint8", Outcome.VANISHED),
+    (0.0, "fp16", Outcome.EXACT),
 )
 def test_outcomes_have_names(x, name, outcome):
     landing = land(x, name)
@@ -106,10 +101,9 @@ def test_outcomes_have_names(x, name, outcome):
     assert landing.outcome is outcome
 
 
-@pytest.mark.parametrize("x", [float("nan"), float("inf"), "one", None, 1e400])
+@for_rows("x", float("nan"), float("inf"), "one", None, 1e400)
 def test_what_is_no_finite_number_has_no_landing(x):
-    with pytest.raises((TypeError, ValueError), match="x is"):
-        land(x, "bf16")
+    raises((TypeError, ValueError), "x is", land, x, "bf16")
 
 
 def test_number_text_singles_a_number_out():

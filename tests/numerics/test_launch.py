@@ -9,6 +9,7 @@ from types import MappingProxyType, SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.for_each import raises
 from trainium_edu import aside, fabric
 from trainium_edu.numerics import launch as launching
 from trainium_edu.numerics.launch import launch, launch_parallel, serial_only
@@ -102,8 +103,7 @@ def test_the_lock_is_free_again_after_an_error():
     def fail():
         raise MemoryError
 
-    with pytest.raises(MemoryError):
-        launch_parallel(fail, fail)
+    raises(MemoryError, "", launch_parallel, fail, fail)
     ran = []
     launch_parallel(lambda: ran.append("parallel"), lambda: ran.append("serial"))
     assert ran == ["parallel"]

@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.numerics import FORMATS, configure, from_bits, get_format
 from trainium_edu.numerics.quantisation import (
     best_power,
@@ -14,7 +15,7 @@ from trainium_edu.numerics.quantisation import (
 )
 
 
-@pytest.mark.parametrize("name", ["bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp8_e3m4"])
+@for_rows("name", "bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp8_e3m4")
 def test_values_are_those_of_another_library(name):
     x = np.random.default_rng(0).normal(size=(40, 50)).astype(np.float32)
     q = quantise(x, name, power=-3)
@@ -58,26 +59,23 @@ def test_a_power_of_two_changes_nothing_but_the_place():
         np.testing.assert_array_equal(quantise(x, "bf16", power=power).values, x)
 
 
-@pytest.mark.parametrize("name", ["fp16", "fp8_e4m3", "fp8_e3m4", "int8"])
-@pytest.mark.parametrize("largest", [0.7, 1e-5, 240.0, 1.0])
+@for_rows("name", "fp16", "fp8_e4m3", "fp8_e3m4", "int8")
+@for_rows("largest", 0.7, 1e-5, 240.0, 1.0)
 def test_best_power_fits_and_the_next_does_not(name, largest):
     x, fmt = np.array([largest, -largest / 3]), FORMATS[name]
     power = best_power(x, fmt)
     assert largest * 2.0**power <= fmt.max < largest * 2.0 ** (power + 1)
 
 
-@pytest.mark.parametrize("x", [[], [1.0, np.nan], [np.inf]])
+@for_rows("x", [], [1.0, np.nan], [np.inf])
 def test_no_error_without_finite_numbers(x):
-    with pytest.raises(ValueError, match="x is"):
-        quantise(x, "bf16")
+    raises(ValueError, "x is", quantise, x, "bf16")
 
 
-@pytest.mark.parametrize("power", [True, 1.5, 201, "2", None])
+@for_rows("power", True, 1.5, 201, "2", None)
 def test_bad_powers_are_refused(power):
-    with pytest.raises((TypeError, ValueError), match="power is"):
-        quantise([1.0], "bf16", power=power)
-    with pytest.raises(ValueError, match="largest size"):
-        best_power([0.0], "bf16")
+    raises((TypeError, ValueError), "power is", quantise, [1.0], "bf16", power=power)
+    raises(ValueError, "largest size", best_power, [0.0], "bf16")
 
 
 def test_every_code_of_a_format_survives_it():

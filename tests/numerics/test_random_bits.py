@@ -4,9 +4,8 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.numerics import random_bits
 from trainium_edu.numerics.random_bits import draw_bits, philox4x32
 
@@ -29,12 +28,12 @@ def words(text):
     return [int(w, 16) for w in text.split()]
 
 
-@pytest.mark.parametrize(("rounds", "counter", "key", "answer"), KNOWN_ANSWERS)
+@for_each("rounds, counter, key, answer", KNOWN_ANSWERS)
 def test_known_answers_of_random123(rounds, counter, key, answer):
     assert philox4x32(words(counter), words(key), rounds=rounds).tolist() == words(answer)
 
 
-@pytest.mark.parametrize(("rounds", "counter", "key", "answer"), KNOWN_ANSWERS[:3])
+@for_each("rounds, counter, key, answer", KNOWN_ANSWERS[:3])
 def test_the_compiled_generator_knows_the_answers_too(rounds, counter, key, answer):
     """Counter = (block, step), key = seed; draws of 31 bits show the words of a block."""
     low, high, step_low, step_high = words(counter)
@@ -83,7 +82,7 @@ def test_the_bits_are_what_the_docstring_says(n_random_bits, offset):
         assert drawn[i] == defined_bits(offset + i, seed, step, n_random_bits)
 
 
-@pytest.mark.parametrize("n_random_bits", [16, 31])
+@for_rows("n_random_bits", 16, 31)
 def test_any_chunking_order_and_threads_give_the_same_bits(n_random_bits):
     n = 2_000 if INTERPRETED else 100_000
     whole = draw_bits(n, seed=5, step=6, offset=1_000_003, n_random_bits=n_random_bits)
@@ -131,34 +130,31 @@ def test_no_elements_is_an_empty_array():
     assert draw_bits(3, n_random_bits=17).dtype == np.uint32
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "sentence"),
-    [
-        ({"seed": True}, TypeError, "seed is True; it must be an integer"),
-        ({"seed": 1.0}, TypeError, "seed is 1.0; it must be an integer"),
-        ({"seed": float("nan")}, TypeError, "seed is nan; it must be an integer"),
-        ({"seed": "7"}, TypeError, "seed is '7'; it must be an integer"),
-        ({"seed": None}, TypeError, "seed is None; it must be an integer"),
-        ({"seed": -1}, ValueError, r"seed is -1; it must be an integer from 0 to 2\*\*64 - 1"),
-        ({"seed": 2**64}, ValueError, "seed is 18446744073709551616"),
-        ({"step": -1}, ValueError, "step is -1"),
-        ({"offset": 0.5}, TypeError, "offset is 0.5"),
-        (
-            {"n_random_bits": 0},
-            ValueError,
-            "n_random_bits is 0; it must be an integer from 1 to 31",
-        ),
-        (
-            {"n_random_bits": 32},
-            ValueError,
-            "n_random_bits is 32; it must be an integer from 1 to 31",
-        ),
-        ({"n_random_bits": True}, TypeError, "n_random_bits is True"),
-    ],
+@for_rows(
+    "options, error, sentence",
+    ({"seed": True}, TypeError, "seed is True; it must be an integer"),
+    ({"seed": 1.0}, TypeError, "seed is 1.0; it must be an integer"),
+    ({"seed": float("nan")}, TypeError, "seed is nan; it must be an integer"),
+    ({"seed": "7"}, TypeError, "seed is '7'; it must be an integer"),
+    ({"seed": None}, TypeError, "seed is None; it must be an integer"),
+    ({"seed": -1}, ValueError, r"seed is -1; it must be an integer from 0 to 2\*\*64 - 1"),
+    ({"seed": 2**64}, ValueError, "seed is 18446744073709551616"),
+    ({"step": -1}, ValueError, "step is -1"),
+    ({"offset": 0.5}, TypeError, "offset is 0.5"),
+    (
+        {"n_random_bits": 0},
+        ValueError,
+        "n_random_bits is 0; it must be an integer from 1 to 31",
+    ),
+    (
+        {"n_random_bits": 32},
+        ValueError,
+        "n_random_bits is 32; it must be an integer from 1 to 31",
+    ),
+    ({"n_random_bits": True}, TypeError, "n_random_bits is True"),
 )
 def test_bad_input_is_refused_in_one_sentence(options, error, sentence):
-    with pytest.raises(error, match=sentence):
-        draw_bits(4, **options)
+    raises(error, sentence, draw_bits, 4, **options)
 
 
 def test_bits_drawn_in_several_calls_are_those_of_one(monkeypatch):

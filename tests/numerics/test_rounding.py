@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows
 from trainium_edu.numerics import (
     FORMATS,
     ROUNDINGS,
@@ -131,7 +131,7 @@ def check_against_twin(fmt, x, rounding, overflow):
             assert ours[i] == twin, hex(word)
 
 
-@pytest.mark.parametrize("name", NARROW)
+@for_each("name", NARROW)
 def test_ties_go_to_the_even_code(name):
     """Exact midpoints by fractions, in normal, subnormal and topmost binades."""
     fmt = FORMATS[name]
@@ -223,7 +223,7 @@ def test_drawn_bits_are_those_given_as_random_bits(name, n_random_bits):
     np.testing.assert_array_equal(inside, given_bits)
 
 
-@pytest.mark.parametrize("name", ["bf16", "fp8_e4m3"])
+@for_rows("name", "bf16", "fp8_e4m3")
 def test_any_chunking_gives_the_same_bits(name):
     n = 1500 if INTERPRETED else 70_001
     x = np.random.default_rng(6).standard_normal(n).astype(np.float32)
@@ -288,8 +288,8 @@ def test_rounding_is_symmetric(x, name, rounding):
 # --- Special values ---
 
 
-@pytest.mark.parametrize("rounding", ROUNDINGS)
-@pytest.mark.parametrize("name", NARROW)
+@for_each("rounding", ROUNDINGS)
+@for_each("name", NARROW)
 def test_signed_zero_infinity_and_nan(name, rounding):
     fmt = FORMATS[name]
     zeros = cast_to_bits(np.float32([0.0, -0.0]), name, rounding)
@@ -301,8 +301,8 @@ def test_signed_zero_infinity_and_nan(name, rounding):
     assert most.tolist() == [fmt.max_code, fmt.max_code | fmt.sign_mask]
 
 
-@pytest.mark.parametrize("rounding", ROUNDINGS)
-@pytest.mark.parametrize("name", NARROW)
+@for_each("rounding", ROUNDINGS)
+@for_each("name", NARROW)
 def test_nan_stays_nan_with_its_sign_and_upper_payload(name, rounding):
     """Rule of this package, as IEEE 754 recommends; NumPy's FP16 keeps the same payload bits."""
     fmt = FORMATS[name]
@@ -414,7 +414,7 @@ def test_shape_and_layout_do_not_matter(make, rounding, name):
     assert got.reshape(-1).tolist() == cast(plain, name, rounding, seed=4).tolist()
 
 
-@pytest.mark.parametrize("fmt", ["bf16", "fp32", "int8", "tf32"])
+@for_rows("fmt", "bf16", "fp32", "int8", "tf32")
 def test_the_input_is_left_alone_and_not_shared(fmt):
     x = np.linspace(0, 5, 7, dtype=np.float32)
     before = x.copy()
@@ -454,7 +454,7 @@ def test_integers_round_to_even_and_saturate(name, stratified):
     np.testing.assert_array_equal(cast(x, name, "toward_zero").astype(np.float64), cut)
 
 
-@pytest.mark.parametrize("name", INTEGERS)
+@for_each("name", INTEGERS)
 def test_integers_narrow_by_saturation(name):
     info = np.iinfo(name)
     x = np.array([-(2**31), -129, -1, 0, 1, 128, 255, 256, 70_000, 2**31 - 1], np.int64)
@@ -542,8 +542,8 @@ def every_kind_of_number():
     return (signs << np.uint32(31) | fields << np.uint32(23) | mantissas).view(np.float32)
 
 
-@pytest.mark.parametrize("overflow", ["infinity", "saturate"])
-@pytest.mark.parametrize("fmt", ["fp16", "fp8_e4m3", "fp8_e5m2", "fp8_e3m4", "bf16", "tf32"])
+@for_rows("overflow", "infinity", "saturate")
+@for_rows("fmt", "fp16", "fp8_e4m3", "fp8_e5m2", "fp8_e3m4", "bf16", "tf32")
 def test_bits_drawn_on_the_way_round_as_the_same_bits_given(fmt, overflow):
     """Judge: the loop that takes any number of random bits, which the scalar twin judges."""
     x = every_kind_of_number()
@@ -553,7 +553,7 @@ def test_bits_drawn_on_the_way_round_as_the_same_bits_given(fmt, overflow):
     assert np.array_equal(drawn, cast_to_bits(x, fmt, random_bits=bits, **options))
 
 
-@pytest.mark.parametrize("fmt", ["int8", "uint8", "int16", "uint16"])
+@for_rows("fmt", "int8", "uint8", "int16", "uint16")
 def test_small_integers_are_rint_and_clip(fmt):
     """Judge: NumPy's rint and clip."""
     x = every_kind_of_number()

@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.numerics import (
     FORMATS,
     ROUNDINGS,
@@ -86,8 +86,8 @@ def hard_numbers(fmt, rng):
     return np.concatenate([x, [0.0, -0.0, 5e-324, -1e-310, 1e-45, 16777217.0, 8388608.25]])
 
 
-@pytest.mark.parametrize("rounding", ROUNDINGS)
-@pytest.mark.parametrize("fmt", ALL, ids=str)
+@for_each("rounding", ROUNDINGS)
+@for_each("fmt", ALL, ids=str)
 def test_float64_is_rounded_once_to_every_format(fmt, rounding):
     """Judge: `exactly`, in fractions; the scalar twin has to give the same code."""
     rng = np.random.default_rng(11)
@@ -122,7 +122,7 @@ def test_the_reported_cases():
     assert cast([1 + 2.0**-24], "fp32", "stochastic", random_bits=0 * up, n_random_bits=31) == 1
 
 
-@pytest.mark.parametrize("name", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
+@for_rows("name", "int8", "uint8", "int16", "uint16", "int32", "uint32")
 def test_float64_to_integers_is_numpys_rint_clip_and_trunc(name):
     info = np.iinfo(name)
     x = np.random.default_rng(12).uniform(-(2.0**33), 2.0**33, N) * np.exp2(
@@ -149,7 +149,7 @@ def test_what_float32_holds_gives_the_same_code_from_float64(fmt, rounding, over
     np.testing.assert_array_equal(narrow, wide)
 
 
-@pytest.mark.parametrize("name", ["bf16", "fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn", "fp8_e3m4", "fp16"])
+@for_rows("name", "bf16", "fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn", "fp8_e3m4", "fp16")
 def test_every_code_point_comes_back_from_float64(name):
     """Judge: ml_dtypes' and NumPy's reading of all codes."""
     fmt = FORMATS[name]
@@ -173,7 +173,7 @@ def test_fp32_from_float64_is_numpys():
                                                                        inf]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["fp32", "bf16", "int16", "fp8_e4m3"])
+@for_rows("name", "fp32", "bf16", "int16", "fp8_e4m3")
 def test_stochastic_float64_has_the_mean_of_the_formula(name):
     """Statistical interval: 2^18 draws of 31 bits, five standard deviations."""
     n = 1 << (9 if INTERPRETED else 18)
@@ -186,7 +186,7 @@ def test_stochastic_float64_has_the_mean_of_the_formula(name):
         assert abs(ups - n * share) <= 5 * np.sqrt(n * share * (1 - share)) + 1
 
 
-@pytest.mark.parametrize("n_random_bits", [4, 8])
+@for_rows("n_random_bits", 4, 8)
 def test_over_all_random_bits_float64_is_off_by_less_than_the_last_toward_zero(n_random_bits):
     words = np.arange(1 << n_random_bits, dtype=np.uint32)
     for x in np.random.default_rng(16).uniform(-4, 4, 5 if INTERPRETED else 50):
@@ -244,7 +244,7 @@ def test_large_integers_are_rounded_once():
     assert cast(np.uint64([2**32 - 1]), "uint32").tolist() == [2**32 - 1]
 
 
-@pytest.mark.parametrize("name", ["fp32", "int32", "bf16"])
+@for_rows("name", "fp32", "int32", "bf16")
 def test_chunks_and_drawn_bits_of_float64_agree(name):
     n = 300 if INTERPRETED else 70_001
     x = np.random.default_rng(6).standard_normal(n) * 100
@@ -279,8 +279,7 @@ def test_special_values_of_float64():
             code, code | fmt.sign_mask, 0, fmt.sign_mask]  # fmt: skip
         nans = np.uint64([0x7FF0000000000001, 0xFFF4000000000000]).view(np.float64)
         assert np.isnan(from_bits(cast_to_bits(nans, fmt), fmt)).all()
-    with pytest.raises(ValueError, match="1 of 2 numbers are NaN"):
-        cast([1.5, nan], "int32")
+    raises(ValueError, "1 of 2 numbers are NaN", cast, [1.5, nan], "int32")
 
 
 # --- Refused ---

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows
 from trainium_edu.numerics import _loops, cast, rounding
 from trainium_edu.numerics.rounding import round_floats
 
@@ -35,8 +35,8 @@ def test_rows_together_are_rows_alone(fmt, kind, shape):
         same(row, cast(alone, fmt, kind, seed=5, step=9).astype(np.float32))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("rows", [1, 5])
+@for_each("kind", KINDS)
+@for_rows("rows", 1, 5)
 def test_in_place_gives_the_same_bits_in_the_same_memory(kind, rows):
     x = noisy(5, 60_001)
     wanted = round_floats(x, "bf16", kind, seed=1, rows=rows)
@@ -61,7 +61,7 @@ def test_tiles_and_calls_do_not_show(kind, monkeypatch):
     same(round_floats(x, "bf16", kind, rows=3), whole)
 
 
-@pytest.mark.parametrize("copies", [True, False])
+@for_rows("copies", True, False)
 def test_loops_are_their_python_source(copies):
     x = noisy(2, 600).view(np.uint32)
     results = []

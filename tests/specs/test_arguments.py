@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.specs import TRN1, Fact
 from trainium_edu.specs.arguments import choice, flag, instance, number, short, text, whole
 from trainium_edu.specs.signatures import Numbers, checked
@@ -15,25 +16,22 @@ from trainium_edu.specs.signatures import Numbers, checked
 MASKED = np.ma.array([1, 2], mask=[0, 1])
 
 
-@pytest.mark.parametrize("value", [3, np.int8(3), np.uint64(3), np.array(3), Fact(3, "", "s", "l")])
+@for_rows("value", 3, np.int8(3), np.uint64(3), np.array(3), Fact(3, "", "s", "l"))
 def test_whole_numbers_come_back_as_int(value):
     assert type(whole(value, "n", 1, 5)) is int
     assert whole(value, "n", 1, 5) == 3
 
 
-@pytest.mark.parametrize(
-    "value", [True, np.True_, 3.0, "3", None, nan, [3], np.array([3]), MASKED, MASKED[0:1],
-              np.ma.masked, 1j, object(), np.float32(3)],
+@for_rows("value",
+    True, np.True_, 3.0, "3", None, nan, [3], np.array([3]), MASKED, MASKED[0:1],
+              np.ma.masked, 1j, object(), np.float32(3),
 )  # fmt: skip
 def test_what_is_no_whole_number_is_refused(value):
-    with pytest.raises(TypeError, match=r"^n is .*; it must be an integer from 1 to 5$"):
-        whole(value, "n", 1, 5)
+    raises(TypeError, r"^n is .*; it must be an integer from 1 to 5$", whole, value, "n", 1, 5)
 
 
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda: whole(0, "n", 1), "n is 0; it must be an integer from 1"),
+@for_rows("call, sentence",
+    (lambda: whole(0, "n", 1), "n is 0; it must be an integer from 1"),
         (lambda: whole(2**70, "n", 0, 2**64 - 1),
          "n is 1180591620717411303424; it must be an integer from 0 to 2**64 - 1"),
         (lambda: whole(10**5000, "n", 0, 9, ", so there"),
@@ -46,7 +44,6 @@ def test_what_is_no_whole_number_is_refused(value):
         (lambda: number(10**400, "x"),
          "x is an integer of 1329 bits; it must be a finite number"),
         (lambda: choice("c", "x", ["a", "b"]), "x is 'c'; it must be one of a, b"),
-    ],
 )  # fmt: skip
 def test_values_out_of_range_are_refused_in_one_sentence(call, sentence):
     with pytest.raises(ValueError) as caught:  # noqa: PT011
@@ -54,11 +51,12 @@ def test_values_out_of_range_are_refused_in_one_sentence(call, sentence):
     assert str(caught.value) == sentence
 
 
-@pytest.mark.parametrize("value", ["1", b"1", True, None, [1.0], np.ones(2), np.ma.masked, 1j,
-                                   np.array("1"), np.timedelta64(1)])  # fmt: skip
+@for_rows("value",
+    "1", b"1", True, None, [1.0], np.ones(2), np.ma.masked, 1j,
+                                   np.array("1"), np.timedelta64(1),
+)  # fmt: skip
 def test_what_is_no_number_is_refused(value):
-    with pytest.raises(TypeError, match=r"x is .*; it must be a finite number"):
-        number(value, "x")
+    raises(TypeError, r"x is .*; it must be a finite number", number, value, "x")
 
 
 def test_the_other_checks():
@@ -67,11 +65,10 @@ def test_the_other_checks():
     assert instance(TRN1, "spec", type(TRN1), "a Record") is TRN1
     for call in (lambda: flag(1, "f"), lambda: text(1, "t", "mine"),
                  lambda: instance(1, "spec", type(TRN1), "a Record")):  # fmt: skip
-        with pytest.raises(TypeError, match="; it must be "):
-            call()
+        raises(TypeError, "; it must be ", call)
 
 
-@pytest.mark.parametrize("value", ["x" * 10**6, [1] * 10**6, np.ones(10**6), {1: "a\nb" * 99}, 3])
+@for_rows("value", "x" * 10**6, [1] * 10**6, np.ones(10**6), {1: "a\nb" * 99}, 3)
 def test_a_value_is_written_short_and_on_one_line(value):
     assert len(short(value)) <= 60
     assert "\n" not in short(value)
@@ -93,22 +90,19 @@ def takes_all(
     return a, b, rest
 
 
-@pytest.mark.parametrize(
-    "right",
-    [{"a": 1}, {"a": np.int64(1), "b": 3}, {"a": 1, "c": np.True_}, {"a": 1, "e": "red"},
+@for_rows("right",
+    {"a": 1}, {"a": np.int64(1), "b": 3}, {"a": 1, "c": np.True_}, {"a": 1, "e": "red"},
      {"a": 1, "f": range(3)}, {"a": 1, "f": np.arange(3)}, {"a": 1, "g": len}, {"a": 1, "h": {}},
      {"a": 1, "i": "down"}, {"a": 1, "j": [[1, 2.5]]}, {"a": 1, "k": (2, "b")}, {"a": 1, "b": inf},
      {"a": 1, "m": np.ones(2)}, {"a": 1, "n": object()}, {"a": 1, "untold": object()},
-     {"a": 1, "o": iter("ab")}, {"a": 1, "b": 10**400}],
+     {"a": 1, "o": iter("ab")}, {"a": 1, "b": 10**400},
 )  # fmt: skip
 def test_right_arguments_pass_unchanged(right):
     assert takes_all(**right)[0] is right["a"]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "sentence"),
-    [
-        ({"a": 1.0}, "a is 1.0; it must be an integer"),
+@for_rows("wrong, sentence",
+    ({"a": 1.0}, "a is 1.0; it must be an integer"),
         ({"a": True}, "a is True; it must be an integer"),
         ({"a": None}, "a is None; it must be an integer"),
         ({"a": 1, "b": "1"}, "b is '1'; it must be a number"),
@@ -128,7 +122,6 @@ def test_right_arguments_pass_unchanged(right):
         ({"a": 1, "k": (1, 2)}, r"k is \(1, 2\); it must be \(an integer and a string\)"),
         ({"a": 1, "m": [1.0]}, r"m is \[1.0\]; it must be an array of numbers or None"),
         ({"a": 1, "o": "ab"}, "o is 'ab'; it must be a list of strings"),
-    ],
 )  # fmt: skip
 def test_wrong_arguments_are_refused_before_the_function_runs(wrong, sentence):
     with pytest.raises((TypeError, ValueError), match=sentence) as caught:
@@ -138,10 +131,8 @@ def test_wrong_arguments_are_refused_before_the_function_runs(wrong, sentence):
 
 def test_positional_arguments_are_checked_by_their_place():
     assert takes_all(1, 2.0, 3, 4) == (1, 2.0, (3, 4))
-    with pytest.raises(TypeError, match="rest is 'x'"):
-        takes_all(1, 2.0, 3, "x")
-    with pytest.raises(TypeError, match="missing 1 required"):
-        takes_all()
+    raises(TypeError, "rest is 'x'", takes_all, 1, 2.0, 3, "x")
+    raises(TypeError, "missing 1 required", takes_all)
 
 
 def test_the_function_keeps_its_name_docstring_and_signature():

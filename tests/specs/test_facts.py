@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu import specs
 from trainium_edu.specs import Fact, Kind, Record, derive
 
@@ -82,20 +83,18 @@ def test_importing_specs_is_light():
     assert out.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "text"),
-    [
-        (91.7504e12, "FLOP/s", "91.75 TFLOP/s"),
-        (25165824, "bytes", "24 MiB"),
-        (196608, "bytes per partition", "192 KiB per partition"),
-        (320e9, "bytes", "320 GB"),
-        (820e9, "bytes/s", "820 GB/s"),
-        (96 * 2**30, "bytes/s", "96 GiB/s"),
-        (100_000, "chips", "100,000 chips"),
-        ((1000, 2000), "ns", "1,000 ns to 2,000 ns"),
-        (True, "", "True"),
-        ("4 x 4 torus", "", "4 x 4 torus"),
-    ],
+@for_rows(
+    "value, unit, text",
+    (91.7504e12, "FLOP/s", "91.75 TFLOP/s"),
+    (25165824, "bytes", "24 MiB"),
+    (196608, "bytes per partition", "192 KiB per partition"),
+    (320e9, "bytes", "320 GB"),
+    (820e9, "bytes/s", "820 GB/s"),
+    (96 * 2**30, "bytes/s", "96 GiB/s"),
+    (100_000, "chips", "100,000 chips"),
+    ((1000, 2000), "ns", "1,000 ns to 2,000 ns"),
+    (True, "", "True"),
+    ("4 x 4 torus", "", "4 x 4 torus"),
 )
 def test_pretty_values_read_as_people_write_them(value, unit, text):
     assert Fact(value, unit, "emulator", "test", Kind.ASSUMED, "2026").pretty == text
@@ -108,8 +107,7 @@ def test_a_fact_counts_as_a_number():
 
 
 def test_derived_without_a_formula_is_refused():
-    with pytest.raises(ValueError, match="derive"):
-        Fact(1, "", "derived", "test", Kind.DERIVED)
+    raises(ValueError, "derive", Fact, 1, "", "derived", "test", Kind.DERIVED)
 
 
 def test_derive_takes_the_newest_date():

@@ -7,8 +7,6 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.for_each import for_each
 from trainium_edu import exercises
 from trainium_edu.specs import SOURCES
@@ -74,7 +72,7 @@ KEYS = re.compile(
 )
 
 
-@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("[0-9]*.ipynb")), ids=lambda p: p.name[:2])
+@for_each("path", sorted(NOTEBOOKS.glob("[0-9]*.ipynb")), ids=lambda p: p.name[:2])
 def test_every_source_that_a_lesson_names_is_a_link_to_what_it_is(path):
     for cell in _cells(path):
         text = "".join(cell["source"]) if cell["cell_type"] == "markdown" else ""
@@ -92,7 +90,7 @@ def test_lessons_link_terms_to_the_glossary_alone():
         assert set(re.findall(r"([\w.]*)#cell-id=term-", text)) <= {"glossary.ipynb"}, path.name
 
 
-@pytest.mark.parametrize("path", sorted(QUESTIONS.glob("*.py")), ids=lambda p: p.stem)
+@for_each("path", sorted(QUESTIONS.glob("*.py")), ids=lambda p: p.stem)
 def test_a_reveal_cites_its_sources_by_their_links(path):
     text = re.sub(r"SOURCES\[['\"][^'\"]+['\"]\]", "", path.read_text(encoding="utf-8"))
     assert not KEYS.search(text), KEYS.search(text)
@@ -138,7 +136,7 @@ def running_text(cell):
     return text
 
 
-@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("[0-9]*.ipynb")), ids=lambda p: p.stem)
+@for_each("path", sorted(NOTEBOOKS.glob("[0-9]*.ipynb")), ids=lambda p: p.stem)
 def test_the_first_use_of_a_term_is_a_link_to_what_it_means(path):
     cells = [cell for cell in _cells(path) if cell["cell_type"] == "markdown"]
     for slug, term in glossary().items():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows
 from trainium_edu.specs import (
     CLAIMS,
     FABRIC,
@@ -16,7 +16,7 @@ from trainium_edu.specs import (
 )
 
 
-@pytest.mark.parametrize("name", [n for n in INSTANCES if n[:4] in ("trn1", "inf2")])
+@for_each("name", [n for n in INSTANCES if n[:4] in ("trn1", "inf2")])
 def test_printed_totals_are_the_chips_times_one_chip(name):
     instance, chips = INSTANCES[name], INSTANCES[name].chips.value
     assert instance.peak_flops.value == chips * TRN1.peak_flops.value
@@ -47,19 +47,17 @@ def test_totals_of_trn2_are_its_chips_as_they_are_printed():
     assert [name for name, _ in PRICES["trn2.48xlarge"].items()] == []
 
 
-@pytest.mark.parametrize(
-    ("instance", "fact", "value"),
-    [
-        ("trn1.32xlarge", "peak_flops_from_array", 2_936_012_800_000_000),
-        ("trn1.32xlarge", "efa_bits_per_s_per_device", 100_000_000_000),
-        ("trn1n.32xlarge", "efa_bits_per_s_per_device", 100_000_000_000),
-        ("p4d.24xlarge", "peak_flops", 2_496_000_000_000_000),
-        ("p4d.24xlarge", "peak_flops_tf32", 1_248_000_000_000_000),
-        ("p4d.24xlarge", "peak_flops_fp32", 156_000_000_000_000),
-        ("p4d.24xlarge", "memory_bytes", 320_000_000_000),
-        ("p3dn.24xlarge", "peak_flops", 1_000_000_000_000_000),
-        ("p3dn.24xlarge", "memory_bytes", 256_000_000_000),
-    ],
+@for_rows(
+    "instance, fact, value",
+    ("trn1.32xlarge", "peak_flops_from_array", 2_936_012_800_000_000),
+    ("trn1.32xlarge", "efa_bits_per_s_per_device", 100_000_000_000),
+    ("trn1n.32xlarge", "efa_bits_per_s_per_device", 100_000_000_000),
+    ("p4d.24xlarge", "peak_flops", 2_496_000_000_000_000),
+    ("p4d.24xlarge", "peak_flops_tf32", 1_248_000_000_000_000),
+    ("p4d.24xlarge", "peak_flops_fp32", 156_000_000_000_000),
+    ("p4d.24xlarge", "memory_bytes", 320_000_000_000),
+    ("p3dn.24xlarge", "peak_flops", 1_000_000_000_000_000),
+    ("p3dn.24xlarge", "memory_bytes", 256_000_000_000),
 )
 def test_derived_instance_facts(instance, fact, value):
     assert getattr(INSTANCES[instance], fact).value == value
@@ -119,16 +117,14 @@ def test_neighbours_are_mutual_and_match_the_printed_ends():
     assert FABRIC.neighbours_inf2.value[0] == (11, 1)
 
 
-@pytest.mark.parametrize(
-    ("name", "path", "locator"),
-    [
-        ("bucket_bytes", "torch-neuron-envvars.rst", "ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB"),
-        ("group_sizes", "torch-neuron-envvars.rst", "NEURON_RT_VISIBLE_CORES"),
-        ("group_sizes_inference", "feature-guide.rst", "Trn1"),
-        ("neighbours_trn1", "runtime-performance-tips.rst", "table trn1.32xlarge"),
-        ("neighbours_inf2", "runtime-performance-tips.rst", "table inf2.48xlarge"),
-        ("hamiltonian_cycles", "intranode-collective-comm.rst", "KangaRing Algorithm"),
-    ],
+@for_rows(
+    "name, path, locator",
+    ("bucket_bytes", "torch-neuron-envvars.rst", "ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB"),
+    ("group_sizes", "torch-neuron-envvars.rst", "NEURON_RT_VISIBLE_CORES"),
+    ("group_sizes_inference", "feature-guide.rst", "Trn1"),
+    ("neighbours_trn1", "runtime-performance-tips.rst", "table trn1.32xlarge"),
+    ("neighbours_inf2", "runtime-performance-tips.rst", "table inf2.48xlarge"),
+    ("hamiltonian_cycles", "intranode-collective-comm.rst", "KangaRing Algorithm"),
 )
 def test_fabric_facts_cite_the_page_that_says_so(name, path, locator):
     """As read in AWS's documentation at the cited commits; other editions do not say it."""

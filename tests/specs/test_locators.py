@@ -3,8 +3,7 @@
 import json
 from pathlib import Path
 
-import pytest
-
+from tests.for_each import for_rows
 from tests.golden import make_locators
 from tests.specs.conftest import looked_up
 from trainium_edu.specs import SOFTWARE, SOURCES, TRN1
@@ -30,19 +29,17 @@ def test_every_fact_from_the_documentation_was_found_in_the_edition_it_cites():
 PAGE = Path(__file__).with_name("page.rst").read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("place", "value", "found"),
-    [
-        ("First", 1416, "1416"),
-        ("First", 32768, "32"),
-        ("First", 13_120 * 2**30, "13,120"),
-        ("First", 17e9, None),
-        ("Second", 17e9, "17"),
-        ("First, Cost Model", 0.5, "half"),
-        ("First, Cost Model", 2e12, "2.0"),
-        ("First, Cost Model", 1416, None),
-        ("First", 6, None),
-    ],
+@for_rows(
+    "place, value, found",
+    ("First", 1416, "1416"),
+    ("First", 32768, "32"),
+    ("First", 13_120 * 2**30, "13,120"),
+    ("First", 17e9, None),
+    ("Second", 17e9, "17"),
+    ("First, Cost Model", 0.5, "half"),
+    ("First, Cost Model", 2e12, "2.0"),
+    ("First, Cost Model", 1416, None),
+    ("First", 6, None),
 )
 def test_the_search_finds_what_stands_in_a_section_and_nothing_else(place, value, found):
     """Judge: the page above, read by eye."""

@@ -11,9 +11,7 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
-
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows
 from trainium_edu.__main__ import COMMANDS
 from trainium_edu.specs import SOURCES
 from trainium_edu.specs.glossary import named
@@ -55,7 +53,7 @@ NAMES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("source", NAMES)
+@for_each("source", NAMES)
 def test_every_name_that_a_source_has_stands_in_a_row_that_cites_it(source):
     """Judge: the lists above."""
     cited = [row.name for row in named().values() if source in row.sources]
@@ -136,8 +134,8 @@ def test_what_a_row_says_to_exist_here_exists(row):
         assert re.match(r"(Not|All lessons)\b", row.here), "it says neither where nor that not"
 
 
-@pytest.mark.parametrize(
-    "name", ["cluster.no_such_thing", "nosuch", "python -m trainium_edu fly", "[nothing]", "a/b"]
+@for_rows(
+    "name", "cluster.no_such_thing", "nosuch", "python -m trainium_edu fly", "[nothing]", "a/b"
 )
 def test_what_does_not_exist_is_noticed(name):
     assert not exists(name)

@@ -4,8 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
+from tests.for_each import raises
 from trainium_edu.specs import SOURCES, TRN1
 from trainium_edu.specs import sources as module
 from trainium_edu.specs.neuroncore import CYCLES
@@ -26,8 +25,7 @@ def test_a_record_has_the_facts_of_its_table_in_the_page_s_order():
 
 
 def test_row_without_source_needs_a_given_record():
-    with pytest.raises(AttributeError, match="has no fact 'chip'"):
-        stated("trn1.2xlarge")
+    raises(AttributeError, "has no fact 'chip'", stated, "trn1.2xlarge")
     assert stated("trn1.2xlarge", chip=TRN1).cores.value == 2
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import psutil
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu import __main__, live
 from trainium_edu.tools.machine import Machine, machine, usage
 from trainium_edu.tools.neuron_monitor import Config, Monitor, read_config
@@ -121,7 +122,7 @@ def same_fields(said, guide, place="report"):
         assert isinstance(said, int | float | str), place
 
 
-@pytest.mark.parametrize("instance", CAPTURED)
+@for_each("instance", CAPTURED)
 def test_hardware_is_described_as_captured(instance):
     assert Monitor().report(Machine(instance))["neuron_hardware_info"] == CAPTURED[instance]
 

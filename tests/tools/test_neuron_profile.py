@@ -14,6 +14,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_rows, raises
 from trainium_edu.neuroncore import run_io
 from trainium_edu.nki.published import KERNELS
 from trainium_edu.tools import neuron_profile
@@ -89,7 +90,7 @@ def test_a_copy_is_two_transfers_of_its_bytes(copied):
     assert found["instance_type"] == "trn1.2xlarge"
 
 
-@pytest.mark.parametrize(("dtype", "passes"), [("bfloat16", 1), (np.float32, 2)])
+@for_rows("dtype, passes", ("bfloat16", 1), (np.float32, 2))
 def test_flops_of_a_product_and_its_share_of_the_peak(dtype, passes):
     import ml_dtypes
 
@@ -131,13 +132,11 @@ ADAMW = {"hbm_read_bytes": 358612992, "hbm_write_bytes": 89653248, "sbuf_read_by
          "on_chip_write_bytes": 362840064 + 2113536}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("kernel", "sizes", "published"),
-    [
-        ("silu", (4096, 7168), SILU),
-        ("bmm", (16, 4096, 64, 4096), {key: n - SPILLED.get(key, 0) for key, n in BMM.items()}),
-        ("adamw", (10944, 2048), ADAMW),
-    ],
+@for_rows(
+    "kernel, sizes, published",
+    ("silu", (4096, 7168), SILU),
+    ("bmm", (16, 4096, 64, 4096), {key: n - SPILLED.get(key, 0) for key, n in BMM.items()}),
+    ("adamw", (10944, 2048), ADAMW),
 )
 def test_bytes_and_flops_are_those_of_published_profiles(kernel, sizes, published):
     made, arguments = KERNELS[kernel](*sizes)
@@ -228,11 +227,9 @@ def test_a_folder_is_read_with_its_neffs_or_with_the_named_one(pair, tmp_path, c
     assert (list(runs), notes) == (["profile", "second"], ["", ""])
     (tmp_path / "away").mkdir()
     away = pair[0].rename(tmp_path / "away" / "file.neff")
-    with pytest.raises(ValueError, match=r"no \.neff in .* name it with -n"):
-        neuron_profile.read_folder(tmp_path)
+    raises(ValueError, r"no \.neff in .* name it with -n", neuron_profile.read_folder, tmp_path)
     assert len(neuron_profile.read_folder(tmp_path, away)[0]) == 2
-    with pytest.raises(ValueError, match=r"there is no \.ntff in"):
-        neuron_profile.read_folder(tmp_path / "away")
+    raises(ValueError, r"there is no \.ntff in", neuron_profile.read_folder, tmp_path / "away")
 
 
 def repacked(path, **changed):

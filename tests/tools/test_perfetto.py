@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from tests.for_each import raises
 from tests.viz.programs import timed
 from trainium_edu.neuroncore import Memory
 from trainium_edu.timeline import Span, Timeline
@@ -137,7 +138,6 @@ def test_a_run_has_its_timeline_inside():
 
 
 def test_bad_input_is_one_sentence(tmp_path):
-    with pytest.raises(TypeError, match="a Timeline, or something that has one"):
-        perfetto.to_json(3)
+    raises(TypeError, "a Timeline, or something that has one", perfetto.to_json, 3)
     with pytest.raises(FileNotFoundError, match="make it first"):
         perfetto.write(Timeline(), tmp_path / "no" / "t.json")

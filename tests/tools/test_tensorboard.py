@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.for_each import raises
 from trainium_edu.tools.tensorboard import TensorBoard
 from trainium_edu.training import Checkpoints, Job, Step, fit
 
@@ -100,8 +101,7 @@ def test_a_report_is_asked_for_once_per_graph(tmp_path, read):
 
 @pytest.mark.skipif(importlib.util.find_spec("tensorboard"), reason="TensorBoard is installed")
 def test_without_tensorboard_a_sentence_says_how_to_install_it(tmp_path):
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'trainium_edu\[tensorboard\]'"):
-        TensorBoard(tmp_path)
+    raises(ModuleNotFoundError, r"pip install 'trainium_edu\[tensorboard\]'", TensorBoard, tmp_path)
 
 
 def test_nothing_of_tensorboard_is_imported_before_it_is_asked_for():

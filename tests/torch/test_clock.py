@@ -15,6 +15,7 @@ from time import perf_counter as by_name
 
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.torch.clock import (
     HOST_BYTES_PER_S,
     HOST_LATENCY_NS,
@@ -63,15 +64,12 @@ def test_the_clock_never_runs_backwards():
     clock = Clock()
     clock.wait_for(1e9, "loader")
     assert clock.wait_for(10, "loader") == 1e9
-    with pytest.raises(ValueError, match="time for loader is -1"):
-        clock.add_host(-1, "loader")
-    with pytest.raises(ValueError, match="makespan_ns is nan"):
-        clock.execute(float("nan"))
-    with pytest.raises(ValueError, match="direction is 'up'; it must be one of to, from"):
-        clock.transfer(1, "up")
+    raises(ValueError, "time for loader is -1", clock.add_host, -1, "loader")
+    raises(ValueError, "makespan_ns is nan", clock.execute, float("nan"))
+    raises(ValueError, "direction is 'up'; it must be one of to, from", clock.transfer, 1, "up")
 
 
-@pytest.mark.parametrize("name", ["time", "perf_counter", "monotonic"])
+@for_rows("name", "time", "perf_counter", "monotonic")
 def test_a_script_sees_emulated_time_and_a_microsecond_for_each_reading(name):
     clock = Clock()
     with emulated(clock):
@@ -128,8 +126,7 @@ def test_sleep_adds_its_time_and_does_not_sleep():
     clock, begin = Clock(), REAL[0]()
     with emulated(clock):
         time.sleep(3600)
-        with pytest.raises(ValueError, match="non-negative"):
-            time.sleep(-1)
+        raises(ValueError, "non-negative", time.sleep, -1)
     assert clock.host_ns == 3600e9
     assert REAL[0]() - begin < 60
 
@@ -164,8 +161,7 @@ def test_timeouts_of_python_end_in_real_time():
         condition = threading.Condition()
         with condition:
             assert not condition.wait_for(lambda: False, timeout=0.05)
-        with pytest.raises(queue.Empty):
-            queue.Queue().get(timeout=0.05)
+        raises(queue.Empty, "", queue.Queue().get, timeout=0.05)
         with ThreadPoolExecutor(1) as pool, pytest.raises(Late):
             pool.submit(REAL[3], 0.2).result(timeout=0.05)
         with pytest.raises(subprocess.TimeoutExpired):
@@ -174,12 +170,10 @@ def test_timeouts_of_python_end_in_real_time():
 
         receiving, _ = multiprocessing.Pipe()
         assert not receiving.poll(0.05)
-        with pytest.raises(queue.Empty):
-            multiprocessing.Queue().get(timeout=0.05)
+        raises(queue.Empty, "", multiprocessing.Queue().get, timeout=0.05)
         import asyncio
 
-        with pytest.raises(asyncio.TimeoutError):
-            asyncio.run(asyncio.wait_for(asyncio.sleep(5), 0.05))
+        raises(asyncio.TimeoutError, "", asyncio.run, asyncio.wait_for(asyncio.sleep(5), 0.05))
         assert 0.25 <= REAL[0]() - begin < 30
 
 

@@ -18,6 +18,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.for_each import raises
 from trainium_edu.specs import PRICES, SOURCES
 from trainium_edu.torch.jobs import (
     Estimator,
@@ -222,8 +223,7 @@ def test_a_job_that_fails_says_the_script_s_last_error_in_one_sentence(launched)
 
 def test_a_script_that_exits_with_a_number_has_failed(launched):
     (launched / "code/train.py").write_text("print('no data')\nraise SystemExit(3)\n")
-    with pytest.raises(UnexpectedStatusException, match=r"no data \(exit code 3\)"):
-        make(launched).fit(logs=False)
+    raises(UnexpectedStatusException, r"no data \(exit code 3\)", make(launched).fit, logs=False)
 
 
 SLOW = "import os, time\nprint('begun', os.getpid(), flush=True)\ntime.sleep(60)\n"
@@ -239,8 +239,7 @@ def test_ctrl_c_stops_the_job(launched):
         signal.raise_signal(signal.SIGINT)
 
     threading.Thread(target=interrupt, daemon=True).start()
-    with pytest.raises(KeyboardInterrupt):
-        estimator.fit(logs=False)
+    raises(KeyboardInterrupt, "", estimator.fit, logs=False)
     job = estimator.latest_training_job
     assert job.status == "Stopped"
     with pytest.raises(ProcessLookupError):
@@ -300,8 +299,7 @@ def test_the_fields_of_the_source_s_example_are_taken(launched):
     ],
 )
 def test_a_field_that_cannot_be_is_refused_in_one_sentence(launched, fields, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        make(launched, **fields)
+    raises((TypeError, ValueError), message, make, launched, **fields)
 
 
 @pytest.mark.parametrize(
@@ -315,14 +313,12 @@ def test_a_field_that_cannot_be_is_refused_in_one_sentence(launched, fields, mes
 )
 def test_a_channel_that_cannot_be_is_refused_before_the_job_begins(launched, inputs, message):
     estimator = make(launched)
-    with pytest.raises((TypeError, ValueError), match=message):
-        estimator.fit(inputs)
+    raises((TypeError, ValueError), message, estimator.fit, inputs)
     assert estimator.latest_training_job is None
 
 
 def test_before_the_first_job_there_is_no_model(launched):
-    with pytest.raises(ValueError, match="no training job with a model yet; call fit"):
-        make(launched).deploy()
+    raises(ValueError, "no training job with a model yet; call fit", make(launched).deploy)
 
 
 # -- predictions ----------------------------------------------------------------------------------
@@ -379,8 +375,7 @@ def test_the_script_s_functions_serve_the_model(packed):
     assert torch.equal(torch.tensor(found["y"]), model(torch.tensor(x)))
     predictor.delete_model()
     predictor.delete_endpoint()
-    with pytest.raises(ValueError, match="was deleted; deploy the model again"):
-        predictor.predict({"x": x})
+    raises(ValueError, "was deleted; deploy the model again", predictor.predict, {"x": x})
 
 
 @pytest.mark.judge
@@ -396,8 +391,7 @@ def test_a_model_that_cannot_be_served_is_told_in_one_sentence(packed, script, m
     from trainium_edu.torch.jobs.serving import ModelError
 
     saved = packed.pack(script, notes=lambda path: path.write_text("none"))
-    with pytest.raises(ModelError, match=message):
-        saved.deploy()
+    raises(ModelError, message, saved.deploy)
 
 
 @pytest.mark.judge
@@ -407,8 +401,7 @@ def test_a_request_that_fails_names_the_script_s_line(packed):
     torch, model = packed.torch, packed.model
     saved = packed.pack(INFERENCE, checkpoint_pt=lambda path: torch.save(model.state_dict(), path))
     predictor = saved.deploy()
-    with pytest.raises(ModelError, match=r"KeyError: 'x' at inference.py:9"):
-        predictor.predict({"z": 1})
+    raises(ModelError, r"KeyError: 'x' at inference.py:9", predictor.predict, {"z": 1})
 
 
 def test_jobs_need_no_torch():

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.for_each import for_rows, raises
+
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.judge
 
@@ -75,9 +77,13 @@ class Photographs(Dataset):
 # -- time -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("step_ms", "workers", "ranks", "batch"),
-    [(400.0, 4, 2, 16), (33.0, 4, 2, 16), (1.0, 1, 1, 8), (10.0, 8, 2, 4), (5.0, 2, 1, 1)],
+@for_rows(
+    "step_ms, workers, ranks, batch",
+    (400.0, 4, 2, 16),
+    (33.0, 4, 2, 16),
+    (1.0, 1, 1, 8),
+    (10.0, 8, 2, 4),
+    (5.0, 2, 1, 1),
 )
 def test_steps_wait_for_batches_as_in_the_input_pipeline(step_ms, workers, ranks, batch):
     clock, steps = Clock(), 60
@@ -299,16 +305,13 @@ def test_the_older_interface_hands_out_the_same(make_core):
 )
 def test_arguments_that_cannot_be_are_refused_in_one_sentence(make_core, how, message):
     make_core()
-    with pytest.raises((TypeError, ValueError), match=message):
-        iter(MpDeviceLoader([], "xla", **how))
+    raises((TypeError, ValueError), message, iter, MpDeviceLoader([], "xla", **how))
 
 
 def test_a_process_has_one_device_and_it_is_xla(make_core):
     make_core()
-    with pytest.raises(ValueError, match="devices has 2 entries"):
-        ParallelLoader([], ["xla:0", "xla:1"])
-    with pytest.raises(ValueError, match="device is cpu"):
-        iter(MpDeviceLoader([], "cpu"))
+    raises(ValueError, "devices has 2 entries", ParallelLoader, [], ["xla:0", "xla:1"])
+    raises(ValueError, "device is cpu", iter, MpDeviceLoader([], "cpu"))
 
 
 # -- a script's own loop over a DataLoader --------------------------------------------------------

@@ -9,6 +9,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows, raises
+
 torch = pytest.importorskip("torch")
 from tests.torch.operation_cases import CASES, INVERSES  # noqa: E402
 from trainium_edu.torch.calls import call_of  # noqa: E402
@@ -116,7 +118,7 @@ def check(name, arguments, options):
         assert_same(got, right, exact=exact and name not in ADDS)
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+@for_each("name", sorted(CASES))
 def test_a_row_computes_what_pytorch_does(name):
     for number, (arguments, options) in enumerate(CASES[name]):
         try:
@@ -145,7 +147,7 @@ NEVER = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NEVER)
+@for_each("name", NEVER)
 def test_an_operation_that_pytorch_decomposes_needs_no_row(name):
     assert f"aten::{name}" not in ROWS
     check(f"aten::{name}", NEVER[name], {})
@@ -179,7 +181,7 @@ def test_what_cannot_be_recorded_by_parts_does_not_fit():
         row_of("aten::erfinv")(moved(torch.rand(3), device()))
 
 
-@pytest.mark.parametrize("name", sorted(name for name in ROWS if name.startswith("aten::")))
+@for_each("name", sorted(name for name in ROWS if name.startswith("aten::")))
 def test_a_row_takes_the_arguments_of_its_schema(name):
     """Judge: the schemas."""
     schema = overload(name)._schema
@@ -189,7 +191,7 @@ def test_a_row_takes_the_arguments_of_its_schema(name):
     inspect.signature(ROWS[name]).bind(*required, **by_name)
 
 
-@pytest.mark.parametrize("name", sorted(INVERSES))
+@for_each("name", sorted(INVERSES))
 def test_a_write_into_a_view_reaches_its_base(name):
     for shape, arguments in INVERSES[name]:
         base = torch.randn(shape)
@@ -219,7 +221,7 @@ def test_instructions_are_made_of_a_row(name):
         assert there.executable is None or there.executable.makespan_ns >= 0
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+@for_each("name", sorted(CASES))
 def test_under_xla_use_bf16_no_result_is_wider(name):
     for arguments, options in CASES[name]:
         there = device(values=False)
@@ -243,8 +245,7 @@ def test_calls_whose_shape_or_operation_the_chip_lacks_do_not_fit():
 
 
 def test_a_complex_dtype_says_what_the_device_holds():
-    with pytest.raises(GraphError, match="complex64; the device holds"):
-        dtype_of(torch.complex64)
+    raises(GraphError, "complex64; the device holds", dtype_of, torch.complex64)
 
 
 # -- what has no case of its own ------------------------------------------------------------------
@@ -269,7 +270,7 @@ def gradients_of(out, given):
     return grad, torch.autograd.grad(out, given, grad)
 
 
-@pytest.mark.parametrize("on_device", [True, False])
+@for_rows("on_device", True, False)
 def test_attention_by_one_call_is_pytorchs_with_its_gradients(on_device):
     """Judge: ``scaled_dot_product_attention`` and autograd on it, on the CPU."""
     given = [torch.randn(2, 3, *s, requires_grad=True) for s in ((5, 4), (7, 4), (7, 6))]
@@ -313,7 +314,7 @@ def assert_drawn(found, mean, deviation):
     assert abs(values.std() - deviation) < 0.03 * deviation
 
 
-@pytest.mark.parametrize("name", [*DRAWN, *MADE])
+@for_rows("name", *DRAWN, *MADE)
 def test_random_numbers_have_their_mean_and_deviation(name):
     """Judge: the closed forms."""
     there = device()
@@ -327,7 +328,7 @@ def test_random_numbers_have_their_mean_and_deviation(name):
     assert_drawn(found, mean, deviation)
 
 
-@pytest.mark.parametrize("name", ["bernoulli", "bernoulli.Tensor", "bernoulli_.Tensor"])
+@for_rows("name", "bernoulli", "bernoulli.Tensor", "bernoulli_.Tensor")
 def test_a_tensor_of_probabilities_says_how_often_each_is_one(name):
     there = device()
     share = moved(torch.linspace(0, 1, SIZE), there)

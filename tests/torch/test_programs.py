@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.exercises.lessons import folder
 from trainium_edu.exercises.questions.your_own_script import rows_of
 from trainium_edu.specs import PRICES
@@ -30,7 +31,7 @@ def steps_of(outcome):
             for one in outcome.record.steps]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", STORED)
+@for_each("name", STORED)
 def test_a_stored_program_is_timed_as_it_was(name):
     record = programs.stored(name).record
     for one in record.steps:

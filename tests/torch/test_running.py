@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+from tests.for_each import for_rows, raises
+
 torch = pytest.importorskip("torch")
 
 import trainium_edu.torch as bridge  # noqa: E402
@@ -55,14 +57,12 @@ def script(tmp_path):
 # -- activate -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [({"instance": "p4d.24xlarge"}, "instance"), ({"instance": "c5.xlarge"}, "instance"),
-     ({"clock": "sundial"}, "clock"), ({"values": "some"}, "values"), ({"values": -1}, "values")],
+@for_rows("given, told",
+    ({"instance": "p4d.24xlarge"}, "instance"), ({"instance": "c5.xlarge"}, "instance"),
+     ({"clock": "sundial"}, "clock"), ({"values": "some"}, "values"), ({"values": -1}, "values"),
 )  # fmt: skip
 def test_what_there_is_not_is_refused(given, told):
-    with pytest.raises((ValueError, TypeError), match=told):
-        bridge.activate(**given)
+    raises((ValueError, TypeError), told, bridge.activate, **given)
 
 
 def test_a_session_has_a_record_at_any_time():
@@ -267,8 +267,7 @@ def test_after_a_script_nothing_is_left_of_it(script):
     assert "torch_xla" not in sys.modules
     assert time.perf_counter is shown
     assert not torch.cuda.is_available()
-    with pytest.raises(RuntimeError, match="activate"):
-        current()
+    raises(RuntimeError, "activate", current)
 
 
 def test_a_launcher_s_variables_are_set_for_one_rank_too(script, capsys):

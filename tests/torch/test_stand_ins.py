@@ -13,6 +13,8 @@ from functools import partial
 
 import pytest
 
+from tests.for_each import for_rows, raises
+
 torch = pytest.importorskip("torch")
 
 import trainium_edu.torch as bridge  # noqa: E402
@@ -79,8 +81,7 @@ def test_modules_are_found_only_while_active(xm):
     assert all(importlib.import_module(name).__doc__ for name in MODULES)
     bridge.deactivate()
     assert not [name for name in sys.modules if name.startswith(("torch_xla", "torch_neuronx"))]
-    with pytest.raises(ModuleNotFoundError):
-        importlib.import_module("torch_xla")
+    raises(ModuleNotFoundError, "", importlib.import_module, "torch_xla")
 
 
 def test_the_real_package_is_left_alone_unless_asked(tmp_path, monkeypatch):
@@ -147,17 +148,15 @@ def test_graphs_are_kept_where_a_script_says_unless_a_switch_does(xm, tmp_path, 
 def test_spmd_is_refused_in_a_sentence(xm):
     runtime = importlib.import_module("torch_xla.runtime")
     assert not runtime.is_spmd()
-    with pytest.raises(NotImplementedError, match="torchrun"):
-        runtime.use_spmd()
+    raises(NotImplementedError, "torchrun", runtime.use_spmd)
 
 
 # -- devices --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("instance", "cores", "target"),
-    [("trn1.2xlarge", 2, "trn1"), ("trn1.32xlarge", 32, "trn1"), ("trn1n.32xlarge", 32, "trn1"),
-     ("inf2.xlarge", 2, "inf2"), ("inf2.48xlarge", 24, "inf2")],
+@for_rows("instance, cores, target",
+    ("trn1.2xlarge", 2, "trn1"), ("trn1.32xlarge", 32, "trn1"), ("trn1n.32xlarge", 32, "trn1"),
+     ("inf2.xlarge", 2, "inf2"), ("inf2.48xlarge", 24, "inf2"),
 )  # fmt: skip
 def test_devices_are_those_of_the_instance(instance, cores, target):
     assert bridge.activate(instance)
@@ -172,8 +171,7 @@ def test_devices_are_those_of_the_instance(instance, cores, target):
 
 
 def test_another_core_than_the_process_s_own_is_refused(xm):
-    with pytest.raises(RuntimeError, match="torchrun --nproc_per_node"):
-        xm.xla_device(1)
+    raises(RuntimeError, "torchrun --nproc_per_node", xm.xla_device, 1)
 
 
 def test_memory_is_that_of_the_newest_graph(xm):
@@ -298,8 +296,7 @@ def test_compile_takes_a_function_and_counts_its_graphs(xm):
 
     assert doubled(torch.ones(2, device="xla")).tolist() == [2.0, 2.0]
     assert doubled(torch.ones(2, device="xla")).tolist() == [2.0, 2.0]
-    with pytest.raises(RuntimeError, match="2 different graphs"):
-        doubled(torch.ones(3, device="xla"))
+    raises(RuntimeError, "2 different graphs", doubled, torch.ones(3, device="xla"))
 
 
 def test_full_graph_names_the_line_that_asks_for_a_value(xm):
@@ -329,8 +326,7 @@ def test_a_world_of_one_reduces_to_itself(xm):
     assert xm.all_gather(x, dim=0).tolist() == [1.0, 1.0]
     assert xm.rendezvous("tag", b"payload") == [b"payload"]
     assert xm.mesh_reduce("loss", {"a": x.sum()}, lambda found: found[0]["a"].item()) == 2.0
-    with pytest.raises(TypeError, match="bytes"):
-        xm.rendezvous("tag", "text")
+    raises(TypeError, "bytes", xm.rendezvous, "tag", "text")
 
 
 def test_do_on_ordinals_hands_over_cpu_tensors_and_runs_where_asked(xm):
@@ -555,8 +551,7 @@ def test_cuda_is_not_there_in_one_sentence(xm):
     for asked in (model.cuda, torch.ones(2).cuda, lambda: torch.ones(2).to("cuda"),
                   lambda: torch.ones(2, device="cuda:0"), lambda: model.to("cuda"),
                   lambda: torch.ones(2, device="xla").cuda()):  # fmt: skip
-        with pytest.raises(RuntimeError, match=r"this is Trainium.*xm\.xla_device\(\)"):
-            asked()
+        raises(RuntimeError, r"this is Trainium.*xm\.xla_device\(\)", asked)
 
 
 def test_timm_can_be_imported_beside_any_torchvision(xm):

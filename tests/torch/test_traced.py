@@ -12,6 +12,8 @@ from threading import Thread
 
 import pytest
 
+from tests.for_each import raises
+
 torch = pytest.importorskip("torch")
 
 from torch.utils._pytree import tree_leaves, tree_map, tree_structure  # noqa: E402
@@ -150,8 +152,7 @@ print(len(bridge.last_run().steps), bridge.last_run().steps[0].executable.makesp
     ns = current().steps[-1].executable.makespan_ns
     assert told.stdout.split() == ["1", str(ns)], told.stderr
     bridge.deactivate()
-    with pytest.raises(RuntimeError, match=r"^there is no .*; call trainium_edu.torch.activate..$"):
-        traced(*example)
+    raises(RuntimeError, r"^there is no .*; call trainium_edu.torch.activate..$", traced, *example)
 
 
 def test_other_shapes_and_dtypes_are_refused(neuronx):
@@ -159,10 +160,8 @@ def test_other_shapes_and_dtypes_are_refused(neuronx):
     traced = neuronx.trace(model, example)
     others = {r"float32\[1, 20\]": example[:1], r"float64\[2, 20\]": example.double()}
     for told, other in others.items():
-        with pytest.raises(ValueError, match=f"^input 0 is {told}, and .* traced for float32"):
-            traced(other)
-    with pytest.raises(TypeError, match="must be a CPU tensor or a tuple"):
-        neuronx.trace(model, example.to("xla"))
+        raises(ValueError, f"^input 0 is {told}, and .* traced for float32", traced, other)
+    raises(TypeError, "must be a CPU tensor or a tuple", neuronx.trace, model, example.to("xla"))
     with pytest.raises(NotImplementedError, match="leave out input_output_aliases"):
         neuronx.trace(model, example, partitioner_config=object())
     with pytest.raises(NotImplementedError, match=r"aten::.* is not on the chip"):
@@ -189,8 +188,7 @@ def test_a_batch_of_another_size_takes_as_many_runs_as_fill_it(size, neuronx):
     x = torch.randn(size, 20)
     torch.testing.assert_close(traced(x), model(x), rtol=1e-5, atol=1e-6)
     assert ns_of(lambda: traced(x)) == pytest.approx(-(-size // 2) * once)
-    with pytest.raises(ValueError, match=r"^input 0 is"):
-        traced(torch.randn(2, 21))
+    raises(ValueError, r"^input 0 is", traced, torch.randn(2, 21))
     with pytest.raises(ValueError, match="along dimension 0"):
         neuronx.dynamic_batch(neuronx.trace(torch.matmul, (torch.ones(2, 3), torch.ones(3, 2))))
 
@@ -204,16 +202,14 @@ def test_neuroncores_take_parts_of_a_batch_beside_each_other(neuronx):
     assert ns_of(lambda: parallel(x)) == pytest.approx(3 * once)  # 2 + 1, and 2 on the other one
     assert ns_of(lambda: neuronx.DataParallel(traced, ["nc:1"])(x)) == pytest.approx(5 * once)
     parallel.disable_dynamic_batching()
-    with pytest.raises(ValueError, match=r"^input 0 is float32\[2, 3, 8, 8\]"):
-        parallel(x)
+    raises(ValueError, r"^input 0 is float32\[2, 3, 8, 8\]", parallel, x)
     wide = torch.rand(1, 3, 16, 8)
     halves = torch.cat([convolution(part) for part in wide.split(8, 2)], 2)
     along = neuronx.DataParallel(traced, device_ids=[0, 1], dim=2)
     torch.testing.assert_close(along(wide), halves)
     assert ns_of(lambda: along(wide)) == pytest.approx(once)
     for wrong in ([2], ["gpu"], [-1], []):
-        with pytest.raises(ValueError, match=r"take NeuronCores of 0 to 1$"):
-            neuronx.DataParallel(traced, wrong)
+        raises(ValueError, r"take NeuronCores of 0 to 1$", neuronx.DataParallel, traced, wrong)
 
 
 @pytest.mark.parametrize(("models", "runs"), [(1, 20), (2, 10), (3, 20)])

@@ -8,6 +8,8 @@ results agree to some units of the last place (2^-8 of the largest number).
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows
+
 torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
@@ -70,7 +72,7 @@ def cast_as_told(core):
     return lambda graph: auto_cast(graph, flags.auto_cast, flags.auto_cast_type).after
 
 
-@pytest.mark.parametrize("model", MODELS)
+@for_each("model", MODELS)
 def test_fp32_training_is_that_of_pytorch_and_of_the_executor(model):
     want = train(model, "cpu")
     with core_of_a_test() as core, replayed(core) as replay:
@@ -80,8 +82,8 @@ def test_fp32_training_is_that_of_pytorch_and_of_the_executor(model):
     replay.assert_close(1e-5, 1e-6)
 
 
-@pytest.mark.parametrize("foreach", [True, False])
-@pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD])
+@for_rows("foreach", True, False)
+@for_rows("optimizer", torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD)
 def test_optimizers_give_what_the_executor_gives(optimizer, foreach):
     with core_of_a_test() as core, replayed(core) as replay:
         train("mlp", core.device, core.mark_step, 3, optimizer, foreach=foreach)
@@ -288,8 +290,8 @@ def test_a_plain_core_adds_nothing_to_a_call(monkeypatch):
         assert torch.equal((a.to(core.device) @ b.to(core.device)).cpu(), a @ b)
 
 
-@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
-@pytest.mark.parametrize("dim", [0, 1, -1])
+@for_rows("kind", torch.float32, torch.bfloat16, torch.float16, torch.float64)
+@for_rows("dim", 0, 1, -1)
 def test_the_quick_safe_softmax_has_the_bits_of_pytorchs(kind, dim):
     """The outside judge is PyTorch's own, which looks at every number for masked rows."""
     quick, its_own = ON_CPU["aten::_safe_softmax"], torch.ops.aten._safe_softmax.default

@@ -7,6 +7,7 @@ the norm of the difference over the norm of PyTorch's.
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows
 from trainium_edu.training import nn, optim
 from trainium_edu.training.data import digits
 from trainium_edu.xla.compiler import Compiler
@@ -90,7 +91,7 @@ def shared(ours, theirs, dtype="float32", **setting):
     return ours.to(device, dtype), device
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@for_each("name", LAYERS)
 def test_a_layer_computes_what_pytorchs_does_forward_and_backward(name):
     make, make_theirs, call, shape = LAYERS[name]
     torch.manual_seed(1)
@@ -356,10 +357,8 @@ def test_a_training_is_pytorchs_step_by_step(model, optimiser, count):
         assert losses[-1] < losses[0] / 2
 
 
-@pytest.mark.parametrize("optimiser", ["sgd", "adamw"])
-@pytest.mark.parametrize(
-    "how", ["weights", "weights, stochastic", "auto-cast all", "auto-cast matmult"]
-)
+@for_rows("optimiser", "sgd", "adamw")
+@for_rows("how", "weights", "weights, stochastic", "auto-cast all", "auto-cast matmult")
 def test_bf16_trains_within_the_range_of_pytorchs_own_bf16_autocast(optimiser, how):
     make, make_theirs, data = MODELS["mlp"]
     curves, ours = [], make()

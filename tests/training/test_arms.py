@@ -1,18 +1,15 @@
 """Bytes per parameter.  Judge: counting by hand, and published arithmetic (6 against 10 bytes)."""
 
-import pytest
-
+from tests.for_each import for_rows, raises
 from trainium_edu.training import ARMS, footprint, get_arm
 
 
-@pytest.mark.parametrize(
-    ("arm", "stored", "read", "written"),
-    [
-        ("fp32", 4, 4 + 4, 4),
-        ("master", 4 + 2, 4 + 2, 4 + 2),
-        ("nearest", 2, 2 + 2, 2),
-        ("stochastic", 2, 2 + 2, 2),
-    ],
+@for_rows(
+    "arm, stored, read, written",
+    ("fp32", 4, 4 + 4, 4),
+    ("master", 4 + 2, 4 + 2, 4 + 2),
+    ("nearest", 2, 2 + 2, 2),
+    ("stochastic", 2, 2 + 2, 2),
 )
 def test_sgd_keeps_and_moves_these_bytes(arm, stored, read, written):
     bytes_ = footprint(arm)
@@ -39,14 +36,11 @@ def test_arms_differ_in_what_they_say():
     assert get_arm(arms[0]) is arms[0]
 
 
-@pytest.mark.parametrize("bad", ["fp8", 3, None, ""])
+@for_rows("bad", "fp8", 3, None, "")
 def test_an_unknown_arm_is_named(bad):
-    with pytest.raises(ValueError, match="it must be one of fp32, master, nearest, stochastic"):
-        get_arm(bad)
+    raises(ValueError, "it must be one of fp32, master, nearest, stochastic", get_arm, bad)
 
 
 def test_unknown_optimizers_and_states_are_named():
-    with pytest.raises(ValueError, match="it must be one of sgd, momentum, adam"):
-        footprint("fp32", "adamw")
-    with pytest.raises(ValueError, match="it must be one of fp32, bf16"):
-        footprint("fp32", state="int8")
+    raises(ValueError, "it must be one of sgd, momentum, adam", footprint, "fp32", "adamw")
+    raises(ValueError, "it must be one of fp32, bf16", footprint, "fp32", state="int8")

@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.training.auto_cast import CASES, auto_cast_errors, error_table
 
 ERRORS = auto_cast_errors()
@@ -32,7 +33,7 @@ def test_an_update_of_a_thousandth_is_lost():
     assert ERRORS["the change that an update makes"]["all"] > 1
 
 
-@pytest.mark.parametrize("type", ["fp16", "tf32"])
+@for_rows("type", "fp16", "tf32")
 def test_ten_bits_of_mantissa_err_less_than_seven(type):
     for name, of in auto_cast_errors(type).items():
         assert of["all"] < ERRORS[name]["all"] / 4
@@ -45,5 +46,4 @@ def test_the_table_shows_every_case_in_per_cent():
 
 
 def test_an_unknown_type_is_one_sentence():
-    with pytest.raises(ValueError, match="bf16, fp16, tf32"):
-        auto_cast_errors("int8")
+    raises(ValueError, "bf16, fp16, tf32", auto_cast_errors, "int8")

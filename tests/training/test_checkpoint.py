@@ -17,6 +17,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file, save
 
+from tests.for_each import raises
 from trainium_edu.training import checkpoint, nn
 from trainium_edu.training.broken_runs import RankFailed, fail
 from trainium_edu.training.checkpoint import (
@@ -111,11 +112,9 @@ def test_every_cut_is_noticed(tmp_path):
     data = path.read_bytes()
     for length in [*range(0, len(data), 11), len(data) - 1]:
         path.write_bytes(data[:length])
-        with pytest.raises(CheckpointError, match=r"is cut"):
-            load_checkpoint(path)
+        raises(CheckpointError, r"is cut", load_checkpoint, path)
     path.write_bytes(data + b"more")
-    with pytest.raises(CheckpointError, match=r"cut or damaged: its checksum differs"):
-        load_checkpoint(path)
+    raises(CheckpointError, r"cut or damaged: its checksum differs", load_checkpoint, path)
 
 
 def test_the_one_before_a_damaged_one_is_used_and_a_warning_says_so(tmp_path):
@@ -192,8 +191,7 @@ def test_right_sums_with_a_lying_header_fall_back_to_the_one_before(tmp_path, li
     path.write_bytes(LYING[lie])
     with pytest.warns(CheckpointDamaged, match=r"step-00000030.* step-00000020.* is used instead"):
         assert load_checkpoint(tmp_path).step == 20
-    with pytest.raises(CheckpointError, match=r"step-00000030.* cannot be used"):
-        load_checkpoint(path)
+    raises(CheckpointError, r"step-00000030.* cannot be used", load_checkpoint, path)
 
 
 def test_the_newest_stay_and_a_damaged_newer_one_pushes_no_good_one_out(tmp_path):
@@ -211,13 +209,11 @@ def test_another_format_or_version_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "VERSION", 3)
     path = save_checkpoint(tmp_path, a_state())
     monkeypatch.undo()
-    with pytest.raises(CheckpointError, match=r"version 3 of the format.* reads 2"):
-        load_checkpoint(tmp_path)
+    raises(CheckpointError, r"version 3 of the format.* reads 2", load_checkpoint, tmp_path)
     np.savez(tmp_path / "weights.npz", a=np.ones(3))
     with pytest.raises(CheckpointError, match=r"weights.npz cannot be used: .*"):
         load_checkpoint(tmp_path / "weights.npz")
-    with pytest.raises(CheckpointError, match=r"there is no checkpoint in"):
-        load_checkpoint(tmp_path / "nowhere")
+    raises(CheckpointError, r"there is no checkpoint in", load_checkpoint, tmp_path / "nowhere")
     assert path.exists()
 
 
@@ -259,10 +255,8 @@ def test_nan_is_never_written(tmp_path, dtype, value):
      ({"x": [{"y": b""}]}, "x/0/y is b''")],
 )  # fmt: skip
 def test_what_no_state_can_hold(tmp_path, more, told):
-    with pytest.raises(ValueError, match=told):
-        save_checkpoint(tmp_path, a_state() | more)
-    with pytest.raises(CheckpointError, match=r"no 'job'"):
-        save_checkpoint(tmp_path, {"number": 1})
+    raises(ValueError, told, save_checkpoint, tmp_path, a_state() | more)
+    raises(CheckpointError, r"no 'job'", save_checkpoint, tmp_path, {"number": 1})
 
 
 # -- runs -----------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows
 from tests.golden.make_digits_accuracy import ARMS_OF_JOB, LEARNING_RATES, accuracies
 from trainium_edu.training import stored_digits_accuracy
 from trainium_edu.training.stored import path_of
@@ -22,7 +23,7 @@ def test_the_first_field_is_the_command_that_made_the_file():
     assert all(len(row.accuracies) == 10 for row in ROWS.values())
 
 
-@pytest.mark.parametrize("arm", ["fp32", "stochastic"])
+@for_rows("arm", "fp32", "stochastic")
 def test_fp32_and_bf16_with_random_bits_reach_97_percent(arm):
     assert ROWS[LARGE, arm].mean >= 97
     assert min(ROWS[LARGE, arm].accuracies) >= 97

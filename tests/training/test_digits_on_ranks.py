@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-import pytest
 
+from tests.for_each import for_rows
 from trainium_edu.training import digits_on_ranks as tried
 
 
@@ -14,7 +14,7 @@ def test_a_batch_split_over_ranks_gives_the_same_step_up_to_reordering():
         np.testing.assert_allclose(tried.weights_after(ranks, 32), one, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("algorithm", ["ring", "mesh", "kangaring"])
+@for_rows("algorithm", "ring", "mesh", "kangaring")
 def test_a_sum_in_any_order_is_near_the_exact_one(algorithm):
     exact = math.fsum(np.random.default_rng(0).normal(0, 1, (32, 32)).astype(np.float32)[:, 0])
     assert abs(float(tried.one_sum(algorithm)) - exact) < 31 * 2**-24 * 32

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.training import share_needed, step_share
 
 
@@ -15,8 +16,8 @@ def test_a_step_is_six_flop_a_token_and_one_update():
     assert step.update_share == pytest.approx(28 / 410e9 / before)
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam"])
-@pytest.mark.parametrize("gain", [0.1, 0.3, 0.9])
+@for_rows("optimizer", "sgd", "momentum", "adam")
+@for_rows("gain", 0.1, 0.3, 0.9)
 def test_the_share_needed_gives_the_gain(optimizer, gain):
     share = share_needed(gain, optimizer=optimizer)
     assert 1 / (1 - share / 2) - 1 == pytest.approx(gain)  # half the bytes in every optimizer
@@ -26,15 +27,12 @@ def test_the_claimed_gain_needs_forty_six_per_cent():
     assert share_needed() == pytest.approx((1 - 1 / 1.3) * 2)
 
 
-@pytest.mark.parametrize("tokens", [0, -1, float("nan"), float("inf")])
+@for_rows("tokens", 0, -1, float("nan"), float("inf"))
 def test_impossible_sizes_are_refused(tokens):
-    with pytest.raises(ValueError, match="positive and finite"):
-        step_share(tokens)
+    raises(ValueError, "positive and finite", step_share, tokens)
 
 
-@pytest.mark.parametrize("share", [0, -0.1, 1.1, float("nan")])
+@for_rows("share", 0, -0.1, 1.1, float("nan"))
 def test_impossible_utilisations_are_refused(share):
-    with pytest.raises(ValueError, match=r"above 0 up to 1|it must be a number"):
-        step_share(100, utilisation=share)
-    with pytest.raises(TypeError, match="it must be a number"):
-        step_share(100, utilisation="half")
+    raises(ValueError, r"above 0 up to 1|it must be a number", step_share, 100, utilisation=share)
+    raises(TypeError, "it must be a number", step_share, 100, utilisation="half")

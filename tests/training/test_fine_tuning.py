@@ -10,6 +10,7 @@ import re
 import numpy as np
 import pytest
 
+from tests.for_each import raises
 from trainium_edu.training import fine_tuning, nn, pretrained, text
 from trainium_edu.training.checkpoint import load_checkpoint
 from trainium_edu.training.fine_tuning import few_authors, fine_tune, from_pretrained
@@ -112,8 +113,7 @@ class TestFewAuthors:
         ],
     )
     def test_what_cannot_be_is_one_sentence(self, call, told):
-        with pytest.raises(ValueError, match=re.escape(told)):
-            call()
+        raises(ValueError, re.escape(told), call)
 
 
 class TestStoredCurve:

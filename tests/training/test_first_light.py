@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu import fabric
 from trainium_edu.training.first_light import first_light
 
@@ -13,7 +14,7 @@ def by(algorithm):
     return lambda gradients: fabric.all_reduce(gradients, TRN1, algorithm)
 
 
-@pytest.mark.parametrize("algorithm", ["ring", "kangaring", "mesh", "rdh"])
+@for_rows("algorithm", "ring", "kangaring", "mesh", "rdh")
 def test_any_all_reduce_trains_like_numpys_sum_and_ranks_agree(algorithm):
     run = first_light(by(algorithm), steps=5)
     judge = first_light(lambda g: [g.sum(axis=0)] * 32, steps=5)
@@ -41,16 +42,14 @@ def test_forgetting_the_sum_makes_ranks_drift_apart():
     assert not first_light(lambda g: list(g), 4, steps=2).ranks_agree
 
 
-@pytest.mark.parametrize(("options", "says"), [
+@for_rows("options, says",
     ({"ranks": 0}, "ranks is 0"), ({"ranks": True}, "ranks is True"), 
     ({"steps": 10**9}, "steps is"),
     ({"learning_rate": float("nan")}, "learning_rate is nan"), ({"images_per_rank": 2.5}, "2.5"),
-])  # fmt: skip
+)  # fmt: skip
 def test_impossible_settings_are_named(options, says):
-    with pytest.raises((TypeError, ValueError), match=says):
-        first_light(lambda g: list(g), **options)
+    raises((TypeError, ValueError), says, first_light, lambda g: list(g), **options)
 
 
 def test_an_all_reduce_that_returns_one_sum_is_refused():
-    with pytest.raises(ValueError, match="every rank needs one"):
-        first_light(lambda g: [g.sum(axis=0)], 4, steps=1)
+    raises(ValueError, "every rank needs one", first_light, lambda g: [g.sum(axis=0)], 4, steps=1)

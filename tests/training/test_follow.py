@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import raises
 from trainium_edu import fabric
 from trainium_edu.training import Job, explain, fit, flip
 from trainium_edu.training.follow import hops_of
@@ -69,8 +70,7 @@ def test_the_update_of_plain_sgd_is_weight_minus_rate_times_mean():
     mean = np.float32(told.total) * np.float32(told.scale)
     assert told.exact == np.float32(told.before) - mean * np.float32(0.125) == told.after
     assert told.toss is None
-    with pytest.raises(ValueError, match="kept in FP32"):
-        flip(run, 2, "4.bias[1]")
+    raises(ValueError, "kept in FP32", flip, run, 2, "4.bias[1]")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -118,10 +118,8 @@ def test_a_flipped_toss_changes_one_weight_and_then_the_rest(run):
     (0, "0.weight[999, 0]", "does not exist"), (0, "0.weight[1]", "does not exist"),
 ])  # fmt: skip
 def test_what_cannot_be_followed_is_refused_in_a_sentence(run, step, weight, told):
-    with pytest.raises(ValueError, match=told):
-        explain(run, step, weight)
+    raises(ValueError, told, explain, run, step, weight)
 
 
 def test_one_rank_has_nobody_to_sum_with():
-    with pytest.raises(ValueError, match="two ranks or more"):
-        explain(fit(Job(ranks=1, batch=8), 1), 0, "0.bias[0]")
+    raises(ValueError, "two ranks or more", explain, fit(Job(ranks=1, batch=8), 1), 0, "0.bias[0]")

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.training import ARMS, FRAMES_PER_PASS, digits, predict, train, train_in_frames
 
 pytestmark = pytest.mark.compiled  # whole trainings take minutes where Numba is switched off
 
 
-@pytest.mark.parametrize("arm", list(ARMS))
+@for_each("arm", list(ARMS))
 def test_a_run_in_frames_is_the_run(arm):
     frames = train_in_frames(arm, learning_rate=0.1, passes=3, seed=2)
     run = train(arm, learning_rate=0.1, epochs=3, seeds=[2], rounding_seed=0)
@@ -34,7 +35,6 @@ def test_a_run_that_diverges_has_frames_without_a_warning():
     assert not np.isfinite(frames.loss[1:]).all()
 
 
-@pytest.mark.parametrize("wrong", [{"passes": 0}, {"learning_rate": -1}, {"arm": "fp64"}])
+@for_rows("wrong", {"passes": 0}, {"learning_rate": -1}, {"arm": "fp64"})
 def test_what_train_refuses_is_refused(wrong):
-    with pytest.raises(ValueError, match=r"must be|needs|arm"):
-        train_in_frames(**wrong)
+    raises(ValueError, r"must be|needs|arm", train_in_frames, **wrong)

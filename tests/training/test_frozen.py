@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import raises
 from trainium_edu.training import batches, digits, epochs, frozen_weights, gradient
 
 
@@ -29,5 +30,4 @@ def test_a_smaller_rate_freezes_more():
 
 
 def test_a_rate_that_is_none_is_refused():
-    with pytest.raises(ValueError, match="finite number above 0"):
-        frozen_weights(float("nan"))
+    raises(ValueError, "finite number above 0", frozen_weights, float("nan"))

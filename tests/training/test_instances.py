@@ -5,6 +5,7 @@ Judges: arithmetic on the published prices (1.34 and 0.7582 USD per hour give 1.
 
 import pytest
 
+from tests.for_each import raises
 from trainium_edu.specs import INF2, PRICES
 from trainium_edu.training import Job, Trainer
 from trainium_edu.training.instances import SIZES, compare_instances, comparison_lines
@@ -53,5 +54,4 @@ def test_the_table_has_a_line_for_every_size(graph):
 
 @pytest.mark.parametrize("instance", ["p4d.24xlarge", "trn2.48xlarge", ""])
 def test_an_instance_without_neuroncores_is_refused(graph, instance):
-    with pytest.raises(ValueError, match=r"instance .*trn1\.2xlarge"):
-        compare_instances(graph, 1, [instance])
+    raises(ValueError, r"instance .*trn1\.2xlarge", compare_instances, graph, 1, [instance])

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.training.data import shuffled
 from trainium_edu.training.loader import DataLoader, DistributedSampler, check_shares, deal
 from trainium_edu.training.parallel.lockstep import launch
@@ -64,20 +65,17 @@ def test_the_order_depends_on_seed_and_epoch_alone():
     np.testing.assert_array_equal(order(5, 7, shuffle=False), np.arange(100))
 
 
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"ranks": 11}, "11 ranks cannot share 10 samples"),
-        ({"batch": 0}, "batch"),
-        ({"ranks": 0}, "ranks"),
-        ({"accumulate": 0}, "accumulate"),
-        ({"epoch": -1}, "epoch"),
-    ],
+@for_rows(
+    "how, message",
+    ({"ranks": 11}, "11 ranks cannot share 10 samples"),
+    ({"batch": 0}, "batch"),
+    ({"ranks": 0}, "ranks"),
+    ({"accumulate": 0}, "accumulate"),
+    ({"epoch": -1}, "epoch"),
 )
 def test_what_cannot_be_dealt_is_refused_in_one_sentence(how, message):
     given = {"ranks": 2, "batch": 2, "seed": 0, "epoch": 0} | how
-    with pytest.raises(ValueError, match=message):
-        epoch_order(10, **given)
+    raises(ValueError, message, epoch_order, 10, **given)
 
 
 SHARES = [(5, 2), (12, 4), (97, 32), (64, 64), (7, 1)]
@@ -163,18 +161,15 @@ def test_ranks_in_lockstep_take_disjoint_batches_from_loaders_of_their_own():
     assert [total for _, total in found] == [66.0] * 4
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: DistributedSampler(range(3), 4, 0), "4 ranks cannot share 3 samples"),
-        (lambda: DistributedSampler(range(3), 2, 2), "rank"),
-        (lambda: DataLoader((np.arange(3),), 0), "batch_size"),
-        (lambda: DataLoader((np.arange(3), np.arange(2)), 1), "one length"),
-        (lambda: DataLoader((), 1), "one length"),
-        (lambda: DataLoader((np.arange(0),), 1), "n "),
-        (lambda: DataLoader((np.arange(3),), 1, shuffle=True, sampler=[0]), "order of its own"),
-    ],
+@for_rows(
+    "make, message",
+    (lambda: DistributedSampler(range(3), 4, 0), "4 ranks cannot share 3 samples"),
+    (lambda: DistributedSampler(range(3), 2, 2), "rank"),
+    (lambda: DataLoader((np.arange(3),), 0), "batch_size"),
+    (lambda: DataLoader((np.arange(3), np.arange(2)), 1), "one length"),
+    (lambda: DataLoader((), 1), "one length"),
+    (lambda: DataLoader((np.arange(0),), 1), "n "),
+    (lambda: DataLoader((np.arange(3),), 1, shuffle=True, sampler=[0]), "order of its own"),
 )
 def test_what_cannot_be_loaded_is_refused_in_one_sentence(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
+    raises(ValueError, message, make)

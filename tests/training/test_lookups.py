@@ -4,6 +4,7 @@ and best, the documented rate), and the schedule with one of these facts changed
 
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.neuroncore.timing.scheduler import schedule
 from trainium_edu.specs import TRN1
 from trainium_edu.training import Job, Task, Trainer, lookup_paces, nn
@@ -41,7 +42,7 @@ def test_rows_use_of_the_rate_what_the_guide_calls_poor_good_and_best(paces):
         assert one.descriptors_alone[0] <= one.descriptors_alone[1] <= one.descriptors_alone[2]
 
 
-@pytest.mark.parametrize(("width", "bound"), [(64, "rows"), (4096, "bytes")])
+@for_rows("width, bound", (64, "rows"), (4096, "bytes"))
 def test_what_is_called_the_bound_is_what_moves_the_schedule(width, bound):
     executable = lookup_program(2**13, width)
     found = lookups_of(executable)
@@ -80,12 +81,10 @@ def test_a_program_without_tables_has_no_lookups():
     assert "lookups" not in str(trainer.report)
 
 
-@pytest.mark.parametrize("width", [0, 8193, 2.5])
+@for_rows("width", 0, 8193, 2.5)
 def test_a_width_that_cannot_be_is_one_sentence(width):
-    with pytest.raises((TypeError, ValueError), match="width"):
-        lookup_paces([width])
+    raises((TypeError, ValueError), "width", lookup_paces, [width])
 
 
 def test_rows_that_cannot_be_are_one_sentence():
-    with pytest.raises(ValueError, match="rows is 0"):
-        lookup_program(0, 8)
+    raises(ValueError, "rows is 0", lookup_program, 0, 8)

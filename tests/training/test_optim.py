@@ -7,6 +7,7 @@ compared with PyTorch in ``test_against_torch.py``.
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.training import nn, optim
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.executor import Setting, as_held
@@ -43,9 +44,9 @@ OPTIMISERS = {
 }
 
 
-@pytest.mark.parametrize("eager", [True, False])
-@pytest.mark.parametrize("options", [{}, {"master_weights": True}], ids=["plain", "master"])
-@pytest.mark.parametrize("kind", OPTIMISERS)
+@for_rows("eager", True, False)
+@for_each("options", [{}, {"master_weights": True}], ids=["plain", "master"])
+@for_each("kind", OPTIMISERS)
 def test_200_steps_compile_once_with_states_made_before_else_twice(kind, options, eager):
     device = Device()
     model = nn.MLP(6, 8, 3).to(device, "bfloat16")
@@ -133,8 +134,7 @@ def test_gradients_add_up_until_they_are_forgotten():
 
 
 def test_an_optimiser_made_before_the_weights_moved_says_so():
-    with pytest.raises(ValueError, match=r"after model.to\(device\)"):
-        optim.SGD(nn.Linear(2, 2).parameters(), 0.1)
+    raises(ValueError, r"after model.to\(device\)", optim.SGD, nn.Linear(2, 2).parameters(), 0.1)
 
 
 def test_schedules_rise_to_the_peak_and_fall_to_nothing():
@@ -145,7 +145,7 @@ def test_schedules_rise_to_the_peak_and_fall_to_nothing():
     assert optim.warmup_cosine(12, peak=0.5, warmup=4, steps=20) == pytest.approx(0.25)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@for_rows("dtype", "float32", "bfloat16")
 def test_replicas_with_data_of_their_own_train_as_if_each_were_alone(dtype):
     def run(replicas, parts):
         nn.manual_seed(2)

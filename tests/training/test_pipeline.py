@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.specs import INSTANCES
 from trainium_edu.training.pipeline import input_pipeline
 
@@ -24,7 +24,7 @@ def run(**how):
     return input_pipeline(**(BASE | how))
 
 
-@pytest.mark.parametrize("name", KINDS)
+@for_each("name", KINDS)
 def test_the_rate_is_that_of_the_tightest_stage(name):
     found = run(**KINDS[name])
     assert found.binds == name
@@ -79,7 +79,7 @@ def test_more_workers_never_wait_longer():
     assert (np.diff(waits) <= 1).all()
 
 
-@pytest.mark.parametrize("name", KINDS)
+@for_each("name", KINDS)
 def test_littles_law_holds_on_the_timeline(name):
     """Mean number on their way or ready = rate * mean time from request to use."""
     found = run(**KINDS[name])
@@ -95,7 +95,7 @@ def test_littles_law_holds_on_the_timeline(name):
     assert present == pytest.approx(rate * np.mean((use - begin)[inside]), rel=0.06)
 
 
-@pytest.mark.parametrize("name", KINDS)
+@for_each("name", KINDS)
 def test_nothing_serves_two_at_once_and_no_more_than_the_prefetch_is_held(name):
     how = BASE | KINDS[name]
     line = run(**KINDS[name]).timeline
@@ -115,20 +115,17 @@ def test_the_host_has_the_vcpus_that_aws_documents():
     assert INSTANCES["trn1.32xlarge"].vcpus.value == 128
 
 
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"step_ns": 0.0}, "step_ns"),
-        ({"ranks": 33}, "33 ranks are more than the 32 NeuronCores"),
-        ({"batch": 0}, "batch"),
-        ({"workers": 0}, "workers"),
-        ({"prefetch": 0}, "prefetch"),
-        ({"vcpus": 0}, "vcpus"),
-        ({"storage_bytes_per_s": 0.0}, "storage_bytes_per_s"),
-        ({"decode_ns": -1.0}, "decode_ns"),
-        ({"instance": "trn1.4xlarge"}, "instance"),
-    ],
+@for_rows(
+    "how, message",
+    ({"step_ns": 0.0}, "step_ns"),
+    ({"ranks": 33}, "33 ranks are more than the 32 NeuronCores"),
+    ({"batch": 0}, "batch"),
+    ({"workers": 0}, "workers"),
+    ({"prefetch": 0}, "prefetch"),
+    ({"vcpus": 0}, "vcpus"),
+    ({"storage_bytes_per_s": 0.0}, "storage_bytes_per_s"),
+    ({"decode_ns": -1.0}, "decode_ns"),
+    ({"instance": "trn1.4xlarge"}, "instance"),
 )
 def test_what_no_host_has_is_refused_in_one_sentence(how, message):
-    with pytest.raises(ValueError, match=message):
-        run(**({"step_ns": 1 * MS} | how))
+    raises(ValueError, message, run, **{"step_ns": 1 * MS} | how)

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows
 from trainium_edu import settings
 from trainium_edu.numerics import draw_bits
 from trainium_edu.training import (
@@ -160,7 +161,7 @@ def test_the_loops_give_the_plain_codes_bits(arm, rate):
     assert (plain.accuracy == fast.accuracy).all()
 
 
-@pytest.mark.parametrize("arm", list(ARMS))
+@for_each("arm", list(ARMS))
 def test_two_small_steps_agree_in_every_loop_and_in_plain_numpy(arm):
     arm = ARMS[arm]
     narrow = arm.compute == "bf16"
@@ -290,33 +291,31 @@ def test_a_run_at_a_huge_rate_has_no_finite_loss():
     assert np.isfinite(train("fp32", epochs=1, seeds=[0]).loss).all()
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({"learning_rate": float("nan")}, ValueError, "learning_rate is nan"),
-        ({"learning_rate": float("inf")}, ValueError, "finite number above 0"),
-        ({"learning_rate": 10**400}, ValueError, "finite number above 0"),
-        ({"learning_rate": 0}, ValueError, "finite number above 0"),
-        ({"learning_rate": -1}, ValueError, "finite number above 0"),
-        ({"learning_rate": "0.1"}, TypeError, "finite number above 0"),
-        ({"learning_rate": True}, TypeError, "finite number above 0"),
-        ({"learning_rate": None}, TypeError, "finite number above 0"),
-        ({"epochs": 0}, ValueError, "epochs is 0"),
-        ({"epochs": 2.5}, TypeError, "epochs is 2.5"),
-        ({"epochs": 10**9}, ValueError, "integer from 1 to 5000"),
-        ({"seeds": 3}, TypeError, "a list of integers"),
-        ({"seeds": "12"}, TypeError, "a list of integers"),
-        ({"seeds": []}, ValueError, "number of seeds is 0"),
-        ({"seeds": [0.5]}, TypeError, "seed is 0.5"),
-        ({"seeds": [-1]}, ValueError, "seed is -1"),
-        ({"seeds": [True]}, TypeError, "seed is True"),
-        ({"seeds": range(10**9)}, ValueError, "integer from 1 to 100"),
-        ({"rounding": "up"}, ValueError, "it must be one of nearest, stochastic"),
-        ({"arm": "fp32", "rounding": "nearest"}, ValueError, "goes with arm='bf16'"),
-        ({"arm": "fp64"}, ValueError, "it must be one of"),
-        ({"rounding_seed": 1.5}, TypeError, "rounding_seed is 1.5"),
-        ({"rounding_seed": -1}, ValueError, "rounding_seed is -1"),
-    ],
+@for_rows(
+    "options, error, words",
+    ({"learning_rate": float("nan")}, ValueError, "learning_rate is nan"),
+    ({"learning_rate": float("inf")}, ValueError, "finite number above 0"),
+    ({"learning_rate": 10**400}, ValueError, "finite number above 0"),
+    ({"learning_rate": 0}, ValueError, "finite number above 0"),
+    ({"learning_rate": -1}, ValueError, "finite number above 0"),
+    ({"learning_rate": "0.1"}, TypeError, "finite number above 0"),
+    ({"learning_rate": True}, TypeError, "finite number above 0"),
+    ({"learning_rate": None}, TypeError, "finite number above 0"),
+    ({"epochs": 0}, ValueError, "epochs is 0"),
+    ({"epochs": 2.5}, TypeError, "epochs is 2.5"),
+    ({"epochs": 10**9}, ValueError, "integer from 1 to 5000"),
+    ({"seeds": 3}, TypeError, "a list of integers"),
+    ({"seeds": "12"}, TypeError, "a list of integers"),
+    ({"seeds": []}, ValueError, "number of seeds is 0"),
+    ({"seeds": [0.5]}, TypeError, "seed is 0.5"),
+    ({"seeds": [-1]}, ValueError, "seed is -1"),
+    ({"seeds": [True]}, TypeError, "seed is True"),
+    ({"seeds": range(10**9)}, ValueError, "integer from 1 to 100"),
+    ({"rounding": "up"}, ValueError, "it must be one of nearest, stochastic"),
+    ({"arm": "fp32", "rounding": "nearest"}, ValueError, "goes with arm='bf16'"),
+    ({"arm": "fp64"}, ValueError, "it must be one of"),
+    ({"rounding_seed": 1.5}, TypeError, "rounding_seed is 1.5"),
+    ({"rounding_seed": -1}, ValueError, "rounding_seed is -1"),
 )
 def test_impossible_arguments_get_one_clear_sentence(options, error, words):
     with pytest.raises(error, match=words) as caught:

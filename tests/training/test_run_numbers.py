@@ -9,6 +9,7 @@ from statistics import median
 import pytest
 
 from tests.cli.recorded import digits_run, ranks_run
+from tests.for_each import for_rows
 from trainium_edu.training import run_numbers
 from trainium_edu.training.run_numbers import band_of, cleaned, numbers, summary_lines
 from trainium_edu.training.run_record import RunRecord, StepRecord
@@ -66,7 +67,7 @@ def test_the_range_of_steps_shorter_than_the_main_graph_s_is_that_part_of_its(ru
     )
 
 
-@pytest.mark.parametrize(("wait_ns", "bound"), [(0.0, "DMA"), (1e6, "waiting for the loader")])
+@for_rows("wait_ns, bound", (0.0, "DMA"), (1e6, "waiting for the loader"))
 def test_what_bounds_a_run_is_what_takes_most_of_it(wait_ns, bound):
     found, share = numbers(digits_run(3, wait_ns=wait_ns))["bound"]
     assert found == bound
@@ -108,19 +109,17 @@ def test_graphs_read_from_disk_have_reasons_too(run):
     assert disk[-1]["why"].startswith("parameter")
 
 
-@pytest.mark.parametrize(
-    ("why", "told"),
-    [
-        ("parameter x, first read at a.py:3, is f32[17,64], and was f32[32,64]", "drop_last"),
-        ("parameter 8, first read at a.py:3, is f32[256,64], and was f32[1,1]", "optimiser"),
-        ("parameter 9, first read at a.py:3, is bf16[1,1,768], and was bf16[1,1,1]", "optimiser"),
-        ("parameter 0, first read at a.py:3, is s32[32], and was f32[10]", "optimiser"),
-        ("2 operations more, from exp at a.py:4 on", "Python's if"),
-        ("exp at a.py:4 in place of tanh", "Python's if"),
-        ("broadcast at a.py:4: its value is 2, and was 1", "feed it as a tensor"),
-        ("slice at a.py:4 is f32[3], and was f32[4]", "pad to one length"),
-        ("other results are asked for, or operations read other inputs", "same operations"),
-    ],
+@for_rows(
+    "why, told",
+    ("parameter x, first read at a.py:3, is f32[17,64], and was f32[32,64]", "drop_last"),
+    ("parameter 8, first read at a.py:3, is f32[256,64], and was f32[1,1]", "optimiser"),
+    ("parameter 9, first read at a.py:3, is bf16[1,1,768], and was bf16[1,1,1]", "optimiser"),
+    ("parameter 0, first read at a.py:3, is s32[32], and was f32[10]", "optimiser"),
+    ("2 operations more, from exp at a.py:4 on", "Python's if"),
+    ("exp at a.py:4 in place of tanh", "Python's if"),
+    ("broadcast at a.py:4: its value is 2, and was 1", "feed it as a tensor"),
+    ("slice at a.py:4 is f32[3], and was f32[4]", "pad to one length"),
+    ("other results are asked for, or operations read other inputs", "same operations"),
 )
 def test_each_reason_for_a_new_graph_has_a_remedy(why, told):
     record = RunRecord("a.py", history=[Event(0, "compiled", 1, why)])
@@ -178,16 +177,14 @@ def bytes_of(executable):
     return bare.to_bytes()
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("/Users/me/train.py:3", "train.py:3"),
-        ("at /a/b.py and C:\\x\\y.py", "at b.py and y.py"),
-        ("--out=/tmp/x/run <stdin>", "--out=run <stdin>"),
-        ("39 samples/s, 95 TFLOP/s (a/b)", "39 samples/s, 95 TFLOP/s (a/b)"),
-        ("f32[2/3] and https://ui.perfetto.dev/x/y", "f32[2/3] and https://ui.perfetto.dev/x/y"),
-        ("a\x02b", "ab"),
-    ],
+@for_rows(
+    "text, told",
+    ("/Users/me/train.py:3", "train.py:3"),
+    ("at /a/b.py and C:\\x\\y.py", "at b.py and y.py"),
+    ("--out=/tmp/x/run <stdin>", "--out=run <stdin>"),
+    ("39 samples/s, 95 TFLOP/s (a/b)", "39 samples/s, 95 TFLOP/s (a/b)"),
+    ("f32[2/3] and https://ui.perfetto.dev/x/y", "f32[2/3] and https://ui.perfetto.dev/x/y"),
+    ("a\x02b", "ab"),
 )
 def test_paths_become_names(text, told):
     assert cleaned({"k": [text]}) == {"k": [told]}

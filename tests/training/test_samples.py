@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import raises
 from trainium_edu.training import digits, train
 from trainium_edu.training.samples import SAMPLES, sample
 
@@ -47,5 +48,4 @@ def test_the_photograph_is_scikit_learns():
 
 
 def test_no_such_sample():
-    with pytest.raises(ValueError, match="there are weights"):
-        sample("cat")
+    raises(ValueError, "there are weights", sample, "cat")

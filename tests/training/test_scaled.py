@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.fabric import FabricError
 from trainium_edu.training import Job, Trainer, communication_share, memory, scaling
 from trainium_edu.training.parallel.step import step_report
@@ -18,7 +19,7 @@ JOB = Job(bucket_bytes=70_000)
 APART = replace(JOB, overlap=False)
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 32])
+@for_rows("ranks", 1, 2, 32)
 def test_a_point_is_what_the_trainers_own_program_takes(ranks):
     job = replace(JOB, ranks=ranks)
     trainer = Trainer(job)
@@ -94,8 +95,7 @@ def test_strong_scaling_ends_where_sums_take_longer_than_they_save():
 def test_a_batch_that_does_not_split_gets_a_sentence():
     with pytest.raises(ValueError, match="32 samples does not split evenly among 64 ranks; use"):
         scaling(Job(ranks=1), (64,), "strong")
-    with pytest.raises(FabricError, match="multiple of 32"):
-        scaling(JOB, (33,))
+    raises(FabricError, "multiple of 32", scaling, JOB, (33,))
 
 
 @pytest.mark.slow
@@ -112,9 +112,7 @@ def test_a_slider_answers_within_a_tenth_of_a_second_once_compiled():
 ADAM = Job(optimizer="adamw", master_weights=True)
 
 
-@pytest.mark.parametrize(
-    "job", [JOB, ADAM, replace(ADAM, ranks=8, zero=True), replace(JOB, momentum=0.9)]
-)
+@for_rows("job", JOB, ADAM, replace(ADAM, ranks=8, zero=True), replace(JOB, momentum=0.9))
 def test_the_parts_add_up_to_what_the_compiled_program_keeps(job):
     trainer = Trainer(job)
     trainer.step()
@@ -125,7 +123,7 @@ def test_the_parts_add_up_to_what_the_compiled_program_keeps(job):
     assert found.inputs >= job.batch * (64 * 2 + 4)  # pixels in BF16, labels in int32
 
 
-@pytest.mark.parametrize("ranks", [2, 8, 64])
+@for_rows("ranks", 2, 8, 64)
 def test_bytes_per_parameter_are_those_of_the_zero_paper(ranks):
     plain, zero = (memory(replace(ADAM, ranks=ranks, zero=zero)) for zero in (False, True))
     assert plain.parameters == PARAMETERS

@@ -7,6 +7,7 @@ counted here; years that catalogues give.
 import numpy as np
 import pytest
 
+from tests.for_each import raises
 from trainium_edu.training import nn, text
 from trainium_edu.training.tasks import TASKS
 from trainium_edu.training.trainer import Job, Trainer
@@ -134,10 +135,8 @@ class TestModels:
 
 
 def test_a_text_without_room_for_a_test_is_refused_in_one_sentence():
-    with pytest.raises(ValueError, match="100 letters, which is too short"):
-        text.letters("ab" * 50)
+    raises(ValueError, "100 letters, which is too short", text.letters, "ab" * 50)
 
 
 def test_an_unknown_book_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="use alice, as_you_like_it, paradise_lost"):
-        text.read("hamlet")
+    raises(ValueError, "use alice, as_you_like_it, paradise_lost", text.read, "hamlet")

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu import fabric
 from trainium_edu.numerics import cast, round_to
 from trainium_edu.training import Job, Task, Trainer, deal, fit, nn
@@ -72,8 +73,8 @@ def summed(rows, dtype):
     return fabric.execute(schedule, held)[0].astype(np.float32)[: rows.shape[1]]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize(("ranks", "accumulate"), [(32, 1), (4, 2)])
+@for_rows("dtype", "float32", "bfloat16")
+@for_rows("ranks, accumulate", (32, 1), (4, 2))
 def test_ranks_get_the_bits_of_one_that_sums_their_micro_batches_in_the_stated_order(
     dtype, ranks, accumulate
 ):
@@ -217,8 +218,7 @@ def test_samples_of_another_shape_or_number_are_refused():
     with pytest.raises(ValueError, match=r"shape \(32,\); a step of this job takes \(1, 4, 8\)"):
         tested.step(np.arange(32))
     for odd in (np.full((1, 4, 8), 200), np.full((1, 4, 8), -1)):
-        with pytest.raises(ValueError, match="numbers below 200"):
-            tested.step(odd)
+        raises(ValueError, "numbers below 200", tested.step, odd)
     assert tested.number == 0
 
 
@@ -230,19 +230,19 @@ def reductions(tested):
     return [n for n in nodes if n.operation in ("all_reduce", "reduce_scatter")]
 
 
-@pytest.mark.parametrize("zero", [False, True])
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
-@pytest.mark.parametrize("accumulate", [1, 2])
+@for_rows("zero", False, True)
+@for_rows("dtype", "bfloat16", "float32")
+@for_rows("accumulate", 1, 2)
 def test_gradients_travel_in_the_dtype_of_the_weights(dtype, accumulate, zero):
     tested = trainer(replace(SMALL, dtype=dtype, accumulate=accumulate, zero=zero))
     tested.step()
     assert [n.inputs[0].type.dtype for n in reductions(tested)] == [dtype]
 
 
-@pytest.mark.parametrize(("bucket_bytes", "wanted"), [
+@for_rows("bucket_bytes, wanted",
     (0, [[(10,), (10, 16), (16,), (16, 64)]]), (1, [[(10,)], [(10, 16)], [(16,)], [(16, 64)]]),
     (700, [[(10,), (10, 16)], [(16,)], [(16, 64)]]), (744, [[(10,), (10, 16), (16,)], [(16, 64)]]),
-])  # fmt: skip
+)  # fmt: skip
 def test_gradients_travel_in_buckets_the_last_layers_first(bucket_bytes, wanted):
     tested = trainer(replace(SMALL, bucket_bytes=bucket_bytes))
     tested.step()
@@ -259,18 +259,17 @@ def test_sums_round_as_told():
 # -- replicas -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@for_rows("dtype", "float32", "bfloat16")
 def test_a_flipped_bit_is_found_and_named(dtype):
     tested = trainer(replace(SMALL, dtype=dtype))
     assert tested.step().agree
     told = tested.upset(2, seed=1)
     name = told.split(" of ")[2].split(" on ")[0]
-    with pytest.raises(RanksDisagree, match=f"parameter {name}: rank 2"):
-        tested.step()
+    raises(RanksDisagree, f"parameter {name}: rank 2", tested.step)
     assert tested.number == 1
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@for_rows("dtype", "float32", "bfloat16")
 def test_a_flipped_bit_is_numbered_in_the_weights_own_format(dtype):
     """Judge: the words as that format stores them, before and after: one bit differs."""
     tested = trainer(replace(SMALL, dtype=dtype), strict=False)
@@ -321,8 +320,7 @@ def test_an_interrupt_anywhere_leaves_the_last_good_state(job, where, monkeypatc
                     raise KeyboardInterrupt
 
                 patched.setattr(owner, name, stop)
-                with pytest.raises(KeyboardInterrupt):
-                    tested.step()
+                raises(KeyboardInterrupt, "", tested.step)
             assert tested.number == number
         assert tested.step().loss == judge.step().loss
     assert equal(arrays(tested), arrays(judge))
@@ -370,8 +368,7 @@ def test_a_tensor_that_somebody_holds_moves_no_random_bits(changes, monkeypatch)
     assert np.array_equal(alone.loss, watched.loss)
     for name, weights in alone.trainer.weights().items():
         assert np.array_equal(weights, watched.trainer.weights()[name])
-    with pytest.raises(RuntimeError, match="or a trainer's step, which keeps weights"):
-        held[0].numpy()
+    raises(RuntimeError, "or a trainer's step, which keeps weights", held[0].numpy)
 
 
 def test_accuracy_is_the_share_of_right_answers():
@@ -383,7 +380,7 @@ def test_accuracy_is_the_share_of_right_answers():
     assert tested.evaluate() == pytest.approx((said == labels).mean())
 
 
-@pytest.mark.parametrize("zero", [False, True])
+@for_rows("zero", False, True)
 def test_a_state_goes_on_bit_for_bit_and_on_other_ranks_with_equal_weights(zero):
     job = replace(
         SMALL, dtype="bfloat16", optimizer="adam", lr=0.003, master_weights=True, zero=zero
@@ -403,8 +400,7 @@ def test_a_state_goes_on_bit_for_bit_and_on_other_ranks_with_equal_weights(zero)
 def test_a_state_of_another_job_is_refused_whole():
     tested = trainer(replace(SMALL, momentum=0.9))
     before, state = arrays(tested), trainer().state()
-    with pytest.raises(ValueError, match=r"'optimizer/0.bias/momentum' is missing"):
-        tested.load_state(state)
+    raises(ValueError, r"'optimizer/0.bias/momentum' is missing", tested.load_state, state)
     state["arrays"]["model/0.bias"] = np.zeros(3)
     with pytest.raises(ValueError, match=r"'model/0.bias' has shape \(3,\), and this job takes"):
         trainer().load_state(state)
@@ -460,7 +456,7 @@ def test_the_trainer_repeats_first_light():
 # -- what cannot be -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("changes", "says"), [
+@for_each("changes, says", [
     ({"task": "mine"}, "task is .mine.; it must be one of digits-mlp, digits-cnn"),
     ({"ranks": 0}, "ranks is 0"), ({"batch": 2.5}, "batch is 2.5"),
     ({"accumulate": 0}, "accumulate is 0"), ({"lr": float("nan")}, "lr is nan"),
@@ -481,21 +477,19 @@ def test_a_job_that_cannot_be_is_refused_in_one_sentence(changes, says):
     assert str(caught.value).count("\n") == 0
 
 
-@pytest.mark.parametrize(("job", "options", "says"), [
+@for_rows("job, options, says",
     (Job(ranks=33), {}, "33 ranks do not fit"), (Job(instance="p4d"), {}, "no instance with links"),
     (replace(SMALL, ranks=32), {"task": task(31)}, "32 ranks cannot share 31 samples"),
     (replace(SMALL, drop_last=True), {"task": task(31)}, "leaves out all of them"),
     (SMALL, {"task": task(), "reached": links(8)}, "4 ranks, and the links reach 8"),
-])  # fmt: skip
+)  # fmt: skip
 def test_a_trainer_that_cannot_be_is_refused_in_one_sentence(job, options, says):
-    with pytest.raises(ValueError, match=says):
-        Trainer(job, **options)
+    raises(ValueError, says, Trainer, job, **options)
 
 
-@pytest.mark.parametrize(("options", "says"), [
+@for_rows("options, says",
     ({"steps": -1}, "steps is -1"), ({"steps": 1, "evaluate_every": 0}, "evaluate_every is 0"),
     ({"steps": 1, "on_step": [print, 3]}, "on_step has 3"),
-])  # fmt: skip
+)  # fmt: skip
 def test_a_fit_that_cannot_be_is_refused(options, says):
-    with pytest.raises((TypeError, ValueError), match=says):
-        fit(trainer(), **options)
+    raises((TypeError, ValueError), says, fit, trainer(), **options)

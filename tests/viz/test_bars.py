@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tests.for_each import for_rows
 from trainium_edu.neuroncore import NeuronCore, measure
 from trainium_edu.specs import TRN1, TRN2
 from trainium_edu.viz import bars
@@ -27,7 +28,7 @@ def tall(scene, height):
     return sorted(found)
 
 
-@pytest.mark.parametrize("width", [400, 890])
+@for_rows("width", 400, 890)
 def test_the_parts_of_a_stack_are_as_long_as_their_numbers(width):
     scene = bars.draw_stacks([Stack("Memory", "GiB", HELD, 16, "16 GiB")], width=width)
     parts = tall(scene, 38)
@@ -38,7 +39,7 @@ def test_the_parts_of_a_stack_are_as_long_as_their_numbers(width):
     assert {"weights 30", "16 GiB"} <= set(words(scene))
 
 
-@pytest.mark.parametrize(("limit", "over"), [(50.0, 0.5), (99.0, 0.01), (100.0, 0), (120.0, 0)])
+@for_rows("limit, over", (50.0, 0.5), (99.0, 0.01), (100.0, 0), (120.0, 0))
 def test_what_goes_beyond_the_limit_is_underlined(limit, over):
     scene = bars.draw_stacks([Stack("Memory", "GiB", HELD, limit, "the limit")])
     whole = sum(p[1] + 0.6 for p in tall(scene, 38))
@@ -61,7 +62,7 @@ def test_no_two_parts_share_a_colour():
     assert len(set(bars.colours_of(names).values())) == len(names)
 
 
-@pytest.mark.parametrize("width", [420, 890])
+@for_rows("width", 420, 890)
 def test_a_tornado_begins_with_what_moves_most(width):
     rows = [("failures", 90, 110), ("price", 40, 120), ("use", 150, 70)]
     scene = bars.draw_tornado("Bill", rows, 100, width=width, unit="USD")

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows
 from trainium_edu.viz import style
 from trainium_edu.viz.chart import Chart, powers_of_ten, round_steps
 from trainium_edu.viz.scene import Scene
 
 
-@pytest.mark.parametrize("log", ["", "x", "y", "xy"])
+@for_rows("log", "", "x", "y", "xy")
 def test_points_land_where_matplotlib_puts_them(log):
     chart = Chart(Scene(500, 300), (50, 20, 400, 200), (1, 1000), (0.5, 200), log=log)
     fig = style.figure(5, 3, margins=(0.5, 0.5, 0.8, 0.2))

@@ -1,8 +1,8 @@
 """A plan on its cluster.  Judges: ``fabric``'s own routes and cables, counted; the page's edges."""
 
 import numpy as np
-import pytest
 
+from tests.for_each import for_rows
 from trainium_edu import fabric
 from trainium_edu.viz.cluster import WIRE, draw_group
 from trainium_edu.viz.colours import COLOURS
@@ -81,8 +81,8 @@ def test_the_chosen_rank_is_drawn_even_if_its_instance_is_late():
     assert len(cores(scene, COLOURS["red"])) == 1
 
 
-@pytest.mark.parametrize("width", [400, 700, 890])
-@pytest.mark.parametrize("instances", [1, 8, 3125])
+@for_rows("width", 400, 700, 890)
+@for_rows("instances", 1, 8, 3125)
 def test_the_picture_stays_on_its_page(width, instances):
     scene = draw(list(range(3, instances * 32, 8)), instances, width=width)
     boxes = [s for s in scene.shapes if s[0] == "rect"]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows
 from trainium_edu.viz import cluster_curves as picture
 from trainium_edu.viz.colours import COLOURS
 
@@ -23,7 +24,7 @@ def wall(at=512, found=(1e4, 0.5), width=890):
     return picture.draw_wall(CHIPS, strong, np.ones(41), PARTS, at, found, width=width)
 
 
-@pytest.mark.parametrize("width", [400, 890])
+@for_rows("width", 400, 890)
 def test_the_parts_of_a_step_fill_the_chart(width):
     bands = named(wall(width=width), "area")
     compute, links = (bands[name][1] for name in PARTS)
@@ -64,14 +65,14 @@ def test_the_moving_line_stands_at_its_chips_in_both_charts():
 CLAIM = {"claimed": 50, "allowed": (49, 51), "found": (31, 39.5, 44)}
 
 
-@pytest.mark.parametrize("verdict", list(picture.VERDICT))
+@for_each("verdict", list(picture.VERDICT))
 def test_a_verdict_is_stamped_in_words_and_colour(verdict):
     scene = picture.draw_claim(**CLAIM, verdict=verdict, why="speed 1.3")
     assert {verdict.upper(), "speed 1.3"} <= set(words(scene))
     assert scene.shapes[0][5] == picture.VERDICT[verdict]
 
 
-@pytest.mark.parametrize("width", [400, 890])
+@for_rows("width", 400, 890)
 def test_a_claim_stands_beside_what_its_arithmetic_gives(width):
     scene = picture.draw_claim(**CLAIM, verdict="conflicting", write="{:g} %".format, width=width)
     (band,) = [s for s in scene.shapes if s[0] == "rect" and s[4] == 20]

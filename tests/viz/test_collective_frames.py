@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
+from tests.for_each import for_each
 from trainium_edu import fabric
 from trainium_edu.viz.collective_frames import frames_of_schedule
 from trainium_edu.viz.units import size_text
@@ -28,7 +29,7 @@ def make(topology, collective, algorithm, **options):
     )
 
 
-@pytest.mark.parametrize(("topology", "collective", "algorithm"), CASES)
+@for_each("topology, collective, algorithm", CASES)
 def test_every_rank_ends_with_what_the_collective_promises(topology, collective, algorithm):
     frames = make(topology, collective, algorithm)
     last = frames.have[-1]
@@ -41,7 +42,7 @@ def test_every_rank_ends_with_what_the_collective_promises(topology, collective,
     assert (frames.have[0] <= frames.full).all()
 
 
-@pytest.mark.parametrize(("topology", "collective", "algorithm"), CASES[:12])
+@for_each("topology, collective, algorithm", CASES[:12])
 def test_messages_follow_links_from_chip_to_chip(topology, collective, algorithm):
     frames = make(topology, collective, algorithm)
     graph = topology.to_networkx()
@@ -58,7 +59,7 @@ def test_messages_follow_links_from_chip_to_chip(topology, collective, algorithm
         assert at == topology.chip_of(int(dst))
 
 
-@pytest.mark.parametrize(("topology", "collective", "algorithm"), CASES[:12])
+@for_each("topology, collective, algorithm", CASES[:12])
 def test_messages_and_links_carry_the_same_bytes(topology, collective, algorithm):
     frames = make(topology, collective, algorithm)
     from_messages = np.zeros_like(frames.link_bytes)
@@ -137,7 +138,7 @@ def test_sizes_are_written_for_people():
     ]
 
 
-@pytest.mark.parametrize("page", ["#ffffff", "#111111", "#212121"], ids=["light", "dark", "darker"])
+@for_each("page", ["#ffffff", "#111111", "#212121"], ids=["light", "dark", "darker"])
 def test_full_cells_stand_out_from_an_empty_one_on_light_and_dark_pages(page):
     """Judge: WCAG's relative luminance and contrast of JupyterLab's own page colours."""
 

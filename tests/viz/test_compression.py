@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.numerics.compression import Fields, Sizes
 from trainium_edu.specs import TRN1
 from trainium_edu.viz.compression import describe_sizes, plot_sizes
@@ -41,7 +42,6 @@ def test_the_table_has_the_same_numbers_and_says_assumed():
     assert len({len(line) for line in (names, *rows)}) == 1
 
 
-@pytest.mark.parametrize("function", [plot_sizes, describe_sizes])
+@for_rows("function", plot_sizes, describe_sizes)
 def test_nothing_to_show_is_refused(function):
-    with pytest.raises(ValueError, match="needs one array or more"):
-        function({})
+    raises(ValueError, "needs one array or more", function, {})

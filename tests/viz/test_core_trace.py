@@ -4,10 +4,10 @@ import json
 import struct
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import raises
 from trainium_edu.timeline import Span, Timeline
 from trainium_edu.viz.core_trace import steps, trace_of_timeline
 from trainium_edu.viz.packing import pack
@@ -95,5 +95,4 @@ def test_the_longest_track_name_order_is_stable():
 
 
 def test_an_array_type_that_the_page_does_not_know_is_an_error():
-    with pytest.raises(KeyError):
-        pack({}, {"a": np.zeros(2, np.complex128)})
+    raises(KeyError, "", pack, {}, {"a": np.zeros(2, np.complex128)})

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows
 from tests.widgets import monitored
 from trainium_edu.timeline import Timeline
 from trainium_edu.training import Memory, input_pipeline
@@ -69,7 +70,7 @@ def boxes(collection):
     return [(x.min(), np.ptp(x)) for x in paths]
 
 
-@pytest.mark.parametrize("workers", [1, 4])
+@for_rows("workers", 1, 4)
 def test_the_chips_waits_are_the_gaps_between_steps(workers):
     found = input_pipeline(100e6, ranks=2, workers=workers, steps=20)
     lanes, ready = plot_pipeline(found, steps=6).axes

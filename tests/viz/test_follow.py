@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.training.follow import Explained, Future, Futures, Toss
 from trainium_edu.viz import style
 from trainium_edu.viz.follow import plot_futures, plot_toss
@@ -22,7 +23,7 @@ def test_each_rank_has_its_bar_and_the_line_is_their_mean():
     assert grads.lines[0].get_ydata()[0] == 1.0
 
 
-@pytest.mark.parametrize(("bits", "after"), [(60_000, 0.50390625), (1000, 0.5)])
+@for_rows("bits, after", (60_000, 0.50390625), (1000, 0.5))
 def test_the_random_bits_stand_in_the_part_that_leads_where_the_weight_went(bits, after):
     ax = plot_toss(replace(TOLD, after=after, toss=replace(TOLD.toss, random_bits=bits))).axes[1]
     parts = {c.get_label(): c.get_paths()[0].vertices[:, 0] for c in ax.collections}
@@ -39,8 +40,7 @@ def test_the_random_bits_stand_in_the_part_that_leads_where_the_weight_went(bits
 def test_to_nearest_no_bits_are_drawn_and_in_fp32_there_is_no_picture():
     nearest = replace(TOLD, after=0.5, toss=replace(TOLD.toss, random_bits=None))
     assert not plot_toss(nearest).axes[1].collections
-    with pytest.raises(ValueError, match="kept in FP32, so nothing was tossed"):
-        plot_toss(replace(TOLD, toss=None))
+    raises(ValueError, "kept in FP32, so nothing was tossed", plot_toss, replace(TOLD, toss=None))
 
 
 def test_two_futures_part_until_a_prediction_differs():
@@ -58,7 +58,7 @@ def test_two_futures_part_until_a_prediction_differs():
     assert alike.texts[0].get_text() == "all read alike"
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@for_rows("dark", False, True)
 def test_both_themes_draw(dark):
     with style.theme(dark):
         assert style.to_png(plot_toss(TOLD)).startswith(b"\x89PNG")

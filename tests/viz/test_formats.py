@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows
 from trainium_edu.numerics import all_values, configure
 from trainium_edu.viz.formats import (
     colour_of,
@@ -48,9 +49,8 @@ def test_the_histogram_counts_every_value_once():
     assert any("1 zeros not drawn" in str(s[3]) for s in scene.shapes if s[0] == "text")
 
 
-@pytest.mark.parametrize(
-    "fmt",
-    ["fp8_e5m2", "fp8_e4m3fn", configure(1, 6), configure(6, 1, bias=40, infinities=False)],
+@for_rows(
+    "fmt", "fp8_e5m2", "fp8_e4m3fn", configure(1, 6), configure(6, 1, bias=40, infinities=False)
 )
 def test_every_positive_number_is_one_line(fmt):
     scene = draw_code_points(fmt)

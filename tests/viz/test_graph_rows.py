@@ -4,6 +4,7 @@ import copy
 
 import pytest
 
+from tests.for_each import for_each, for_rows, raises
 from tests.viz.graphs import mlp, vit
 from trainium_edu.viz.graph_rows import ENGINES, NODE, rows_of, table_text
 
@@ -71,7 +72,7 @@ def test_times_add_up_where_operations_overlap():
     assert (layer.operations, layer.flops, layer.bytes) == (3, 12, 24)
 
 
-@pytest.mark.parametrize("make", [mlp, vit])
+@for_rows("make", mlp, vit)
 def test_every_operation_stands_in_one_row_and_sums_agree(make):
     graph = make()
     for side, given in (("compiled", graph["nodes"]), ("recorded", graph["recorded"])):
@@ -105,34 +106,28 @@ def test_the_description_given_is_left_as_it_is():
     assert graph == before
 
 
-@pytest.mark.parametrize("key", NODE)
+@for_each("key", NODE)
 def test_a_missing_key_is_named(key):
     graph = described((1, "", 0, 1, ()))
     del graph["nodes"][0][key]
-    with pytest.raises(ValueError, match=f"nodes\\[0\\] has no '{key}'"):
-        rows_of(graph)
+    raises(ValueError, f"nodes\\[0\\] has no '{key}'", rows_of, graph)
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"start_ns": float("nan")}, "'start_ns' of nodes.0. is nan; it must be a finite number"),
+@for_rows("change, says",
+    ({"start_ns": float("nan")}, "'start_ns' of nodes.0. is nan; it must be a finite number"),
         ({"inputs": [7]}, "names operation 7, which is not in the graph"),
         ({"stands_for": [[]]}, "which is not in the graph"), ({"operation": 3}, "must be str"),
         ({"id": True}, "'id' of nodes"),
-    ],
 )  # fmt: skip
 def test_wrong_values_are_named(change, says):
     graph = described((1, "", 0, 1, ()))
     graph["nodes"][0] |= change
-    with pytest.raises(ValueError, match=says):
-        rows_of(graph)
+    raises(ValueError, says, rows_of, graph)
 
 
 def test_an_id_is_used_once():
     graph = described((1, "", 0, 1, ()), (1, "", 1, 2, ()))
-    with pytest.raises(ValueError, match="2 operations and 1 ids"):
-        rows_of(graph)
+    raises(ValueError, "2 operations and 1 ids", rows_of, graph)
 
 
 def test_the_table_ranks_operations_and_layers_by_time():

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows
 from trainium_edu.numerics.quantisation import quantise
 from trainium_edu.viz.quantisation import draw_quantised
 
@@ -39,7 +40,7 @@ def test_before_and_after_lie_under_one_wipe_and_are_the_largest_pictures():
         assert max(box[0] + box[2] for box in (before, error)) <= width
 
 
-@pytest.mark.parametrize("overflow", ["saturate", "infinity"])
+@for_rows("overflow", "saturate", "infinity")
 def test_infinities_and_wholly_exact_arrays_can_be_drawn(overflow):
     for x in (np.ones((3, 3)), np.array([[1e30, -1.0]]), np.zeros((2, 2))):
         scene = draw_quantised(x, quantise(x, "fp8_e4m3", overflow=overflow), width=500)

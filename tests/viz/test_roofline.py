@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
 from tests.viz.programs import timed
 from trainium_edu.neuroncore import NeuronCore, measure
 from trainium_edu.viz.roofline import (
@@ -59,14 +60,12 @@ def test_without_a_matmul_the_elements_written_count():
 def test_a_program_that_moves_nothing_has_no_place():
     core = NeuronCore(values=False, name="still")
     core.memset(dst=core.sbuf((128, 8)), value=0.0)
-    with pytest.raises(ValueError, match="no place on a roofline"):
-        point_of(measure(core.program))
+    raises(ValueError, "no place on a roofline", point_of, measure(core.program))
 
 
-@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf"), True])
+@for_rows("bad", 0.0, -1.0, float("nan"), float("inf"), True)
 def test_a_point_needs_numbers_above_zero(bad):
-    with pytest.raises(ValueError, match="logarithmic"):
-        Point("x", bad, 1e9)
+    raises(ValueError, "logarithmic", Point, "x", bad, 1e9)
 
 
 def test_points_bands_and_ridges_are_drawn():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows
 from trainium_edu.viz.run import engines_scene, losses_scene, steps_scene
 
 
@@ -39,7 +40,7 @@ def test_very_many_steps_keep_their_extremes():
     assert "from 1 to 9 ms" in scene.alt
 
 
-@pytest.mark.parametrize("count", [1, 2])
+@for_rows("count", 1, 2)
 def test_few_steps_are_drawn(count):
     scene = steps_scene({"number": range(count), "ns": [5.0] * count}, (5.0, 5.0))
     assert len(_of(scene, "rect")) == count

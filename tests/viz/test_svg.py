@@ -3,8 +3,8 @@
 import xml.etree.ElementTree as ET
 
 import numpy as np
-import pytest
 
+from tests.for_each import raises
 from trainium_edu.viz.scene import Scene
 from trainium_edu.viz.svg import to_svg
 
@@ -40,5 +40,4 @@ def test_words_for_colours_follow_the_page_s_theme():
 def test_images_are_refused():
     scene = Scene(10, 10)
     scene.image(0, 0, 10, 10, np.zeros((2, 2, 3)))
-    with pytest.raises(ValueError, match="images"):
-        to_svg(scene)
+    raises(ValueError, "images", to_svg, scene)

@@ -3,6 +3,7 @@
 import pytest
 from matplotlib.text import Text
 
+from tests.for_each import for_rows
 from trainium_edu.viz import style
 from trainium_edu.viz import systolic_array as picture
 
@@ -16,7 +17,7 @@ def test_reuse_marks_the_closed_forms():
     assert "N = 16" in picture.describe_reuse(16)
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@for_rows("dark", False, True)
 def test_no_legend_covers_a_title_or_a_curve(dark):
     with style.theme(dark):
         figures = [picture.plot_reuse(64, guess=128)]

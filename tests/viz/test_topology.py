@@ -4,6 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, raises
 from trainium_edu import fabric
 from trainium_edu.viz.topology import (
     layouts,
@@ -18,13 +19,13 @@ MACHINES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("topology", MACHINES, ids=lambda t: t.name)
+@for_each("topology", MACHINES, ids=lambda t: t.name)
 def test_wires_are_the_edges_of_the_undirected_graph(topology):
     edges = {tuple(sorted(e)) for e in topology.to_networkx().to_undirected().edges}
     assert {tuple(w) for w in wires_of(topology).tolist()} == edges
 
 
-@pytest.mark.parametrize("topology", MACHINES, ids=lambda t: t.name)
+@for_each("topology", MACHINES, ids=lambda t: t.name)
 def test_layouts_stay_in_the_unit_square_and_keep_chips_apart(topology):
     for layout in layouts(topology).values():
         assert layout.xy.shape == (topology.chips + topology.switches, 2)
@@ -35,7 +36,7 @@ def test_layouts_stay_in_the_unit_square_and_keep_chips_apart(topology):
         assert gap.min() > 0.6 * layout.room
 
 
-@pytest.mark.parametrize("topology", [m for m in MACHINES if not m.switches], ids=lambda t: t.name)
+@for_each("topology", [m for m in MACHINES if not m.switches], ids=lambda t: t.name)
 def test_no_cable_is_drawn_through_a_chip_that_is_not_at_its_end(topology):
     """Judge: the parabola that page and figure draw, point by point, beside each chip's box."""
     wires, t = wires_of(topology), np.linspace(0, 1, 101)[:, None]
@@ -91,10 +92,8 @@ def test_the_path_is_a_shortest_one():
 
 
 def test_names_of_layouts_and_sizes_are_checked():
-    with pytest.raises(fabric.FabricError, match="it has ring"):
-        plot_topology(fabric.inf2_48xlarge(), layout="torus")
-    with pytest.raises(fabric.FabricError, match="too many to draw"):
-        plot_topology(fabric.ring(65))
+    raises(fabric.FabricError, "it has ring", plot_topology, fabric.inf2_48xlarge(), layout="torus")
+    raises(fabric.FabricError, "too many to draw", plot_topology, fabric.ring(65))
 
 
 def test_the_title_and_the_numbers_of_chips_are_on_the_picture():

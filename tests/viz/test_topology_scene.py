@@ -1,8 +1,8 @@
 """A topology in space.  Judges: the geometry of hypercube and Clifford torus, in closed form."""
 
 import numpy as np
-import pytest
 
+from tests.for_each import for_each
 from trainium_edu import fabric
 from trainium_edu.viz.topology import wires_of
 from trainium_edu.viz.topology_scene import turn_layouts
@@ -12,7 +12,7 @@ MACHINES = [TRN1, fabric.inf2_48xlarge(), fabric.machine("inf2.24xlarge")]
 CASES = [(m, name) for m in MACHINES for name in turn_layouts(m)]
 
 
-@pytest.mark.parametrize(("machine", "name"), CASES)
+@for_each("machine, name", CASES)
 def test_every_cable_begins_and_ends_at_its_chips_and_keeps_away_from_others(machine, name):
     layout, wires = turn_layouts(machine)[name], wires_of(machine)
     np.testing.assert_allclose(layout.cables[:, 0], layout.chips[wires[:, 0]], atol=1e-12)
@@ -22,7 +22,7 @@ def test_every_cable_begins_and_ends_at_its_chips_and_keeps_away_from_others(mac
     assert apart.min() > 0.115 * 2**0.5  # half a chip, as topology.js draws it, to its corner
 
 
-@pytest.mark.parametrize(("machine", "name"), CASES)
+@for_each("machine, name", CASES)
 def test_at_first_no_chip_hides_another_and_no_cable_passes_behind_a_chip_not_its_own(
     machine, name
 ):

@@ -5,8 +5,8 @@ import struct
 
 import ml_dtypes
 import numpy as np
-import pytest
 
+from tests.for_each import for_each, for_rows, raises
 from tests.widgets.page import send
 from trainium_edu.numerics import FORMATS, configure, from_bits
 from trainium_edu.numerics.anatomy import landmarks
@@ -40,7 +40,7 @@ def test_what_other_formats_make_of_it_is_what_ml_dtypes_makes():
     assert rows["int8"]["outcome"] == "vanished"
 
 
-@pytest.mark.parametrize("name", list(FORMATS))
+@for_each("name", list(FORMATS))
 def test_every_landmark_can_be_shown_and_is_strict_json(name):
     editor = bit_editor(1.0, name)
     for landmark, code in landmarks(name).items():
@@ -89,17 +89,15 @@ def test_another_format_keeps_the_value_as_far_as_it_can():
     assert editor.value == 0
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "state",
-    [
-        {"format": "fp12", "code": 1},
-        {"format": "fp8_e4m3", "code": 256},
-        {"format": "bf16", "code": -1},
-        {"format": "bf16", "code": True},
-        {"format": "bf16", "code": 1.5},
-        {"format": "bf16"},
-        {},
-    ],
+    {"format": "fp12", "code": 1},
+    {"format": "fp8_e4m3", "code": 256},
+    {"format": "bf16", "code": -1},
+    {"format": "bf16", "code": True},
+    {"format": "bf16", "code": 1.5},
+    {"format": "bf16"},
+    {},
 )
 def test_impossible_states_and_requests_change_nothing(state):
     editor = bit_editor()
@@ -119,12 +117,10 @@ def test_bad_text_is_answered_in_a_sentence():
     assert editor.value == 14
 
 
-@pytest.mark.parametrize("x", [True, "x", None, float("nan")])
+@for_rows("x", True, "x", None, float("nan"))
 def test_bad_x_is_refused(x):
-    with pytest.raises((TypeError, ValueError)):
-        bit_editor(x)
-    with pytest.raises(ValueError, match="from 0 to 15; the rightmost"):
-        bit_editor().flip(16)
+    raises((TypeError, ValueError), "", bit_editor, x)
+    raises(ValueError, "from 0 to 15; the rightmost", bit_editor().flip, 16)
 
 
 def test_configured_formats_and_the_fixed_repr():

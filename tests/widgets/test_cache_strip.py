@@ -3,8 +3,8 @@
 from html.parser import HTMLParser
 
 import numpy as np
-import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.widgets.cache_strip import EVENTS, cache_strip
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.tensor import as_tensor
@@ -93,15 +93,11 @@ def test_no_steps_are_a_strip_too():
     Page(cache_strip([])._repr_html_())
 
 
-@pytest.mark.parametrize(
-    "entry", [{}, {"event": "compiled"}, {"event": "hit", "graph": "a"}, {"graph": "a"}]
-)
+@for_rows("entry", {}, {"event": "compiled"}, {"event": "hit", "graph": "a"}, {"graph": "a"})
 def test_wrong_entries_are_named(entry):
-    with pytest.raises(ValueError, match=r"history\[1\]"):
-        cache_strip([FIRST, entry])
+    raises(ValueError, r"history\[1\]", cache_strip, [FIRST, entry])
 
 
-@pytest.mark.parametrize("history", [None, 3, [3], ["compiled"], {"event": "compiled"}])
+@for_rows("history", None, 3, [3], ["compiled"], {"event": "compiled"})
 def test_a_history_is_a_list_of_dicts(history):
-    with pytest.raises(TypeError, match="it must be a list of"):
-        cache_strip(history)
+    raises(TypeError, "it must be a list of", cache_strip, history)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.for_each import for_rows, raises
 from tests.widgets.page import press, said
 from trainium_edu.cluster.memory import memory
 from trainium_edu.cluster.plan import Cluster, Plan, PlanError
@@ -43,11 +44,10 @@ def test_the_ladder_leads_from_two_terabytes_to_a_plan_that_fits():
     assert f"round with dice {kept.total / 2**30:.1f} GiB" in repr(sketch)
 
 
-@pytest.mark.parametrize(
-    ("values", "why"),
-    [({"tensor": 5, "pipeline": 6}, "2048 ranks for one replica, and 8 x trn1.32xlarge have 256"),
+@for_rows("values, why",
+    ({"tensor": 5, "pipeline": 6}, "2048 ranks for one replica, and 8 x trn1.32xlarge have 256"),
      ({"instances": 10, "tensor": 0}, "32768 replicas with micro-batches of 1"),
-     ({"tensor": 5, "pipeline": 6, "instances": 9}, "96 layers, which do not divide by 64")],
+     ({"tensor": 5, "pipeline": 6, "instances": 9}, "96 layers, which do not divide by 64"),
 )  # fmt: skip
 def test_degrees_that_do_not_divide_are_one_sentence(values, why):
     sketch = memory_planner()
@@ -57,7 +57,7 @@ def test_degrees_that_do_not_divide_are_one_sentence(values, why):
     assert {"16 GiB", "weights 0"} <= set(texts(sketch))
 
 
-@pytest.mark.parametrize("model", ["bert-large", "llama2-7b", "vit-base"])
+@for_rows("model", "bert-large", "llama2-7b", "vit-base")
 def test_every_control_of_the_planner_takes_its_ends(model):
     sketch = memory_planner(model)
     for control in sketch.controls:
@@ -69,17 +69,15 @@ def test_every_control_of_the_planner_takes_its_ends(model):
 
 
 def test_a_model_without_a_name_is_refused():
-    with pytest.raises(ValueError, match="no model 'gpt5'"):
-        memory_planner("gpt5")
+    raises(ValueError, "no model 'gpt5'", memory_planner, "gpt5")
 
 
 PLAN = Plan(Cluster(instances=16), tensor=8, pipeline=4, zero=1)
 
 
-@pytest.mark.parametrize(
-    ("kind", "ranks", "wires"),
-    [("tensor", range(96, 104), "NeuronLink"), ("data", range(4, 128, 8), "EFA"),
-     ("pipeline", range(100, 512, 128), "EFA")],
+@for_rows("kind, ranks, wires",
+    ("tensor", range(96, 104), "NeuronLink"), ("data", range(4, 128, 8), "EFA"),
+     ("pipeline", range(100, 512, 128), "EFA"),
 )  # fmt: skip
 def test_a_rank_lights_its_group_and_names_its_wires(kind, ranks, wires):
     sketch = plan_on_cluster("gpt3-23b", PLAN)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from tests.widgets.page import press, said, send
 from trainium_edu.cluster import claims, failures
 from trainium_edu.cluster.work import work
@@ -12,7 +12,7 @@ from trainium_edu.widgets.cluster_cost import bill, checkpoint_interval, court, 
 from trainium_edu.widgets.prediction import choice
 
 
-@pytest.mark.parametrize("price", ["on-demand", "reserved", "sagemaker"])
+@for_rows("price", "on-demand", "reserved", "sagemaker")
 def test_the_bill_is_the_days_times_the_price(price):
     sketch = bill()
     sketch.set(price=price, goodput=100)
@@ -88,8 +88,7 @@ def test_seals_open_after_the_number_which_is_then_final_and_kept(monkeypatch, t
     monkeypatch.setenv("TRAINIUM_EDU_HOME", str(tmp_path))
     verdict = choice("11b/of-this-test", "Your verdict?", ["consistent", "depends"])
     sketch = hearing("processors", verdict)
-    with pytest.raises(ValueError, match="cores does not take True"):
-        sketch.set(cores=True)
+    raises(ValueError, "cores does not take True", sketch.set, cores=True)
     assert "**Drag your number first**" in said(sketch)
     for number in (1, 40):
         sketch.set(number=number)
@@ -97,8 +96,7 @@ def test_seals_open_after_the_number_which_is_then_final_and_kept(monkeypatch, t
     assert (verdict.committed, verdict.status) == (False, "Drag your number and open a seal first.")
     sketch.set(cores=True)
     assert sketch.page["outputs"]["cores"] == "2 NeuronCores (nki-trn1-arch, 2026-07-17)"
-    with pytest.raises(ValueError, match="number does not take 41"):
-        sketch.set(number=41)
+    raises(ValueError, "number does not take 41", sketch.set, number=41)
     sketch.set(formula=True)
     (event,) = journal.read("predictions")
     assert (event["key"], event["kind"]) == ("11b/processors-number", "number")

@@ -1,8 +1,8 @@
 """Judges: the frames' own numbers; no browser."""
 
 import numpy as np
-import pytest
 
+from tests.for_each import raises
 from trainium_edu import fabric
 from trainium_edu.widgets.collective_player import CollectivePlayer, collective_explorer
 
@@ -55,13 +55,10 @@ def test_another_schedule_starts_at_the_beginning_and_keeps_the_drawing_if_it_ca
 
 
 def test_bad_input_is_one_sentence():
-    with pytest.raises(fabric.FabricError, match="not a way to draw"):
-        player(layout="torus")
-    with pytest.raises(fabric.FabricError, match="step is 7"):
-        player(step=7)
+    raises(fabric.FabricError, "not a way to draw", player, layout="torus")
+    raises(fabric.FabricError, "step is 7", player, step=7)
     broken = fabric.Schedule.from_moves("reduce_scatter", 4, [(0, 0, 1, 1, "add")])
-    with pytest.raises(fabric.FabricError, match="misses"):
-        CollectivePlayer(broken, RING, 4096)
+    raises(fabric.FabricError, "misses", CollectivePlayer, broken, RING, 4096)
 
 
 def test_the_explorer_offers_only_what_the_machine_can_do():

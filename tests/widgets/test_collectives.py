@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows
 from trainium_edu import fabric
 from trainium_edu.widgets.collectives import (
     crossover_text,
@@ -11,11 +12,11 @@ from trainium_edu.widgets.collectives import (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("machine", "make"), [
+@for_rows("machine, make",
     ("trn1.32xlarge", fabric.trn1_32xlarge), ("trn2.48xlarge", fabric.trn2_48xlarge),
     ("inf2.48xlarge", fabric.inf2_48xlarge),
-])  # fmt: skip
-@pytest.mark.parametrize("hop_us", [0.5, 2.0])
+)  # fmt: skip
+@for_rows("hop_us", 0.5, 2.0)
 def test_the_slider_shows_what_the_machine_with_that_latency_would(machine, make, hop_us):
     panel = selection_explorer(machine)
     panel.controls["counts"].value = "both_ways"
@@ -26,7 +27,7 @@ def test_the_slider_shows_what_the_machine_with_that_latency_would(machine, make
     assert panel.told.value.startswith("; ".join(crossover_text(judge)))
 
 
-@pytest.mark.parametrize("order", ["rotated", "spread", "same"])
+@for_rows("order", "rotated", "spread", "same")
 def test_the_panel_offers_every_order_of_the_axes(order):
     panel = selection_explorer()
     panel.controls["axes"].value = order

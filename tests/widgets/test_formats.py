@@ -4,9 +4,8 @@ import json
 
 import ml_dtypes
 import numpy as np
-import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.numerics import all_values
 from trainium_edu.training.samples import sample
 from trainium_edu.widgets.formats import cfp8, cfp8_explorer, range_explorer
@@ -60,10 +59,8 @@ def test_the_standard_split_is_ml_dtypes_e4m3():
     assert row["other codes"] == "2 ∞, 14 NaN"
 
 
-@pytest.mark.parametrize("bad", [0, 7, True, "4", 2.5])
+@for_rows("bad", 0, 7, True, "4", 2.5)
 def test_impossible_splits_are_refused(bad):
-    with pytest.raises((TypeError, ValueError), match="exponent_bits is"):
-        cfp8(bad)
+    raises((TypeError, ValueError), "exponent_bits is", cfp8, bad)
     for explorer in (range_explorer, cfp8_explorer):
-        with pytest.raises(ValueError, match="data is"):
-            explorer("cats")
+        raises(ValueError, "data is", explorer, "cats")

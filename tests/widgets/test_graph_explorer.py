@@ -6,6 +6,7 @@ import time
 import ipywidgets
 import pytest
 
+from tests.for_each import raises
 from tests.viz.graphs import mlp, vit
 from trainium_edu.widgets.graph_explorer import graph_explorer
 from trainium_edu.xla.executable import Executable, describe
@@ -46,8 +47,7 @@ def test_advice_is_ranked_by_the_time_it_saves(graph):
 
 def test_advice_about_an_unknown_operation_is_refused(graph):
     graph["advice"][0]["nodes"] = [9999]
-    with pytest.raises(ValueError, match="advice names operation 9999"):
-        graph_explorer(graph)
+    raises(ValueError, "advice names operation 9999", graph_explorer, graph)
 
 
 def test_what_opens_an_operation_is_asked_by_its_id_and_shown_below(graph):
@@ -88,8 +88,7 @@ def test_a_failure_to_open_is_told_on_the_page(graph):
 def test_without_a_function_nothing_opens(graph):
     explorer = graph_explorer(graph)
     assert not explorer.view.can_open
-    with pytest.raises(ValueError, match="pass `open_operation`"):
-        explorer.open_operation(1)
+    raises(ValueError, "pass `open_operation`", explorer.open_operation, 1)
 
 
 @pytest.mark.parametrize("operation", [0, "1", None, [1], 9999])
@@ -103,10 +102,8 @@ def test_the_table_is_text_that_a_lesson_prints(graph):
     longest = max(graph["nodes"], key=lambda node: node["end_ns"] - node["start_ns"])
     assert explorer.table(1).splitlines()[1].startswith(longest["operation"])
     assert len(explorer.table(4, by="layer").splitlines()) == 5
-    with pytest.raises(ValueError, match="by"):
-        explorer.table(by="colour")
-    with pytest.raises(ValueError, match="n"):
-        explorer.table(0)
+    raises(ValueError, "by", explorer.table, by="colour")
+    raises(ValueError, "n", explorer.table, 0)
 
 
 def test_its_text_is_fixed(graph):
@@ -145,7 +142,5 @@ def test_a_deep_graph_is_ready_at_once():
 
 
 def test_nothing_but_a_dict_is_a_description():
-    with pytest.raises(TypeError):
-        graph_explorer([])
-    with pytest.raises(ValueError, match="the description has no 'name'"):
-        graph_explorer({})
+    raises(TypeError, "", graph_explorer, [])
+    raises(ValueError, "the description has no 'name'", graph_explorer, {})

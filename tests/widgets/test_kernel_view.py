@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.for_each import raises
 from tests.viz.programs import timed
 from tests.viz.test_core_trace import unpack
 from trainium_edu.neuroncore import why
@@ -40,5 +41,4 @@ def test_every_source_line_that_recorded_something_is_in_the_book():
 
 
 def test_a_plain_timeline_has_no_source():
-    with pytest.raises(TypeError, match="no source lines"):
-        kernel_view(Timeline())
+    raises(TypeError, "no source lines", kernel_view, Timeline())

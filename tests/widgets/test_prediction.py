@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
+from tests.for_each import for_rows, raises
 from tests.widgets.page import send
 from trainium_edu.widgets import journal
 from trainium_edu.widgets import prediction as predict
@@ -122,8 +123,7 @@ def test_under_the_switch_everything_shows_as_plain_text_and_nothing_is_stored(
     assert shown[-1][0]["text/plain"] == "Answer: 256 terms\nEight bits.\nnumbers: 1 2 3"
     assert shown[-1][0].get("text/html") is None
     assert journal.read("predictions") == []
-    with pytest.raises(ValueError, match="TRAINIUM_EDU_COMMITTED"):
-        p.commit(3)
+    raises(ValueError, "TRAINIUM_EDU_COMMITTED", p.commit, 3)
 
 
 def test_a_still_of_what_is_shown_stands_in_the_notebook(committed_by_switch, shown, monkeypatch):
@@ -142,10 +142,9 @@ def test_a_still_of_what_is_shown_stands_in_the_notebook(committed_by_switch, sh
     assert shown[-1][0]["text/plain"].endswith("Still()")
 
 
-@pytest.mark.parametrize(
-    ("typed", "value"),
-    [("1024", 1024), (" 1,024 ", 1024), ("1 024", 1024), ("1_024", 1024), ("2^10", 1024),
-     ("1.5e3", 1500), ("-3", -3), (".5", 0.5), ("1,234,567", 1234567), ("1,234.5", 1234.5)],
+@for_rows("typed, value",
+    ("1024", 1024), (" 1,024 ", 1024), ("1 024", 1024), ("1_024", 1024), ("2^10", 1024),
+     ("1.5e3", 1500), ("-3", -3), (".5", 0.5), ("1,234,567", 1234567), ("1,234.5", 1234.5),
 )  # fmt: skip
 def test_numbers_are_read_as_people_type_them(typed, value):
     p = number()
@@ -153,10 +152,9 @@ def test_numbers_are_read_as_people_type_them(typed, value):
     assert p.commitment.counted == value
 
 
-@pytest.mark.parametrize(
-    "typed",
-    ["", "  ", "abc", "nan", "inf", "1e999", "0,5", "2^99999", "0^-1", "(-1)^.5", None, True,
-     [1], {"a": 1}, "x" * 10_000, "--1", "1;2"],
+@for_rows("typed",
+    "", "  ", "abc", "nan", "inf", "1e999", "0,5", "2^99999", "0^-1", "(-1)^.5", None, True,
+     [1], {"a": 1}, "x" * 10_000, "--1", "1;2",
 )  # fmt: skip
 def test_what_is_no_number_is_one_sentence_and_changes_nothing(typed):
     p = number()
@@ -167,7 +165,7 @@ def test_what_is_no_number_is_one_sentence_and_changes_nothing(typed):
     assert journal.read("predictions") == []
 
 
-@pytest.mark.parametrize("message", [None, 3, {}, {"type": "other"}, {"type": "commit"}, []])
+@for_rows("message", None, 3, {}, {"type": "other"}, {"type": "commit"}, [])
 def test_strange_messages_from_the_page_do_no_harm(message):
     p = number()
     send(p, message)
@@ -204,19 +202,16 @@ def test_a_stored_prediction_that_no_longer_fits_the_question_is_left_out():
     assert not predict.number("01/q", "New?").committed
 
 
-@pytest.mark.parametrize(
-    ("guess", "answer", "factor"),
-    [(256, 1024, 4), (1024, 256, 4), (-2, -1, 2), (5, 5, 1), (0, 5, None), (5, 0, None),
-     (-1, 1, None), (0, 0, 1)],
+@for_rows("guess, answer, factor",
+    (256, 1024, 4), (1024, 256, 4), (-2, -1, 2), (5, 5, 1), (0, 5, None), (5, 0, None),
+     (-1, 1, None), (0, 0, 1),
 )  # fmt: skip
 def test_error_factor(guess, answer, factor):
     assert predict.error_factor(guess, answer) == factor
 
 
-@pytest.mark.parametrize(
-    ("unit", "answer", "guess", "said"),
-    [
-        ("%", 38.4, 14, "24.4 points below the answer. Look again."),
+@for_rows("unit, answer, guess, said",
+    ("%", 38.4, 14, "24.4 points below the answer. Look again."),
         ("%", 76, 77, "Close: 1 point above the answer."),
         ("cycles", 798, 799, "Off by one. Look again."),
         ("hops", 4, 5, "Off by one. Look again."),
@@ -224,7 +219,6 @@ def test_error_factor(guess, answer, factor):
         ("µs", 100, 95, "Close: 5 % below the answer."),
         ("µs", 100, 250, "2.5 times the answer. Look again."),
         ("times", 2, 1, "2 times too small. Look again."),
-    ],
 )  # fmt: skip
 def test_a_guess_that_nobody_foresaw_hears_its_distance_and_what_to_check(
     unit, answer, guess, said
@@ -236,9 +230,7 @@ def test_a_guess_that_nobody_foresaw_hears_its_distance_and_what_to_check(
     assert "factor of" not in told(r)
 
 
-@pytest.mark.parametrize(
-    ("guess", "answer", "share"), [(24_575, 24_576, 1), (1_024, 3_072, 1 / 3), (-1, 2, -1 / 2)]
-)
+@for_rows("guess, answer, share", (24_575, 24_576, 1), (1_024, 3_072, 1 / 3), (-1, 2, -1 / 2))
 def test_the_number_line_begins_at_zero(guess, answer, share):
     """Judge: distances from the mark of zero, read from the picture."""
     page = number_strip(guess, answer, str)
@@ -264,22 +256,19 @@ def test_where_a_ratio_says_nothing_the_difference_is_given():
     assert "Off by 3 terms." in told(r)
 
 
-@pytest.mark.parametrize("key", ["", "where", "02/", "/x", "02/a b", 3, None, "02/" + "x" * 99])
+@for_rows("key", "", "where", "02/", "/x", "02/a b", 3, None, "02/" + "x" * 99)
 def test_keys_are_checked(key):
-    with pytest.raises((TypeError, ValueError), match=r"is not a key|key is"):
-        predict.number(key, "?")
+    raises((TypeError, ValueError), r"is not a key|key is", predict.number, key, "?")
 
 
-@pytest.mark.parametrize("options", [[], ["a"], ["a", "a"], list("abcdefghij")])
+@for_rows("options", [], ["a"], ["a", "a"], list("abcdefghij"))
 def test_options_are_checked(options):
-    with pytest.raises(ValueError, match="two to nine different options"):
-        predict.choice("01/a", "?", options)
+    raises(ValueError, "two to nine different options", predict.choice, "01/a", "?", options)
 
 
-@pytest.mark.parametrize("answer", [math.nan, "ten", None])
+@for_rows("answer", math.nan, "ten", None)
 def test_an_answer_must_answer_the_question(answer):
-    with pytest.raises(ValueError, match=r"number"):
-        number().reveal(answer)
+    raises(ValueError, r"number", number().reveal, answer)
 
 
 def test_what_fails_to_draw_is_a_sentence_not_a_lost_message():
@@ -345,9 +334,13 @@ def test_a_reason_may_link_its_source(shown):
     assert "(documented: kung-1982)." in r.bundle()["text/plain"]
 
 
-@pytest.mark.parametrize(
-    ("unit", "said"),
-    [("hops", "1 hop"), ("tosses", "1 toss"), ("ns", "1 ns"), ("GB/s", "1 GB/s"), ("", "1")],
+@for_rows(
+    "unit, said",
+    ("hops", "1 hop"),
+    ("tosses", "1 toss"),
+    ("ns", "1 ns"),
+    ("GB/s", "1 GB/s"),
+    ("", "1"),
 )
 def test_one_of_a_unit_is_spelt_as_one(unit, said):
     asked = predict.number("test/one", "How many?", unit=unit)

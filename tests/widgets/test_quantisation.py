@@ -4,8 +4,8 @@ import json
 
 import ml_dtypes
 import numpy as np
-import pytest
 
+from tests.for_each import for_each, raises
 from tests.widgets.page import send
 from trainium_edu.training.samples import SAMPLES, sample
 from trainium_edu.widgets.quantisation import quantise_explorer
@@ -26,7 +26,7 @@ def test_the_error_of_real_weights_is_that_of_another_library():
     assert f"**{ratio:.1f} dB**" in explorer.page["said"][0]
 
 
-@pytest.mark.parametrize("data", list(SAMPLES))
+@for_each("data", list(SAMPLES))
 def test_every_array_in_every_format_can_be_shown(data):
     explorer = quantise_explorer(data)
     for fmt in ("tf32", "int8", "fp8_e3m4"):
@@ -45,5 +45,4 @@ def test_fit_leaves_nothing_too_large_and_one_more_step_does():
 
 
 def test_no_such_data():
-    with pytest.raises(ValueError, match="data is"):
-        quantise_explorer("cats")
+    raises(ValueError, "data is", quantise_explorer, "cats")

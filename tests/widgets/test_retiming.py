@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.for_each import raises
 from tests.viz.programs import gelu_linear, timed
 from trainium_edu.neuroncore import band_of, measure, place, schedule
 from trainium_edu.timeline import Span, Timeline
@@ -82,8 +83,7 @@ def test_what_has_a_timeline_is_found():
     assert core_of(gelu_linear(2), buffers=1).placement.buffers == 1
     plain = Timeline([Span("host", "x", 0, 1)])
     assert core_of(plain) is plain
-    with pytest.raises(TypeError, match="no timeline in a int"):
-        core_of(3)
+    raises(TypeError, "no timeline in a int", core_of, 3)
 
 
 def test_few_placements_are_kept_and_the_recorded_one_among_them(core, monkeypatch):

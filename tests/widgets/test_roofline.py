@@ -1,7 +1,6 @@
 """Judges: the points' own numbers, and the printed ridge; no browser."""
 
-import pytest
-
+from tests.for_each import raises
 from tests.viz.programs import timed
 from trainium_edu.viz.roofline import Point
 from trainium_edu.widgets.roofline import roofline
@@ -26,5 +25,4 @@ def test_the_readings_of_the_ridge_stand_below_with_their_sources():
 
 
 def test_a_name_for_each():
-    with pytest.raises(ValueError, match="1 names for 2"):
-        roofline(timed(2), timed(2), names=["a"])
+    raises(ValueError, "1 names for 2", roofline, timed(2), timed(2), names=["a"])

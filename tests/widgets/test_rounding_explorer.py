@@ -1,8 +1,8 @@
 """The rounding explorer.  Judge: numerics' own trials; set a trait, read the state."""
 
 import numpy as np
-import pytest
 
+from tests.for_each import for_rows, raises
 from tests.widgets.page import send
 from trainium_edu.numerics import cast
 from trainium_edu.numerics.gaps import round_repeatedly
@@ -53,7 +53,7 @@ def test_another_format_keeps_the_number():
     assert "normal numbers of fp8_e4m3" in explorer.message
 
 
-@pytest.mark.parametrize("text", ["", "two", "-1", "nan", "1e99", "0", "9" * 500])
+@for_rows("text", "", "two", "-1", "nan", "1e99", "0", "9" * 500)
 def test_a_text_that_is_no_such_number_is_answered_with_a_sentence(text):
     explorer = rounding_explorer()
     before = explorer.x
@@ -85,9 +85,8 @@ def test_the_repr_is_fixed_and_has_the_probability():
     assert "0.3750" in repr(rounding_explorer())
 
 
-@pytest.mark.parametrize(
-    "options", [{"trials": -1}, {"trials": True}, {"trials": 10**9}, {"fmt": "fp64"}, {"fmt": None}]
+@for_rows(
+    "options", {"trials": -1}, {"trials": True}, {"trials": 10**9}, {"fmt": "fp64"}, {"fmt": None}
 )
 def test_impossible_options_are_refused(options):
-    with pytest.raises((TypeError, ValueError), match=r"(trials|fmt) is .*; it must be"):
-        rounding_explorer(**options)
+    raises((TypeError, ValueError), r"(trials|fmt) is .*; it must be", rounding_explorer, **options)

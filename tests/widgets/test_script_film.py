@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.exercises.lessons import folder
 from trainium_edu.torch import programs
 from trainium_edu.training.run_record import RunRecord
@@ -20,7 +21,7 @@ def path(name):
     return folder() / "programs" / f"{name}.py"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_what_the_chip_runs_is_in_the_film_at_its_time_and_on_its_line(name):
     shown, record = film(name), programs.stored(name).record
     ran = [span for span in shown["spans"] if span["track"] == "chip"]
@@ -34,7 +35,7 @@ def test_what_the_chip_runs_is_in_the_film_at_its_time_and_on_its_line(name):
     assert {one["letter"] for one in ran if one["kind"] == "step"} >= {"B"}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_the_host_does_one_thing_at_a_time_and_nothing_is_cut_off(name):
     shown = film(name)
     spans = sorted((s["begin_us"], s["end_us"]) for s in shown["spans"] if s["track"] == "host")

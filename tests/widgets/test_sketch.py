@@ -2,8 +2,7 @@
 
 import json
 
-import pytest
-
+from tests.for_each import for_rows, raises
 from tests.widgets.page import send
 from trainium_edu.viz.scene import Scene
 from trainium_edu.widgets.sketch import Page, Sketch, check, choice, slider
@@ -34,10 +33,9 @@ def test_a_moved_slider_is_drawn_at_once():
     json.dumps(sketch.page, allow_nan=False)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"n": 10}, {"n": -1}, {"n": 2.5}, {"n": True}, {"n": "3"}, {"n": float("nan")}, {"kind": "c"},
-     {"on": 1}, {"width": float("inf")}, {"width": None}, {"other": 1}],
+@for_rows("change",
+    {"n": 10}, {"n": -1}, {"n": 2.5}, {"n": True}, {"n": "3"}, {"n": float("nan")}, {"kind": "c"},
+     {"on": 1}, {"width": float("inf")}, {"width": None}, {"other": 1},
 )  # fmt: skip
 def test_impossible_values_are_not_taken(change):
     sketch, _ = _sketch()
@@ -65,10 +63,8 @@ def test_buttons_change_values_and_unknown_ones_nothing():
 
 def test_set_refuses_by_name():
     sketch, _ = _sketch()
-    with pytest.raises(ValueError, match="there is no control 'm'"):
-        sketch.set(m=1)
-    with pytest.raises(ValueError, match="n does not take 99"):
-        sketch.set(n=99)
+    raises(ValueError, "there is no control 'm'", sketch.set, m=1)
+    raises(ValueError, "n does not take 99", sketch.set, n=99)
 
 
 def test_the_stored_notebook_has_a_fixed_repr():

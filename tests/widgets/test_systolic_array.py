@@ -7,6 +7,7 @@ import zlib
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.neuroncore.systolic_array import (
     SystolicArray,
     choice_cycles,
@@ -91,7 +92,7 @@ def test_large_arrays_travel_in_half_precision():
     )
 
 
-@pytest.mark.parametrize("flow", ["input-stationary", "output-stationary"])
+@for_rows("flow", "input-stationary", "output-stationary")
 def test_other_dataflows_play_too(flow):
     w, x = W[:4, :4], X[:4, :4]
     player = array_player(w, x, array=SystolicArray(4, 4), dataflow=flow)
@@ -116,14 +117,12 @@ def test_the_repr_is_fixed():
     )
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"cycle": 10**6}, "has cycles 0 to"),
-        ({"follow": (9, 0)}, "no dst"),
-        ({"dataflow": "sideways"}, "sideways"),
-        ({"dataflow": "output-stationary", "skew": (0, 1)}, "weight-stationary array only"),
-    ],
+@for_rows(
+    "change, says",
+    ({"cycle": 10**6}, "has cycles 0 to"),
+    ({"follow": (9, 0)}, "no dst"),
+    ({"dataflow": "sideways"}, "sideways"),
+    ({"dataflow": "output-stationary", "skew": (0, 1)}, "weight-stationary array only"),
 )
 def test_impossible_players_are_refused(change, says):
     with pytest.raises(ValueError, match=says):
@@ -131,8 +130,7 @@ def test_impossible_players_are_refused(change, says):
 
 
 def test_a_player_needs_a_recorded_run():
-    with pytest.raises(ValueError, match="record=True"):
-        SystolicArrayPlayer(run(W, X, array=ARRAY, fmt="bf16"))
+    raises(ValueError, "record=True", SystolicArrayPlayer, run(W, X, array=ARRAY, fmt="bf16"))
 
 
 def test_sliders_redraw_their_pictures():
@@ -167,14 +165,12 @@ LABELS = {"weight-stationary": (("w", "stays", 1), ("w", "waiting", 16), ("x", "
           "output-stationary": (("w", "down", 4), ("x", "across", 2))}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("flow", "tiles", "extra"),
-    [
-        ("weight-stationary", 4, {}),
-        ("weight-stationary", 1, {"skew": (0, 0, 2, 3)}),
-        ("input-stationary", 1, {}),
-        ("output-stationary", 1, {}),
-    ],
+@for_rows(
+    "flow, tiles, extra",
+    ("weight-stationary", 4, {}),
+    ("weight-stationary", 1, {"skew": (0, 0, 2, 3)}),
+    ("input-stationary", 1, {}),
+    ("output-stationary", 1, {}),
 )
 def test_the_matrices_say_which_element_each_pe_holds(flow, tiles, extra):
     """Judge: the number at that place of the operand is the number that the PE holds."""
@@ -194,7 +190,7 @@ def test_large_operands_have_no_matrices():
     assert "w" not in film
 
 
-@pytest.mark.parametrize("speed", [1, 2, 4])
+@for_rows("speed", 1, 2, 4)
 def test_weights_are_seen_coming_in_from_cycle_0(speed):
     """Judge: the registers: a weight that entered m cycles ago waits in column m."""
     array = SystolicArray(4, 4, load_speed=speed)

@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 
+from tests.for_each import raises
 from tests.viz.programs import gelu_linear, timed
 from tests.viz.test_core_trace import unpack
 from trainium_edu.neuroncore import NeuronCore, measure, place, schedule
@@ -80,8 +81,7 @@ def test_the_same_settings_answer_again():
 )  # fmt: skip
 def test_impossible_settings_are_refused_in_a_sentence(explorer, knobs, said):
     before = explorer.makespan_ns
-    with pytest.raises(ValueError, match=said):
-        explorer.set(**knobs)
+    raises(ValueError, said, explorer.set, **knobs)
     assert explorer.makespan_ns == before
 
 
@@ -134,8 +134,7 @@ def test_a_plain_timeline_is_shown_without_sliders_or_memories():
     shown = timeline_explorer(Timeline([Span("link 0→1", "chunk", 10, 30)]))
     assert (shown.panels, shown.sliders, shown.knobs) == (["timeline"], [], {})
     assert repr(shown) == "TimelineExplorer('timeline', 1 instructions, 20 ns)"
-    with pytest.raises(ValueError, match="no slider"):
-        shown.set(dma=2.0)
+    raises(ValueError, "no slider", shown.set, dma=2.0)
 
 
 def test_an_empty_program_and_an_empty_timeline_are_shown():
@@ -151,8 +150,7 @@ def test_a_run_that_no_page_can_hold_is_refused():
     tile = core.sbuf((128, 8))
     with core.repeat(300_000):
         core.tensor_scalar(dst=tile, data=tile, op0="add", operand0=1.0)
-    with pytest.raises(ValueError, match="300000 instructions"):
-        timeline_explorer(core.program)
+    raises(ValueError, "300000 instructions", timeline_explorer, core.program)
 
 
 def test_the_module_is_one_and_keeps_shortcuts_away_and_motion_down():

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import networkx as nx
 import numpy as np
-import pytest
 
+from tests.for_each import for_each, raises
 from trainium_edu import fabric
 from trainium_edu.widgets.topology import (
     MACHINES,
@@ -35,7 +35,7 @@ def test_cutting_a_cable_makes_a_detour():
     assert "3 hops." in explorer.told
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@for_each("machine", MACHINES)
 def test_the_page_is_given_every_way_on_every_machine(machine):
     """Judge: networkx on the same graph without the cable."""
     explorer = topology_explorer(machine, end=1)
@@ -55,12 +55,9 @@ def test_the_page_is_given_every_way_on_every_machine(machine):
 
 
 def test_what_is_not_there_is_refused_with_a_sentence():
-    with pytest.raises(fabric.FabricError, match="no cable '0 - 2' here"):
-        topology_explorer(cut="0 - 2")
-    with pytest.raises(fabric.FabricError, match="no drawing 'cube' here"):
-        topology_explorer(drawn_as="cube")
-    with pytest.raises(fabric.FabricError):
-        topology_explorer("inf2.24xlarge: 6 chips", end=10)
+    raises(fabric.FabricError, "no cable '0 - 2' here", topology_explorer, cut="0 - 2")
+    raises(fabric.FabricError, "no drawing 'cube' here", topology_explorer, drawn_as="cube")
+    raises(fabric.FabricError, "", topology_explorer, "inf2.24xlarge: 6 chips", end=10)
 
 
 def test_the_repr_says_the_way():

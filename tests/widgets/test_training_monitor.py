@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
 from tests.viz.test_step_frames import unpacked
 from tests.widgets import monitored
 from trainium_edu.training import Job, fit
@@ -117,10 +118,9 @@ def test_what_is_sent_of_one_step_and_of_a_run_is_small():
     assert len(widget.loss) + len(widget.points) + len(widget.differ) < 3000
 
 
-@pytest.mark.parametrize("bad", [0, -1, 2.5, True, "200"])
+@for_rows("bad", 0, -1, 2.5, True, "200")
 def test_impossible_numbers_are_refused(bad):
-    with pytest.raises((TypeError, ValueError), match="must be an integer from 1 to"):
-        training_monitor(steps=bad)
+    raises((TypeError, ValueError), "must be an integer from 1 to", training_monitor, steps=bad)
 
 
 def test_fit_lets_it_watch_and_tells_it_how_the_run_ended():
@@ -136,8 +136,7 @@ def test_fit_lets_it_watch_and_tells_it_how_the_run_ended():
         if step.number == 2:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        fit(Job(ranks=2, batch=8), 6, on_step=[monitor, stop])
+    raises(KeyboardInterrupt, "", fit, Job(ranks=2, batch=8), 6, on_step=[monitor, stop])
     assert len(sent(monitor)[0]) == 3
 
 
@@ -159,7 +158,7 @@ def test_a_real_run_brings_its_step_with_the_sums_bills():
         assert alone == pytest.approx(report.exposed_ns)
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
+@for_rows("ranks", 1, 2)
 def test_few_ranks_have_a_step_without_a_machine(ranks):
     monitor = training_monitor(fit(Job(ranks=ranks, batch=2), 1))
     assert unpacked(monitor.film)["chips"] == 0

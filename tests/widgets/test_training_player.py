@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.training import FRAMES_PER_PASS, digits, train_in_frames
 from trainium_edu.widgets.training import RATES
 from trainium_edu.widgets.training_player import first_training_run
@@ -45,13 +46,12 @@ def test_the_repr_is_fixed():
     assert repr(widget) == repr(first_training_run(0.1, passes=1))
 
 
-@pytest.mark.parametrize("bad", [0.5, float("nan"), "0.1", None])
+@for_rows("bad", 0.5, float("nan"), "0.1", None)
 def test_a_rate_that_is_not_offered_is_refused(bad):
-    with pytest.raises(ValueError, match="the control offers"):
-        first_training_run(bad)
+    raises(ValueError, "the control offers", first_training_run, bad)
 
 
-@pytest.mark.parametrize("bad", [0, 61, 2.5, True, "20"])
+@for_rows("bad", 0, 61, 2.5, True, "20")
 def test_an_impossible_number_of_passes_is_refused(bad):
     with pytest.raises((TypeError, ValueError), match="must be an integer from 1 to 60"):
         first_training_run(passes=bad)

@@ -4,9 +4,8 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
-import pytest
-
 import trainium_edu.widgets.zoom as zoom
+from tests.for_each import for_rows, raises
 from trainium_edu.specs import TRN2
 from trainium_edu.specs.ladder import ladder
 from trainium_edu.widgets.zoom import zoom_ladder
@@ -30,10 +29,9 @@ def test_starts_where_asked_and_stays_on_the_ladder():
     assert ladder_widget.level == 0
 
 
-@pytest.mark.parametrize("level", [-1, 6, "galaxy", True, 1.5, None])
+@for_rows("level", -1, 6, "galaxy", True, 1.5, None)
 def test_a_level_that_is_not_there_is_refused_in_one_sentence(level):
-    with pytest.raises(ValueError, match="choose 0 to 5, or ultracluster, instance"):
-        zoom_ladder(level)
+    raises(ValueError, "choose 0 to 5, or ultracluster, instance", zoom_ladder, level)
 
 
 def test_beats_are_exact_sums():
@@ -77,5 +75,4 @@ def test_another_chip_is_counted_from_its_record():
                              "sbuf": "128 partitions × 224 KiB"}  # fmt: skip
     widget.level = 99
     assert widget.level == 4
-    with pytest.raises(ValueError, match="choose 0 to 4, or instance, chip"):
-        zoom_ladder("ultracluster", spec=TRN2)
+    raises(ValueError, "choose 0 to 4, or instance, chip", zoom_ladder, "ultracluster", spec=TRN2)

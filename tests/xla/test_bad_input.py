@@ -10,7 +10,7 @@ import traceback
 import numpy as np
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, raises
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla import xm
@@ -204,10 +204,8 @@ def test_graph_beyond_hbm_is_refused_and_nothing_is_lost():
     side = 2**16
     large = xnp.exp(xnp.broadcast_to(x, (side, side))) * xnp.broadcast_to(x + 1, (side, side))
     small = x + 2
-    with pytest.raises(NkiValidationError, match=r"GiB of HBM at once, and a NeuronCore has 16"):
-        device.mark_step()
-    with pytest.raises(NkiValidationError, match="GiB of HBM at once"):
-        device.mark_step()
+    raises(NkiValidationError, r"GiB of HBM at once, and a NeuronCore has 16", device.mark_step)
+    raises(NkiValidationError, "GiB of HBM at once", device.mark_step)
     assert [e.kind for e in device.compiler.history] == ["failed", "failed"]
     assert large.node is not None
     del large
@@ -224,8 +222,7 @@ def no_devices(monkeypatch):
 def test_cache_folder_that_is_a_file_is_refused_by_name(tmp_path, monkeypatch):
     (tmp_path / "note").write_text("a note")
     monkeypatch.setenv("NEURON_COMPILE_CACHE_URL", str(tmp_path / "note"))
-    with pytest.raises(ValueError, match=r"note.* cannot be used.*NEURON_COMPILE_CACHE_URL"):
-        xm.xla_device()
+    raises(ValueError, r"note.* cannot be used.*NEURON_COMPILE_CACHE_URL", xm.xla_device)
 
 
 @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write anywhere")
@@ -259,5 +256,4 @@ def _cannot_write(tmp_path, monkeypatch, capfd, close):
 @pytest.mark.usefixtures("no_devices")
 def test_switch_with_a_wrong_value_is_named(monkeypatch):
     monkeypatch.setenv("XLA_USE_BF16", "yes")
-    with pytest.raises(ValueError, match="XLA_USE_BF16 is 'yes'; it must be 0 or 1"):
-        xm.xla_device()
+    raises(ValueError, "XLA_USE_BF16 is 'yes'; it must be 0 or 1", xm.xla_device)

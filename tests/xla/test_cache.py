@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.for_each import raises
 from trainium_edu.xla import cache as module
 from trainium_edu.xla.cache import (
     CacheError,
@@ -98,8 +99,7 @@ def test_versions_graphs_and_flags_keep_apart(cache, tmp_path):
 
 @pytest.mark.parametrize(("graph", "flags"), [("../x", EMPTY), (1, "zz"), (-1, EMPTY), ("", EMPTY)])
 def test_a_name_that_is_no_hash_is_refused(cache, graph, flags):
-    with pytest.raises(ValueError, match="must be hexadecimal"):
-        cache.get(graph, flags)
+    raises(ValueError, "must be hexadecimal", cache.get, graph, flags)
 
 
 # where
@@ -275,8 +275,7 @@ def test_ctrl_c_leaves_no_half_entry(cache, monkeypatch):
     def stopped():
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        cache.get_or_compile(1, EMPTY, stopped)
+    raises(KeyboardInterrupt, "", cache.get_or_compile, 1, EMPTY, stopped)
     assert not cache.path(1, EMPTY).exists()
     write = module.files.write
 
@@ -290,8 +289,7 @@ def test_ctrl_c_leaves_no_half_entry(cache, monkeypatch):
 
     for name in ("model.neff", "model.done"):
         monkeypatch.setattr(module.files, "write", stops_at(name))
-        with pytest.raises(KeyboardInterrupt):
-            cache.get_or_compile(1, EMPTY, lambda: PROGRAM)
+        raises(KeyboardInterrupt, "", cache.get_or_compile, 1, EMPTY, lambda: PROGRAM)
         assert not cache.path(1, EMPTY).exists()
     monkeypatch.undo()
     assert cache.get_or_compile(1, EMPTY, lambda: PROGRAM) == (PROGRAM, False)
@@ -304,8 +302,7 @@ def test_a_failed_compile_is_remembered_until_it_is_retried(cache, said):
     def fails():
         raise ValueError("no room in SBUF")
 
-    with pytest.raises(ValueError, match=r"^no room"):
-        cache.get_or_compile(12486829708343293975, EMPTY, fails)
+    raises(ValueError, r"^no room", cache.get_or_compile, 12486829708343293975, EMPTY, fails)
     documented = r"Got a cached failed neff at \S*/MODULE_12486829708343293975\+d41d8cd9/model.neff"
     for reader in (cache, again(cache, said)):
         with pytest.raises(
@@ -378,8 +375,7 @@ cache.get_or_compile(1, "d41d8cd9", compile)
     assert [entry.status for entry in cache.entries()] == ["locked", "remaining"]
     assert cache.clear_locks() == (0, 1)  # a living process keeps its lock
     waiter = script('cache.get_or_compile(1, "d41d8cd9", lambda: b"late"); print("done")', tmp_path)
-    with pytest.raises(subprocess.TimeoutExpired):
-        waiter.communicate(timeout=0.7)
+    raises(subprocess.TimeoutExpired, "", waiter.communicate, timeout=0.7)
     holder.kill()
     holder.communicate(timeout=60)
     out, errors = waiter.communicate(timeout=60)

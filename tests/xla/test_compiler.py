@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.compiler import Compiler, compile_bytes, difference
 from trainium_edu.xla.device import Device
@@ -39,7 +40,7 @@ def test_fingerprint_and_flags_are_the_key():
     assert metrics.metric_data("TensorsGraphSize")[1] == 4 * len(graph().nodes)
 
 
-@pytest.mark.parametrize(("changed", "sentence"), [
+@for_rows("changed, sentence",
     ({"rows": 5}, r"^parameter x, first read at test_compiler.py:\d+, is f32\[5,8\], and was"),
     ({"axes": (-2,)}, r"^reduce_sum at test_compiler.py:\d+.* is f32\[1,8\], and was f32\[4,1\]$"),
     ({"keep": False}, r"^reduce_sum at test_compiler.py:\d+.* is f32\[4\], and was f32\[4,1\]$"),
@@ -47,7 +48,7 @@ def test_fingerprint_and_flags_are_the_key():
     ({"tail": ("exp", "tanh", "exp")}, r"^2 operations more, from tanh at .* on$"),
     ({"tail": ()}, r"^1 operation fewer, from exp at .* on$"),
     ({}, "^$"),
-])  # fmt: skip
+)  # fmt: skip
 def test_difference_names_the_line_and_what_changed(changed, sentence):
     import re
 
@@ -74,13 +75,11 @@ def test_failed_compile_is_remembered_unless_it_is_to_be_retried(monkeypatch):
     monkeypatch.setattr("trainium_edu.xla.compiler.Executable", refuse)
     compiler = Compiler(metrics=Metrics())
     for _ in range(3):
-        with pytest.raises(ValueError, match="no program"):
-            compiler.get(graph(), 0)
+        raises(ValueError, "no program", compiler.get, graph(), 0)
     assert len(tries) == 1
     compiler.flags = parse("--retry_failed_compilation")
     for _ in range(2):
-        with pytest.raises(ValueError, match="no program"):
-            compiler.get(graph(rows=9), 0)
+        raises(ValueError, "no program", compiler.get, graph(rows=9), 0)
     assert len(tries) == 3
     assert {e.kind for e in compiler.history} == {"failed"}
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.compiler import Compiler
 from trainium_edu.xla.device import Device, World, current_world, world
@@ -63,7 +64,7 @@ def trained(steps, early=True, sizes=(), compiler=None):
     return device, losses, [w.numpy() for w in weights]
 
 
-@pytest.mark.parametrize(("early", "compiles"), [(True, 1), (False, 2)])
+@for_rows("early, compiles", (True, 1), (False, 2))
 def test_200_steps_compile_once_or_twice_by_the_metrics(early, compiles):
     """Judge: AWS's MLP tutorial: a first and a steady graph, one if the states are there before."""
     device, losses, _ = trained(200, early)
@@ -111,8 +112,7 @@ def test_step_closure_that_fails_leaves_the_others_for_the_next_step():
     device, seen = Device(), []
     device.add_step_closure(lambda: 1 / 0)
     device.add_step_closure(seen.append, (1,))
-    with pytest.raises(ZeroDivisionError):
-        device.mark_step()
+    raises(ZeroDivisionError, "", device.mark_step)
     device.mark_step()
     assert seen == [1]
 
@@ -196,8 +196,7 @@ def _interrupted(monkeypatch, how, error):
     tensors, state = [w, h, out], snapshot(device, [w, h, out])
     with monkeypatch.context() as patch:
         broken_run(patch, how)
-        with pytest.raises(error):
-            device.mark_step()
+        raises(error, "", device.mark_step)
     assert snapshot(device, tensors) == state
     device.mark_step()
     other = Device()
@@ -220,8 +219,7 @@ def test_interrupt_while_compiling_leaves_the_state_as_before(monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr("trainium_edu.xla.compiler.Executable", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            device.mark_step()
+        raises(KeyboardInterrupt, "", device.mark_step)
     assert snapshot(device, [out]) == state
     assert device.compiler.history == []
     device.mark_step()
@@ -237,8 +235,7 @@ def test_interrupt_while_results_are_handed_out_leaves_the_state_as_before(monke
         patch.setattr(
             type(a), "hold", lambda t, v: hold(t, v) if t is a else signal.raise_signal(2)
         )
-        with pytest.raises(KeyboardInterrupt):
-            device.mark_step()
+        raises(KeyboardInterrupt, "", device.mark_step)
     assert snapshot(device, [a, b]) == state
 
 
@@ -282,8 +279,7 @@ def test_inputs_are_kept_for_a_look_back_only_if_small_or_asked_for():
     loss = xnp.log(as_tensor([-1.0], device)).sum()
     device.mark_step()
     assert np.isnan(loss.item())  # and no warning, which would fail this test
-    with pytest.raises(RuntimeError, match="keep_feeds = True"):
-        device.find_nan()
+    raises(RuntimeError, "keep_feeds = True", device.find_nan)
 
 
 # -- worlds, and the size of recordings -----------------------------------------------------------
@@ -294,8 +290,7 @@ def test_world_is_of_one_rank_unless_told_otherwise():
     with world(World(3, 8)):
         assert current_world().ordinal == 3
     assert current_world().size == 1
-    with pytest.raises(ValueError, match="counts from 0"):
-        World(8, 8)
+    raises(ValueError, "counts from 0", World, 8, 8)
 
 
 def record(x, y, turns):

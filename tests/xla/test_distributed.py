@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.training.parallel.lockstep import launch
 from trainium_edu.xla import distributed as dist
 
@@ -23,28 +24,24 @@ def test_each_rank_joins_a_group_of_its_own():
     assert not dist.is_initialized()
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "told"),
-    [
-        (lambda: dist.init_process_group("nccl"), ValueError, r"call init_process_group\('xla'\)"),
-        (lambda: dist.init_process_group("xla", init_method="tcp://a"), ValueError, "env://"),
-        (lambda: dist.init_process_group("xla", world_size=8), ValueError, "torchrun"),
-        (lambda: dist.init_process_group("xla", store=1), TypeError, "takes no store"),
-        (lambda: dist.get_rank(), RuntimeError, "first"),
-        (lambda: dist.get_world_size(), RuntimeError, "first"),
-        (lambda: dist.destroy_process_group(), RuntimeError, "first"),
-    ],
+@for_rows(
+    "call, error, told",
+    (lambda: dist.init_process_group("nccl"), ValueError, r"call init_process_group\('xla'\)"),
+    (lambda: dist.init_process_group("xla", init_method="tcp://a"), ValueError, "env://"),
+    (lambda: dist.init_process_group("xla", world_size=8), ValueError, "torchrun"),
+    (lambda: dist.init_process_group("xla", store=1), TypeError, "takes no store"),
+    (lambda: dist.get_rank(), RuntimeError, "first"),
+    (lambda: dist.get_world_size(), RuntimeError, "first"),
+    (lambda: dist.destroy_process_group(), RuntimeError, "first"),
 )
 def test_what_cannot_be_is_one_sentence(call, error, told):
-    with pytest.raises(error, match=told):
-        call()
+    raises(error, told, call)
     assert not dist.is_initialized()
 
 
 def test_a_group_is_joined_once():
     dist.init_process_group("xla")
     try:
-        with pytest.raises(RuntimeError, match="called before"):
-            dist.init_process_group("xla")
+        raises(RuntimeError, "called before", dist.init_process_group, "xla")
     finally:
         dist.destroy_process_group()

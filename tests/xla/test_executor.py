@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows
 from trainium_edu.numerics import cast_to_bits, rounding
 from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.executor import Plan, Setting, as_held
@@ -27,8 +28,8 @@ def through_bf16(x):
     return x.astype(ml_dtypes.bfloat16).astype(np.float32)
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (255,), (256,), (257,), (3, 1000)])
-@pytest.mark.parametrize("kind", ["nearest", "stochastic"])
+@for_rows("shape", (), (1,), (255,), (256,), (257,), (3, 1000))
+@for_rows("kind", "nearest", "stochastic")
 def test_floats_are_rounded_as_codes_are(kind, shape):
     x = RNG.standard_normal(shape).astype(np.float32)
     special = np.float32([np.nan, np.inf, -np.inf, -0.0, 1e-40, 3.4e38])
@@ -41,7 +42,7 @@ def test_floats_are_rounded_as_codes_are(kind, shape):
     np.testing.assert_array_equal(again, rounding.round_to(turned, "bf16", kind, seed=3, step=5))
 
 
-@pytest.mark.parametrize("kind", ["nearest", "stochastic"])
+@for_rows("kind", "nearest", "stochastic")
 def test_rounding_in_place_spares_what_others_hold(kind):
     x = of((300,))
     narrow = apply("cast", x, dtype="bfloat16")  # gives back the very array that it gets
@@ -110,7 +111,7 @@ def test_an_operation_for_single_replicas_is_called_for_each():
     np.testing.assert_array_equal(found, tables[:, chosen])
 
 
-@pytest.mark.parametrize(("keeps", "alive"), [(False, [0, 1, 0]), (True, [0, 1, 1])])
+@for_rows("keeps, alive", (False, [0, 1, 0]), (True, [0, 1, 1]))
 def test_values_are_let_go_at_their_last_use(keeps, alive):
     x = of((8,))
     y = apply("exp", x)

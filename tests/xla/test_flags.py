@@ -10,17 +10,16 @@ from hashlib import md5
 
 import pytest
 
+from tests.for_each import for_rows
 from trainium_edu.specs import SOFTWARE, conflicts
 from trainium_edu.xla import flags
 
 
-@pytest.mark.parametrize(
-    ("text", "published"),
-    [
-        ("", "d41d8cd9"),
-        ("--target=trn1", "e30acd3a"),
-        ("--model-type=transformer --auto-cast=none", "d7cde3b5"),
-    ],
+@for_rows(
+    "text, published",
+    ("", "d41d8cd9"),
+    ("--target=trn1", "e30acd3a"),
+    ("--model-type=transformer --auto-cast=none", "d7cde3b5"),
 )
 def test_the_hash_is_the_one_in_published_caches(text, published):
     assert flags.parse(text).hash == published
@@ -32,10 +31,9 @@ def test_the_hash_is_of_what_compile_flags_json_holds():
     assert found.hash == md5(found.json.encode()).hexdigest()[:8]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["--no_cache", "--cache_dir=/a", "--cache_dir /a", "--retry_failed_compilation",
-     "--log_level=INFO"],
+@for_rows("text",
+    "--no_cache", "--cache_dir=/a", "--cache_dir /a", "--retry_failed_compilation",
+     "--log_level=INFO",
 )  # fmt: skip
 def test_flags_of_the_cache_leave_the_program_alone(text):
     assert flags.parse(text).hash == "d41d8cd9"
@@ -58,7 +56,7 @@ def test_both_ways_to_write_a_value_mean_the_same():
     assert one.hash != other.hash  # as AWS's, it is a hash of what was written
 
 
-@pytest.mark.parametrize("text", ["-O1", "-O 1", "-O=1", "--optlevel=1", "--optlevel 1"])
+@for_rows("text", "-O1", "-O 1", "-O=1", "--optlevel=1", "--optlevel 1")
 def test_the_level_can_be_written_in_five_ways(text):
     assert flags.parse(text).optlevel == 1
 
@@ -83,14 +81,12 @@ def test_defaults_are_the_facts_and_the_conflict_is_kept():
     assert "matmult" in [fact.value for fact in conflict.facts]
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "text",
-    [
-        "--model-type=transformer --distribution-strategy=llm-training --enable-saturate-infinity",
-        "--model-type cnn-training --enable-mixed-precision-accumulation",
-        "--framework XLA --target trn1 --model-type transformer --verbose=info -O2",
-        "--cache_dir='/a folder/with spaces' --model-type=generic",
-    ],
+    "--model-type=transformer --distribution-strategy=llm-training --enable-saturate-infinity",
+    "--model-type cnn-training --enable-mixed-precision-accumulation",
+    "--framework XLA --target trn1 --model-type transformer --verbose=info -O2",
+    "--cache_dir='/a folder/with spaces' --model-type=generic",
 )
 def test_what_scripts_write_is_accepted_and_reads_back(text):
     found = flags.parse(text)
@@ -103,23 +99,21 @@ def test_a_chip_is_added_where_the_flags_name_none():
     assert flags.parse("--target=inf2", target="trn1").target == "inf2"
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("--autocast=none", "'--autocast=none', which is no documented flag; is --auto-cast meant"),
-        ("--cache-dir=/a", "is --cache_dir meant"),
-        ("--fast", "'--fast', which is no documented flag"),
-        ("all", "'all', which is no documented flag"),
-        ("--auto-cast=matmul", "takes none, matmult, all; is matmult meant"),
-        ("--auto-cast --no_cache", "--auto-cast without a value; takes none, matmult, all"),
-        ("--auto-cast", "--auto-cast without a value"),
-        ("--cache_dir=", "takes a value"),
-        ("--no_cache=1", "is a switch"),
-        ("-O4", "--optlevel takes 1, 2, 3"),
-        ("-O", "without a value"),
-        ("--target=trn9", "--target takes trn1, trn1n, inf2"),
-        ("--cache_dir='/a", "ends in a quote"),
-    ],
+@for_rows(
+    "text, said",
+    ("--autocast=none", "'--autocast=none', which is no documented flag; is --auto-cast meant"),
+    ("--cache-dir=/a", "is --cache_dir meant"),
+    ("--fast", "'--fast', which is no documented flag"),
+    ("all", "'all', which is no documented flag"),
+    ("--auto-cast=matmul", "takes none, matmult, all; is matmult meant"),
+    ("--auto-cast --no_cache", "--auto-cast without a value; takes none, matmult, all"),
+    ("--auto-cast", "--auto-cast without a value"),
+    ("--cache_dir=", "takes a value"),
+    ("--no_cache=1", "is a switch"),
+    ("-O4", "--optlevel takes 1, 2, 3"),
+    ("-O", "without a value"),
+    ("--target=trn9", "--target takes trn1, trn1n, inf2"),
+    ("--cache_dir='/a", "ends in a quote"),
 )
 def test_what_is_not_documented_is_refused_in_one_sentence(text, said):
     with pytest.raises(ValueError, match=r"^NEURON_CC_FLAGS") as caught:

@@ -9,6 +9,7 @@ from collections import OrderedDict
 import numpy as np
 import pytest
 
+from tests.for_each import raises
 from trainium_edu import nki, xla
 from trainium_edu.nki import beta1
 from trainium_edu.nki import language as nl
@@ -198,8 +199,7 @@ def test_a_saved_executable_has_all_of_a_kernels_time(device, monkeypatch):
     again = Executable.from_bytes(data)
     assert (again.makespan_ns, again.band, [str(one) for one in again.advice]) == want
     assert again.why().share_by_operation()["exps"] > 0.1
-    with pytest.raises(xla.GraphError, match="exps is not loaded here"):
-        compile_bytes(again.graph.to_json())
+    raises(xla.GraphError, "exps is not loaded here", compile_bytes, again.graph.to_json())
 
 
 def test_graphs_that_are_only_collected_are_compiled_where_the_kernel_is(tmp_path):

@@ -5,6 +5,7 @@ from collections import namedtuple
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.loader import MpDeviceLoader
@@ -14,9 +15,8 @@ BATCHES = [(np.full((2, 3), i, np.float32), np.array([i, i])) for i in range(6)]
 Pair = namedtuple("Pair", "left right")
 
 
-@pytest.mark.parametrize(("every", "steps"), [
-    (1, [1, 2, 3, 4, 5, 6]), (2, [1, 1, 2, 2, 3, 3]), (4, [1, 1, 1, 1, 2, 2]), (10, [1] * 6)
-])  # fmt: skip
+@for_rows("every, steps", (1, [1, 2, 3, 4, 5, 6]), (2, [1, 1, 2, 2, 3, 3]), (4, [1, 1, 1, 1, 2, 2]),
+    (10, [1] * 6))  # fmt: skip
 def test_step_is_marked_before_each_kth_batch_and_at_the_end(every, steps):
     device = Device()
     loader = MpDeviceLoader(BATCHES, device, batches_per_execution=every)
@@ -26,7 +26,7 @@ def test_step_is_marked_before_each_kth_batch_and_at_the_end(every, steps):
     assert device.step == steps[-1] + at_its_turn + 1
 
 
-@pytest.mark.parametrize(("every", "executions"), [(1, 6), (2, 3), (6, 1)])
+@for_rows("every, executions", (1, 6), (2, 3), (6, 1))
 def test_k_batches_make_one_graph(every, executions):
     device, sums = Device(), []
     for x, y in MpDeviceLoader(BATCHES, device, batches_per_execution=every):
@@ -62,9 +62,7 @@ def test_loader_can_be_gone_through_again_and_left_early():
 
 
 def test_unknown_or_wrong_options_are_refused():
-    with pytest.raises(TypeError, match="batches_per_exec"):
-        MpDeviceLoader(BATCHES, Device(), batches_per_exec=2)
+    raises(TypeError, "batches_per_exec", MpDeviceLoader, BATCHES, Device(), batches_per_exec=2)
     with pytest.raises((TypeError, ValueError), match="batches_per_execution"):
         MpDeviceLoader(BATCHES, Device(), batches_per_execution=0)
-    with pytest.raises(TypeError, match=r"xm.xla_device\(\)"):
-        MpDeviceLoader(BATCHES, "xla:0")
+    raises(TypeError, r"xm.xla_device\(\)", MpDeviceLoader, BATCHES, "xla:0")

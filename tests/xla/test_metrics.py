@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows
 from trainium_edu.xla import metrics
 from trainium_edu.xla.metrics import Metrics, time_text
 
@@ -59,17 +60,15 @@ def test_the_page_adds_up_only_if_its_parts_are_rounded_and_ours_are_cut():
     assert time_text(total - printed[1]) == "003ms948.602us"
 
 
-@pytest.mark.parametrize(
-    ("ns", "text"),
-    [
-        (0, "000.000us"),
-        (67_464, "067.464us"),
-        (999_999, "999.999us"),
-        (999_999.7, "001ms000.000us"),
-        (1_000_000, "001ms000.000us"),
-        (61 * 10**9, "01m01s000ms000.000us"),
-        (90_061_001_002_003, "01d01h01m01s001ms002.003us"),
-    ],
+@for_rows(
+    "ns, text",
+    (0, "000.000us"),
+    (67_464, "067.464us"),
+    (999_999, "999.999us"),
+    (999_999.7, "001ms000.000us"),
+    (1_000_000, "001ms000.000us"),
+    (61 * 10**9, "01m01s000ms000.000us"),
+    (90_061_001_002_003, "01d01h01m01s001ms002.003us"),
 )
 def test_times_are_written_in_the_pages_units(ns, text):
     assert time_text(ns) == text

@@ -6,7 +6,7 @@ Judge: NumPy in FP32; where it lacks a function, PyTorch or the formula.
 import numpy as np
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.graph import GraphError
@@ -128,13 +128,13 @@ def test_function_gives_what_numpy_gives(case):
         np.testing.assert_allclose(made, wanted, rtol=3e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("make", [
+@for_rows("make",
     lambda n, **o: n.zeros((2, 3), **o), lambda n, **o: n.ones(4, **o),
     lambda n, **o: n.full((2, 2), 2.5, **o), lambda n, **o: n.full((2,), 7, "int32", **o),
     lambda n, **o: n.arange(5, **o), lambda n, **o: n.arange(2, 9, 3, **o),
     lambda n, **o: n.arange(0.5, 2.0, 0.25, **o), lambda n, **o: n.arange(5, 0, -2, **o),
     lambda n, **o: n.arange(3, 3, **o),
-])  # fmt: skip
+)  # fmt: skip
 def test_making_a_tensor_of_nothing_gives_what_numpy_gives(make):
     device = Device()
     made, wanted = make(xnp, device=device), make(np)
@@ -222,7 +222,6 @@ SENTENCES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("sentence", SENTENCES)
+@for_each("sentence", SENTENCES)
 def test_refusal_says_what_does_not_fit(sentence):
-    with pytest.raises(GraphError, match=sentence):
-        SENTENCES[sentence](as_tensor(A, Device()))
+    raises(GraphError, sentence, SENTENCES[sentence], as_tensor(A, Device()))

@@ -14,6 +14,7 @@ import time
 
 import pytest
 
+from tests.for_each import raises
 from tests.xla.compilers import compiled_by, dies, fails_at_first, fails_on_two
 from trainium_edu import __main__, settings
 from trainium_edu.cli import neuron_parallel_compile as tool
@@ -94,8 +95,7 @@ def test_a_failure_is_reported_remembered_and_retried_on_request(home):
     assert failed.reason == "ValueError: no room in SBUF"
     assert report.failed == 1
     assert parallel_compile.counts(cache).endswith("failed are 1, done are 2, total is 3")
-    with pytest.raises(CompileFailed, match="no room in SBUF"):
-        cache.get(2, EMPTY)
+    raises(CompileFailed, "no room in SBUF", cache.get, 2, EMPTY)
     assert parallel_compile.compile_collected(cache, compiled_by, workers=1).compiled == ()
     again = CompileCache(cache.root, "1.0", retry_failed=True)
     assert parallel_compile.compile_collected(again, compiled_by, workers=1).failed == 0

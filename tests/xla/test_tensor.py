@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.executor import Setting
@@ -230,7 +231,7 @@ def replicated(replicas, data, rounding="nearest", steps=3):
     return w
 
 
-@pytest.mark.parametrize("rounding", ["nearest", "stochastic"])
+@for_rows("rounding", "nearest", "stochastic")
 def test_replicas_equal_single_devices_bit_for_bit(rounding):
     """Judge: as many devices of one replica, with the same seed."""
     data = rng.normal(size=(3, 4, 2)).astype(np.float32)
@@ -247,7 +248,5 @@ def test_replicas_have_one_number_only_where_they_agree():
     y, z = x + 1, x * 0
     device.mark_step()
     assert z.item() == 0
-    with pytest.raises(ValueError, match="another on each of 2 replicas"):
-        y.item()
-    with pytest.raises(GraphError, match="2 replicas"):
-        as_tensor([1.0, 2.0, 3.0], device, per_replica=True)
+    raises(ValueError, "another on each of 2 replicas", y.item)
+    raises(GraphError, "2 replicas", as_tensor, [1.0, 2.0, 3.0], device, per_replica=True)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from tests.for_each import for_rows, raises
 from trainium_edu import xla
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla import xm
@@ -37,8 +38,7 @@ def test_devices_are_the_neuroncores_of_an_instance():
     device = xm.xla_device()
     assert (str(device), repr(device)) == ("xla:0", "device(type='xla', index=0)")
     assert xm.xla_device() is device is not xm.xla_device(31)
-    with pytest.raises(ValueError, match="xla:0 to xla:31"):
-        xm.xla_device(32)
+    raises(ValueError, "xla:0 to xla:31", xm.xla_device, 32)
 
 
 def test_mark_step_runs_what_is_pending():
@@ -136,7 +136,7 @@ def test_world_of_one_records_no_collective_for_gradients():
     assert w.grad.node is before
 
 
-@pytest.mark.parametrize(("kind", "function"), [("sum", np.sum), ("max", np.max), ("min", np.min)])
+@for_rows("kind, function", ("sum", np.sum), ("max", np.max), ("min", np.min))
 def test_all_reduce_reduces_over_ranks(kind, function):
     data = np.array([[1.0, 2.0], [3.0, -5.0]], np.float32)
     device = Device(setting=Setting(replicas=2))
@@ -147,8 +147,7 @@ def test_all_reduce_reduces_over_ranks(kind, function):
         xm.mark_step()
     np.testing.assert_allclose(total.numpy()[0], function(data, 0) * 0.5)
     np.testing.assert_allclose(y.numpy()[1], function(data, 0))
-    with pytest.raises(ValueError, match="mul"):
-        xm.all_reduce("mul", x)
+    raises(ValueError, "mul", xm.all_reduce, "mul", x)
 
 
 def test_ordinals_count_in_the_world_and_on_the_instance():
@@ -157,8 +156,7 @@ def test_ordinals_count_in_the_world_and_on_the_instance():
         assert (xm.get_ordinal(), xm.get_local_ordinal(), xm.xrt_world_size()) == (32, 0, 64)
         assert xm.is_master_ordinal()
         assert not xm.is_master_ordinal(local=False)
-        with pytest.raises(RuntimeError, match="rendezvous 'end' needs the other 63 ranks"):
-            xm.rendezvous("end")
+        raises(RuntimeError, "rendezvous 'end' needs the other 63 ranks", xm.rendezvous, "end")
     with xm.world(xm.World(1, 2, SimpleNamespace(rendezvous=lambda tag, load: [b"0", load]))):
         assert xm.rendezvous("end", b"1") == [b"0", b"1"]
         assert str(xm.xla_device()) == "xla:1"
@@ -188,8 +186,7 @@ def test_save_writes_arrays_that_safetensors_loads_on_the_first_rank_only(tmp_pa
         xm.save(state, tmp_path / "other.safetensors", master_only=False)
     assert (tmp_path / "other.safetensors").exists()
     for bad in (object(), 1j, float("nan")):
-        with pytest.raises(ValueError, match="bad is"):
-            xm.save({"bad": bad}, tmp_path / "third.safetensors")
+        raises(ValueError, "bad is", xm.save, {"bad": bad}, tmp_path / "third.safetensors")
     assert not (tmp_path / "third.safetensors").exists()
 
 

@@ -10,6 +10,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_rows
 from trainium_edu.nki.examples import matmul
 from trainium_edu.specs import TRN1
 
@@ -332,7 +333,7 @@ def test_what_is_wrong_in_many_tiles_of_a_line_is_said_once():
     assert "more tile" not in str(the(nki.run(kernel, x, 1), "accumulate-on-value"))
 
 
-@pytest.mark.parametrize("engine", [nisa.engine.tensor, nisa.engine.vector])
+@for_rows("engine", nisa.engine.tensor, nisa.engine.vector)
 def test_an_infinity_in_a_transpose_by_matmul_is_told(engine):
     """The reference: the Tensor Engine's transpose is not bit-accurate for Inf; Vector's is."""
 
@@ -426,7 +427,7 @@ def one_column(x):
     return out
 
 
-@pytest.mark.parametrize("columns", [1, 16])
+@for_rows("columns", 1, 16)
 def test_rows_that_hbm_does_not_have_longer_are_not_to_be_loaded_wider(columns):
     run = nki.run(one_column, np.ones((128, columns), np.float32))
     for warning in run.advice:
@@ -453,7 +454,7 @@ def adds_to_itself(x):
     return out
 
 
-@pytest.mark.parametrize(("shape", "remedy"), [((32, 512), "longer axis"), ((64, 48), "Spread")])
+@for_rows("shape, remedy", ((32, 512), "longer axis"), ((64, 48), "Spread"))
 def test_the_longer_axis_is_named_only_where_it_is_not_on_the_partitions(shape, remedy):
     run = nki.run(adds_to_itself, np.ones(shape, np.float32))
     assert remedy in the(run, "few partitions").remedy

@@ -9,6 +9,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_each
 from trainium_edu.neuroncore.advice.costs import Cost, Costing, WhatIf
 from trainium_edu.neuroncore.timing.causes import without
 from trainium_edu.nki.examples import matmul
@@ -157,7 +158,7 @@ HABITS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "habit", "remedied", "lines"), [(*h[:3], h[3:]) for h in HABITS])
+@for_each("kind, habit, remedied, lines", [(*h[:3], h[3:]) for h in HABITS])
 def test_following_the_remedy_saves_what_was_said_within_the_band(kind, habit, remedied, lines):
     habit, remedied = habit(), remedied()
     found = [w for w in habit.advice if w.kind == kind]

@@ -8,11 +8,11 @@ import functools
 import warnings
 
 import numpy as np
-import pytest
 
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.specs import NKI_KNOWN_ISSUES, SOURCES
 
 X = np.linspace(0.5, 4.0, 128 * 64, dtype=np.float32).reshape(128, 64)
@@ -62,7 +62,7 @@ LISTED = {
 }
 
 
-@pytest.mark.parametrize("name", LISTED)
+@for_each("name", LISTED)
 def test_what_aws_lists_is_warned_of_once_and_gives_its_numbers(name):
     function, wanted = LISTED[name]
     run = nki.run(by(lambda t: (function(t), function(t))[1]), X)
@@ -91,7 +91,7 @@ NOT_LISTED = {
 }
 
 
-@pytest.mark.parametrize("name", NOT_LISTED)
+@for_each("name", NOT_LISTED)
 def test_the_ways_around_are_not_warned_of(name):
     assert not issues(nki.run(by(NOT_LISTED[name]), X))
 
@@ -154,7 +154,7 @@ def test_a_known_issue_survives_saving(tmp_path):
 # -- grids and functions ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("grid", [2, 8, 64, (2, 3)])
+@for_rows("grid", 2, 8, 64, (2, 3))
 def test_a_grid_on_a_chip_without_logical_cores_is_said(grid):
     """`aws-lnc`: "LNC applies only to Trn2 and Trn3"; `nki-lnc`: 1 or 2, kernel[8] an error."""
 
@@ -180,15 +180,14 @@ def test_a_grid_on_a_chip_without_logical_cores_is_said(grid):
         assert not [w for w in nki.run(alone, X).advice if w.kind == "grid"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "given",
     [len, print, sum, str, list, np.exp, X.sum, type, functools.partial(len)],
     ids=lambda given: getattr(given, "__name__", "partial"),
 )
 def test_what_has_no_python_body_is_no_kernel(given):
     for call in (nki.run, lambda f, x: nki.simulate(f)(x), lambda f, x: nki.jit(f)(x)):
-        with pytest.raises(TypeError, match="of your own that calls nl and nisa"):
-            call(given, X)
+        raises(TypeError, "of your own that calls nl and nisa", call, given, X)
 
 
 # -- overlapping addresses --------------------------------------------------------------------
@@ -219,7 +218,7 @@ def overlaps(run):
     return [w for w in run.advice if w.kind == "overlapping addresses"]
 
 
-@pytest.mark.parametrize("address", [0, 4, 128, 252])
+@for_rows("address", 0, 4, 128, 252)
 def test_a_tile_read_after_another_overwrote_it_is_warned_of(address):
     """Judge: the output itself, whose columns from `address` on are the other tile's."""
     run = two_tiles(address)
@@ -230,7 +229,7 @@ def test_a_tile_read_after_another_overwrote_it_is_warned_of(address):
     assert run.advice[0] is warning  # what is wrong comes first
 
 
-@pytest.mark.parametrize(
+@for_each(
     "run",
     [
         lambda: two_tiles(256),

@@ -4,9 +4,8 @@ import importlib
 import string
 from pathlib import Path
 
-import pytest
-
 import trainium_edu
+from tests.for_each import for_each, raises
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.advice.remedies import Remedy, Words
 from trainium_edu.neuroncore.run import Run
@@ -26,7 +25,7 @@ def test_nki_is_a_front_end():
     assert "nki" in FRONT_ENDS
 
 
-@pytest.mark.parametrize("name", FRONT_ENDS)
+@for_each("name", FRONT_ENDS)
 def test_a_front_end_has_a_sentence_for_every_remedy_with_gaps_that_are_filled(name):
     words = importlib.import_module(f"trainium_edu.{name}.remedies").WORDS
     assert set(words.remedies) == set(Remedy)
@@ -39,8 +38,7 @@ def test_a_front_end_has_a_sentence_for_every_remedy_with_gaps_that_are_filled(n
 
 def test_words_that_lack_a_remedy_are_refused_by_name():
     some = {remedy: "do" for remedy in Remedy if remedy is not Remedy.LOAD_ONCE}
-    with pytest.raises(ValueError, match=r"words of a graph lack LOAD_ONCE"):
-        Words("graph", some)
+    raises(ValueError, r"words of a graph lack LOAD_ONCE", Words, "graph", some)
 
 
 def test_a_remedy_may_stand_inside_another():

@@ -5,7 +5,7 @@ from math import erf, pi
 import numpy as np
 import pytest
 
-from tests.for_each import for_each, raises
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.neuroncore.engines.activations import ACTIVATIONS, get_activation
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -63,7 +63,7 @@ def test_close_to_the_closed_form(name):
     np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=3e-6)
 
 
-@pytest.mark.parametrize("name", ["gelu", "gelu_apprx_tanh", "gelu_apprx_sigmoid", "silu", "mish"])
+@for_rows("name", "gelu", "gelu_apprx_tanh", "gelu_apprx_sigmoid", "silu", "mish")
 def test_limits_at_infinity(name):
     with np.errstate(all="ignore"):
         low, high = ACTIVATIONS[name].function(np.float32([-np.inf, np.inf]))
@@ -71,7 +71,7 @@ def test_limits_at_infinity(name):
     assert high == np.inf
 
 
-@pytest.mark.parametrize("name", sorted(set(CLOSED) - {"sign", "relu"}))
+@for_each("name", sorted(set(CLOSED) - {"sign", "relu"}))
 def test_nan_stays_nan(name):
     with np.errstate(all="ignore"):
         assert np.isnan(ACTIVATIONS[name].function(np.float32([np.nan]))).all()
@@ -101,10 +101,9 @@ def test_pytorch_agrees(name):
 
 
 @pytest.mark.judge
-@pytest.mark.parametrize(
-    ("derivative", "of"),
-    [("gelu_dx", "gelu"), ("silu_dx", "silu"), ("erf_dx", "erf"),
-     ("gelu_apprx_sigmoid_dx", "gelu_apprx_sigmoid")],
+@for_rows("derivative, of",
+    ("gelu_dx", "gelu"), ("silu_dx", "silu"), ("erf_dx", "erf"),
+     ("gelu_apprx_sigmoid_dx", "gelu_apprx_sigmoid"),
 )  # fmt: skip
 def test_derivatives_are_central_differences(derivative, of):
     x = np.linspace(-5, 5, 501)

@@ -7,6 +7,7 @@ partition, MIN 64), copied as numbers and not through the package's own facts.
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from trainium_edu.neuroncore.engines.costs import price
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS, cycles_of
@@ -145,7 +146,7 @@ PRINTED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@for_each("name", PRINTED)
 def test_other_printed_formulas_evaluate(name):
     _, n, wanted = PRINTED[name]
     assert price(TRN1, name, n) == wanted

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.for_each import for_each, raises
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.engines.dma import transfer
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
@@ -50,7 +50,7 @@ def test_equal_dtypes_keep_the_payload_of_a_nan():
     np.testing.assert_array_equal(back.view(np.uint32), words)
 
 
-@pytest.mark.parametrize("narrow", ["bfloat16", "float16", "float8_e4m3", "float8_e5m2"])
+@for_rows("narrow", "bfloat16", "float16", "float8_e4m3", "float8_e5m2")
 def test_casts_round_once_through_fp32(narrow):
     core = NeuronCore()
     values = np.random.default_rng(1).standard_normal((16, 64)).astype(np.float32)
@@ -265,15 +265,12 @@ def descriptors_counted_slowly(src, dst):
     return 1 + int(jumps.sum())
 
 
-@pytest.mark.parametrize(
-    ("hbm", "cut", "on_chip", "count", "run"),
-    [
-        ((128, 512), (ALL, ALL), (128, 512), 128, 2048),
+@for_rows("hbm, cut, on_chip, count, run",
+    ((128, 512), (ALL, ALL), (128, 512), 128, 2048),
         ((128, 1024), (ALL, slice(0, 512)), (128, 512), 128, 2048),
         ((128,), (ALL,), (128, 1), 128, 4), ((1, 4096), (ALL, ALL), (1, 4096), 1, 16384),
         ((128, 64), (ALL, slice(0, 64, 2)), (128, 32), 128 * 32, 4),
         ((4, 32, 16), (ALL, ALL, ALL), (128, 16), 128, 64),
-    ],
 )  # fmt: skip
 def test_a_descriptor_is_a_run_that_both_sides_agree_on(hbm, cut, on_chip, count, run):
     core = NeuronCore(values=False)

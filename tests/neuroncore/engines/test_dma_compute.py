@@ -5,7 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.for_each import for_each, raises
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.indirect import IndirectView, OutOfBoundsError
@@ -44,8 +44,8 @@ def test_gathering_transposes_need_a_later_chip():
 # -- dma_compute ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("count", [1, 2, 16])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@for_rows("count", 1, 2, 16)
+@for_rows("dtype", "float32", "bfloat16")
 def test_adds_sources_in_fp32_and_rounds_once(count, dtype):
     core = NeuronCore()
     draw = np.random.default_rng(5)
@@ -103,13 +103,10 @@ def test_gather_adds_rows_to_a_tile_and_leaves_out_what_is_outside():
     assert "srcs.index" in roles
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"srcs": []}, "list of 1 to 16"), ({"srcs": "ab"}, "list of 1 to 16"),
+@for_rows("change, words",
+    ({"srcs": []}, "list of 1 to 16"), ({"srcs": "ab"}, "list of 1 to 16"),
         ({"reduce_op": "multiply"}, "DMA engines only add"),
         ({"scales": [2.0, 1.0]}, "1.0 for each"), ({"scales": [1.0]}, "1.0 for each"),
-    ],
 )  # fmt: skip
 def test_compute_limits(change, words):
     core = NeuronCore(values=False)

@@ -1,9 +1,8 @@
 """ALU operators against NumPy and Python's integers."""
 
 import numpy as np
-import pytest
 
-from tests.for_each import raises
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.neuroncore.engines.operators import OPERATORS, get_operator
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -22,7 +21,7 @@ PLAIN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@for_each("name", PLAIN)
 def test_arithmetic_is_numpys_in_fp32(name):
     with np.errstate(all="ignore"):
         found = OPERATORS[name].function(A, B)
@@ -37,7 +36,7 @@ def test_magnitude_operators_keep_the_sign_and_break_ties_to_the_right():
     assert OPERATORS["abs_min"].function(a, b).tolist() == [3, -1, 2]
 
 
-@pytest.mark.parametrize("bits", [8, 16, 32])
+@for_rows("bits", 8, 16, 32)
 def test_bits_follow_pythons_integers(bits):
     dtype = np.dtype(f"u{bits // 8}")
     top = (1 << bits) - 1
@@ -62,17 +61,17 @@ def test_legal_reductions_are_the_references_table():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["max", "min", "sum", "prod"])
+@for_rows("name", "max", "min", "sum", "prod")
 def test_reduction_names_of_the_language_are_operators_too(name):
     found = get_operator(name, "op").reduce(np.float32([[3, 1, 2]]))
     assert found.tolist() == [getattr(np, name)([3, 1, 2])]
 
 
-@pytest.mark.parametrize("name", ["abs_max", "abs_min", "square", "relu"])
+@for_rows("name", "abs_max", "abs_min", "square", "relu")
 def test_operators_of_a_later_chip_name_it(name):
     raises(NkiValidationError, "NeuronCore-v4", get_operator, name, "op0")
 
 
-@pytest.mark.parametrize("wrong", ["ad", None, 3, 1.5, np])
+@for_rows("wrong", "ad", None, 3, 1.5, np)
 def test_no_operator_is_refused(wrong):
     raises(NkiValidationError, "not an ALU operator", get_operator, wrong, "op")

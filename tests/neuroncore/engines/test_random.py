@@ -2,9 +2,8 @@
 Random123 vectors), binomial bounds for dropout, replay."""
 
 import numpy as np
-import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS, cycles_of
@@ -39,8 +38,8 @@ def test_rng_gives_philox_words_from_the_seed():
     np.testing.assert_array_equal(got, words_by_hand(79, 12345))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
-@pytest.mark.parametrize("memory", ["sbuf", "psum"])
+@for_rows("dtype", "int8", "uint8", "int16", "uint16", "int32", "uint32")
+@for_rows("memory", "sbuf", "psum")
 def test_rng_keeps_the_least_significant_bits(dtype, memory):
     core = NeuronCore(seed=7)
     dst = getattr(core, memory)((2, 9), dtype)

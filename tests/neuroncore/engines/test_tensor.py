@@ -4,7 +4,7 @@ proven bound, ml_dtypes for the operands, the printed limits and cost formulas o
 import numpy as np
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows
 from trainium_edu.neuroncore import NeuronCore, systolic_array
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.engine import Engine
@@ -41,7 +41,7 @@ def test_contracts_over_partitions_in_every_format(dtype, shape):
     np.testing.assert_array_equal(multiply(NeuronCore(), w, x, dtype), w.T @ x)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@for_each("dtype", DTYPES)
 def test_agrees_with_the_cycle_level_array(dtype):
     """Within the bound of two orders of addition that the array's own tests prove."""
     draw = np.random.default_rng(2)
@@ -202,7 +202,7 @@ def operands(core):
     }
 
 
-@pytest.mark.parametrize(("start", "address"), [(500, None), (0, 2044), (505, 0)])
+@for_rows("start, address", (500, None), (0, 2044), (505, 0))
 def test_stays_inside_one_bank(start, address):
     core = NeuronCore(values=False)
     big = core.psum((4, 1024), address=address)
@@ -225,13 +225,10 @@ def test_a_tile_of_rows_or_none_takes_what_it_holds():
 # -- time -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("m", "n", "dtype", "formula"),
-    [
-        (128, 512, "bfloat16", "nc_matmul"), (128, 1, "float8_e4m3", "nc_matmul"),
+@for_rows("m, n, dtype, formula",
+    (128, 512, "bfloat16", "nc_matmul"), (128, 1, "float8_e4m3", "nc_matmul"),
         (16, 1, "float16", "nc_matmul"), (128, 512, "tfloat32", "nc_matmul"),
         (128, 512, "float32", "nc_matmul_fp32"), (1, 100, "float32", "nc_matmul_fp32"),
-    ],
 )  # fmt: skip
 def test_cycles_are_the_printed_formula(m, n, dtype, formula):
     core = NeuronCore(values=False)

@@ -1,9 +1,8 @@
 """nc_transpose.  Judges: NumPy's ``.T`` on bits; IEEE 754 for NaN through an identity."""
 
 import numpy as np
-import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.engine import Engine
@@ -29,7 +28,7 @@ def test_tensor_engine_turns_every_dtype(dtype, shape):
     assert (core.value(dst) == values.T).all()
 
 
-@pytest.mark.parametrize("dtype", [d for d in DTYPES if DTYPES[d].is_float])
+@for_each("dtype", [d for d in DTYPES if DTYPES[d].is_float])
 def test_tensor_engine_may_write_its_own_float32(dtype):
     core = NeuronCore()
     data, values = filled(core, (40, 50), dtype)
@@ -57,12 +56,9 @@ def test_free_axes_are_flattened():
     assert (core.value(dst) == values.reshape(6, 20).T).all()
 
 
-@pytest.mark.parametrize(
-    ("shape", "source", "target", "engine"),
-    [
-        ((32, 32), "sbuf", "sbuf", Engine.VECTOR), ((32, 32), "sbuf", "psum", Engine.VECTOR),
+@for_rows("shape, source, target, engine",
+    ((32, 32), "sbuf", "sbuf", Engine.VECTOR), ((32, 32), "sbuf", "psum", Engine.VECTOR),
         ((32, 33), "sbuf", "psum", Engine.TENSOR), ((8, 8), "psum", "sbuf", Engine.VECTOR),
-    ],
 )  # fmt: skip
 def test_the_engine_follows_the_shape(shape, source, target, engine):
     core = NeuronCore(values=False)

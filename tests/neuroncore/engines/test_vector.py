@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows
 from tests.neuroncore.engines.bench import Bench
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.engine import Engine
@@ -248,7 +249,7 @@ def test_what_was_never_written_reads_nan_or_four_and_is_noted(bench):
     assert [kind for kind, *_ in bench.core.notes] == ["uninitialised", "uninitialised"]
 
 
-@pytest.mark.parametrize(("columns", "cycles"), [(512, 512), (513, 2 * 513), (2048, 2 * 2048)])
+@for_rows("columns, cycles", (512, 512), (513, 2 * 513), (2048, 2 * 2048))
 def test_a_result_wider_than_a_psum_bank_is_read_as_from_sbuf(columns, cycles):
     """Judge: AWS's Mamba kernels (512 columns, N cycles) and a study's (2 048 columns, 2 N)."""
     bench = Bench(values=False)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import raises
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.execution import deferred, products
 from trainium_edu.neuroncore.execution.deferred import Deferred
@@ -302,10 +303,8 @@ def test_numbers_that_an_interrupt_lost_are_refused_and_others_stay(monkeypatch)
 
     with monkeypatch.context() as patch:
         patch.setattr(products.Sum, "wait", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            core.value(dst)
-    with pytest.raises(RuntimeError, match=r"interrupted while it computed.*run the kernel again"):
-        core.value(dst)
+        raises(KeyboardInterrupt, "", core.value, dst)
+    raises(RuntimeError, r"interrupted while it computed.*run the kernel again", core.value, dst)
     np.testing.assert_array_equal(core.value(other), expected)
 
 
@@ -318,7 +317,6 @@ def test_an_error_inside_a_kernel_leaves_the_next_run_alone():
         nisa.nc_matmul(dst=sums, stationary=nl.load(w), moving=nl.load(x))
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError):
-        fails(w.astype(BF16), x.astype(BF16))
+    raises(ZeroDivisionError, "", fails, w.astype(BF16), x.astype(BF16))
     got = nki.simulate(matmul.basic)(w.astype(BF16), x.astype(BF16))
     np.testing.assert_array_equal(got, (w.T @ x).astype(BF16))

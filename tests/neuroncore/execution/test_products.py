@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import threadpoolctl
 
+from tests.for_each import raises
 from trainium_edu.neuroncore.execution import products
 
 
@@ -76,8 +77,7 @@ def test_helpers_do_compute(helpers):
 def test_an_error_in_a_helper_is_raised_where_the_sum_is_waited_for(helpers):
     bad = sum_of(None, (np.ones((3, 4)), np.ones((2, 5))))
     bad.offer()
-    with pytest.raises((ValueError, AttributeError)):
-        bad.wait()
+    raises((ValueError, AttributeError), "", bad.wait)
     test_helpers_do_compute(None)  # and the helper lives
 
 

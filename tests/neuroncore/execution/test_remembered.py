@@ -6,6 +6,7 @@ Judge: the same calls on a fresh core each, where nothing is known.
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, raises
 from trainium_edu.neuroncore import INSTRUCTIONS, NeuronCore
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -68,7 +69,7 @@ def test_every_row_that_is_known_by_shape_is_tried_here():
     assert set(CALLS) == {name for name, row in INSTRUCTIONS.items() if row.by_shape}
 
 
-@pytest.mark.parametrize("name", CALLS)
+@for_each("name", CALLS)
 def test_known_and_new_agree_in_record_and_value(name):
     core, tiles = _core()
     for seed in range(3):
@@ -90,15 +91,13 @@ def test_a_known_shape_does_not_excuse_another():
     core, tiles = _core()
     _fill(tiles, 0)
     core.tensor_copy(dst=tiles["out"], src=tiles["x"])
-    with pytest.raises(NkiValidationError, match="same number"):
-        core.tensor_copy(dst=tiles["out"], src=tiles["v"])
+    raises(NkiValidationError, "same number", core.tensor_copy, dst=tiles["out"], src=tiles["v"])
     with pytest.raises(NkiValidationError, match="on the Scalar Engine needs NeuronCore-v3"):
         core.tensor_copy(dst=tiles["out"], src=tiles["x"], engine="scalar")
     core.memset(dst=tiles["mask"], value=1)
     with pytest.raises(NkiValidationError, match="integer tile cannot hold a float"):
         core.memset(dst=tiles["mask"], value=1.0)
-    with pytest.raises(TypeError, match="one number"):
-        core.memset(dst=tiles["mask"], value=True)
+    raises(TypeError, "one number", core.memset, dst=tiles["mask"], value=True)
     with pytest.raises(TypeError, match="no operand 'mask'"):
         core.tensor_copy(dst=tiles["out"], src=tiles["x"], mask=None)
 
@@ -122,8 +121,7 @@ def test_a_known_shape_still_has_to_lie_in_one_bank():
         core.nc_matmul(dst=part, stationary=x, moving=x)
         assert core.value(part).max() == 128
     part = wide.sliced(slice(0, 128), slice(448, 576))
-    with pytest.raises(NkiValidationError, match="one PSUM bank"):
-        core.nc_matmul(dst=part, stationary=x, moving=x)
+    raises(NkiValidationError, "one PSUM bank", core.nc_matmul, dst=part, stationary=x, moving=x)
 
 
 def test_a_known_shape_still_notes_what_was_never_written():

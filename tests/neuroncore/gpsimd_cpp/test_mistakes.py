@@ -14,6 +14,7 @@ import numpy as np
 import psutil
 import pytest
 
+from tests.for_each import raises
 from tests.neuroncore.gpsimd_cpp.sources import program
 from trainium_edu.neuroncore import NeuronCore, gpsimd_cpp
 from trainium_edu.neuroncore.gpsimd_cpp import CompileError, OperatorError, worker
@@ -98,10 +99,7 @@ def test_the_line_of_a_failed_check_is_not_that_of_a_later_one(build):
         ),
         one="torch::Tensor x",
     )  # fmt: skip
-    with pytest.raises(
-        OperatorError, match=r"^kernel\.cpp:6: it aborts: an assertion of the C\+\+"
-    ):
-        made(X)
+    raises(OperatorError, r"^kernel\.cpp:6: it aborts: an assertion of the C\+\+", made, X)
 
 
 @pytest.mark.parametrize("what", NO_LINE)
@@ -223,14 +221,11 @@ def test_shape_functions_that_do_not_give_a_shape(build, body, text):
 
 def test_arguments_that_an_operator_does_not_take(build):
     one = build(ONE, one="torch::Tensor x")
-    with pytest.raises(TypeError, match="one takes a tensor, and was given 2 arguments"):
-        one(X, X)
+    raises(TypeError, "one takes a tensor, and was given 2 arguments", one, X, X)
     with pytest.raises(OperatorError, match="of dtype float64, which operators do not know; cast"):
         one(X.astype(np.float64))
-    with pytest.raises(TypeError, match=r"argument 0 of one is 'x'; it must be an array"):
-        one("x")
-    with pytest.raises(OperatorError, match="up to 8 dimensions"):
-        one(np.zeros((1,) * 9, np.float32))
+    raises(TypeError, r"argument 0 of one is 'x'; it must be an array", one, "x")
+    raises(OperatorError, "up to 8 dimensions", one, np.zeros((1,) * 9, np.float32))
     with pytest.raises(OperatorError, match="one is called in a kernel, with a tile"):
         one(NeuronCore().sbuf((128, 4)))
     assert issubclass(OperatorError, NkiValidationError)
@@ -351,13 +346,11 @@ def test_full_shared_memory_is_an_error_that_names_it_and_the_next_call_works(bu
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "posix_fallocate", full, raising=False)
-        with pytest.raises(OSError, match=r"No space left on device: '/.+'"):
-            made(-X)
+        raises(OSError, r"No space left on device: '/.+'", made, -X)
     np.testing.assert_array_equal(made(-X), X)
 
 
 def test_operator_that_stops_the_process_which_waits_for_it(build, monkeypatch):
     monkeypatch.setattr(worker, "_SLACK_S", 1.0)
     made = build(_kernel("kill(getppid(), SIGSTOP); sleep(9);"), wrong=WRONG, cpu_seconds=1)
-    with pytest.raises(OperatorError, match="it stopped the process that waits for it"):
-        made(X, 0)
+    raises(OperatorError, "it stopped the process that waits for it", made, X, 0)

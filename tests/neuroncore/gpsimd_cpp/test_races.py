@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, raises
 from trainium_edu.neuroncore.gpsimd_cpp import OperatorError
 from trainium_edu.neuroncore.gpsimd_cpp.races import Race, find_race
 
@@ -77,8 +78,7 @@ def test_seeded_races_are_found_and_named(made, text):
 def test_a_race_for_one_element_of_a_million(made):
     x = np.ones(2**20, np.float32)
     kernel = HEAD + "  if (id == 3) end += 1;" + LOOP + TAIL
-    with pytest.raises(OperatorError, match=r"3 and 4 both write element \[524288\]"):
-        made(kernel)(x, 0)
+    raises(OperatorError, r"3 and 4 both write element \[524288\]", made(kernel), x, 0)
 
 
 def test_reading_the_same_input_is_no_race(made):
@@ -102,7 +102,7 @@ def test_uneven_shares_are_advised_against(made):
     assert "uneven shares" in kinds
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_races_are_what_a_plain_loop_over_elements_finds(seed):
     rng = np.random.default_rng(seed)
     readers, writers = (rng.choice([0, 0, 0, 1, 2, 4, 6], 30).astype(np.uint8) for _ in range(2))

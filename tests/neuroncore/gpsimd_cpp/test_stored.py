@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import raises
 from trainium_edu.neuroncore import gpsimd_cpp
 from trainium_edu.neuroncore.gpsimd_cpp import stored
 
@@ -51,8 +52,7 @@ def test_a_lesson_sees_the_same_without_a_compiler(sources, tmp_path, monkeypatc
     assert capsys.readouterr().out == with_one
     with pytest.raises(gpsimd_cpp.NoCompilerError, match="and of these sources and arguments no"):
         place.load("half", sources[:1], sources[1:2]).run(X, 4.0)
-    with pytest.raises(gpsimd_cpp.NoCompilerError):
-        stored.Stored(tmp_path / "kept.json.xz", recording=True)
+    raises(gpsimd_cpp.NoCompilerError, "", stored.Stored, tmp_path / "kept.json.xz", recording=True)
 
 
 def _none():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import raises
 from tests.neuroncore.gpsimd_cpp.sources import program
 from trainium_edu.neuroncore.gpsimd_cpp import OperatorError
 
@@ -89,5 +90,4 @@ def test_factories(library):
     ],
 )  # fmt: skip
 def test_what_the_library_does_not_take(library, call, text):
-    with pytest.raises(OperatorError, match=text):
-        call(library)
+    raises(OperatorError, text, call, library)

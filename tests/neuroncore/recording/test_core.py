@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS, define
@@ -74,8 +75,7 @@ def test_without_values_only_shapes_are_recorded():
     tile = core.sbuf((128, 4))
     core.twice(dst=tile, src=tile)
     assert len(core.program) == 1
-    with pytest.raises(ValueError, match="values=False"):
-        core.value(tile)
+    raises(ValueError, "values=False", core.value, tile)
 
 
 def test_a_loop_body_is_recorded_once_with_its_count():
@@ -109,15 +109,13 @@ def test_hbm_arrays_are_used_in_place():
     assert (data == 3).all()
 
 
-@pytest.mark.parametrize("spec", [INF2])
+@for_rows("spec", INF2)
 def test_inferentia2_has_the_same_core(spec):
     assert NeuronCore(spec).sbuf_memory.bytes_per_partition == 192 * 1024
 
 
-@pytest.mark.parametrize(
-    ("what", "error", "message"),
-    [
-        (lambda c: c.sbuf((256, 4)), NkiValidationError,
+@for_rows("what, error, message",
+    (lambda c: c.sbuf((256, 4)), NkiValidationError,
          "partition dimension 256 exceeds maximum 128"),
         (lambda c: c.sbuf((128, 50_000)), NkiValidationError, "196608"),
         (lambda c: c.psum((128, 5000)), NkiValidationError, "16384"),
@@ -135,14 +133,11 @@ def test_inferentia2_has_the_same_core(spec):
         (lambda c: c.twice(dst=c.sbuf((4, 4)), src=c.sbuf((4, 4)), engine=Engine.TENSOR),
          NkiValidationError, "runs on the Vector Engine or GpSimd Engine"),
         (lambda c: c.nothing(), AttributeError, "no attribute or instruction"),
-    ],
 )  # fmt: skip
 def test_limits_raise_with_what_limit_and_remedy(what, error, message):
-    with pytest.raises(error, match=message):
-        what(NeuronCore())
+    raises(error, message, what, NeuronCore())
 
 
-@pytest.mark.parametrize("spec", [None, "trn1", INSTANCES])
+@for_rows("spec", None, "trn1", INSTANCES)
 def test_what_is_no_neuroncore_raises(spec):
-    with pytest.raises(ValueError, match="has no NeuronCore; take specs"):
-        NeuronCore(spec)
+    raises(ValueError, "has no NeuronCore; take specs", NeuronCore, spec)

@@ -1,8 +1,8 @@
 """Judges: ml_dtypes' and NumPy's own casts, code by code; NumPy's rint and clip for integers."""
 
 import numpy as np
-import pytest
 
+from tests.for_each import for_each, raises
 from trainium_edu.neuroncore.recording.dtypes import (
     DTYPES,
     Rounding,
@@ -16,14 +16,14 @@ NARROW = [d for d in DTYPES.values() if d.is_float and d.itemsize < 4]
 WHOLE = [d for d in DTYPES.values() if not d.is_float]
 
 
-@pytest.mark.parametrize("dtype", NARROW, ids=str)
+@for_each("dtype", NARROW, ids=str)
 def test_every_code_widens_as_the_judge_widens_it(dtype):
     codes = np.arange(256**dtype.itemsize, dtype=f"u{dtype.itemsize}").view(dtype.storage)
     with np.errstate(invalid="ignore"):
         np.testing.assert_array_equal(to_fp32(codes, dtype), codes.astype(np.float32))
 
 
-@pytest.mark.parametrize("dtype", NARROW, ids=str)
+@for_each("dtype", NARROW, ids=str)
 def test_writing_rounds_as_the_judge_casts(dtype):
     rng = np.random.default_rng(1)
     values = (rng.standard_normal(20_000) * np.exp2(rng.uniform(-20, 8, 20_000))).astype(np.float32)
@@ -36,7 +36,7 @@ def test_writing_rounds_as_the_judge_casts(dtype):
     np.testing.assert_array_equal(out.view(word), judge.view(word))
 
 
-@pytest.mark.parametrize("dtype", WHOLE, ids=str)
+@for_each("dtype", WHOLE, ids=str)
 def test_integers_round_to_even_and_saturate(dtype):
     limits = np.iinfo(dtype.storage)
     values = np.float32([0.5, 1.5, 2.5, -0.5, -1.5, 1e20, -1e20, np.inf, -np.inf, 100.4])
@@ -71,5 +71,4 @@ def test_names_of_numpy_and_ml_dtypes_are_understood():
     assert get_dtype(np.dtype("int64")).name == "int32"  # 64-bit integers become 32-bit
     assert get_dtype(DTYPES["bfloat16"].storage).name == "bfloat16"
     for bad in ("complex64", "float7", object, None):
-        with pytest.raises(NkiValidationError):
-            get_dtype(bad)
+        raises(NkiValidationError, "", get_dtype, bad)

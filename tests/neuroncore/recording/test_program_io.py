@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.for_each import raises
 from tests.neuroncore import mamba
 from trainium_edu.neuroncore.recording.program_io import load, save
 from trainium_edu.neuroncore.timing.optimise import optimise
@@ -53,8 +54,7 @@ def test_every_damaged_file_gets_one_sentence(tmp_path):
             said.append(str(error))
     assert len(said) > 55
     assert all("run.json.gz" in text and "\n" not in text for text in said)
-    with pytest.raises(FileNotFoundError, match=r"no saved program none\.gz"):
-        load(tmp_path / "none.gz")
+    raises(FileNotFoundError, r"no saved program none\.gz", load, tmp_path / "none.gz")
 
 
 def test_an_edited_file_is_refused(tmp_path):
@@ -80,5 +80,4 @@ def test_an_edited_file_is_refused(tmp_path):
     edited(loops=[[0, 1, -3, 0, 1]])
     edited(outputs=[10**9])
     path.write_bytes(gzip.compress(b"[" * 100_000))
-    with pytest.raises(ValueError, match="cannot be read"):
-        load(path)
+    raises(ValueError, "cannot be read", load, path)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.for_each import for_each, raises
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.specs import NkiValidationError
 
@@ -138,18 +139,16 @@ def test_bad_views_say_what_is_wrong(core, what, message):
     if message is None:
         what(tile)
     else:
-        with pytest.raises(NkiValidationError, match=message):
-            what(tile)
+        raises(NkiValidationError, message, what, tile)
 
 
 def test_a_large_reshape_that_would_need_a_copy_says_so_without_trying_it():
     core = NeuronCore(values=False)
     turned = core.hbm((3136, 768)).permuted(1, 0)  # without values there are no bytes to copy
-    with pytest.raises(NkiValidationError, match="would need a copy"):
-        turned.reshaped(768 * 3136)
+    raises(NkiValidationError, "would need a copy", turned.reshaped, 768 * 3136)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@for_each("seed", range(5))
 def test_strides_of_a_reshape_are_those_that_numpy_gives(seed):
     draw, core = np.random.default_rng(seed), NeuronCore(values=False)
     for _ in range(100):
@@ -164,8 +163,7 @@ def test_strides_of_a_reshape_are_those_that_numpy_gives(seed):
         try:
             wanted.shape = tuple(new)
         except AttributeError:
-            with pytest.raises(NkiValidationError, match="would need a copy"):
-                view.reshaped(*new)
+            raises(NkiValidationError, "would need a copy", view.reshaped, *new)
             continue
         steps = zip(view.reshaped(*new).strides, wanted.strides, new, strict=True)
         assert all(mine == theirs or n == 1 for mine, theirs, n in steps)

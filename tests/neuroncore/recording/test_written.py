@@ -1,13 +1,13 @@
 """Written rectangles against a plain mask, in random orders."""
 
 import numpy as np
-import pytest
 
+from tests.for_each import for_each, for_rows
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.written import Written
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_rectangles_say_what_a_mask_says(seed):
     rng = np.random.default_rng(seed)
     written, mask = Written(8, 12), np.zeros((8, 12), bool)
@@ -31,8 +31,8 @@ def test_neighbours_merge_into_one():
     assert written.rectangles == [(0, 128, 0, 2048)]
 
 
-@pytest.mark.parametrize("memory", ["sbuf", "psum"])
-@pytest.mark.parametrize("address", [None, 512])
+@for_rows("memory", "sbuf", "psum")
+@for_rows("address", None, 512)
 def test_slices_and_strides_of_tiles(memory, address):
     core = NeuronCore()
     tile = getattr(core, memory)((4, 6, 8), address=address)

@@ -1,8 +1,8 @@
 """Who stays, and convolutions: judged by the documented formula by hand and by direct loops."""
 
 import numpy as np
-import pytest
 
+from tests.for_each import for_rows, raises
 from trainium_edu.neuroncore.systolic_array import choice_cycles, convolution_operands, run
 
 
@@ -32,10 +32,8 @@ def test_a_convolution_as_a_product_equals_direct_loops():
                     assert got[f, image, i, j] == (patch * kernels[f]).sum()
 
 
-@pytest.mark.parametrize(
-    ("images", "kernels", "says"),
-    [((2, 4, 4), (1, 5, 5), "do not fit"), ((4, 4), (1, 3, 3), "three axes")],
+@for_rows(
+    "images, kernels, says", ((2, 4, 4), (1, 5, 5), "do not fit"), ((4, 4), (1, 3, 3), "three axes")
 )
 def test_impossible_convolutions_are_refused(images, kernels, says):
-    with pytest.raises(ValueError, match=says):
-        convolution_operands(np.ones(images), np.ones(kernels))
+    raises(ValueError, says, convolution_operands, np.ones(images), np.ones(kernels))

@@ -1,10 +1,10 @@
 """Closed forms: judged by the register-level twin, whose sequencer decides cycle by cycle."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_rows, raises
 from tests.neuroncore.systolic_array.elements import simulate_elements
 from trainium_edu.neuroncore.systolic_array import (
     TRN1_ARRAY,
@@ -96,7 +96,7 @@ def test_a_full_tile_hides_its_load_and_a_short_one_does_not():
     assert steady_interval(128, 512, SystolicArray(load_speed=1, background_load=False)) == 640
 
 
-@pytest.mark.parametrize("n", [1, 63, 64, 65, 128, 512])
+@for_rows("n", 1, 63, 64, 65, 128, 512)
 def test_documented_cost_is_max_of_n_and_64(n):
     """Judge: the formula as the documents print it, and our array with that minimum."""
     assert documented_issue_cycles(n) == max(n, 64)
@@ -113,17 +113,14 @@ def test_utilisation_rises_with_n_along_the_closed_form():
     assert utilisation(64, 128, 512) == 0.5
 
 
-@pytest.mark.parametrize("bad", [0, -1, 2.5, True, "8", None])
+@for_rows("bad", 0, -1, 2.5, True, "8", None)
 def test_sizes_are_whole_and_positive(bad):
-    with pytest.raises((ValueError, TypeError)):
-        tile_cycles(4, bad)
-    with pytest.raises((ValueError, TypeError)):
-        gemm_cycles(bad, 4, 4)
+    raises((ValueError, TypeError), "", tile_cycles, 4, bad)
+    raises((ValueError, TypeError), "", gemm_cycles, bad, 4, 4)
 
 
 def test_utilisation_of_more_than_a_tile_is_refused():
-    with pytest.raises(ValueError, match="at most 128 x 128"):
-        utilisation(129, 128, 512)
+    raises(ValueError, "at most 128 x 128", utilisation, 129, 128, 512)
 
 
 def test_huge_products_cost_no_time():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.neuroncore.systolic_array import (
     Dataflow,
     SystolicArray,
@@ -115,13 +115,11 @@ def test_output_stationary_never_reads_a_sum_back():
     assert dataflow_traffic("weight-stationary", 1000, 300, 300).sum_reads == 300 * 300 * 7
 
 
-@pytest.mark.parametrize(
-    ("array", "w", "x", "fmt", "says"),
-    [
-        (SystolicArray(64, 8), (4, 4), (4, 4), "bf16", "32 x 32"),
-        (SystolicArray(4, 4), (3, 5), (3, 4), "bf16", "Cut it"),
-        (SystolicArray(4, 4), (3, 4), (3, 5), "bf16", "Cut it"),
-    ],
+@for_rows(
+    "array, w, x, fmt, says",
+    (SystolicArray(64, 8), (4, 4), (4, 4), "bf16", "32 x 32"),
+    (SystolicArray(4, 4), (3, 5), (3, 4), "bf16", "Cut it"),
+    (SystolicArray(4, 4), (3, 4), (3, 5), "bf16", "Cut it"),
 )
 def test_too_large_for_an_animation(array, w, x, fmt, says):
     with pytest.raises(ValueError, match=says):
@@ -129,5 +127,4 @@ def test_too_large_for_an_animation(array, w, x, fmt, says):
 
 
 def test_an_unknown_dataflow_is_refused():
-    with pytest.raises(ValueError, match="row-stationary"):
-        dataflow_cycles("row-stationary", 1, 1, 1)
+    raises(ValueError, "row-stationary", dataflow_cycles, "row-stationary", 1, 1, 1)

@@ -1,8 +1,8 @@
 """Frames: judged by the recorded run's own states."""
 
 import numpy as np
-import pytest
 
+from tests.for_each import raises
 from trainium_edu.neuroncore.systolic_array import SystolicArray, run
 from trainium_edu.neuroncore.systolic_array.frames import frames_of_run
 
@@ -28,5 +28,4 @@ def test_frames_hold_every_state_and_every_event():
 
 
 def test_frames_need_a_recorded_run():
-    with pytest.raises(ValueError, match="record=True"):
-        frames_of_run(run([[1.0]], [[1.0]], fmt="bf16"))
+    raises(ValueError, "record=True", frames_of_run, run([[1.0]], [[1.0]], fmt="bf16"))

@@ -6,6 +6,7 @@ Judges: NumPy in float64 (exact on small whole numbers), IEEE 754 for infinities
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from tests.neuroncore.systolic_array.elements import simulate_elements
 from trainium_edu.neuroncore.systolic_array import (
     SystolicArray,
@@ -91,7 +92,7 @@ class TestRegisters(MatmulContract):
         return simulate_elements(stationary, moving, plan, array=ARRAY, fmt=fmt)[0]
 
 
-@pytest.mark.parametrize("fmt", FORMATS)
+@for_each("fmt", FORMATS)
 def test_the_bound_holds_against_float64_and_means_something(fmt):
     """Exact products summed in float64 lie within the bound; a wrong element would not."""
     draw = np.random.default_rng(3)

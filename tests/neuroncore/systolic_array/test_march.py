@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.for_each import for_rows, raises
 from tests.neuroncore.systolic_array.elements import simulate_elements
 from trainium_edu.neuroncore.systolic_array import (
     Pass,
@@ -190,35 +191,28 @@ def test_a_long_run_may_be_interrupted_between_calls(monkeypatch):
 
 def test_looking_into_an_unrecorded_run_says_what_to_do():
     done = run([[1.0]], [[1.0]], fmt="bf16")
-    with pytest.raises(ValueError, match="record=True"):
-        done.state(0)
+    raises(ValueError, "record=True", done.state, 0)
 
 
 def test_no_such_cycle_or_element():
     done = run([[1.0]], [[1.0]], fmt="bf16", array=SystolicArray(2, 2), record=True)
-    with pytest.raises(IndexError, match="cycles 0 to"):
-        done.state(done.cycles)
+    raises(IndexError, "cycles 0 to", done.state, done.cycles)
 
 
-@pytest.mark.parametrize(
-    ("plan", "error", "says"),
-    [
-        ((), ValueError, "no pass"),
-        (((0, 4, 0, 4, 0, 4),), TypeError, "Pass"),
-        ((Pass(0, 5, 0, 4, 0, 4),), ValueError, "outside"),
-        ((Pass(0, 4, 0, 4, 4, 4),), ValueError, "empty"),
-        ((Pass(0, 4, 0, 4, 0, 4, load=False),), ValueError, "load it"),
-        ((Pass(0, 4, 0, 4, 0, 4, stationary_piece=1),), ValueError, "piece"),
-    ],
+@for_rows(
+    "plan, error, says",
+    ((), ValueError, "no pass"),
+    (((0, 4, 0, 4, 0, 4),), TypeError, "Pass"),
+    ((Pass(0, 5, 0, 4, 0, 4),), ValueError, "outside"),
+    ((Pass(0, 4, 0, 4, 4, 4),), ValueError, "empty"),
+    ((Pass(0, 4, 0, 4, 0, 4, load=False),), ValueError, "load it"),
+    ((Pass(0, 4, 0, 4, 0, 4, stationary_piece=1),), ValueError, "piece"),
 )
 def test_impossible_plans_are_refused(plan, error, says):
-    with pytest.raises(error, match=says):
-        run(np.ones((4, 4)), np.ones((4, 4)), fmt="bf16", plan=plan)
+    raises(error, says, run, np.ones((4, 4)), np.ones((4, 4)), fmt="bf16", plan=plan)
 
 
-@pytest.mark.parametrize(
-    ("shape", "axis"), [((9, 4, 4), "K"), ((4, 9, 4), "M"), ((4, 4, 513), "N")]
-)
+@for_rows("shape, axis", ((9, 4, 4), "K"), ((4, 9, 4), "M"), ((4, 4, 513), "N"))
 def test_one_tile_over_a_limit_says_which_and_why(shape, axis):
     k, m, n = shape
     with pytest.raises(NkiValidationError, match=f"{axis} = .*the limit is"):
@@ -228,7 +222,7 @@ def test_one_tile_over_a_limit_says_which_and_why(shape, axis):
         )  # fmt: skip
 
 
-@pytest.mark.parametrize("skew", [(1, 2), (0,), (0, -1), (0, 99), (0, 1.5)])
+@for_rows("skew", (1, 2), (0,), (0, -1), (0, 99), (0, 1.5))
 def test_impossible_skews_are_refused(skew):
     with pytest.raises((ValueError, TypeError)):
         run(np.ones((2, 2)), np.ones((2, 2)), fmt="bf16", array=SystolicArray(2, 2), skew=skew)
@@ -236,8 +230,7 @@ def test_impossible_skews_are_refused(skew):
 
 def test_recording_too_much_is_refused_before_memory_is_taken():
     many = np.ones((128, 50_000), ml_dtypes.bfloat16)
-    with pytest.raises(ValueError, match="MiB"):
-        run(many[:, :128], many, record=True)
+    raises(ValueError, "MiB", run, many[:, :128], many, record=True)
 
 
 def test_repr_tells_the_run_in_one_line():

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.neuroncore.systolic_array import as_operand
 from trainium_edu.neuroncore.systolic_array.operands import (
     FOUR_PASSES,
@@ -28,7 +29,7 @@ NARROW = {
 }
 
 
-@pytest.mark.parametrize("name", NARROW)
+@for_each("name", NARROW)
 def test_a_format_asked_for_rounds_as_ml_dtypes_does(name):
     x = np.random.default_rng(0).standard_normal((5, 7)).astype(np.float32)
     values, fmt = as_operand(x, name)
@@ -36,7 +37,7 @@ def test_a_format_asked_for_rounds_as_ml_dtypes_does(name):
     np.testing.assert_array_equal(values, x.astype(NARROW[name]).astype(np.float32))
 
 
-@pytest.mark.parametrize("name", NARROW)
+@for_each("name", NARROW)
 def test_a_dtype_names_its_format(name):
     values, fmt = as_operand(np.ones((2, 2), NARROW[name]))
     assert (values.dtype, fmt.name) == (np.float32, name)
@@ -62,25 +63,22 @@ def test_configured_8_bit_floats_are_taken():
     assert values.shape == (1, 1)
 
 
-@pytest.mark.parametrize(
-    ("x", "fmt", "error", "says"),
-    [
-        (np.ones((2, 2)), None, NkiValidationError, "float64"),
-        (np.ones((2, 2), np.int8), None, NkiValidationError, "int8"),
-        (np.ones((2, 2), bool), None, NkiValidationError, "bool"),
-        (np.ones((2, 2)), "int8", NkiValidationError, "int8"),
-        (np.ones((2, 2)), "fp8_e4m3fn", NkiValidationError, "takes"),
-        (np.ones((2, 2)), "fp99", ValueError, "fp99"),
-        (np.ones((2, 2), complex), None, TypeError, "an array of numbers"),
-        ([["a"]], None, TypeError, "an array of numbers"),
-        (np.ones(3), "bf16", ValueError, "dimension"),
-        (np.ones((0, 3)), "bf16", ValueError, "nothing to multiply"),
-        (np.ones((3, 0)), "bf16", ValueError, "nothing to multiply"),
-    ],
+@for_rows(
+    "x, fmt, error, says",
+    (np.ones((2, 2)), None, NkiValidationError, "float64"),
+    (np.ones((2, 2), np.int8), None, NkiValidationError, "int8"),
+    (np.ones((2, 2), bool), None, NkiValidationError, "bool"),
+    (np.ones((2, 2)), "int8", NkiValidationError, "int8"),
+    (np.ones((2, 2)), "fp8_e4m3fn", NkiValidationError, "takes"),
+    (np.ones((2, 2)), "fp99", ValueError, "fp99"),
+    (np.ones((2, 2), complex), None, TypeError, "an array of numbers"),
+    ([["a"]], None, TypeError, "an array of numbers"),
+    (np.ones(3), "bf16", ValueError, "dimension"),
+    (np.ones((0, 3)), "bf16", ValueError, "nothing to multiply"),
+    (np.ones((3, 0)), "bf16", ValueError, "nothing to multiply"),
 )
 def test_what_the_engine_does_not_take_is_refused(x, fmt, error, says):
-    with pytest.raises(error, match=says):
-        as_operand(x, fmt)
+    raises(error, says, as_operand, x, fmt)
 
 
 def test_mismatched_contractions_are_refused():

@@ -1,10 +1,10 @@
 """Tiling: judged by the product itself (every multiply-add once) and by the hardware's limits."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_rows, raises
 from trainium_edu.neuroncore.systolic_array import Pass, SystolicArray, plan_gemm, schedule
 
 side = st.integers(1, 40)
@@ -44,20 +44,16 @@ def test_open_accumulations_fit_the_eight_banks():
         assert sum(first_of[t] <= i <= last_of[t] for t in first_of) <= 8
 
 
-@pytest.mark.parametrize(
-    ("size", "more", "says"),
-    [
-        ((1, 1, 0), {}, "from 1 to"),
-        ((1, 1, 1), {"moving_max": 513}, "PSUM bank"),
-        ((1, 1, 1), {"moving_max": 0}, "from 1 to"),
-        ((10**6, 10**6, 10**6), {}, "more than a million"),
-    ],
+@for_rows(
+    "size, more, says",
+    ((1, 1, 0), {}, "from 1 to"),
+    ((1, 1, 1), {"moving_max": 513}, "PSUM bank"),
+    ((1, 1, 1), {"moving_max": 0}, "from 1 to"),
+    ((10**6, 10**6, 10**6), {}, "more than a million"),
 )
 def test_impossible_plans_are_refused(size, more, says):
-    with pytest.raises(ValueError, match=says):
-        plan_gemm(*size, **more)
+    raises(ValueError, says, plan_gemm, *size, **more)
 
 
 def test_reusing_nothing_is_refused():
-    with pytest.raises(ValueError, match="no stationary"):
-        schedule((Pass(0, 1, 0, 1, 0, 1, load=False),))
+    raises(ValueError, "no stationary", schedule, (Pass(0, 1, 0, 1, 0, 1, load=False),))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.neuroncore import NeuronCore, measure, place
 from trainium_edu.neuroncore.recording.dtypes import DTYPES, get_dtype
 from trainium_edu.neuroncore.recording.engine import Engine
@@ -75,7 +75,7 @@ def test_matmul_is_numpys(sizes, layouts):
     close(core.value(dst), wide(a).T @ wide(b), slack=2e-6 * k**0.5)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
+@for_each("dtype", FLOATS)
 def test_matmul_in_every_float_format(dtype):
     a, b = make((130, 33), dtype), make((130, 40), dtype, seed=1)
     core = NeuronCore()
@@ -127,7 +127,7 @@ def test_a_large_matmul_comes_near_the_peak():
     assert measure(core.program).mfu > 0.7
 
 
-@pytest.mark.parametrize("k", [7000, 9001])
+@for_rows("k", 7000, 9001)
 def test_matmul_with_a_long_k_keeps_its_sums_open(k):
     a, b = make((k, 140)), make((k, 530), seed=1)
     core = NeuronCore()
@@ -154,8 +154,8 @@ def test_matmul_says_what_does_not_match():
 # -- transpose --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@for_each("shape", SHAPES)
+@for_rows("dtype", "float32", "bfloat16", "float16")
 def test_transpose_moves_every_number(shape, dtype):
     x = make(shape, dtype)
     core = NeuronCore()
@@ -164,7 +164,7 @@ def test_transpose_moves_every_number(shape, dtype):
     np.testing.assert_array_equal(core.value(dst), x.T)
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int16", "uint16"])
+@for_rows("dtype", "bfloat16", "float16", "int16", "uint16")
 def test_transpose_by_dma(dtype):
     x = (make((128, 64)) * 50).astype(get_dtype(dtype).storage)
     core = NeuronCore()
@@ -177,9 +177,11 @@ def test_transpose_by_dma(dtype):
 # -- elementwise ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(("op", "numpy"), [("add", np.add), ("multiply", np.multiply),
-                                           ("maximum", np.maximum)])  # fmt: skip
+@for_each("shape", SHAPES)
+@for_rows("op, numpy",
+    ("add", np.add), ("multiply", np.multiply),
+                                           ("maximum", np.maximum),
+)  # fmt: skip
 def test_elementwise_of_two(shape, op, numpy):
     x, y = make(shape), make(shape, seed=1)
     core = NeuronCore()
@@ -188,7 +190,7 @@ def test_elementwise_of_two(shape, op, numpy):
     np.testing.assert_array_equal(core.value(dst), numpy(x, y))
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
+@for_each("dtype", FLOATS)
 def test_elementwise_rounds_once(dtype):
     """The sum is exact in FP32 for these inputs, so one rounding is what ml_dtypes gives."""
     x, y = make((50, 9), dtype), make((50, 9), dtype, seed=1)
@@ -202,7 +204,7 @@ def test_elementwise_rounds_once(dtype):
         np.testing.assert_array_equal(core.value(dst), want)
 
 
-@pytest.mark.parametrize("dtype", INTEGERS)
+@for_each("dtype", INTEGERS)
 def test_elementwise_of_small_integers_is_exact(dtype):
     x = np.arange(60).reshape(20, 3).astype(get_dtype(dtype).storage)
     core = NeuronCore()
@@ -211,7 +213,7 @@ def test_elementwise_of_small_integers_is_exact(dtype):
     np.testing.assert_array_equal(core.value(dst), 2 * x)
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (129, 513), (300, 1)])
+@for_rows("shape", (1, 1), (3, 5), (129, 513), (300, 1))
 def test_elementwise_repeats_a_number_a_column_and_a_row(shape):
     x = make(shape)
     row, column = make((1, shape[1]), seed=2), make((shape[0], 1), seed=3)
@@ -223,7 +225,7 @@ def test_elementwise_repeats_a_number_a_column_and_a_row(shape):
         np.testing.assert_array_equal(core.value(dst), want.astype(np.float32))
 
 
-@pytest.mark.parametrize(("op", "numpy"), [("exp", np.exp), ("tanh", np.tanh)])
+@for_rows("op, numpy", ("exp", np.exp), ("tanh", np.tanh))
 def test_elementwise_of_one_is_a_function_of_scale_x_plus_bias(op, numpy):
     x, bias = make((200, 30)), make((200, 1), seed=1)
     core = NeuronCore()
@@ -247,8 +249,7 @@ def test_elementwise_refuses_shapes_that_do_not_match():
         elementwise(core, core.hbm((3, 4)), "add", core.hbm((4, 3)), 1.0)
     with pytest.raises(NkiValidationError, match="one row"):
         elementwise(core, core.hbm((3, 4)), "add", core.hbm((3, 4)), core.hbm((2, 4)))
-    with pytest.raises(TypeError, match="one or two"):
-        elementwise(core, core.hbm((3, 4)), "add")
+    raises(TypeError, "one or two", elementwise, core, core.hbm((3, 4)), "add")
 
 
 # -- reductions -------------------------------------------------------------------------------
@@ -280,7 +281,7 @@ def softmax_of(x):
     return raised / raised.sum(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("shape", [*SHAPES, WIDE])
+@for_rows("shape", *SHAPES, WIDE)
 def test_softmax_is_numpys(shape):
     x = make(shape, low=-30, high=30)
     core = NeuronCore()
@@ -291,7 +292,7 @@ def test_softmax_is_numpys(shape):
     close(got.sum(axis=1), np.ones(shape[0]), slack=1e-5)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
+@for_each("dtype", FLOATS)
 def test_softmax_in_every_float_format(dtype):
     x = make((40, 30), dtype)
     core = NeuronCore()
@@ -303,8 +304,8 @@ def test_softmax_in_every_float_format(dtype):
     np.testing.assert_allclose(wide(core.value(dst)), want, rtol=step, atol=tiny)
 
 
-@pytest.mark.parametrize("shape", [(1, 2), (3, 5), (128, 512), (129, 513), (300, 1100)])
-@pytest.mark.parametrize("with_weights", [False, True])
+@for_rows("shape", (1, 2), (3, 5), (128, 512), (129, 513), (300, 1100))
+@for_rows("with_weights", False, True)
 def test_layer_norm_is_numpys(shape, with_weights):
     x = make(shape)
     gamma, beta = make((1, shape[1]), seed=1), make((1, shape[1]), seed=2)
@@ -319,7 +320,7 @@ def test_layer_norm_is_numpys(shape, with_weights):
     close(core.value(dst), want, slack=3e-5)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
+@for_each("dtype", FLOATS)
 def test_layer_norm_in_every_float_format(dtype):
     x = make((40, 64), dtype)
     core = NeuronCore()
@@ -333,8 +334,8 @@ def test_layer_norm_in_every_float_format(dtype):
 # -- all of them ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("run", "shapes", "out"),
+@for_each(
+    "run, shapes, out",
     [
         (matmul, [(200, 130), (200, 600)], (130, 600)),
         (transpose, [(130, 70)], (70, 130)),
@@ -372,8 +373,8 @@ def test_tiles_of_one_template_have_sites_of_their_own():
 # -- places and losses --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", [(3, 1), (130, 5), (4, 100), (2, 70)])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@for_rows("shape", (3, 1), (130, 5), (4, 100), (2, 70))
+@for_rows("dtype", "float32", "bfloat16")
 def test_argmax_is_numpys(shape, dtype):
     x = np.random.default_rng(0).integers(-9, 9, shape).astype(get_dtype(dtype).storage)
     core = NeuronCore()
@@ -382,7 +383,7 @@ def test_argmax_is_numpys(shape, dtype):
     assert core.value(dst)[:, 0].tolist() == wide(x).argmax(1).tolist()
 
 
-@pytest.mark.parametrize("shape", [*SHAPES, WIDE])
+@for_rows("shape", *SHAPES, WIDE)
 def test_log_softmax_is_numpys(shape):
     x = make(shape, low=-30, high=30)
     core = NeuronCore()
@@ -392,8 +393,8 @@ def test_log_softmax_is_numpys(shape):
     close(core.value(dst), shifted - np.log(np.exp(shifted).sum(1, keepdims=True)))
 
 
-@pytest.mark.parametrize("columns", [64, 4096])
-@pytest.mark.parametrize("shape", SHAPES)
+@for_rows("columns", 64, 4096)
+@for_each("shape", SHAPES)
 def test_cross_entropy_and_its_gradient_are_numpys(shape, columns):
     rows, classes = shape
     x, g = make(shape), make((rows, 1), seed=1)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.for_each import for_rows, raises
 from tests.neuroncore.streams import programs, stream
 from trainium_edu.neuroncore import (
     Band,
@@ -186,8 +187,7 @@ def test_no_corner_of_both_together_leaves_the_ratio_by_more_than_a_twentieth(a,
     """Groups are moved in turn, which is exact for sums, and near for what overlaps."""
     one, two = (schedule(p, place(p)) for p in (a, b))
     if not one.makespan_ns or not two.makespan_ns:
-        with pytest.raises(ValueError, match="takes no time"):
-            compare(one, two)
+        raises(ValueError, "takes no time", compare, one, two)
         return
     ratio = compare(one, two)
     for ends in drawn:
@@ -202,10 +202,9 @@ def test_kernels_that_follow_one_another_are_compared_as_one():
     assert (compare((four, four), eight).low, compare((four, four), eight).high) == (1, 1)
 
 
-@pytest.mark.parametrize("wrong", [1, None, (), "run", (1,)])
+@for_rows("wrong", 1, None, (), "run", (1,))
 def test_what_is_no_run_is_refused(wrong):
-    with pytest.raises(TypeError, match=r"takes what nki\.run or measure returned"):
-        compare(wrong, chain(1))
+    raises(TypeError, r"takes what nki\.run or measure returned", compare, wrong, chain(1))
 
 
 def test_bands_and_ratios_print():
@@ -214,8 +213,7 @@ def test_bands_and_ratios_print():
     assert text.count("us") == 1
     assert "matters most" in text
     assert str(Band(1000.0, 1000.0, 1000.0, {})) == "1.00 us, between 1.00 and 1.00"
-    with pytest.raises(TypeError, match=r"compare takes what nki\.run"):
-        compare(1, 2)
+    raises(TypeError, r"compare takes what nki\.run", compare, 1, 2)
     assert str(compare(chain(4), chain(2))) == "2.00 x as fast, between 2.00 and 2.00"
     assert str(compare(chain(2), chain(2))).endswith("between 1.00 and 1.00: a tie")
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each, for_rows, raises
 from tests.neuroncore import mamba
 from tests.neuroncore.streams import PARTS
 from trainium_edu.neuroncore import NeuronCore, measure, parameters, place, schedule
@@ -78,9 +79,7 @@ def test_what_needs_a_whole_reduction_waits_for_all_of_it():
     assert np.diff(time(core).start_ns) == pytest.approx((512 + 100 + 135) / VECTOR_HZ * 1e9)
 
 
-@pytest.mark.parametrize(
-    ("version", "length", "published_us"), [(1, 512, 4.21), (2, 512, 3.13), (3, 8192, 3.22)]
-)
+@for_rows("version, length, published_us", (1, 512, 4.21), (2, 512, 3.13), (3, 8192, 3.22))
 def test_calibration_vector_busy_time_per_step_of_published_mamba_kernels(
     version, length, published_us
 ):
@@ -91,7 +90,7 @@ def test_calibration_vector_busy_time_per_step_of_published_mamba_kernels(
     assert tl.busy_ns("vector") / steps / 1e3 == pytest.approx(published_us, rel=0.10)
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@for_rows("version", 1, 2)
 def test_without_passes_the_two_first_mamba_kernels_take_the_same_vector_time(version):
     """The formulas alone cannot tell v2 from v1; value numbering is what the compiler does."""
     core, _ = mamba.record(version, tiles=2)
@@ -113,7 +112,7 @@ FIGURE = {64: 10.5, 128: 21, 256: 43, 512: 86, 1024: 176, 2048: 339, 4096: 403, 
           16384: 413, 32768: 417}  # fmt: skip
 
 
-@pytest.mark.parametrize("row_bytes", FIGURE)
+@for_each("row_bytes", FIGURE)
 def test_payload_curve_is_the_documented_figure(row_bytes):
     documented = FIGURE[row_bytes] / FIGURE[32768] * 272e9
     assert rate(row_bytes) == pytest.approx(documented, rel=0.06)
@@ -134,7 +133,7 @@ def copies(rows, columns, width, count):
     return schedule(core.program, place(core.program, endless=True))
 
 
-@pytest.mark.parametrize("columns", [1024, 2000])
+@for_rows("columns", 1024, 2000)
 def test_bursts_reach_what_traces_show(columns):
     """Judge: 385 to 400 GB/s in the bodies of kernels with 3 to 6 transfers."""
     tl = copies(128, columns, columns, 6)
@@ -168,25 +167,21 @@ def windows(partitions, high, wide, image, dtype, count):
     return (ns + sum(TRN1.measured.start_and_stop_ns.value) / 2) / 1e3
 
 
-@pytest.mark.parametrize(
-    ("window", "us"),
-    [
-        ((128, 8, 8, 56, "float32", 98), 152),
-        ((128, 8, 8, 32, "float16", 64), 103),
-        ((128, 34 // 3, 34 // 3, 32, "float32", 288), 564),
-    ],
+@for_rows(
+    "window, us",
+    ((128, 8, 8, 56, "float32", 98), 152),
+    ((128, 8, 8, 32, "float16", 64), 103),
+    ((128, 34 // 3, 34 // 3, 32, "float32", 288), 564),
 )
 def test_calibration_windows_of_images_take_as_long_as_aws_allows_its_pooling(window, us):
     assert windows(*window) == pytest.approx(us, rel=0.06)
 
 
-@pytest.mark.parametrize(
-    ("window", "us"),
-    [
-        ((64, 8, 8, 56, "float32", 49), 65),
-        ((128, 4, 4, 28, "float32", 98), 109),
-        ((128, 128, 128, 256, "float32", 4), 255),
-    ],
+@for_rows(
+    "window, us",
+    ((64, 8, 8, 56, "float32", 49), 65),
+    ((128, 4, 4, 28, "float32", 98), 109),
+    ((128, 128, 128, 256, "float32", 4), 255),
 )
 def test_other_windows_stay_within_aws_limits_for_its_pooling(window, us):
     """Judge: limits 5 % above these times for the whole kernels, of which this is what is loaded.
@@ -283,10 +278,9 @@ def test_start_up_lies_in_the_measured_range_of_first_data():
 # -- Tensor Engine -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("dtype", "columns", "stationary", "cycles"),
-    [("bfloat16", 512, 128, 512), ("bfloat16", 1, 128, 64), ("bfloat16", 1, 16, 16),
-     ("float32", 512, 128, 2048), ("float16", 128, 128, 128)],
+@for_rows("dtype, columns, stationary, cycles",
+    ("bfloat16", 512, 128, 512), ("bfloat16", 1, 128, 64), ("bfloat16", 1, 16, 16),
+     ("float32", 512, 128, 2048), ("float16", 128, 128, 128),
 )  # fmt: skip
 def test_matmuls_issue_back_to_back_every_documented_interval(dtype, columns, stationary, cycles):
     core = NeuronCore(values=False)
@@ -357,7 +351,7 @@ def test_formulas_with_a_constant_of_their_own_get_no_second_one():
 # -- parameters --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("chip", [TRN1, INF2], ids=str)
+@for_each("chip", [TRN1, INF2], ids=str)
 def test_every_parameter_names_facts_and_lies_between_its_bounds(chip):
     for p in parameters(chip).values():
         for path in p.facts:
@@ -386,33 +380,28 @@ def test_durations_are_whole_ticks_so_that_sums_are_exact(ns):
     assert abs(quantise(ns) - ns) <= TICK_NS / 2
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"speed": 1}, "no parameter 'speed'"),
-        ({"dma_start_ns": -1}, ">= 0"),
-        ({"dma_start_ns": math.nan}, "finite"),
-        ({"dma_bytes_per_s": 0}, "> 0"),
-        ({"dma_bytes_per_s": math.inf}, "finite"),
-        ({"tensor_clock_hz": True}, "a number of Hz"),
-        ({"tensor_clock_hz": "fast"}, "a number of Hz"),
-    ],
+@for_rows(
+    "changes, message",
+    ({"speed": 1}, "no parameter 'speed'"),
+    ({"dma_start_ns": -1}, ">= 0"),
+    ({"dma_start_ns": math.nan}, "finite"),
+    ({"dma_bytes_per_s": 0}, "> 0"),
+    ({"dma_bytes_per_s": math.inf}, "finite"),
+    ({"tensor_clock_hz": True}, "a number of Hz"),
+    ({"tensor_clock_hz": "fast"}, "a number of Hz"),
 )
 def test_strange_parameters_raise(changes, message):
-    with pytest.raises(ValueError, match=message):
-        settle(TRN1, changes)
+    raises(ValueError, message, settle, TRN1, changes)
 
 
 def test_parameters_are_a_dict():
-    with pytest.raises(TypeError, match="a dict such as"):
-        settle(TRN1, [("dma_start_ns", 1)])
+    raises(TypeError, "a dict such as", settle, TRN1, [("dma_start_ns", 1)])
 
 
 def test_a_chip_without_these_facts_raises():
     other = Record("some other chip", sbuf=TRN1.sbuf)
     core = NeuronCore(values=False)
-    with pytest.raises(ValueError, match="has the facts of TRN1, INF2 and TRN2"):
-        place(core.program, other)
+    raises(ValueError, "has the facts of TRN1, INF2 and TRN2", place, core.program, other)
     with pytest.raises(ValueError, match="has the facts of TRN1, INF2 and TRN2"):
         schedule(core.program, place(core.program), other)
 

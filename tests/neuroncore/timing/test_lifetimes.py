@@ -1,13 +1,12 @@
 """Judge: the program's accesses, walked one by one."""
 
-import pytest
-
+from tests.for_each import for_rows
 from tests.viz.programs import timed
 from trainium_edu.neuroncore import Memory, NeuronCore, measure
 from trainium_edu.neuroncore.timing.lifetimes import lifetimes
 
 
-@pytest.mark.parametrize("buffers", [1, 2, 4])
+@for_rows("buffers", 1, 2, 4)
 def test_a_tile_lives_from_its_first_access_to_the_end_of_its_last(buffers):
     core = timed(5, buffers=buffers)
     lives = {}

@@ -1,7 +1,6 @@
 """Judge: ``place`` and ``schedule`` by hand."""
 
-import pytest
-
+from tests.for_each import raises
 from tests.neuroncore import mamba
 from trainium_edu.neuroncore import NeuronCore, measure, optimise, place, schedule
 from trainium_edu.specs.errors import NkiValidationError
@@ -44,5 +43,4 @@ def test_what_does_not_fit_either_way_says_so():
     for tile in tiles:
         core.memset(dst=tile, value=0.0)
     core.tensor_tensor(dst=tiles[0], data1=tiles[0], data2=tiles[1], op="add")
-    with pytest.raises(NkiValidationError, match="204800 bytes of each SBUF partition"):
-        measure(core.program)
+    raises(NkiValidationError, "204800 bytes of each SBUF partition", measure, core.program)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.for_each import for_rows
 from tests.neuroncore import mamba
 from trainium_edu.exercises.replay import replay
 from trainium_edu.neuroncore import NeuronCore
@@ -41,7 +42,7 @@ def filled(core, value=1.0, shape=(128, 64), **where):
 # -- what the published times ask for ---------------------------------------------------------
 
 
-@pytest.mark.parametrize(("version", "less_per_step"), [(1, 0), (2, 1), (3, 1)])
+@for_rows("version, less_per_step", (1, 0), (2, 1), (3, 1))
 def test_mamba_loses_one_tensor_tensor_per_step_unless_it_reloads(version, less_per_step):
     """Derived from 4.21, 3.13 and 3.22 us per step: v2 and v3 are one 2N tensor_tensor cheaper."""
     tiles = 3
@@ -202,7 +203,7 @@ def test_no_passes_change_nothing_and_the_program_stays_as_recorded():
 # -- values -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
+@for_rows("version", 1, 2, 3)
 def test_optimised_mamba_computes_the_same_bits(version):
     rng = np.random.default_rng(version)
     shapes = {"delta": (128, 64), "u": (128, 64), "A": (128, 16), "B": (16, 64), "C": (16, 64)}
@@ -330,9 +331,8 @@ def test_copies_that_name_no_engine_go_to_scalar_where_vector_is_the_busier():
     assert after.makespan_ns < before.makespan_ns
 
 
-@pytest.mark.parametrize(
-    ("ops", "moves"),
-    [(("multiply", "add"), True), (("max", None), False), (("add", "multiply"), False)],
+@for_rows(
+    "ops, moves", (("multiply", "add"), True), (("max", None), False), (("add", "multiply"), False)
 )
 def test_only_what_the_scalar_engine_takes_goes_there(ops, moves):
     """Judge: the engine's own check, when the program is issued again."""

@@ -8,6 +8,7 @@ loops' Python source for the compiled ones.
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows
 from trainium_edu.exercises.replay import replay
 from trainium_edu.neuroncore import NeuronCore, measure, place
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
@@ -137,10 +138,9 @@ def loads(program):
 # -- all passes ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*PASSES, "all"])
-@pytest.mark.parametrize("make",
-                         [batched, lambda: scaled(4), lambda: held(2, 24)],
-                         ids=["batched", "scaled", "held"])  # fmt: skip
+@for_rows("name", *PASSES, "all")
+@for_each("make", [batched, lambda: scaled(4), lambda: held(2, 24)],
+    ids=["batched", "scaled", "held"])  # fmt: skip
 def test_every_pass_keeps_every_bit(make, name):
     check_bits(make(), True if name == "all" else [name])
 
@@ -196,7 +196,7 @@ def _random(seed):
     return core.program
 
 
-@pytest.mark.parametrize("seed", range(25))
+@for_each("seed", range(25))
 def test_random_programs_keep_every_bit(seed):
     program = _random(seed)
     check_bits(program, seed=seed)

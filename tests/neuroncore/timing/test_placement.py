@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_rows, raises
 from tests.neuroncore.streams import PARTS, place_tightly, programs, random_program, steps, stream
 from trainium_edu.neuroncore import Memory, NeuronCore, place, schedule
 from trainium_edu.neuroncore.timing import expansion as expanded
@@ -112,7 +113,7 @@ def test_same_program_same_place(program):
     assert one.sites == two.sites
 
 
-@pytest.mark.parametrize("buffers", [1, 2, 3, 4])
+@for_rows("buffers", 1, 2, 3, 4)
 def test_tiles_of_a_site_rotate_over_its_buffers(buffers):
     placement = place(stream(10), buffers=buffers)
     loaded = [t for t in placement.tiles() if t.name == "loaded"]
@@ -224,8 +225,7 @@ def test_a_dict_names_the_sites():
     assert [s.slots for s in placement.sites] == [2, 4]
     site = placement.program.allocations[placement.run.allocation[2]].site
     assert [s.slots for s in place(placement.program, buffers={site: 3}).sites] == [3, 4]
-    with pytest.raises(ValueError, match="there are loaded, result"):
-        place(placement.program, buffers={"laoded": 2})
+    raises(ValueError, "there are loaded, result", place, placement.program, buffers={"laoded": 2})
 
 
 def test_what_no_slots_hold_is_packed_by_live_ranges_stretched_by_turns():
@@ -339,8 +339,7 @@ def test_psum_too_big_raises():
         core.nc_matmul(dst=bank.sliced(PARTS, slice(0, 128)), stationary=x, moving=x)
     for bank in banks:
         core.tensor_copy(dst=x, src=bank.sliced(PARTS, slice(0, 128)))
-    with pytest.raises(NkiValidationError, match="PSUM"):
-        place(core.program)
+    raises(NkiValidationError, "PSUM", place, core.program)
 
 
 def test_no_tile_of_up_to_2_kib_crosses_a_bank_and_longer_ones_begin_with_one():
@@ -452,12 +451,10 @@ def test_an_open_loop_and_an_endless_one_raise():
     tile = core.sbuf((128, 16))
     with core.repeat(2):
         core.memset(dst=tile, value=0.0)
-        with pytest.raises(ValueError, match="still being recorded"):
-            place(core.program)
+        raises(ValueError, "still being recorded", place, core.program)
     with core.repeat(10**9):
         core.memset(dst=tile, value=0.0)
-    with pytest.raises(ValueError, match="at most 2000000"):
-        place(core.program)
+    raises(ValueError, "at most 2000000", place, core.program)
 
 
 # -- questions and bad input ---------------------------------------------------------------------
@@ -476,10 +473,9 @@ def test_where_tells_memory_address_slot_and_bytes():
     assert "1 alive" in str(placement)
 
 
-@pytest.mark.parametrize("buffers", [0, -1, True, 1.5, "two", float("nan"), {"loaded": 0}])
+@for_rows("buffers", 0, -1, True, 1.5, "two", float("nan"), {"loaded": 0})
 def test_strange_buffers_raise(buffers):
-    with pytest.raises((TypeError, ValueError), match="an integer from 1"):
-        place(stream(2), buffers=buffers)
+    raises((TypeError, ValueError), "an integer from 1", place, stream(2), buffers=buffers)
 
 
 def test_an_empty_program_is_placed():

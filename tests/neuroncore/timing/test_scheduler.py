@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.for_each import for_each, for_rows, raises
 from tests.neuroncore.streams import PARTS, place_tightly, programs, random_program, steps, stream
 from trainium_edu.neuroncore import Engine, NeuronCore, place, schedule
 from trainium_edu.neuroncore.timing import _loops, overlaps
@@ -324,7 +325,7 @@ def test_who_waits_for_a_port_lets_others_go_first():
     assert schedule(core.program, place(core.program)).order.tolist() == [0, 2, 1]
 
 
-@pytest.mark.parametrize("transfer_first", [True, False])
+@for_rows("transfer_first", True, False)
 def test_a_transfer_and_an_instruction_at_the_same_moment_go_in_program_order(transfer_first):
     core = NeuronCore(values=False)
     x, tile, other = core.hbm((128, 64)), core.sbuf((128, 64)), core.sbuf((128, 64))
@@ -398,7 +399,7 @@ HALVES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("half", HALVES, ids=["left", "right", "upper", "lower"])
+@for_each("half", HALVES, ids=["left", "right", "upper", "lower"])
 def test_dropping_what_a_write_covers_loses_no_hazard(half):
     """A half-covered tile keeps its older half: who reads all waits for both writers."""
     core = NeuronCore(values=False)
@@ -411,7 +412,7 @@ def test_dropping_what_a_write_covers_loses_no_hazard(half):
     assert sorted(hazards.edges["row"][first:end].tolist()) == [0, 1]
 
 
-@pytest.mark.parametrize("half", HALVES, ids=["left", "right", "upper", "lower"])
+@for_each("half", HALVES, ids=["left", "right", "upper", "lower"])
 def test_a_half_covered_read_is_still_waited_for(half):
     core = NeuronCore(values=False)
     x, tile, out = core.hbm((128, 512)), core.sbuf((128, 512)), core.sbuf((128, 512))
@@ -430,26 +431,22 @@ def test_an_impossible_order_raises():
     program = stream(3)
     placement = place(program, buffers=1)
     order = schedule(program, placement).order
-    with pytest.raises(ValueError, match="impossible"):
-        schedule(program, placement, order=order[::-1])
+    raises(ValueError, "impossible", schedule, program, placement, order=order[::-1])
     two = schedule(program, place(program, buffers=2)).order
-    with pytest.raises(ValueError, match="no more buffers"):
-        schedule(program, placement, order=two)
+    raises(ValueError, "no more buffers", schedule, program, placement, order=two)
 
 
-@pytest.mark.parametrize("order", [[0, 1], [0.0] * 15, [0] * 15, "order"])
+@for_rows("order", [0, 1], [0.0] * 15, [0] * 15, "order")
 def test_a_strange_order_raises(order):
     program = stream(3)
-    with pytest.raises(ValueError, match="order must list"):
-        schedule(program, place(program), order=order)
+    raises(ValueError, "order must list", schedule, program, place(program), order=order)
 
 
 def test_the_placement_of_another_program_raises():
-    with pytest.raises(ValueError, match="another program"):
-        schedule(stream(2), place(stream(2)))
+    raises(ValueError, "another program", schedule, stream(2), place(stream(2)))
 
 
-@pytest.mark.parametrize("gone", ["speed", ["dma", "x"]])
+@for_rows("gone", "speed", ["dma", "x"])
 def test_an_unknown_cause_raises(gone):
     program = stream(2)
     with pytest.raises(ValueError, match="choose one of dma, ports, buffers, fixed"):

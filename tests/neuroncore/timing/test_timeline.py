@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 
+from tests.for_each import raises
 from tests.neuroncore.streams import programs, stream
 from trainium_edu.neuroncore import Engine, Memory, NeuronCore, measure, place, schedule
 
@@ -143,5 +144,4 @@ def test_measure_takes_passes_by_name_and_runs_them_by_default():
 
 
 def test_unknown_engine_raises():
-    with pytest.raises(ValueError, match="fpga"):
-        matmul().busy_ns("fpga")
+    raises(ValueError, "fpga", matmul().busy_ns, "fpga")

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.for_each import raises
 from tests.neuroncore.streams import programs, stream
 from trainium_edu.neuroncore import Engine, NeuronCore, place, schedule, why
 from trainium_edu.neuroncore.timing.why import certainty
@@ -147,8 +148,7 @@ def test_at_finds_the_piece_of_a_moment():
     explained = why(schedule(program, place(program)))
     assert explained.at(0).what == "DMA start"
     assert explained.at(explained.makespan_ns) is explained.pieces[-1]
-    with pytest.raises(ValueError, match="outside the run"):
-        explained.at(-1)
+    raises(ValueError, "outside the run", explained.at, -1)
 
 
 def test_it_prints():

@@ -5,13 +5,13 @@ engines with the same operands in the same memories, the same outputs bit for bi
 """
 
 import numpy as np
-import pytest
 
 import trainium_edu.nki as nki
 import trainium_edu.nki.beta1.isa as old_isa
 import trainium_edu.nki.beta1.language as old
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_each
 from trainium_edu.nki.beta1.kernel import jit
 
 F = np.float32
@@ -334,7 +334,7 @@ def _arrays(outputs):
     return outputs if isinstance(outputs, tuple | list) else (outputs,)
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@for_each("name", PAIRS)
 def test_program_values_and_time_are_the_same(name):
     before, now, arrays = PAIRS[name]
     first = nki.run(jit(before), *arrays, passes=())

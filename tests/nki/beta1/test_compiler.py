@@ -11,6 +11,7 @@ import trainium_edu.nki as current
 import trainium_edu.nki.beta1.compiler as ncc
 import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
+from tests.for_each import for_each, for_rows
 from trainium_edu.nki.beta1.kernel import jit
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -41,7 +42,7 @@ def copied(buffer, count=4, live=1):
     return jit(kernel)
 
 
-@pytest.mark.parametrize("sizes", [(), (2,), (4,)])
+@for_rows("sizes", (), (2,), (4,))
 def test_addresses_are_the_references(sizes):
     run = current.run(copied(ncc.sbuf.mod_alloc(base_addr=1024, num_free_tiles=sizes)), X)
     tiles = [a for a in run.program.allocations if a.memory.name == "SBUF"]
@@ -141,7 +142,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("said", WRONG)
+@for_each("said", WRONG)
 def test_it_is_refused_in_one_sentence(said):
     with pytest.raises((NkiValidationError, TypeError, ValueError), match=said) as raised:
         WRONG[said]()

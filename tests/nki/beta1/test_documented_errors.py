@@ -16,6 +16,7 @@ import trainium_edu.nki.beta1 as nki
 import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
 import trainium_edu.nki.beta1.typing as nt
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu import nki as current
 from trainium_edu.nki.beta1 import compiler
 from trainium_edu.specs.errors import NkiValidationError
@@ -84,8 +85,7 @@ def seconds():
 @pytest.mark.parametrize("values", [True, False], ids=("values", "times"))
 @pytest.mark.parametrize(("name", "line"), ROWS)
 def test_error_carries_its_documented_name(name, line, values, seconds):
-    with pytest.raises((TypeError, ValueError), match=name):
-        current.run(nki.jit(kernel_of(line)), X, values=values)
+    raises((TypeError, ValueError), name, current.run, nki.jit(kernel_of(line)), X, values=values)
 
 
 @pytest.mark.parametrize("line", rows(REFUSED["err_dynamic_control_flow_not_supported"]))
@@ -95,7 +95,7 @@ def test_branch_is_refused_without_source(line, seconds):
         nki.jit(kernel_of(line, has_source=False))(X)
 
 
-@pytest.mark.parametrize(("name", "line"), [(n, row) for n, t in WARNED.items() for row in rows(t)])
+@for_each("name, line", [(n, row) for n, t in WARNED.items() for row in rows(t)])
 def test_warning_carries_its_documented_name(name, line):
     with pytest.warns(UserWarning, match=name) as caught:
         nki.jit(kernel_of(line))(X)
@@ -103,7 +103,7 @@ def test_warning_carries_its_documented_name(name, line):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("line", rows(TAKEN))
+@for_each("line", rows(TAKEN))
 def test_published_habits_run_without_a_word(line):
     nki.jit(kernel_of(line))(X)
 
@@ -115,8 +115,7 @@ def test_annotated_argument_is_returned():
         exec(source.format(result), space)
         kernel = nki.jit(space["kernel"])
         if is_refused:
-            with pytest.raises(NkiValidationError, match="err_mutable_parameter_not_returned"):
-                kernel(X.copy())
+            raises(NkiValidationError, "err_mutable_parameter_not_returned", kernel, X.copy())
         else:
             np.testing.assert_array_equal(kernel(X.copy()), X + 1)
 
@@ -133,11 +132,10 @@ def test_instances_of_a_grid_write_to_places_of_their_own():
 
 
 def test_names_work_in_a_kernel_only():
-    with pytest.raises(RuntimeError, match="err_nki_api_outside_of_nki_kernel"):
-        nl.zeros((4, 4), np.float32)
+    raises(RuntimeError, "err_nki_api_outside_of_nki_kernel", nl.zeros, (4, 4), np.float32)
 
 
-@pytest.mark.parametrize(("part", "name"), [(slice(0, 64), "only a part"), (None, "no part")])
+@for_rows("part, name", (slice(0, 64), "only a part"), (None, "no part"))
 def test_current_interface_warns_of_outputs_that_are_not_written(part, name):
     import trainium_edu.nki.language as now
 
@@ -151,19 +149,18 @@ def test_current_interface_warns_of_outputs_that_are_not_written(part, name):
         current.run(kernel, X)
 
 
-@pytest.mark.parametrize("values", [True, False], ids=("values", "times"))
+@for_each("values", [True, False], ids=("values", "times"))
 def test_assert_may_look_at_a_fresh_result(values):
     current.run(nki.jit(kernel_of("assert t > 0")), X, values=values)
     if values:
-        with pytest.raises(AssertionError):
-            current.run(nki.jit(kernel_of("assert t > 1")), X)
+        raises(AssertionError, "", current.run, nki.jit(kernel_of("assert t > 1")), X)
 
 
 NUMBERS = ("int(t)", "float(t)", "round(t)", "range(t)", "[1, 2][t]", "complex(t)", "t // 2",
            "t @ t", "f'{t:.3f}'", "1.0 in t")  # fmt: skip
 
 
-@pytest.mark.parametrize("text", NUMBERS)
+@for_each("text", NUMBERS)
 def test_number_of_a_tile_is_refused_in_our_words(text):
     with pytest.raises(TypeError, match="numbers are on the chip") as caught:
         nki.jit(kernel_of(f"y = {text}"))(X)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import trainium_edu.nki as nki
+from tests.for_each import for_each, for_rows
 from trainium_edu.exercises.capstone_fused_convolution import operands, reference, run
 from trainium_edu.nki.beta1.examples import fused_convolution as stages
 from trainium_edu.specs.errors import NkiValidationError
@@ -24,9 +25,9 @@ def test_the_reference_is_the_definition():
     assert np.array_equal(reference(images, weights, bias, 2), cut.max((3, 5)))
 
 
-@pytest.mark.parametrize("pool_size", [1, 2])
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@for_rows("pool_size", 1, 2)
+@for_each("name", NAMES)
+@for_rows("dtype", "float16", "float32")
 def test_every_stage_has_the_values_of_numpy(name, pool_size, dtype):
     arrays = operands(128, 256, 8, 10, dtype)
     found = run(getattr(stages, name), *arrays, pool_size=pool_size).outputs

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, raises
 from trainium_edu.nki.beta1.index import EMPTY, Mask, arange, box_of, mgrid
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -14,7 +15,7 @@ SUMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("number", range(len(SUMS)))
+@for_each("number", range(len(SUMS)))
 def test_arithmetic_is_numpys(number):
     ours = SUMS[number](arange(6)[:, None], arange(2, 10, 2)[None, :])
     numpys = SUMS[number](np.arange(6)[:, None], np.arange(2, 10, 2)[None, :])
@@ -41,7 +42,7 @@ MASKS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("number", range(len(MASKS)))
+@for_each("number", range(len(MASKS)))
 def test_the_box_of_a_mask_is_where_numpy_says_that_it_holds(number):
     mask = MASKS[number](arange(6)[:, None], arange(8)[None, :])
     truth = np.broadcast_to(MASKS[number](np.arange(6)[:, None], np.arange(8)[None, :]), (6, 8))
@@ -80,8 +81,7 @@ def test_and_with_what_is_no_new_mask_is_refused():
     i, j = arange(6)[:, None], arange(8)[None, :]
     made_before = j < 6
     for mask in (lambda: i < 4 and made_before, lambda: i < 4 and 2 < 3):
-        with pytest.raises(TypeError, match="write mask & "):
-            box_of(mask(), (6, 8), "test")
+        raises(TypeError, "write mask & ", box_of, mask(), (6, 8), "test")
 
 
 def test_numbers_and_truth_values_are_masks_too():
@@ -96,8 +96,7 @@ def test_numbers_and_truth_values_are_masks_too():
 
 def test_a_triangle_is_no_box():
     mask = arange(6)[:, None] >= arange(6)[None, :]
-    with pytest.raises(NkiValidationError, match="21 places that are no box"):
-        box_of(mask, (6, 6), "test")
+    raises(NkiValidationError, "21 places that are no box", box_of, mask, (6, 6), "test")
 
 
 def test_a_mask_of_another_shape_is_refused():
@@ -111,9 +110,6 @@ def test_what_has_no_meaning_says_so():
     i = arange(6)[:, None]
     with pytest.raises(TypeError, match="whole number; i // n"):
         i / 2
-    with pytest.raises(TypeError, match="no truth value"):
-        bool(i)
-    with pytest.raises(TypeError, match="whole numbers"):
-        arange(2.5)
-    with pytest.raises(NkiValidationError, match="is empty"):
-        arange(4, 4)
+    raises(TypeError, "no truth value", bool, i)
+    raises(TypeError, "whole numbers", arange, 2.5)
+    raises(NkiValidationError, "is empty", arange, 4, 4)

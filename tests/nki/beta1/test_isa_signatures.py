@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import trainium_edu.nki.beta1.isa as nisa
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.nki.beta1.kernel import simulate_kernel
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -51,14 +51,14 @@ def test_the_scan_of_the_next_release():
     assert [name for name, *_ in _found(nisa.tensor_scalar_cumulative)][1:8] == given
 
 
-@pytest.mark.parametrize("name", TABLE["enums"])
+@for_each("name", TABLE["enums"])
 def test_enums_have_the_members_and_values(name):
     documented = TABLE["enums"][name].items()
     assert documented <= {m.name: int(m.value) for m in getattr(nisa, name)}.items()
     assert getattr(nisa.constants, name) is getattr(nisa, name)
 
 
-@pytest.mark.parametrize("name", TABLE["constants"])
+@for_each("name", TABLE["constants"])
 def test_engine_names(name):
     assert getattr(nisa, name) is nisa.engine[name.removesuffix("_engine")]
 
@@ -77,14 +77,12 @@ def test_unknown_keywords_are_type_errors_with_a_hint():
         simulate_kernel(kernel, np.zeros((2, 2), np.float32))
 
 
-@pytest.mark.parametrize(
-    ("name", "match"),
-    [("range_select", "needs NeuronCore-v3"), ("builtin_custom_op", "machine code")],
+@for_rows(
+    "name, match", ("range_select", "needs NeuronCore-v3"), ("builtin_custom_op", "machine code")
 )
 def test_what_this_chip_cannot_do_says_so_in_one_sentence(name, match):
     needed = {p[0]: None for p in FUNCTIONS[name] if len(p) == 1 and p != ["*"]}
-    with pytest.raises(NkiValidationError, match=match):
-        getattr(nisa, name)(**needed)
+    raises(NkiValidationError, match, getattr(nisa, name), **needed)
 
 
 def test_the_generation_is_the_second():

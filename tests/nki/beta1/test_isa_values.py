@@ -9,7 +9,7 @@ import pytest
 
 import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu import nki
 from trainium_edu.nki.beta1.kernel import jit
 from trainium_edu.specs import TRN1, NkiValidationError
@@ -287,15 +287,14 @@ def test_a_second_operand_as_large_as_the_data_makes_a_scalar_tensor_tensor():
     ]
 
 
-@pytest.mark.parametrize("columns", [24, 17])
+@for_rows("columns", 24, 17)
 def test_a_mask_as_an_index_is_the_part_where_it_holds(columns):
     def build(a):
         p, f = nl.mgrid[0:16, 0:24]
         return nl.copy(a[p, f][(p < 16) & (f < columns)])
 
     np.testing.assert_array_equal(computed(build, A), A[:, :columns])
-    with pytest.raises(NkiValidationError):
-        computed(lambda a: nl.copy(a[nl.arange(24)[None, :] < 0]), A)
+    raises(NkiValidationError, "", computed, lambda a: nl.copy(a[nl.arange(24)[None, :] < 0]), A)
 
 
 def test_a_comparison_of_loop_variables_as_an_index_is_a_mask_too():

@@ -14,7 +14,7 @@ import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
 import trainium_edu.nki.isa as now_isa
 import trainium_edu.nki.language as now
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows
 from trainium_edu.nki.beta1.kernel import benchmark, jit, simulate_kernel
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -94,7 +94,7 @@ def test_a_function_of_two_is_the_current_interfaces(name, other):
 BITS = ["bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "invert"]
 
 
-@pytest.mark.parametrize("name", BITS)
+@for_each("name", BITS)
 def test_bits_are_numpys(name):
     words = np.arange(32 * 24, dtype=np.int32).reshape(32, 24)
     rest = () if name == "invert" else (3,)
@@ -163,7 +163,7 @@ def test_what_is_put_together():
     np.testing.assert_array_equal(whole, np.rint(X))
 
 
-@pytest.mark.parametrize("shape", [(1, 24), (32, 1), (1, 1)])
+@for_rows("shape", (1, 24), (32, 1), (1, 1))
 def test_tiles_repeat(shape):
     def kernel(x):
         a = nl.load(x[0 : shape[0], 0 : shape[1]])
@@ -193,8 +193,8 @@ def test_products_and_transposes():
     np.testing.assert_allclose(narrow.astype(F), X.T, rtol=1e-2)
 
 
-@pytest.mark.parametrize("x_is_wide", [True, False])
-@pytest.mark.parametrize("turned", [True, False])
+@for_rows("x_is_wide", True, False)
+@for_rows("turned", True, False)
 def test_a_product_of_fp32_and_bf16_is_one_of_fp32(x_is_wide, turned):
     """Judge: NumPy on what BF16 holds; AWS's attention tutorial multiplies such a pair so."""
     kinds = (F, ml_dtypes.bfloat16) if x_is_wide else (ml_dtypes.bfloat16, F)
@@ -230,7 +230,7 @@ def test_numpys_reductions_of_tiles_run_on_the_chip():
         simulate_kernel(jit(lambda x: stored(np.median(nl.load(x), axis=1))), X)
 
 
-@pytest.mark.parametrize("other", ["a number", "a tile"])
+@for_rows("other", "a number", "a tile")
 def test_where_chooses_by_a_comparison_of_indices(other):
     def kernel(x, y):
         rows, columns = nl.arange(32)[:, None], nl.arange(24)[None, :]
@@ -328,7 +328,7 @@ PROMOTED = [  # as "NKI Type Promotion" of AWS's reference tabulates it
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("a", "b", "expected"), PROMOTED)
+@for_each("a, b, expected", PROMOTED)
 def test_dtypes_are_promoted_as_the_reference_says(a, b, expected):
     def kernel():
         first = nl.ones((4, 2), a)
@@ -357,7 +357,7 @@ def test_loops_and_reductions_over_them():
     np.testing.assert_allclose(sums, 2 * X.T @ X, rtol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.dtype("float16"), nl.bfloat16, "bfloat16"])
+@for_rows("dtype", np.float32, np.dtype("float16"), nl.bfloat16, "bfloat16")
 def test_reduction_over_a_loop_takes_numpys_dtypes(dtype):
     def kernel(x):
         for k in nl.affine_range(3):
@@ -421,7 +421,7 @@ REFUSED = {
 REFUSED["does not compute on tiles"] = lambda x: np.arcsin(nl.load(x))
 
 
-@pytest.mark.parametrize("said", REFUSED)
+@for_each("said", REFUSED)
 def test_it_is_refused_in_one_sentence(said):
     with pytest.raises((NkiValidationError, TypeError), match=said) as raised:
         simulate_kernel(lambda x: REFUSED[said](x), X)

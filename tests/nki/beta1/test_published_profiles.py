@@ -14,6 +14,7 @@ from math import prod
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows
 from tests.neuroncore.timing.test_passes import check_bits
 from tests.nki.beta1 import profiled
 from tests.nki.beta1.test_both_ways import PAIRS
@@ -113,7 +114,7 @@ def expected(name, *a):
             return y / np.sqrt(np.mean(y**2, axis=1, keepdims=True) + 1e-5) * a[3]
 
 
-@pytest.mark.parametrize("name", OURS)
+@for_each("name", OURS)
 def test_our_kernels_give_numpys_values_and_the_passes_keep_their_bits(name):
     arrays = small(name)
     run = nki.run(getattr(profiled, name), *arrays)
@@ -123,7 +124,7 @@ def test_our_kernels_give_numpys_values_and_the_passes_keep_their_bits(name):
     check_bits(run.program)
 
 
-@pytest.mark.parametrize("name", sorted(PAIRS.keys() - PLACED_BY_DATA))
+@for_each("name", sorted(PAIRS.keys() - PLACED_BY_DATA))
 def test_the_passes_keep_the_bits_of_other_kernels(name):
     before, _, arrays = PAIRS[name]
     check_bits(nki.run(jit(before), *arrays).program)
@@ -138,7 +139,7 @@ def test_inner_loop_is_issued_once_where_all_turns_fit_one_bank():
         assert sum(i.name == "tensor_reduce" for i in changed.instructions) == reductions
 
 
-@pytest.mark.parametrize("name", OURS)
+@for_each("name", OURS)
 def test_latency_and_busy_shares_are_near_the_published_ones(name):
     check_near(ROWS[name], timed(name))
 
@@ -148,14 +149,14 @@ def test_the_median_of_the_latencies_is_within_a_tenth():
     assert np.median(off) <= 0.10
 
 
-@pytest.mark.parametrize("name", ["silu", "adamw", "rope"])
+@for_rows("name", "silu", "adamw", "rope")
 def test_bytes_of_hbm_are_the_published_ones(name):
     moved, row = traffic(timed(name).timeline.program), ROWS[name]
     assert (moved.hbm_read_bytes, moved.hbm_write_bytes) == (
         row.hbm_read_bytes, row.hbm_write_bytes)  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["silu", "adamw"])
+@for_rows("name", "silu", "adamw")
 def test_bytes_of_sbuf_and_psum_are_the_published_ones(name):
     """Every instruction is counted, so none were merged; adamw's counters show PSUM in use."""
     found = summary(timed(name))

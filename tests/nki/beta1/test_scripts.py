@@ -11,6 +11,7 @@ import trainium_edu.nki.beta1 as nki
 import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
 import trainium_edu.nki.beta1.typing as nt
+from tests.for_each import for_rows
 from trainium_edu.specs.errors import NkiValidationError
 
 
@@ -106,8 +107,8 @@ def accumulated(total, x, k):
     total[...] = nl.loop_reduce(nl.load(x), op=np.add, loop_indices=(k,))
 
 
-@pytest.mark.parametrize("is_apart", [False, True])
-@pytest.mark.parametrize("k_first", [False, True])
+@for_rows("is_apart", False, True)
+@for_rows("k_first", False, True)
 def test_a_reduction_over_one_loop_keeps_the_other_loops_apart(k_first, is_apart):
     @nki.jit
     def kernel(x):

@@ -7,6 +7,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.nki.beta1.kernel import jit
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -60,7 +61,7 @@ def _numpys(part, array):
     return part(array.view(Array))
 
 
-@pytest.mark.parametrize("name", PARTS)
+@for_each("name", PARTS)
 def test_a_part_of_a_tile_is_numpys(name):
     def kernel(x):
         return stored(nl.copy(PARTS[name](nl.load(x))))
@@ -72,7 +73,7 @@ def test_a_part_of_a_tile_is_numpys(name):
     assert names == ["dma_copy", "tensor_copy", "dma_copy"]
 
 
-@pytest.mark.parametrize("name", PARTS)
+@for_each("name", PARTS)
 def test_a_part_of_a_tensor_in_hbm_is_numpys(name):
     def kernel(x):
         return stored(nl.load(PARTS[name](x)))
@@ -201,7 +202,7 @@ def test_a_mask_cuts_all_operands_to_one_box():
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("dtype", [F, np.int32])
+@for_rows("dtype", F, np.int32)
 def test_a_masked_load_leaves_the_rest_of_fresh_zeros(dtype):
     def kernel(x):
         t = nl.zeros((2, nl.par_dim(32), 24), dtype)
@@ -303,8 +304,7 @@ def test_what_a_tile_is():
         assert t.view(nl.bfloat16).dtype == nl.bfloat16
         assert t.assert_shape((32, 24)) is t
         assert t.astype(np.int32).dtype == np.int32
-        with pytest.raises(TypeError, match="cannot be iterated"):
-            iter(t)
+        raises(TypeError, "cannot be iterated", iter, t)
         return stored(t.reshape((32, 4, 6))[:, 1, 2:4])
 
     x = floats(32, 24)
@@ -335,7 +335,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("said", REFUSED)
+@for_each("said", REFUSED)
 def test_it_is_refused_in_one_sentence(said):
     with pytest.raises((NkiValidationError, TypeError), match=said) as raised:
         nki.run(jit(lambda x: REFUSED[said](x)), floats(64, 24))

@@ -6,6 +6,7 @@ import pytest
 import trainium_edu.nki.beta1 as nki
 import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
+from tests.for_each import for_each
 from trainium_edu.neuroncore import run_io
 from trainium_edu.nki import kernel as current
 from trainium_edu.specs import TRN1, TRN2, NkiValidationError
@@ -14,7 +15,7 @@ F = np.float32
 COMPARISONS = (np.equal, np.less, np.less_equal, np.greater, np.greater_equal)
 
 
-@pytest.mark.parametrize("compare", COMPARISONS, ids=lambda op: op.__name__)
+@for_each("compare", COMPARISONS, ids=lambda op: op.__name__)
 def test_a_range_is_selected_by_index(compare):
     def kernel(x, low, high):
         out = nl.ndarray((128, 40), dtype=x.dtype, buffer=nl.shared_hbm)

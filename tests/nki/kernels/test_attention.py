@@ -9,6 +9,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_rows
 
 BF16 = ml_dtypes.bfloat16
 
@@ -39,8 +40,8 @@ def softmax_by_numpy(x):
     return e / e.sum(-1, keepdims=True)
 
 
-@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 1e-5), (BF16, 1e-2)])
-@pytest.mark.parametrize("shape", [(128, 512), (150, 33), (1, 1)])
+@for_rows("dtype, rtol", (np.float32, 1e-5), (BF16, 1e-2))
+@for_rows("shape", (128, 512), (150, 33), (1, 1))
 def test_softmax(shape, dtype, rtol):
     x = (np.random.default_rng(0).standard_normal(shape) * 5).astype(dtype)
     got = softmax(x).astype(np.float64)
@@ -71,7 +72,7 @@ def rotary(x_hbm, cos_hbm, sin_hbm, interleaved=False):
     return out
 
 
-@pytest.mark.parametrize("interleaved", [False, True])
+@for_rows("interleaved", False, True)
 def test_rotary(interleaved):
     draw = np.random.default_rng(1)
     x = draw.standard_normal((100, 3, 64)).astype(np.float32)
@@ -174,12 +175,9 @@ def attention_by_numpy(q, k, v, scale, *, is_causal):
     return softmax_by_numpy(scores) @ v
 
 
-@pytest.mark.parametrize("is_causal", [True, False])
-@pytest.mark.parametrize("programs", [1, 2])
-@pytest.mark.parametrize(
-    ("dtype", "length", "features", "rtol"),
-    [(np.float32, 256, 64, 1e-4), (BF16, 640, 128, 3e-2)],
-)
+@for_rows("is_causal", True, False)
+@for_rows("programs", 1, 2)
+@for_rows("dtype, length, features, rtol", (np.float32, 256, 64, 1e-4), (BF16, 640, 128, 3e-2))
 def test_flash_attention(is_causal, programs, dtype, length, features, rtol):
     draw = np.random.default_rng(2)
     q, k = draw.standard_normal((2, 2, features, length)).astype(dtype)

@@ -9,6 +9,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_rows, raises
 from trainium_edu.specs import NkiValidationError
 
 BF16 = ml_dtypes.bfloat16
@@ -32,7 +33,7 @@ def sum_of_some_tiles(x_hbm, count_hbm):
     return out
 
 
-@pytest.mark.parametrize("count", [0, 1, 4])
+@for_rows("count", 0, 1, 4)
 def test_dynamic_bound(count):
     x = np.random.default_rng(0).integers(-9, 9, (512, 32)).astype(np.float32)
     got = sum_of_some_tiles(x, np.int32([[count]]))
@@ -101,7 +102,7 @@ def matmul_on_a_grid(w_hbm, x_hbm):
     return out
 
 
-@pytest.mark.parametrize("grid", [1, 2, (2,), 4])
+@for_rows("grid", 1, 2, (2,), 4)
 def test_matmul_on_a_grid(grid):
     draw = np.random.default_rng(1)
     w, x = draw.integers(-4, 5, (384, 512)), draw.integers(-4, 5, (384, 700))
@@ -203,8 +204,7 @@ def test_cache_update():
     expected = cache.copy()
     expected[:, 13] = new
     np.testing.assert_array_equal(update_cache(cache, new, np.int32([[13]])), expected)
-    with pytest.raises(NkiValidationError, match="out of bounds"):
-        update_cache(cache, new, np.int32([[20]]))
+    raises(NkiValidationError, "out of bounds", update_cache, cache, new, np.int32([[20]]))
 
 
 @nki.jit
@@ -222,5 +222,4 @@ def looks_beyond(x_hbm, is_used):
 def test_a_pattern_that_leaves_its_tile():
     x = np.ones((4, 8), np.float32)
     np.testing.assert_array_equal(looks_beyond(x, False), x)
-    with pytest.raises(NkiValidationError, match="reaches partition 3 and byte 35"):
-        looks_beyond(x, True)
+    raises(NkiValidationError, "reaches partition 3 and byte 35", looks_beyond, x, True)

@@ -9,6 +9,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_rows
 from trainium_edu.specs import NkiValidationError
 
 BF16 = ml_dtypes.bfloat16
@@ -31,7 +32,7 @@ def embed(table, tokens):
     return out
 
 
-@pytest.mark.parametrize("dtype", [np.float32, BF16, np.int8])
+@for_rows("dtype", np.float32, BF16, np.int8)
 def test_embed(dtype):
     draw = np.random.default_rng(0)
     table, tokens = draw.integers(-9, 9, (1000, 48)).astype(dtype), draw.integers(0, 1000, 256)
@@ -95,7 +96,7 @@ def cumulative_sum(x_hbm):
     return out
 
 
-@pytest.mark.parametrize("programs", [1, 2, 3])
+@for_rows("programs", 1, 2, 3)
 def test_cumulative_sum(programs):
     x = np.random.default_rng(2).integers(-5, 6, (300, 1100)).astype(np.float32)
     np.testing.assert_array_equal(cumulative_sum[programs](x), np.cumsum(x, axis=1))
@@ -121,7 +122,7 @@ def top_k(x_hbm, k):
     return values, places
 
 
-@pytest.mark.parametrize("k", [8, 32])
+@for_rows("k", 8, 32)
 def test_top_k(k):
     x = np.random.default_rng(3).permuted(np.tile(np.arange(200.0), (100, 1)), axis=1)
     values, places = top_k(x.astype(np.float32), k)
@@ -148,8 +149,8 @@ def transpose_all_ways(x_hbm):
     return tuple(outs)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, BF16, np.float16])
-@pytest.mark.parametrize("shape", [(128, 256), (96, 200), (32, 32)])
+@for_rows("dtype", np.float32, BF16, np.float16)
+@for_rows("shape", (128, 256), (96, 200), (32, 32))
 def test_transposes(dtype, shape):
     x = np.random.default_rng(4).standard_normal(shape).astype(dtype)
     for got in transpose_all_ways(x):

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import ml_dtypes
 import numpy as np
-import pytest
 
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_rows
 
 BF16 = ml_dtypes.bfloat16
 
@@ -77,7 +77,7 @@ def test_depthwise_conv1d():
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("stride", [1, 2, 3])
+@for_rows("stride", 1, 2, 3)
 def test_conv1d(stride):
     draw = np.random.default_rng(1)
     x, w = draw.integers(-3, 4, (64, 700)), draw.integers(-3, 4, (5, 64, 32))
@@ -146,8 +146,8 @@ def gelu_mlp(x_hbm, weights, lnc_shard=False):
     return out
 
 
-@pytest.mark.parametrize("has_bias", [True, False])
-@pytest.mark.parametrize("programs", [None, 2])
+@for_rows("has_bias", True, False)
+@for_rows("programs", None, 2)
 def test_gelu_mlp(has_bias, programs):
     draw = np.random.default_rng(3)
     x = draw.standard_normal((200, 256)).astype(BF16)
@@ -179,7 +179,7 @@ def max_pool(x_hbm, size):
     return out
 
 
-@pytest.mark.parametrize("size", [1, 2, 4])
+@for_rows("size", 1, 2, 4)
 def test_max_pool(size):
     x = np.random.default_rng(4).standard_normal((32, 8, 12)).astype(np.float32)
     expected = x.reshape(32, 8 // size, size, 12 // size, size).max((2, 4))

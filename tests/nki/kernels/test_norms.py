@@ -10,6 +10,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_rows
 
 BF16 = ml_dtypes.bfloat16
 
@@ -63,9 +64,9 @@ def rms_norm(hidden, gamma, options):
     return out
 
 
-@pytest.mark.parametrize("dtype", [np.float32, BF16])
-@pytest.mark.parametrize("shape", [(128, 512), (200, 768), (1, 64)])
-@pytest.mark.parametrize("scale_after", [True, False])
+@for_rows("dtype", np.float32, BF16)
+@for_rows("shape", (128, 512), (200, 768), (1, 64))
+@for_rows("scale_after", True, False)
 def test_rms_norm(dtype, shape, scale_after):
     draw = np.random.default_rng(0)
     x, gamma = draw.standard_normal(shape).astype(dtype), draw.standard_normal(shape[1])
@@ -113,7 +114,7 @@ def layer_norm_by_numpy(x, gamma, beta, eps=1e-5):
     return centred / np.sqrt(x.var(1, keepdims=True) + eps) * gamma + beta
 
 
-@pytest.mark.parametrize("shape", [(128, 512), (130, 1024), (3, 96)])
+@for_rows("shape", (128, 512), (130, 1024), (3, 96))
 def test_layer_norm(shape):
     draw = np.random.default_rng(1)
     x = (draw.standard_normal(shape) * 3 + 1).astype(np.float32)
@@ -172,7 +173,7 @@ def group_norm(x_hbm, members, eps=1e-5):
     return out
 
 
-@pytest.mark.parametrize(("channels", "groups"), [(64, 8), (128, 32), (32, 1)])
+@for_rows("channels, groups", (64, 8), (128, 32), (32, 1))
 def test_group_norm(channels, groups):
     draw = np.random.default_rng(2)
     x = draw.standard_normal((channels, 300)).astype(np.float32) + 2

@@ -5,6 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.for_each import raises
+
 pytest.importorskip("torch")
 
 from trainium_edu.fabric.executor import RanksDisagree
@@ -54,8 +56,7 @@ def test_whoever_waits_for_a_rank_that_has_ended_is_told():
     desk, ask = desk_of(3)
     ask(0, "a", (0, 2))
     desk.ended(desk.seats[1], 0)
-    with pytest.raises(RanksDisagree, match="rank 2 has ended with exit code 0"):
-        desk.ended(desk.seats[2], 0)
+    raises(RanksDisagree, "rank 2 has ended with exit code 0", desk.ended, desk.seats[2], 0)
 
 
 def test_a_graph_is_the_first_ranks_to_make_unless_it_waits():

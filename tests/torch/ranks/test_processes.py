@@ -13,6 +13,8 @@ import time
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
+
 torch = pytest.importorskip("torch")
 if not hasattr(os, "fork"):
     pytest.skip("ranks are forked", allow_module_level=True)
@@ -176,8 +178,7 @@ def test_a_norm_over_ranks_is_that_of_the_whole_batch():
                              (weight, norm.weight.grad), (bias, norm.bias.grad),
                              (mean, norm.running_mean)]:  # fmt: skip
             torch.testing.assert_close(found, right.detach(), rtol=1e-4, atol=1e-4)
-    with pytest.raises(ValueError, match="it takes"):
-        functions.SyncBatchNorm(3)(torch.ones(2, 4))
+    raises(ValueError, "it takes", functions.SyncBatchNorm(3), torch.ones(2, 4))
 
 
 def test_a_graph_is_told_however_deep_it_is():
@@ -192,7 +193,7 @@ def test_a_graph_is_told_however_deep_it_is():
         assert len(graph.nodes) > 800
 
 
-@pytest.mark.parametrize("values", ["all", "none", 1])
+@for_rows("values", "all", "none", 1)
 def test_the_host_meets_whatever_values_are_kept(values):
     def on(rank):
         met = [collectives.rendezvous("begin", {"rank": rank})]
@@ -284,7 +285,7 @@ def test_a_script_may_start_ranks_itself(tmp_path):
 # -- time ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("values", ["all", "none"])
+@for_rows("values", "all", "none")
 def test_one_rank_compiles_and_clocks_meet_at_the_slowest(values):
     def on(rank):
         core = cores.current()
@@ -337,13 +338,13 @@ def gathers():
     collectives.all_gather(torch.ones(3).to("xla"))
 
 
-@pytest.mark.parametrize("values", ["all", "none"])
-@pytest.mark.parametrize(("calls", "told"), [
+@for_rows("values", "all", "none")
+@for_rows("calls, told",
     ((lambda: reduces(3), lambda: reduces(4)), ["float32[3]", "float32[4]"]),
     ((lambda: reduces(3), gathers), ["all_reduce", "all_gather"]),
     ((lambda: collectives.rendezvous("a"), lambda: collectives.rendezvous("b")), ["'a'", "'b'"]),
     ((gathers, lambda: None), ["all_gather", "rank 1 has ended with exit code 0"]),
-])  # fmt: skip
+)  # fmt: skip
 def test_ranks_that_would_wait_for_ever_get_one_sentence(calls, told, values):
     outcome = ran(lambda rank: calls[rank](), values=values)
     assert outcome.code == 1
@@ -406,8 +407,7 @@ def test_an_interrupt_lets_scripts_clean_up_and_ends_all(tmp_path, capsys):
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=interrupt).start()
-    with pytest.raises(KeyboardInterrupt):
-        ran(on)
+    raises(KeyboardInterrupt, "", ran, on)
     assert all(map(is_gone, pids(tmp_path)))
     assert capsys.readouterr() == ("cleaned up\n" * 2, "")
 

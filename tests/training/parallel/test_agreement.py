@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.training.parallel.agreement import RanksDisagree, check_replicas, odd_ranks
 
 
@@ -11,8 +12,8 @@ def alike(replicas, shape, dtype=np.float32, seed=0):
     return np.ascontiguousarray(np.broadcast_to(one, (replicas, *shape)))
 
 
-@pytest.mark.parametrize("shape", [(1,), (3,), (7, 11), (64, 33), (3000, 5)])
-@pytest.mark.parametrize("replicas", [1, 2, 5, 32])
+@for_rows("shape", (1,), (3,), (7, 11), (64, 33), (3000, 5))
+@for_rows("replicas", 1, 2, 5, 32)
 def test_any_one_bit_of_any_rank_is_found(replicas, shape):
     array = alike(replicas, shape)
     check_replicas([("w", array)])
@@ -43,7 +44,7 @@ def test_bits_count_and_not_numbers():
         check_replicas([("zero", zeros)])
 
 
-@pytest.mark.parametrize("array", [
+@for_each("array", [
     alike(3, (5, 7)).astype(np.int8), alike(3, (5, 7)).swapaxes(1, 2), alike(3, (0,)),
     np.broadcast_to(np.float32([1, 2]), (9, 2)), alike(4, (9,), np.float64), alike(3, ()),
 ], ids=["bytes", "turned", "empty", "shared", "float64", "number"])  # fmt: skip
@@ -51,8 +52,7 @@ def test_other_layouts_and_dtypes(array):
     check_replicas([("w", array)])
     if array.size and array.flags.writeable:
         array[1:2].flat[-1] += 1
-        with pytest.raises(RanksDisagree, match="rank 1"):
-            check_replicas([("w", array)])
+        raises(RanksDisagree, "rank 1", check_replicas, [("w", array)])
 
 
 def test_the_odd_ones_are_the_few():

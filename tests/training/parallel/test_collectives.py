@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows
 from trainium_edu import fabric
 from trainium_edu.fabric import ALGORITHMS, FabricError
 from trainium_edu.training.parallel.collectives import Links, links
@@ -42,8 +42,8 @@ def test_values_are_what_the_schedule_makes_of_padded_rows(algorithm, dtype, rou
         np.testing.assert_array_equal(got, one[:1001].astype(np.float32))
 
 
-@pytest.mark.parametrize("algorithm", ONE_INSTANCE)
-@pytest.mark.parametrize("rounding", ["nearest", "stochastic"])
+@for_each("algorithm", ONE_INSTANCE)
+@for_rows("rounding", "nearest", "stochastic")
 def test_a_reduce_scatter_has_the_bits_of_an_all_reduce(algorithm, rounding):
     """ZeRO-1 rests on it: a shard of the padded sum, and the sum of all without padding."""
     reached, rows = links(8, algorithm=algorithm, rounding=rounding), noisy(8, 999)
@@ -75,7 +75,7 @@ def test_a_step_of_the_executor_is_such_a_draw():
     assert (one != two).any()
 
 
-@pytest.mark.parametrize(("kind", "function"), [("max", np.max), ("min", np.min)])
+@for_rows("kind, function", ("max", np.max), ("min", np.min))
 def test_largest_and_smallest(kind, function):
     rows = noisy(8, 50)
     got = links(8).all_reduce(rows, node_of("all_reduce", 50, kind=kind))
@@ -97,7 +97,7 @@ def test_whole_numbers_add_up_exactly_and_wrap():
     assert got.tolist() == [2**27 + 8, 2**27 + 8, 0]
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float8_e4m3", "float8_e5m2", "tfloat32"])
+@for_rows("dtype", "float16", "float8_e4m3", "float8_e5m2", "tfloat32")
 def test_other_floats_are_rounded_after_every_hop(dtype):
     rows = np.full((2, 4), 1.25, np.float32)
     rows[1] = 0.0009765625  # far below the last place of a sum in eight bits
@@ -106,8 +106,10 @@ def test_other_floats_are_rounded_after_every_hop(dtype):
     np.testing.assert_array_equal(got, np.full(4, 1.2509765625 if wide else 1.25, np.float32))
 
 
-@pytest.mark.parametrize("groups", [((0, 1, 2, 3), (4, 5, 6, 7)), ((0, 4), (1, 5), (2, 6), (3, 7)),
-                                    ((7, 1, 2, 0), (4, 5, 6, 3))])  # fmt: skip
+@for_rows("groups",
+    ((0, 1, 2, 3), (4, 5, 6, 7)), ((0, 4), (1, 5), (2, 6), (3, 7)),
+                                    ((7, 1, 2, 0), (4, 5, 6, 3)),
+)  # fmt: skip
 def test_groups_take_part_together(groups):
     reached, rows, world = links(8), noisy(8, 40), len(groups[0])
     total = reached.all_reduce(rows, node_of("all_reduce", 40, groups=groups))
@@ -129,7 +131,7 @@ def test_groups_take_part_together(groups):
             np.testing.assert_array_equal(moved[rank], np.concatenate(sent))
 
 
-@pytest.mark.parametrize("pairs", [[(0, 3), (3, 0), (1, 1)], [(i, (i + 1) % 4) for i in range(4)]])
+@for_rows("pairs", [(0, 3), (3, 0), (1, 1)], [(i, (i + 1) % 4) for i in range(4)])
 def test_a_permute_moves_what_numpy_moves(pairs):
     rows = np.random.default_rng(0).normal(size=(4, 40)).astype(np.float32)
     node = node_of("collective_permute", 40, pairs=tuple(pairs), world=4, groups=None)
@@ -150,7 +152,7 @@ def test_groups_without_a_place_are_an_error():
         odd.all_reduce(noisy(6, 4), node_of("all_reduce", 4, groups=groups))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@for_rows("dtype", "float32", "bfloat16")
 def test_more_ranks_than_a_plan_holds_sum_in_ring_order(dtype):
     reached, rows = links(544), noisy(544, 700)
     got = reached.all_reduce(rows, node_of("all_reduce", 700, dtype))

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from tests.for_each import for_rows, raises
 from trainium_edu.fabric import FabricError
 from trainium_edu.specs import INF2, TRN1
 from trainium_edu.training import nn, optim
@@ -74,9 +75,7 @@ def one_step(weights_of=lambda index: 0, reduce=True, steps=1):
 # -- the same numbers as the trainer's ---------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("dtype", "rounding"), [("float32", "nearest"), ("bfloat16", "stochastic")]
-)
+@for_rows("dtype, rounding", ("float32", "nearest"), ("bfloat16", "stochastic"))
 def test_ranks_apart_equal_ranks_together_bit_for_bit(dtype, rounding):
     job = Job(ranks=4, batch=8, dtype=dtype, rounding=rounding, lr=0.05, momentum=0.9)
     trainer = Trainer(job)
@@ -469,15 +468,13 @@ def test_equal_replicas_are_left_in_peace():
         launch(one_step(reduce=False), 1)
 
 
-@pytest.mark.parametrize("ranks", [0, -1, True, "8", 2.5, 10**9])
+@for_rows("ranks", 0, -1, True, "8", 2.5, 10**9)
 def test_a_number_of_ranks_that_cannot_be_is_refused(ranks):
-    with pytest.raises((TypeError, ValueError), match="ranks is"):
-        launch(lambda index: None, ranks)
+    raises((TypeError, ValueError), "ranks is", launch, lambda index: None, ranks)
 
 
 def test_more_ranks_than_the_topology_holds_are_refused():
-    with pytest.raises(FabricError, match="33 ranks"):
-        launch(lambda index: None, 33)
+    raises(FabricError, "33 ranks", launch, lambda index: None, 33)
     with pytest.raises(ValueError, match="4 ranks, and the links reach 8"):
         launch(lambda index: None, 4, reached=links(8))
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu import fabric
 from trainium_edu.fabric import FabricError
 from trainium_edu.fabric.published import model_time_ns
@@ -137,8 +138,7 @@ def test_all_wait_for_the_slowest_rank(trainer, report):
 
 
 def test_ranks_are_not_faster_than_they_are(trainer):
-    with pytest.raises(ValueError, match="slowest"):
-        reported(trainer, slowest=0.5)
+    raises(ValueError, "slowest", reported, trainer, slowest=0.5)
 
 
 # -- ranges ---------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ _PLACES = [(2, "trn1.2xlarge"), (2, "inf2.xlarge"), (2, "inf2.8xlarge"), (8, "in
            (32, "trn1.32xlarge"), (32, "trn1n.32xlarge")]  # fmt: skip
 
 
-@pytest.mark.parametrize(("ranks", "instance"), _PLACES)
+@for_each("ranks, instance", _PLACES)
 def test_every_instance_has_links_and_a_clock(ranks, instance):
     reached, node = links(ranks, instance), all_reduce()
     assert reached.topology.ranks == ranks
@@ -190,7 +190,7 @@ def test_trn1n_has_twice_the_links():
     np.testing.assert_allclose(other.bandwidth_bytes_per_s, 2 * one.bandwidth_bytes_per_s)
 
 
-@pytest.mark.parametrize("operation", ["all_reduce", "reduce_scatter", "all_gather"])
+@for_rows("operation", "all_reduce", "reduce_scatter", "all_gather")
 def test_several_instances_take_what_the_hierarchical_schedule_takes(operation):
     reached = links(64)
     size = 64 * 1024
@@ -202,7 +202,7 @@ def test_several_instances_take_what_the_hierarchical_schedule_takes(operation):
     assert reached.collective(node).nominal_ns == pytest.approx(wanted, rel=1e-3)
 
 
-@pytest.mark.parametrize("ranks", [2, 8, 64])
+@for_rows("ranks", 2, 8, 64)
 def test_an_all_to_all_takes_what_its_fastest_schedule_takes(ranks):
     reached, more = links(ranks), {"axis": -1, "world": ranks, "groups": None}
     node = all_reduce(2**20, operation="all_to_all", **more)
@@ -210,14 +210,12 @@ def test_an_all_to_all_takes_what_its_fastest_schedule_takes(ranks):
     assert reached.collective(node).nominal_ns == pytest.approx(wanted)
 
 
-@pytest.mark.parametrize(
-    ("ranks", "pairs", "hop_ns", "carried"),
-    [
-        (8, [(0, 2)], 1500, 1),  # to the next chip; each of four has two ranks
-        (8, [(0, 2), (3, 1)], 1500, 1),  # links have two directions
-        (8, [(i, (i + 2) % 8) for i in range(8)], 1500, 2),  # both ranks of a chip, by one link
-        (64, [(0, 32)], 15000, 1),  # to the other instance
-    ],
+@for_rows(
+    "ranks, pairs, hop_ns, carried",
+    (8, [(0, 2)], 1500, 1),  # to the next chip; each of four has two ranks
+    (8, [(0, 2), (3, 1)], 1500, 1),  # links have two directions
+    (8, [(i, (i + 2) % 8) for i in range(8)], 1500, 2),  # both ranks of a chip, by one link
+    (64, [(0, 32)], 15000, 1),  # to the other instance,
 )
 def test_a_permute_takes_a_hop_and_the_bytes_of_its_busiest_link(ranks, pairs, hop_ns, carried):
     reached, more = links(ranks), {"pairs": tuple(pairs), "world": ranks, "groups": None}
@@ -236,14 +234,11 @@ def test_thousands_of_ranks_have_a_clock_too():
     assert reached.collective(node).nominal_ns == wanted.total_ns
 
 
-@pytest.mark.parametrize(
-    ("ranks", "instance", "says"),
-    [
-        (4, "trn1.2xlarge", "4 ranks do not fit trn1.2xlarge, which has 2"),
+@for_rows("ranks, instance, says",
+    (4, "trn1.2xlarge", "4 ranks do not fit trn1.2xlarge, which has 2"),
         (33, "trn1.32xlarge", "use a multiple of 32"), (14, "inf2.24xlarge", "which has 12"),
         (3, "inf2.48xlarge", "even number"), (6, "trn1n.32xlarge", "Use 2, 4, 8, 16 or 32"),
         (2, "p4d.24xlarge", "it must be one of"),
-    ],
 )  # fmt: skip
 def test_ranks_that_have_no_place_get_a_sentence(ranks, instance, says):
     with pytest.raises(FabricError, match=says) as caught:
@@ -251,7 +246,7 @@ def test_ranks_that_have_no_place_get_a_sentence(ranks, instance, says):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("instance", "chip"), [("inf2.24xlarge", INF2), ("trn2.3xlarge", TRN2)])
+@for_rows("instance, chip", ("inf2.24xlarge", INF2), ("trn2.3xlarge", TRN2))
 def test_programs_are_lowered_for_the_chip_of_their_instance(instance, chip):
     node = all_reduce()
     graph = Graph("g", node.inputs, (apply("exp", node),))

@@ -7,6 +7,7 @@ divisible or not, and any buckets.
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.training import Job, Trainer, memory, nn, optim
 from trainium_edu.training.parallel.lockstep import launch
 from trainium_edu.training.parallel.zero import ZeroRedundancyOptimizer
@@ -23,11 +24,11 @@ def arrays(of):
     return of.state()["arrays"]
 
 
-@pytest.mark.parametrize("changes", [
+@for_each("changes", [
     {"ranks": 32}, {"ranks": 32, "bucket_bytes": 100_000}, {"ranks": 1}, {"ranks": 4},
     {"ranks": 8, "accumulate": 2}, {"ranks": 8, "algorithm": "mesh"},
 ], ids=str)  # fmt: skip
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("kind", KINDS)
 def test_zero_equals_plain_data_parallel_bit_for_bit_in_fp32(changes, kind):
     both = [Trainer(Job(batch=4, dtype="float32", zero=zero, **changes, **KINDS[kind]))
             for zero in (True, False)]  # fmt: skip
@@ -53,7 +54,7 @@ def test_parts_of_fp32_weights_are_the_master_weights_of_bf16():
     assert all(np.array_equal(value, plain[name]) for name, value in arrays(both[0]).items())
 
 
-@pytest.mark.parametrize("master_weights", [False, True])
+@for_rows("master_weights", False, True)
 def test_states_shrink_to_one_part_of_the_ranks(master_weights):
     """Judge: bytes per parameter; 8 of two FP32 states, 4 more of an FP32 weight."""
     ranks, parameters = 32, 85_002
@@ -82,7 +83,7 @@ def test_a_norm_over_parts_is_the_norm_over_all():
         np.testing.assert_allclose(value, arrays(both[1])[name], atol=1e-6)
 
 
-@pytest.mark.parametrize("clip", [None, 0.05])
+@for_rows("clip", None, 0.05)
 def test_ranks_of_a_script_get_the_same_bits_as_the_trainer(clip):
     ranks, job = 4, Job(ranks=4, batch=4, dtype="float32", optimizer="adam", lr=0.01, zero=True,
                         clip=clip)  # fmt: skip
@@ -116,8 +117,7 @@ def test_what_cannot_be_shared_out_is_refused():
     with pytest.raises(ValueError, match="still on the host"):
         ZeroRedundancyOptimizer(host.parameters(), optim.SGD, lr=0.1)
     weights = host.to(Device()).parameters()
-    with pytest.raises(TypeError, match="optimizer_class is Device"):
-        ZeroRedundancyOptimizer(weights, Device, lr=0.1)
+    raises(TypeError, "optimizer_class is Device", ZeroRedundancyOptimizer, weights, Device, lr=0.1)
     with pytest.raises(ValueError, match="optimizer_dtype is"):
         ZeroRedundancyOptimizer(weights, optim.SGD, "float16", lr=0.1)
     with pytest.raises(ValueError, match=r"has no gradient; call backward\(\) before"):

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.for_each import raises
 from tests.xla.executable.graphs import layers, number, training_step
 from trainium_edu.neuroncore import NeuronCore, measure, tilings
 from trainium_edu.specs import INF2, TRN2, NkiValidationError
@@ -262,8 +263,7 @@ def test_hbm_is_the_share_of_the_chip_that_was_asked_for():
     x = parameter(0, Type((13 * 2**30 // 4 // 128, 128), "float32"), "x")
     graph = Graph("large", (x,), (x,))
     assert Executable(graph).hbm_bytes == 13 * 2**30
-    with pytest.raises(NkiValidationError, match=r"13\.00 GiB of HBM .* has 12 "):
-        Executable(graph, spec=TRN2)
+    raises(NkiValidationError, r"13\.00 GiB of HBM .* has 12 ", Executable, graph, spec=TRN2)
 
 
 # -- collectives --------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows
 from tests.xla.executable.graphs import layers, number
 from trainium_edu.neuroncore.timing.bands import Band
 from trainium_edu.xla.autograd import gradients
@@ -91,7 +92,7 @@ def random_graph(seed) -> Graph:
     return Graph("random", (nodes[0],), tuple(nodes[-6:]))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@for_each("seed", range(12))
 def test_any_graph_keeps_every_operation_after_its_inputs(seed):
     graph = random_graph(seed)
     order, waits = in_order(graph)
@@ -103,7 +104,7 @@ def test_any_graph_keeps_every_operation_after_its_inputs(seed):
         assert all(queue[i] < waits[node] for i in node.inputs if i in queue)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 def test_of_any_graph_nothing_starts_before_what_it_reads(seed):
     draw = np.random.default_rng(seed)
     executable = Executable(
@@ -153,7 +154,7 @@ def test_without_overlap_it_is_the_sum(executable):
     assert again.makespan_ns >= executable.makespan_ns
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_buckets_beside_a_backward_pass_take_what_a_flow_shop_takes(seed):
     """The last sum ends at the greatest, over k, of b(1)...b(k) and then c(k)...c(n)."""
     executable, draw = compiled(1.0), np.random.default_rng(seed)
@@ -172,7 +173,7 @@ def test_buckets_beside_a_backward_pass_take_what_a_flow_shop_takes(seed):
     assert [one for one in placed if one.track == LINKS][-1].end_ns == pytest.approx(wanted)
 
 
-@pytest.mark.parametrize(("b", "c"), [(10.0, 3.0), (10.0, 10.0), (10.0, 40.0)])
+@for_rows("b, c", (10.0, 3.0), (10.0, 10.0), (10.0, 40.0))
 def test_equal_layers_hide_all_but_one_sum_or_all_but_one_layer(b, c):
     executable = compiled(1.0)
     sections, before = executable.sections, True

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from tests.for_each import for_rows
 from tests.slowness import slowness
 from tests.xla.executable import vit
 from trainium_edu.xla.executable import Executable
@@ -24,7 +25,7 @@ def product_flops(batch, tokens, width, heads, depth, inner, patch, classes):
     return 2 * (3 * (depth * layer + batch * width * classes + first) - first)  # images want none
 
 
-@pytest.mark.parametrize(("batch", "sizes"), [(16, vit.BASE), (32, vit.SMALL)])
+@for_rows("batch, sizes", (16, vit.BASE), (32, vit.SMALL))
 def test_flops_of_products_are_the_closed_form(batch, sizes):
     graph = vit.step(batch, sizes)
     final = Executable(graph).final

@@ -6,6 +6,7 @@ Judges: PyTorch in float64 for the values; the executor for the instructions, as
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows
 from tests.xla.operations.cases import lowered, values
 from trainium_edu.xla.autograd import gradients
 from trainium_edu.xla.executor import as_held
@@ -107,7 +108,7 @@ def test_a_step_is_pytorchs():
         np.testing.assert_allclose(one, want, atol=2e-5)
 
 
-@pytest.mark.parametrize("is_fused", [False, True])
+@for_rows("is_fused", False, True)
 def test_its_instructions_compute_the_executors_values(is_fused):
     graph, feeds = step()
     graph = fuse(graph).after if is_fused else graph

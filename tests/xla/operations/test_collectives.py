@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.numerics import cast
 from trainium_edu.xla.autograd import gradients
@@ -64,7 +65,7 @@ def run(graph, *feeds):
     return Plan(graph).run(feeds, Setting(replicas=WORLD, collectives=Sums()))
 
 
-@pytest.mark.parametrize(("name", "attributes"), ALL, ids=str)
+@for_each("name, attributes", ALL, ids=str)
 def test_each_rank_gets_its_part(name, attributes):
     graph = graph_of(name, attributes)
     (got,) = run(graph, X)
@@ -99,7 +100,7 @@ def feeds_of(graph, seed=0, ranks=WORLD):
     return [rng.normal(size=(ranks, *p.type.shape)).astype(np.float32) for p in graph.parameters]
 
 
-@pytest.mark.parametrize("scale", [1.0, 0.5, 1 / 3])
+@for_rows("scale", 1.0, 0.5, 1 / 3)
 def test_a_bucket_is_one_message_of_several_tensors(scale):
     graph = bucket(scale=scale)
     feeds, seen = feeds_of(graph), Sums()
@@ -116,7 +117,7 @@ def test_every_step_draws_other_bits():
     assert seen.draws[1] == seen.draws[2] != seen.draws[0]
 
 
-@pytest.mark.parametrize("rounding", ["nearest", "stochastic"])
+@for_rows("rounding", "nearest", "stochastic")
 def test_a_scaled_bucket_is_rounded_once(rounding):
     """Judge: ``numerics.cast`` of each tensor, as it is taken out of the bucket."""
     graph = bucket("bfloat16", scale=1 / 3)
@@ -139,8 +140,7 @@ def test_whole_numbers_are_not_taken_for_floats():
         assert (one == 2**25 + 2).all()
 
 
-@pytest.mark.parametrize(("name", "attributes"), [*ALL, ("all_reduce", REDUCE | {"scale": 0.3})],
-                         ids=str)  # fmt: skip
+@for_each("name, attributes", [*ALL, ("all_reduce", REDUCE | {"scale": 0.3})], ids=str)  # fmt: skip
 def test_gradients_are_central_differences_of_the_sum_over_ranks(name, attributes):
     graph = graph_of(name, attributes)
     (output,), (x,) = graph.outputs, graph.parameters
@@ -182,7 +182,7 @@ def shared_out(world):
     return Graph("bucket", tuple(leaves), (part, *(item(every, i) for i in range(len(SHAPES)))))
 
 
-@pytest.mark.parametrize("world", [1, 2, 3, 5, 25, 40])
+@for_rows("world", 1, 2, 3, 5, 25, 40)
 def test_a_bucket_is_shared_out_in_equal_parts_and_comes_back_whole(world):
     arrays = [np.random.default_rng(1).normal(size=(world, *s)).astype(np.float32) for s in SHAPES]
     others = Sums() if world > 1 else None
@@ -222,7 +222,7 @@ def test_nobody_to_reach_the_others_is_an_error():
             Plan(graph_of(name, attributes)).run([X[0]], setting)
 
 
-@pytest.mark.parametrize(("name", "attributes"), ALL, ids=str)
+@for_each("name, attributes", ALL, ids=str)
 def test_a_collective_has_no_instructions_and_is_noted(name, attributes):
     core, graph = NeuronCore(values=False), graph_of(name, attributes)
     lowering = lower(graph, core)
@@ -231,7 +231,7 @@ def test_a_collective_has_no_instructions_and_is_noted(name, attributes):
     assert lowering.view(graph.outputs[0]).shape == graph.outputs[0].shape
 
 
-@pytest.mark.parametrize(("name", "attributes", "message"), [
+@for_rows("name, attributes, message",
     ("all_reduce", {"kind": "median", "groups": None}, "must be one of sum"),
     ("all_reduce", {"kind": "sum", "groups": ((0, 1), (1, 2))}, "each rank at most once"),
     ("all_reduce", {"kind": "sum", "groups": ((0, 1), (2,))}, "one size"),
@@ -239,14 +239,12 @@ def test_a_collective_has_no_instructions_and_is_noted(name, attributes):
     ("all_gather", {**GATHER, "groups": ((0, 1, 2),)}, "groups of 3 ranks, but world is 2"),
     ("reduce_scatter", {**SCATTER, "world": 3}, "do not split into 3"),
     ("all_gather", {"world": 2, "shapes": ((3,),)}, r"a part has the shape \(2,\)"),
-])  # fmt: skip
+)  # fmt: skip
 def test_what_does_not_fit_is_said(name, attributes, message):
-    with pytest.raises(GraphError, match=message):
-        graph_of(name, attributes)
+    raises(GraphError, message, graph_of, name, attributes)
 
 
 def test_the_largest_of_all_ranks_has_no_gradient():
     x = parameter(0, ROWS)
     node = apply("all_reduce", x, kind="max", groups=None)
-    with pytest.raises(GraphError, match="'max' has no gradient"):
-        gradients(node, [x], x)
+    raises(GraphError, "'max' has no gradient", gradients, node, [x], x)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows, raises
 from tests.xla.operations.cases import lowered, values
 from trainium_edu.neuroncore import NeuronCore, measure
 from trainium_edu.xla.autograd import gradients
@@ -41,14 +42,14 @@ def python_newton(x, turns):
 X = np.random.default_rng(0).uniform(1, 9, ROWS.shape).astype(np.float32)
 
 
-@pytest.mark.parametrize("turns", [0, 1, 7])
+@for_rows("turns", 0, 1, 7)
 def test_a_while_runs_as_long_as_its_condition_holds(turns):
     got, count = values(newton(), [X, np.int32(turns)])
     np.testing.assert_array_equal(got, python_newton(X, turns))
     assert count == turns
 
 
-@pytest.mark.parametrize("turns", [0, 1, 3])
+@for_rows("turns", 0, 1, 3)
 def test_instructions_make_as_many_turns(turns):
     (_, (got, count)) = lowered(newton(), [X, np.int32(turns)])
     np.testing.assert_allclose(got, python_newton(X, turns), rtol=1e-6)
@@ -97,8 +98,7 @@ def test_a_while_is_timed_by_its_bound():
 def test_a_while_without_a_bound_has_values_and_no_time():
     graph = newton(most=None)
     np.testing.assert_array_equal(values(graph, [X, np.int32(2)])[0], python_newton(X, 2))
-    with pytest.raises(GraphError, match=r"while at .*states no bound"):
-        duration(graph)
+    raises(GraphError, r"while at .*states no bound", duration, graph)
 
 
 def test_a_while_has_no_gradient():
@@ -149,12 +149,11 @@ def test_a_cond_runs_one_branch():
     node = apply("cond", predicate, i, on_true=bad, on_false=good)
     graph = Graph("guard", (predicate, i), (item(node, 0),))
     assert values(graph, [np.array(False), np.int32([7])])[0] == 7
-    with pytest.raises(IndexError, match="index 7"):
-        values(graph, [np.array(True), np.int32([7])])
+    raises(IndexError, "index 7", values, graph, [np.array(True), np.int32([7])])
     assert no.name == "fast"
 
 
-@pytest.mark.parametrize("swapped", [False, True])
+@for_rows("swapped", False, True)
 def test_a_cond_is_timed_by_its_longer_branch(swapped):
     rows = Type((512, 512), "float32")
     given = parameter(0, rows)
@@ -178,7 +177,7 @@ WRONG = Graph("wrong", (parameter(0, ROWS),), (apply("cast", parameter(0, ROWS),
 SAME = Graph("same", (parameter(0, ROWS),), (parameter(0, ROWS),))
 
 
-@pytest.mark.parametrize(("build", "message"), [
+@for_rows("build, message",
     (lambda x: apply("while", x, condition=WRONG, body=SAME, most=3), "it must give one bool"),
     (lambda x: apply("while", x, condition=WRONG, body=WRONG, most=3), "one bool"),
     (lambda x: apply("while", x, x, condition=SAME, body=SAME, most=3), "its state is"),
@@ -187,7 +186,6 @@ SAME = Graph("same", (parameter(0, ROWS),), (parameter(0, ROWS),))
      "shapes and dtypes must be the same"),
     (lambda x: apply("cond", parameter(5, BOOL), on_true=SAME, on_false=SAME), "its operands are"),
     (lambda x: apply("item", x, index=0), "one of several results"),
-])  # fmt: skip
+)  # fmt: skip
 def test_what_does_not_fit_is_said(build, message):
-    with pytest.raises(GraphError, match=message):
-        build(parameter(0, ROWS))
+    raises(GraphError, message, build, parameter(0, ROWS))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import special
 
+from tests.for_each import for_each, for_rows
 from trainium_edu.xla.operations import curves
 
 X = np.linspace(-9, 9, 200_001).astype(np.float32)
@@ -22,14 +23,14 @@ ENDS = {"erf": (-1, 1), "gelu": (0, np.inf), "gelu_slope": (0, 1), "gelu_tanh": 
         "silu": (0, np.inf)}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CURVES)
+@for_each("name", CURVES)
 def test_curves_are_scipys_to_fp32(name):
     got = getattr(curves, name)(X)
     assert got.dtype == np.float32
     np.testing.assert_allclose(got, CURVES[name], rtol=3e-7, atol=3e-7)
 
 
-@pytest.mark.parametrize("name", CURVES)
+@for_each("name", CURVES)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_curves_end_where_they_should(name):
     far = np.float32([-np.inf, -1e30, 1e30, np.inf, np.nan])
@@ -39,7 +40,7 @@ def test_curves_end_where_they_should(name):
     assert np.isnan(nan)
 
 
-@pytest.mark.parametrize("shape", [(), (0, 3), (2, 40_000)])
+@for_rows("shape", (), (0, 3), (2, 40_000))
 def test_any_number_of_numbers_goes_through(shape):
     x = np.random.default_rng(0).uniform(-3, 3, shape).astype(np.float32)
     np.testing.assert_allclose(curves.gelu(x), x * special.ndtr(x), rtol=1e-6, atol=1e-6)

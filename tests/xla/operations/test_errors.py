@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.for_each import for_each
 from tests.xla.operations.cases_math import b, f, i
 from trainium_edu.xla.executor import Plan
 from trainium_edu.xla.graph import Graph, GraphError
@@ -39,8 +40,7 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "types", "options", "sentence"), WRONG,
-                         ids=[f"{n}-{s}" for n, _, _, s in WRONG])  # fmt: skip
+@for_each("name, types, options, sentence", WRONG)
 def test_what_does_not_fit_is_refused(name, types, options, sentence):
     inputs = [parameter(n, t) for n, t in enumerate(types)]
     with pytest.raises(GraphError, match=sentence) as caught:

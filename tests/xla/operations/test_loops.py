@@ -3,8 +3,8 @@
 from math import prod
 
 import numpy as np
-import pytest
 
+from tests.for_each import for_each, for_rows
 from tests.xla.operations.cases import lowered, values
 from trainium_edu.neuroncore import NeuronCore, measure
 from trainium_edu.neuroncore.recording.engine import Engine
@@ -46,7 +46,7 @@ ODD = [(1,), (130,), (257,), (4096,), (5000,), (130, 1), (1, 130), (130, 257), (
        (7, 1, 19), (2, 3, 4, 5)]  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", ODD, ids=str)
+@for_each("shape", ODD, ids=str)
 def test_any_shape_is_cut_into_tiles(shape):
     graph, arrays = graph_of(lambda a, b: apply("add", a, b), shape, shape)
     assert_equal(graph, arrays)
@@ -141,7 +141,7 @@ GROUPS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", GROUPS)
+@for_each("name", GROUPS)
 def test_a_group_computes_the_executors_values(name):
     graph, arrays = graph_of(*GROUPS[name])
     _, got = fused(graph, arrays)
@@ -150,7 +150,7 @@ def test_a_group_computes_the_executors_values(name):
     np.testing.assert_allclose(got, want, rtol=0, atol=error)
 
 
-@pytest.mark.parametrize("name", GROUPS)
+@for_each("name", GROUPS)
 def test_a_group_moves_its_inputs_and_its_output_only(name):
     build, *shapes = GROUPS[name]
     graph, arrays = graph_of(build, *shapes)
@@ -207,7 +207,7 @@ def test_words_are_exact_beyond_fp32():
         np.testing.assert_array_equal(got, getattr(np, name)(a, b))
 
 
-@pytest.mark.parametrize("name", ["adam", "many"])
+@for_rows("name", "adam", "many")
 def test_a_large_group_fits_and_does_not_beat_its_roofline(name):
     build, *shapes = GROUPS[name]
     inputs = tuple(parameter(n, as_type((2048, 2048), "float32")) for n in range(len(shapes)))

@@ -12,7 +12,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows
 from tests.xla.operations.cases import all_cases, lowered, values
 from trainium_edu.neuroncore import NeuronCore, measure
 from trainium_edu.nki.examples.softmax import softmax_fused
@@ -92,9 +92,8 @@ def nki_layer_norm(x, weight, bias):
     return out
 
 
-@pytest.mark.parametrize(("name", "kernel", "options"), [
-    ("softmax", softmax_fused, {}), ("layer_norm", nki_layer_norm, {"eps": 1e-5}),
-])  # fmt: skip
+@for_rows("name, kernel, options", ("softmax", softmax_fused, {}), ("layer_norm", nki_layer_norm,
+    {"eps": 1e-5}))  # fmt: skip
 def test_a_row_takes_as_long_as_the_same_kernel(name, kernel, options):
     """The judge is the kernel interface: one set of instructions, one time."""
     shapes = [(512, 384), (384,), (384,)][: 3 if options else 1]

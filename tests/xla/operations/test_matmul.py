@@ -9,6 +9,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import for_rows, raises
 from tests.xla.operations.cases import lowered, values
 from trainium_edu.neuroncore import NeuronCore, measure
 from trainium_edu.nki.examples.matmul import basic
@@ -50,9 +51,11 @@ def by_hand(lhsT, rhs):
     return out
 
 
-@pytest.mark.parametrize(("kernel", "shape"), [(basic, (128, 128, 512)), (basic, (100, 60, 70)),
-                                           (by_hand, (256, 128, 1024))])  # fmt: skip
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@for_rows("kernel, shape",
+    (basic, (128, 128, 512)), (basic, (100, 60, 70)),
+                                           (by_hand, (256, 128, 1024)),
+)  # fmt: skip
+@for_rows("dtype", "float32", "float16")
 def test_a_product_takes_exactly_what_the_same_kernel_takes(kernel, shape, dtype):
     k, m, n = shape
     ours = measure(program_of(graph_of(Type((k, m), dtype), Type((k, n), dtype), turn_a=True)))
@@ -99,7 +102,7 @@ def test_a_reader_of_any_part_waits_for_the_last_turn():
     assert measure(both).makespan_ns > alone
 
 
-@pytest.mark.parametrize("batch", [(), (3,), (2, 2)])
+@for_rows("batch", (), (3,), (2, 2))
 def test_narrow_operands_give_a_wide_result_summed_in_fp32(batch):
     """The judge: float64 of the rounded operands; 700 terms in BF16 would be off by far more."""
     a, b = (Type((*batch, *s), "bfloat16") for s in ((5, 700), (700, 9)))
@@ -118,13 +121,12 @@ def test_a_product_does_not_beat_the_peak():
     assert measure(program_of(graph)).makespan_ns > least_ns
 
 
-@pytest.mark.parametrize(("a", "b", "message"), [
+@for_rows("a, b, message",
     (Type((2, 3), "float32"), Type((4, 5), "float32"), "inner sizes are 3 and 4"),
     (Type((2, 3), "float32"), Type((3, 5), "bfloat16"), "both must have one dtype"),
     (Type((2, 3), "int32"), Type((3, 5), "int32"), "floating-point"),
     (Type((2, 2, 3), "float32"), Type((3, 3, 5), "float32"), "same batch axes"),
     (Type((3,), "float32"), Type((3, 5), "float32"), "same batch axes"),
-])  # fmt: skip
+)  # fmt: skip
 def test_what_does_not_fit_is_said(a, b, message):
-    with pytest.raises(GraphError, match=message):
-        graph_of(a, b)
+    raises(GraphError, message, graph_of, a, b)

@@ -6,6 +6,7 @@ Judges: the instructions recorded, and bytes counted by hand.
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows
 from tests.xla.operations.cases import lowered, values
 from tests.xla.operations.cases_move import CASES
 from trainium_edu.neuroncore import NeuronCore, measure
@@ -32,11 +33,11 @@ def names(graph):
 # -- what moves -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("operation", "attributes"), [
+@for_rows("operation, attributes",
     ("reshape", {"shape": (60, 64)}),
     ("transpose", {"perm": (-2, -3, -1)}),
     ("slice", {"starts": (1, 2, 0), "limits": (3, 20, 64), "strides": (1, 2, 1)}),
-])  # fmt: skip
+)  # fmt: skip
 def test_a_row_that_stays_a_row_is_only_looked_at_otherwise(operation, attributes):
     assert names(graph_of(operation, f(3, 20, 64), **attributes)) == []
 
@@ -92,9 +93,8 @@ def test_a_convolution_counts_two_flops_per_multiplication():
         assert OPERATIONS[name].flops(apply(name, *pair, shape=shape, **options)) == want
 
 
-@pytest.mark.parametrize(("image", "filters", "stride", "pad"), [
-    ((4, 16, 16, 16), (32, 16, 3, 3), 1, 1), ((16, 3, 224, 224), (768, 3, 16, 16), 16, 0),
-])  # fmt: skip
+@for_rows("image, filters, stride, pad", ((4, 16, 16, 16), (32, 16, 3, 3), 1, 1),
+    ((16, 3, 224, 224), (768, 3, 16, 16), 16, 0))  # fmt: skip
 def test_a_convolution_takes_a_few_times_its_product(image, filters, stride, pad):
     """Laying out the columns costs time, but less than four times the product of its sizes."""
     graph = graph_of("convolution", f(*image), f(*filters), strides=(stride, stride),
@@ -144,15 +144,15 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("operation", "types", "attributes", "message"), REFUSED)
+@for_each("operation, types, attributes, message", REFUSED)
 def test_what_does_not_fit_is_said_in_one_sentence(operation, types, attributes, message):
     with pytest.raises(GraphError, match=message) as caught:
         graph_of(operation, *types, **attributes)
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("wrong", [-1, 5])
-@pytest.mark.parametrize("operation", ["gather", "scatter_add", "pick", "one_hot"])
+@for_rows("wrong", -1, 5)
+@for_rows("operation", "gather", "scatter_add", "pick", "one_hot")
 def test_an_index_outside_names_the_operation_and_its_line(operation, wrong):
     more = {"classes": 5, "dtype": "float32"} if operation == "one_hot" else {}
     types = {"gather": (f(5, 2), INDICES), "scatter_add": (f(5, 2), INDICES, f(3, 2)),

@@ -5,8 +5,8 @@ five standard deviations wide; the engine's own numbers only by shape and law, a
 """
 
 import numpy as np
-import pytest
 
+from tests.for_each import for_each, for_rows, raises
 from tests.xla.operations.cases import lowered, values
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.numerics import draw_bits
@@ -40,7 +40,7 @@ def test_numbers_are_24_bits_of_the_counter_based_generator():
     assert got.max() < 1
 
 
-@pytest.mark.parametrize(("seed", "step", "number"), [(6, 9, 0), (5, 10, 0), (5, 9, 1), (-1, 9, 0)])
+@for_rows("seed, step, number", (6, 9, 0), (5, 10, 0), (5, 9, 1), (-1, 9, 0))
 def test_seed_step_and_number_each_give_other_numbers(seed, step, number):
     other = drawn(graph_of(number=number), seed, step)
     assert abs(np.corrcoef(other.ravel(), drawn(graph_of()).ravel())[0, 1]) < 5 / np.sqrt(
@@ -53,10 +53,10 @@ def test_the_same_step_gives_the_same_numbers_and_no_new_graph():
     np.testing.assert_array_equal(drawn(graph_of()), drawn(graph_of()))
 
 
-@pytest.mark.parametrize("run", [drawn, lambda g: lowered(g, [np.int32(5), np.int32(9)])[1][0]],
-                         ids=["executor", "instructions"])  # fmt: skip
-@pytest.mark.parametrize("probability", [0.0, 0.1, 0.8, 1.0])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "bool"])
+@for_each("run", [drawn, lambda g: lowered(g, [np.int32(5), np.int32(9)])[1][0]],
+    ids=["executor", "instructions"])  # fmt: skip
+@for_rows("probability", 0.0, 0.1, 0.8, 1.0)
+@for_rows("dtype", "float32", "bfloat16", "bool")
 def test_a_mask_keeps_as_many_as_it_should(run, probability, dtype):
     mask = np.asarray(run(keep(probability, dtype)), np.float64)
     assert mask.shape == SHAPE
@@ -93,15 +93,12 @@ def test_a_mask_is_drawn_on_the_vector_engine():
     assert found.count("rng") == 1024 * 512 // (128 * 2048)
 
 
-@pytest.mark.parametrize(("given", "message"), [
-    ((Type((2,), "int32"), SCALAR), "its seed is"), ((SCALAR, Type((), "float32")), "its step is"),
-])  # fmt: skip
+@for_rows("given, message", ((Type((2, ), "int32"), SCALAR), "its seed is"),
+    ((SCALAR, Type((), "float32")), "its step is"))  # fmt: skip
 def test_seed_and_step_are_whole_numbers(given, message):
     inputs = [parameter(i, t) for i, t in enumerate(given)]
-    with pytest.raises(GraphError, match=message):
-        apply("random_uniform", *inputs, shape=(3,), number=0)
+    raises(GraphError, message, apply, "random_uniform", *inputs, shape=(3,), number=0)
 
 
 def test_a_probability_is_one():
-    with pytest.raises(GraphError, match=r"probability 1\.5"):
-        keep(1.5)
+    raises(GraphError, r"probability 1\.5", keep, 1.5)

@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import for_each, for_rows, raises
 from tests.xla.random_graphs import random_graph
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.xla.executor import Plan
@@ -30,7 +31,7 @@ def test_none_leaves_the_graph_as_it_is():
     assert auto_cast(GRAPH, "none").after is GRAPH
 
 
-@pytest.mark.parametrize("type", NARROW)
+@for_each("type", NARROW)
 def test_matmult_rounds_the_operands_as_ml_dtypes_does_and_keeps_fp32_results(type):
     step = auto_cast(GRAPH, "matmult", type)
     assert [output.dtype for output in step.after.outputs] == ["float32", "float32"]
@@ -58,7 +59,7 @@ def test_matmult_is_what_torch_gives_for_rounded_operands():
     np.testing.assert_allclose(found, (a @ b).numpy(), rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("type", CAST_TYPES)
+@for_each("type", CAST_TYPES)
 def test_all_computes_in_the_type_and_gives_back_the_outputs_own_dtypes(type):
     after = auto_cast(GRAPH, "all", type).after
     assert [p.dtype for p in after.parameters] == ["float32", "float32"]
@@ -72,8 +73,8 @@ def test_all_rounds_every_result():
     assert np.array_equal(found, found.astype(ml_dtypes.bfloat16).astype(np.float32))
 
 
-@pytest.mark.parametrize("mode", ["matmult", "all"])
-@pytest.mark.parametrize("seed", range(10))
+@for_rows("mode", "matmult", "all")
+@for_each("seed", range(10))
 def test_random_graphs_stay_near_their_fp32_values(mode, seed):
     graph, inputs = random_graph(seed, 8)
     wanted = Plan(graph).run(inputs)
@@ -82,7 +83,7 @@ def test_random_graphs_stay_near_their_fp32_values(mode, seed):
         np.testing.assert_allclose(found, want, rtol=0, atol=0.15 * scale)
 
 
-@pytest.mark.parametrize("type", ["bf16", "fp16"])
+@for_rows("type", "bf16", "fp16")
 def test_instructions_that_cast_as_they_load_compute_the_same(type):
     after = auto_cast(GRAPH, "matmult", type).after
     core = NeuronCore()
@@ -113,7 +114,5 @@ def test_convolutions_and_their_gradients_round_their_operands_too():
 
 
 def test_unknown_modes_and_types_name_the_known_ones():
-    with pytest.raises(ValueError, match="none, matmult or all"):
-        auto_cast(GRAPH, "some")
-    with pytest.raises(ValueError, match="bf16, fp16, tf32, fp8_e4m3"):
-        auto_cast(GRAPH, "all", "int8")
+    raises(ValueError, "none, matmult or all", auto_cast, GRAPH, "some")
+    raises(ValueError, "bf16, fp16, tf32, fp8_e4m3", auto_cast, GRAPH, "all", "int8")

@@ -6,9 +6,8 @@ instructions against the plan; HBM bytes by closed form.
 
 import ml_dtypes
 import numpy as np
-import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows
 from tests.xla.random_graphs import random_graph
 from trainium_edu.neuroncore import NeuronCore, measure
 from trainium_edu.xla.executor import Plan
@@ -32,7 +31,7 @@ def test_values_stay_bit_for_bit_in_fp32(seed):
         np.testing.assert_array_equal(found, want)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_fusing_twice_changes_nothing(seed):
     once = fuse(random_graph(seed)[0]).after
     assert fuse(once).after is once
@@ -98,20 +97,20 @@ def _timeline(graph):
     return measure(core.program)
 
 
-@pytest.mark.parametrize("length", [2, 3, 5, 8, 12])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@for_rows("length", 2, 3, 5, 8, 12)
+@for_rows("dtype", "float32", "bfloat16")
 def test_a_fusion_takes_no_longer_than_its_parts(length, dtype):
     graph = _chain(length, dtype)
     assert _timeline(fuse(graph).after).makespan_ns <= _timeline(graph).makespan_ns
 
 
-@pytest.mark.parametrize("length", [2, 5])
+@for_rows("length", 2, 5)
 def test_a_fusion_reads_each_operand_once_and_writes_one_result(length):
     graph = _chain(length)
     assert _timeline(fuse(graph).after).hbm_bytes == 3 * 256 * 1024 * 4
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_fused_instructions_compute_what_the_executor_does(seed):
     graph, feeds = random_graph(seed, 12)
     after = fuse(graph).after

@@ -7,7 +7,6 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 from tests.for_each import for_each
 from tests.xla.random_graphs import random_graph
@@ -17,7 +16,7 @@ from trainium_edu.xla.passes import run_passes, stands_for
 NONE = SimpleNamespace(auto_cast="none", auto_cast_type="bf16")
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_values_stay(seed):
     graph, feeds = random_graph(seed)
     after = run_passes(graph, NONE)[-1].after

@@ -4,9 +4,8 @@ Judges: the plan of the graph as recorded, bit for bit; closed forms of counts.
 """
 
 import numpy as np
-import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, for_rows
 from tests.xla.random_graphs import random_graph
 from trainium_edu.xla.executor import Plan
 from trainium_edu.xla.graph import Graph, GraphError, Type
@@ -48,15 +47,13 @@ def _rounds_otherwise(node):
     )
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_simplifying_twice_changes_nothing(seed):
     once = simplify(random_graph(seed)[0]).after
     assert simplify(once).after is once
 
 
-@pytest.mark.parametrize(
-    "neutral",
-    [
+@for_each("neutral", [
         apply("add", X, number(0.0)), apply("add", number(0.0), X),
         apply("subtract", X, number(0.0)), apply("multiply", X, number(1.0)),
         apply("multiply", number(1.0), X), apply("divide", X, number(1.0)),
@@ -64,22 +61,16 @@ def test_simplifying_twice_changes_nothing(seed):
         apply("reshape", apply("reshape", X, shape=(24,)), shape=(4, 6)),
         apply("transpose", apply("transpose", X, perm=(-1, -2)), perm=(-1, -2)),
         apply("transpose", X, perm=(-2, -1)), apply("broadcast", X, shape=(4, 6)),
-    ],
-    ids=lambda node: node.operation,
-)  # fmt: skip
+    ], ids=lambda node: node.operation)  # fmt: skip
 def test_what_changes_nothing_goes(neutral):
     assert after(neutral).outputs == (X,)
 
 
-@pytest.mark.parametrize(
-    "kept",
-    [
+@for_each("kept", [
         apply("subtract", number(0.0), X), apply("divide", number(1.0), X),
         apply("add", X, constant(np.zeros((1, 1, 1)).reshape(1, 1) + 2.0)),
         apply("transpose", X, perm=(-1, -2)), apply("cast", X, dtype="bfloat16"),
-    ],
-    ids=lambda node: node.operation,
-)  # fmt: skip
+    ], ids=lambda node: node.operation)  # fmt: skip
 def test_what_changes_something_stays(kept):
     assert after(kept).outputs == (kept,)
 
@@ -111,7 +102,7 @@ def test_products_of_two_constants_become_one():
     assert constant_array(graph.nodes[1]).tolist() == [[2.0]]
 
 
-@pytest.mark.parametrize("turned", [(True, False), (False, True), (True, True)])
+@for_rows("turned", (True, False), (False, True), (True, True))
 def test_a_product_reads_turned_operands_as_they_lie(turned):
     lie = [(6, 4) if turned[0] else (4, 6), (5, 6) if turned[1] else (6, 5)]
     inputs = [parameter(i, Type((2, *shape), "float32")) for i, shape in enumerate(lie)]
@@ -145,7 +136,7 @@ def takes_two_numbers(name):
         return False
 
 
-@pytest.mark.parametrize("name", list(filter(takes_two_numbers, OPERATIONS)))
+@for_each("name", list(filter(takes_two_numbers, OPERATIONS)))
 def test_an_operand_is_stretched_for_an_operation_that_takes_one_type(name):
     """As the gradient of a sum, behind a relu."""
     one = parameter(1, Type((1, 1), "float32"))
