@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, raises
 from trainium_edu.cli import under_nbval as under_nbval_plugin
 
 TOP = Path(__file__).parents[1]
@@ -67,11 +67,10 @@ def test_a_loop_over_values_goes_on_and_names_each_that_fails():
         met.append(value)
         assert value % 2, "even"
 
-    with pytest.raises(pytest.fail.Exception) as problem:
-        odd()
+    problem = raises(pytest.fail.Exception, "", odd)
     assert re.fullmatch(
         r"2 of 4 values failed\n\[two\] AssertionError: even[^[]*\[4\] AssertionError: even[^[]*",
-        str(problem.value),
+        str(problem),
     )
     assert met == [1, 2, 3, 4]
 

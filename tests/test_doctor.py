@@ -11,7 +11,7 @@ import types
 import psutil
 import pytest
 
-from tests.for_each import for_rows
+from tests.for_each import for_rows, raises
 from trainium_edu import __main__, doctor
 from trainium_edu.exercises import lessons
 
@@ -44,9 +44,8 @@ def test_an_old_python_is_named(monkeypatch, capsys):
 
 def test_an_old_python_stops_the_command_with_one_sentence(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 9, 1, "final", 0))
-    with pytest.raises(SystemExit) as stop:
-        __main__.main(["lab"])
-    assert stop.value.code == "trainium_edu needs Python 3.11 or later, and this is 3.9"
+    stop = raises(SystemExit, "", __main__.main, ["lab"])
+    assert stop.code == "trainium_edu needs Python 3.11 or later, and this is 3.9"
 
 
 def test_missing_and_old_packages_are_named(monkeypatch):

@@ -14,9 +14,8 @@ from trainium_edu.exercises import lessons
 
 def test_no_command_and_an_unknown_one(capsys):
     for arguments in ([], ["nonsense"], ["grade"], ["update", "--nonsense"]):
-        with pytest.raises(SystemExit) as stop:
-            __main__.main(arguments)
-        assert stop.value.code == 2
+        stop = raises(SystemExit, "", __main__.main, arguments)
+        assert stop.code == 2
     assert "Traceback" not in capsys.readouterr().err
 
 

@@ -13,7 +13,7 @@ from IPython.core.completer import IPCompleter, provisionalcompleter
 from traitlets.config import Config
 
 import trainium_edu
-from tests.for_each import for_each, for_rows
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu import names
 
 WITH_TORCH = "trainium_edu.torch", "trainium_edu.torch.operations"
@@ -114,9 +114,7 @@ def test_names_that_newcomers_type_are_answered_with_ours():
         ),
         (lambda: training.Trainer(training.Job(), strickt=1), "Trainer has no argument 'strickt'"),
     ):
-        with pytest.raises(TypeError) as caught:
-            call()
-        assert sentence in str(caught.value)
+        assert sentence in str(raises(TypeError, "", call))
 
 
 def test_functions_of_a_front_door_are_those_that_pickle_finds():

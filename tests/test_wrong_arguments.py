@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.for_each import for_rows
+from tests.for_each import for_rows, raises
 from tests.wrong_arguments import PACKAGES, is_deliberate, kind_of, wrong_values
 from trainium_edu import files
 from trainium_edu.specs import Record
@@ -107,12 +107,10 @@ def test_nearly_every_public_function_is_tried(report):
 
 
 def test_a_sentence_of_ours_is_told_from_a_traceback_of_pythons():
-    with pytest.raises(TypeError) as caught:
-        Record("a", b=1).find(3)
-    assert is_deliberate(caught.value)
-    with pytest.raises(AttributeError) as caught:
-        Record.find.__wrapped__(Record("a"), 3)
-    assert not is_deliberate(caught.value)
+    caught = raises(TypeError, "", Record("a", b=1).find, 3)
+    assert is_deliberate(caught)
+    caught = raises(AttributeError, "", Record.find.__wrapped__, Record("a"), 3)
+    assert not is_deliberate(caught)
 
 
 @for_rows("line, kind",

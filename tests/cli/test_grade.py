@@ -323,9 +323,8 @@ UNKNOWN = new_notebook(cells=[code("", exercise="55/x")])
 def test_what_is_no_submission_is_named_in_one_sentence(tmp_path, content, reason):
     path = tmp_path / "strange.ipynb"
     path.write_bytes(content)
-    with pytest.raises(Unreadable) as caught:
-        lesson_of(read_submission(path), path.name)
-    assert str(caught.value).startswith(reason)
+    caught = raises(Unreadable, "", lesson_of, read_submission(path), path.name)
+    assert str(caught).startswith(reason)
 
 
 def test_what_is_no_submission_is_a_row(tmp_path):

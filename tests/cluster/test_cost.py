@@ -98,9 +98,7 @@ def test_spot_is_the_price_on_demand_less_your_discount_and_assumed():
     (lambda: against_p4d(1e18, 1, FOUR, kind="reserved"), "no reserved price of p4d"),
 )
 def test_what_cannot_be_is_refused_in_one_sentence(call, says):
-    with pytest.raises(ValueError, match=says) as error:
-        call()
-    assert "\n" not in str(error.value)
+    assert "\n" not in str(raises(ValueError, says, call))
 
 
 # --- bills ----------------------------------------------------------------------------------------

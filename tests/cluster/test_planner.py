@@ -307,9 +307,8 @@ def test_an_interrupted_search_can_be_asked_again(monkeypatch):
     (lambda: smallest("gpt3-23b", precision="bf16"), ValueError, "precision is 'bf16'"),
 ])  # fmt: skip
 def test_bad_input_is_one_sentence(wrong, error, says):
-    with pytest.raises(error) as refused:
-        wrong()
-    said = str(refused.value)
+    refused = raises(error, "", wrong)
+    said = str(refused)
     assert says in said
     assert "\n" not in said
     assert 20 < len(said) < 420, said

@@ -92,6 +92,5 @@ def test_nothing_to_compare_says_so():
     ({"rows": ()}, "'rows' is a tuple; it must be what nki.run returned"),
 )
 def test_what_is_no_run_is_refused_by_one_sentence(table, runs, says):
-    with pytest.raises((TypeError, ValueError), match=says) as caught:
-        table(runs)
-    assert f"{table.__name__}({{'rows': run}})" in str(caught.value)
+    caught = raises((TypeError, ValueError), says, table, runs)
+    assert f"{table.__name__}({{'rows': run}})" in str(caught)

@@ -209,11 +209,10 @@ def test_a_price_that_nobody_told_is_told_to_be_unknown(launched, capfd):
 def test_a_job_that_fails_says_the_script_s_last_error_in_one_sentence(launched):
     (launched / "code/train.py").write_text("def f():\n    raise ValueError('rate is -1')\nf()\n")
     estimator = make(launched)
-    with pytest.raises(UnexpectedStatusException) as caught:
-        estimator.fit(logs=False)
+    caught = raises(UnexpectedStatusException, "", estimator.fit, logs=False)
     job = estimator.latest_training_job
     log = job.folder / "log.txt"
-    assert str(caught.value) == (f"training job {job.name} failed: ValueError: rate is -1 (exit "
+    assert str(caught) == (f"training job {job.name} failed: ValueError: rate is -1 (exit "
                                  f"code 1); its log is {log}")  # fmt: skip
     assert job.status == "Failed"
     assert "Traceback" in log.read_text()

@@ -339,9 +339,8 @@ def test_a_run_whose_rank_failed_goes_on_from_its_checkpoint(tmp_path):
     trainer = Trainer(SMALL, task=TINY)
     fail(trainer, 1, at_step=5)
     told = r"rank 1 of 2 failed in step 5, before all_reduce; .*newest checkpoint"
-    with pytest.raises(RankFailed, match=told) as problem:
-        fit(trainer, 6, checkpoints=kept)
-    assert problem.value.run.trainer.number == 5  # the step is undone
+    problem = raises(RankFailed, told, fit, trainer, 6, checkpoints=kept)
+    assert problem.run.trainer.number == 5  # the step is undone
     assert same(trainer.state(), a_run(SMALL, 5).trainer.state())
     again = a_run(SMALL, 6, checkpoints=kept)
     assert [step.number for step in again.steps] == [4, 5]
@@ -352,13 +351,12 @@ def test_a_run_whose_rank_failed_goes_on_from_its_checkpoint(tmp_path):
 def test_a_nan_stops_the_run_names_what_made_it_and_keeps_the_last_good_state(tmp_path, dtype):
     job, kept = replace(SMALL, dtype=dtype, lr=1e38), Checkpoints(tmp_path, every=1)
     told = r"after step \d, .* is not finite: the first (NaN|infinity) .* the step is undone"
-    with pytest.raises(Diverged, match=told) as problem:
-        a_run(job, 9, checkpoints=kept)
-    trainer = problem.value.run.trainer
+    problem = raises(Diverged, told, a_run, job, 9, checkpoints=kept)
+    trainer = problem.run.trainer
     good = load_checkpoint(tmp_path) if trainer.number else None
     assert good is None or same(good.state, trainer.state())
     assert all(np.isfinite(w).all() for w in trainer.weights().values())
-    assert len(problem.value.run.steps) == trainer.number
+    assert len(problem.run.steps) == trainer.number
 
 
 INTERRUPTED = """

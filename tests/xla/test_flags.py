@@ -8,9 +8,7 @@ the command-line reference of the compiler (`aws-compiler-cli`).
 import json
 from hashlib import md5
 
-import pytest
-
-from tests.for_each import for_rows
+from tests.for_each import for_rows, raises
 from trainium_edu.specs import SOFTWARE, conflicts
 from trainium_edu.xla import flags
 
@@ -116,7 +114,6 @@ def test_a_chip_is_added_where_the_flags_name_none():
     ("--cache_dir='/a", "ends in a quote"),
 )
 def test_what_is_not_documented_is_refused_in_one_sentence(text, said):
-    with pytest.raises(ValueError, match=r"^NEURON_CC_FLAGS") as caught:
-        flags.parse(text)
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
+    caught = raises(ValueError, r"^NEURON_CC_FLAGS", flags.parse, text)
+    assert said in str(caught)
+    assert "\n" not in str(caught)

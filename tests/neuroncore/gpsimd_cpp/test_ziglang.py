@@ -9,6 +9,7 @@ import importlib.util
 import numpy as np
 import pytest
 
+from tests.for_each import raises
 from tests.neuroncore.gpsimd_cpp import test_lines, test_mistakes, test_operators, test_races
 from trainium_edu.neuroncore import gpsimd_cpp
 from trainium_edu.neuroncore.gpsimd_cpp import OperatorError
@@ -94,9 +95,8 @@ def test_streams_and_threads_work_and_a_first_build_of_the_library_is_announced(
     assert made(test_mistakes.X, 0)[0] == 2
     assert "the wheel ziglang builds its C++ library" in capfd.readouterr().err
     for number, what in enumerate(OF_LIBRARY, 1):
-        with pytest.raises(OperatorError) as told:
-            made(test_mistakes.X, number)
-        assert test_mistakes.BODIES[what][1] in str(told.value)
+        told = raises(OperatorError, "", made, test_mistakes.X, number)
+        assert test_mistakes.BODIES[what][1] in str(told)
 
 
 def test_values_equal_numpys(build):
@@ -118,11 +118,10 @@ def test_every_mistake_has_its_line(build):
     deep = 1 + next(i for i, t in enumerate(test_mistakes.HEAD.splitlines()) if "room[n" in t)
     for number, what in enumerate(bodies):
         line = deep - 2 if what == "deep recursion" else test_mistakes.FIRST + number  # its entry
-        with pytest.raises(OperatorError) as told:
-            made(test_mistakes.X, number)
-        assert told.value.line == line, (what, str(told.value))
+        told = raises(OperatorError, "", made, test_mistakes.X, number)
+        assert told.line == line, (what, str(told))
         text = CLANGS.get(what, bodies[what][1]).replace("{line}", str(line))
-        assert text in str(told.value), (what, str(told.value))
+        assert text in str(told), (what, str(told))
 
 
 def test_what_is_no_mistake_is_none(build):
@@ -143,9 +142,7 @@ def test_races_are_found_and_clean_programs_not_accused(build):
     x = np.ones(2048, np.float32)
     np.testing.assert_array_equal(made(test_races.CLEAN)(x, 0), 2 * x)
     for text, kernel in test_races.MISTAKES.items():
-        with pytest.raises(OperatorError) as told:
-            made(kernel)(x, 0)
-        assert f"race: {text}" in str(told.value)
+        assert f"race: {text}" in str(raises(OperatorError, "", made(kernel), x, 0))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import itertools
 import random
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -319,9 +318,8 @@ def test_too_big_says_what_was_there_and_what_spilling_costs():
         core.dma_copy(dst=tile, src=x)
     for tile in tiles:
         core.tensor_copy(dst=tile, src=tiles[0])
-    with pytest.raises(NkiValidationError) as caught:
-        place(core.program)
-    text = str(caught.value)
+    caught = raises(NkiValidationError, "", place, core.program)
+    text = str(caught)
     assert "262144 bytes of each SBUF partition" in text
     assert "196608" in text
     assert "4 x weights: float32[128, 16384] = 262144 bytes" in text

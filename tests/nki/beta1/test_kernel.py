@@ -310,9 +310,7 @@ WRONG = {
 
 @for_each("said", WRONG)
 def test_it_is_refused_in_one_sentence(said):
-    with pytest.raises((TypeError, ValueError, NkiValidationError), match=said) as raised:
-        WRONG[said]()
-    assert "\n" not in str(raised.value)
+    assert "\n" not in str(raises((TypeError, ValueError, NkiValidationError), said, WRONG[said]))
 
 
 def test_a_later_platform_runs_as_trn1_and_says_so():

@@ -11,7 +11,7 @@ import trainium_edu.nki.beta1 as nki
 import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
 import trainium_edu.nki.beta1.typing as nt
-from tests.for_each import for_rows
+from tests.for_each import for_rows, raises
 from trainium_edu.specs.errors import NkiValidationError
 
 
@@ -62,14 +62,12 @@ def gathered(mode):
 
 def test_an_index_out_of_bounds_is_numpys_error_and_ours_behind_it():
     table = np.zeros((128, 16), np.float32)
-    with pytest.raises(IndexError) as error:
-        np.take(table, 3 * np.arange(64) * 16)
-    wanted = str(error.value)
-    with pytest.raises(IndexError) as error:
-        gathered(nisa.oob_mode.error)(table)
-    assert type(error.value) is IndexError
-    assert str(error.value) == wanted
-    assert isinstance(error.value.__cause__, NkiValidationError)
+    error = raises(IndexError, "", np.take, table, 3 * np.arange(64) * 16)
+    wanted = str(error)
+    error = raises(IndexError, "", gathered(nisa.oob_mode.error), table)
+    assert type(error) is IndexError
+    assert str(error) == wanted
+    assert isinstance(error.__cause__, NkiValidationError)
 
 
 def test_such_a_row_is_left_out_on_demand():

@@ -389,9 +389,8 @@ def test_the_master_alone_may_evaluate_while_others_wait_or_have_ended():
 def stuck(function, ranks=4):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EarlyRun)
-        with pytest.raises(RanksDisagree) as caught:
-            launch(function, ranks)
-    return str(caught.value)
+        caught = raises(RanksDisagree, "", launch, function, ranks)
+    return str(caught)
 
 
 def test_a_value_that_needs_all_ranks_and_that_one_asks_for_is_refused():
@@ -493,10 +492,9 @@ def test_an_error_keeps_its_kind_and_line_and_ends_the_others_quietly():
             if index != 2:
                 xm.rendezvous("nobody comes")
 
-    with pytest.raises(KeyError) as caught:
-        launch(main, 4)
-    assert caught.value.__notes__ == ["raised on rank 2 of 4"]
-    lines = [frame.line for frame in traceback.extract_tb(caught.value.__traceback__)]
+    caught = raises(KeyError, "", launch, main, 4)
+    assert caught.__notes__ == ["raised on rank 2 of 4"]
+    lines = [frame.line for frame in traceback.extract_tb(caught.__traceback__)]
     assert '{}["missing"]' in lines
     assert sorted(ended) == [0, 1, 2, 3]
 
@@ -510,9 +508,8 @@ def test_an_error_shows_even_if_its_rank_waits_for_others_on_the_way_out():
         finally:
             xm.rendezvous("end" if index else "go on")
 
-    with pytest.raises(RanksDisagree) as caught:
-        launch(main, 2)
-    assert isinstance(caught.value.__context__, KeyError)
+    caught = raises(RanksDisagree, "", launch, main, 2)
+    assert isinstance(caught.__context__, KeyError)
 
 
 def test_an_error_of_the_run_is_raised_at_the_line_that_asked():
@@ -521,17 +518,15 @@ def test_an_error_of_the_run_is_raised_at_the_line_that_asked():
         xm.all_reduce("sum", [x], groups=[[0, 1]])
         xm.mark_step()  # here
 
-    with pytest.raises(FabricError, match="would wait for ever") as caught:
-        launch(main, 4)
-    lines = [frame.line for frame in traceback.extract_tb(caught.value.__traceback__)]
+    caught = raises(FabricError, "would wait for ever", launch, main, 4)
+    lines = [frame.line for frame in traceback.extract_tb(caught.__traceback__)]
     assert "xm.mark_step()  # here" in lines
 
 
 def test_exit_codes_end_a_rank_or_the_launch():
     assert launch(lambda index: sys.exit(0) if index else "stays", 4) == ["stays", None, None, None]
-    with pytest.raises(SystemExit) as caught:
-        launch(lambda index: sys.exit(3), 2)
-    assert caught.value.code == 3
+    caught = raises(SystemExit, "", launch, lambda index: sys.exit(3), 2)
+    assert caught.code == 3
 
 
 def test_a_tensor_of_an_ended_launch_has_its_value_or_says_so():
