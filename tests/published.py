@@ -78,13 +78,9 @@ def cases():
     yield Case(add, "nki_tensor_add", (a, b), a + b)
 
     matmul = "matrix_multiplication/matrix_multiplication_nki_kernels.py"
-    sizes = {
-        "basic_": (128, 64, 512),
-        "tiled_": (256, 128, 1024),
-        "hoist_load_": (256, 256, 1024),
-        "block_free_dimension_": (256, 512, 1024),
-        "fully_optimized_": (1024, 2048, 1024),
-    }
+    sizes = {"basic_": (128, 64, 512), "tiled_": (256, 128, 1024), "hoist_load_": (256, 256, 1024),
+             "block_free_dimension_": (256, 512, 1024),
+             "fully_optimized_": (1024, 2048, 1024)}  # fmt: skip
     for name, (k, m, n) in sizes.items():  # [K, M], [K, N]
         for dtype in (BF16, np.float32):
             w, x = draws(k, m, seed=3, dtype=dtype), draws(k, n, seed=4, dtype=dtype)
@@ -108,12 +104,8 @@ def cases():
     x = draws(128, 512, seed=6, dtype=BF16)
     wide = np.exp(x.astype(np.float32))
     yield Case("layout-pass.py", "tensor_exp_kernel_", (x,), wide, rtol=2e-2)
-    yield Case(
-        "layout-violation.py",
-        "tensor_exp_kernel_",
-        (draws(256, 512),),
-        "partition dimension 256 exceeds maximum 128",
-    )
+    yield Case("layout-violation.py", "tensor_exp_kernel_", (draws(256, 512),),
+               "partition dimension 256 exceeds maximum 128")  # fmt: skip
 
     a, b = draws(4, 3, seed=7, dtype=np.float16), draws(4, 3, seed=8, dtype=np.float16)
     yield Case("getting_started_baremetal.py", "nki_tensor_add_kernel", (a, b), a + b, rtol=1e-3)

@@ -15,12 +15,8 @@ from tests.for_each import for_each
 
 ROOT = Path(__file__).parents[1]
 TYPESHED = Path(mypy.__file__).parent / "typeshed" / "stdlib"
-STUBS = {
-    "os": "os/__init__.pyi",
-    "signal": "signal.pyi",
-    "socket": "socket.pyi",
-    "time": "time.pyi",
-}
+STUBS = {"os": "os/__init__.pyi", "signal": "signal.pyi", "socket": "socket.pyi",
+         "time": "time.pyi"}  # fmt: skip
 MODULES = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "termios", "tty"}
 #: What is used there is reached through one question: its file, and the line that asks.
 GUARDED = {

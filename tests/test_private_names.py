@@ -136,19 +136,15 @@ def test_tests_reach_for_no_private_name_of_the_package():
 
 
 @for_rows(
-    "source, names",
-    ("from trainium_edu.a import _b, c", {"_b"}),
+    "source, names", ("from trainium_edu.a import _b, c", {"_b"}),
     ("import trainium_edu.a._b", {"_b"}),
     ("from trainium_edu.a import _loops\n_loops._matmul()", set()),
     ("from trainium_edu.a._loops import _matmul", set()),
-    ("from trainium_edu import a\na._b = a.c._d", {"_b", "_d"}),
-    ("import os\nos._exit(0)", set()),
-    ("class A:\n    def b(self): self._c = self._d", set()),
-    ("patch.setattr(a, '_b', 1)", {"_b"}),
-    ("patch.setattr('trainium_edu.a._b', 1)", {"_b"}),
-    ("a.__dict__.pop('_b')", {"_b"}),
+    ("from trainium_edu import a\na._b = a.c._d", {"_b", "_d"}), ("import os\nos._exit(0)", set()),
+    ("class A:\n    def b(self): self._c = self._d", set()), ("patch.setattr(a, '_b', 1)", {"_b"}),
+    ("patch.setattr('trainium_edu.a._b', 1)", {"_b"}), ("a.__dict__.pop('_b')", {"_b"}),
     ("A._esm, a.__name__, a._repr_png_()", set()),
     ("run('''\nfrom trainium_edu import a\na._b\n''')", {"_b"}),
-)
+)  # fmt: skip
 def test_what_counts_as_private(source, names):
     assert private_names(source) == names

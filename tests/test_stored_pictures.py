@@ -70,13 +70,9 @@ STATES = {
 
 
 @for_rows(
-    "model, found",
-    ("player", "player"),
-    ("panel", "player"),
-    ("question", None),
-    ("slider", None),
+    "model, found", ("player", "player"), ("panel", "player"), ("question", None), ("slider", None),
     ("x", None),
-)
+)  # fmt: skip
 def test_the_first_widget_that_the_page_draws_is_found(model, found):
     assert pictures.drawn(model, STATES) == found
 

@@ -34,22 +34,8 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = [
-    "specs",
-    "settings",
-    "timeline",
-    "numerics",
-    "neuroncore",
-    "fabric",
-    "cluster",
-    "nki",
-    "xla",
-    "training",
-    "viz",
-    "widgets",
-    "tools",
-    "exercises",
-]
+PACKAGES = ["specs", "settings", "timeline", "numerics", "neuroncore", "fabric", "cluster", "nki",
+            "xla", "training", "viz", "widgets", "tools", "exercises"]  # fmt: skip
 #: Floors whose front door lists no names: the modules' own lists are public.
 OPEN = ("viz", "widgets", "tools")
 #: Front doors inside a package.
@@ -173,37 +159,17 @@ def kept(value):
 # --- What is wrong ---
 
 MASKED = np.ma.array([1.0, 2.0], mask=[False, True])
-ANYTHING = {
-    "an object": object(),
-    "None": None,
-    "text": "no such thing",
-    "a complex number": 1j,
-    "an array of objects": np.array([object(), None]),
-}
-NUMBERS = {
-    "text of a number": "3",
-    "NaN": float("nan"),
-    "infinity": float("inf"),
-    "-infinity": float("-inf"),
-    "huge": 2**70,
-    "-huge": -(2**70),
-    "-1": -1,
-    "0": 0,
-    "a list": [1, [2]],
-    "an array": np.ones(3),
-    "a masked number": np.ma.masked,
-}
+ANYTHING = {"an object": object(), "None": None, "text": "no such thing", "a complex number": 1j,
+            "an array of objects": np.array([object(), None])}  # fmt: skip
+NUMBERS = {"text of a number": "3", "NaN": float("nan"), "infinity": float("inf"),
+           "-infinity": float("-inf"), "huge": 2**70, "-huge": -(2**70), "-1": -1, "0": 0,
+           "a list": [1, [2]], "an array": np.ones(3),
+           "a masked number": np.ma.masked}  # fmt: skip
 INTEGERS = {"a fraction": 1.5, "a bool": True}
-ARRAYS = {
-    "text": "no such thing",
-    "a masked array": MASKED,
-    "a ragged list": [[1.0], [2.0, 3.0]],
-    "texts": ["a", "b"],
-    "empty": [],
-    "NaN": np.array([np.nan, 1.0]),
-    "of five dimensions": np.ones((1, 1, 1, 1, 2)),
-    "complex": np.array([1j, 2.0]),
-}
+ARRAYS = {"text": "no such thing", "a masked array": MASKED, "a ragged list": [[1.0], [2.0, 3.0]],
+          "texts": ["a", "b"], "empty": [], "NaN": np.array([np.nan, 1.0]),
+          "of five dimensions": np.ones((1, 1, 1, 1, 2)),
+          "complex": np.array([1j, 2.0])}  # fmt: skip
 SEQUENCES = {"empty": [], "a number": 3, "of objects": [object()], "of None": [None]}
 #: Wrong for a type whatever else its line says.
 NEVER = {

@@ -71,13 +71,9 @@ def judges(x):
 
 def stochastic_peers(x):
     """Return {name: call, or why there is none} of stochastic rounding to BF16 elsewhere."""
-    return {
-        "gfloat, NumPy": _gfloat_numpy(x),
-        "gfloat, torch": _gfloat_torch(x, compiled=False),
-        "gfloat, torch.compile": _gfloat_torch(x, compiled=True),
-        "pychop": _pychop(x),
-        "qtorch": _qtorch(x),
-    }
+    return {"gfloat, NumPy": _gfloat_numpy(x), "gfloat, torch": _gfloat_torch(x, compiled=False),
+            "gfloat, torch.compile": _gfloat_torch(x, compiled=True), "pychop": _pychop(x),
+            "qtorch": _qtorch(x)}  # fmt: skip
 
 
 def _gfloat_numpy(x):

@@ -13,15 +13,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CHROMIUM_FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+CHROMIUM_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+                  "--disable-background-networking", "--disable-component-update",
+                  "--disable-sync"]  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -64,23 +58,12 @@ def running_lab(home, program="jupyterlab"):
         "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
         "TRAINIUM_EDU_HOME": str(home / "progress"),
     }
-    options = [
-        "--no-browser",
-        "--allow-root",
-        f"--port={port}",
-        "--ip=127.0.0.1",
-        "--IdentityProvider.token=test",
-        f"--ServerApp.root_dir={work}",
-        *OPTIONS[program],
-    ]
+    options = ["--no-browser", "--allow-root", f"--port={port}", "--ip=127.0.0.1",
+               "--IdentityProvider.token=test", f"--ServerApp.root_dir={work}",
+               *OPTIONS[program]]  # fmt: skip
     with open(home / "server.log", "w") as log:
-        server = subprocess.Popen(
-            [sys.executable, "-m", program, *options],
-            env=environment,
-            stdout=log,
-            stderr=log,
-            cwd=ROOT,
-        )
+        server = subprocess.Popen([sys.executable, "-m", program, *options], env=environment,
+                                  stdout=log, stderr=log, cwd=ROOT)  # fmt: skip
         address = f"http://127.0.0.1:{port}"
         try:
             for _ in range(240):

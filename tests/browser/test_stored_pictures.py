@@ -35,27 +35,20 @@ pytestmark = pytest.mark.browser
 RING = fabric.ring(4)
 MAKE = {
     "BitEditor": bit_editor,
-    "CollectivePlayer": lambda: CollectivePlayer(
-        fabric.plan(RING, "all_reduce", "ring"), RING, 4096
-    ),
-    "GraphView": lambda: graph_explorer(mlp()).view,
-    "KernelView": lambda: kernel_view(timed(2)),
-    "NumberLine": number_line_explorer,
-    "RoundingExplorer": rounding_explorer,
-    "ScriptFilm": lambda: script_film(
-        folder() / "programs" / "digits_prints.py", programs.stored("digits_prints").record
-    ),
+    "CollectivePlayer": lambda: CollectivePlayer(fabric.plan(RING, "all_reduce", "ring"), RING,
+        4096),
+    "GraphView": lambda: graph_explorer(mlp()).view, "KernelView": lambda: kernel_view(timed(2)),
+    "NumberLine": number_line_explorer, "RoundingExplorer": rounding_explorer,
+    "ScriptFilm": lambda: script_film(folder() / "programs" / "digits_prints.py",
+                                      programs.stored("digits_prints").record),
     "Sketch": lambda: doubling_steps(2),
-    "SystolicArrayPlayer": lambda: array_player(
-        np.arange(16.0).reshape(4, 4), np.ones((4, 6)), array=SystolicArray(4, 4), cycle=0
-    ),
-    "TimelineExplorer": lambda: timeline_explorer(timed(2)),
-    "TopologyExplorer": topology_explorer,
+    "SystolicArrayPlayer": lambda: array_player(np.arange(16.0).reshape(4, 4), np.ones((4, 6)),
+        array=SystolicArray(4, 4), cycle=0),
+    "TimelineExplorer": lambda: timeline_explorer(timed(2)), "TopologyExplorer": topology_explorer,
     "TrainingExplorer": lambda: training_explorer(0.1, epochs=5),
     "TrainingMonitor": monitored.monitor,
-    "TrainingPlayer": lambda: first_training_run(0.1, passes=2),
-    "ZoomLadder": zoom_ladder,
-}
+    "TrainingPlayer": lambda: first_training_run(0.1, passes=2), "ZoomLadder": zoom_ladder,
+}  # fmt: skip
 
 
 def test_every_kind_is_tried():

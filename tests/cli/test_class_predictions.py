@@ -84,12 +84,8 @@ def test_right_answer_is_marked_in_the_range_that_contains_it(right, is_marked):
         assert low <= float(right.replace(",", "")) < high
 
 
-MANY_NUMBERS = [
-    range(100),
-    [2.0**i for i in range(40)],
-    [-5, -4.5, 0, 1, 2, 3, 4, 5, 6],
-    [1e-9 * i for i in range(1, 99)],
-]
+MANY_NUMBERS = [range(100), [2.0**i for i in range(40)], [-5, -4.5, 0, 1, 2, 3, 4, 5, 6],
+                [1e-9 * i for i in range(1, 99)]]  # fmt: skip
 
 
 @for_each("values", MANY_NUMBERS)

@@ -55,13 +55,9 @@ def code(source, tags=(), **mine):
 def submission(path, student="ab123", extra=(), **answers):
     answers = {**GOOD, **answers}
     row = exercises.find("99/row").numbers(student).row
-    cells = [
-        new_markdown_cell("# Lesson"),
-        code("import numpy as np"),
-        code("raise RuntimeError('a cell that no exercise needs')"),
-        code(f"student = {student!r}", ["student-id"]),
-        *map(code, extra),
-    ]
+    cells = [new_markdown_cell("# Lesson"), code("import numpy as np"),
+             code("raise RuntimeError('a cell that no exercise needs')"),
+             code(f"student = {student!r}", ["student-id"]), *map(code, extra)]  # fmt: skip
     for name, source in answers.items():
         cells.append(code(source.replace("{row}", str(row)), ["exercise"], exercise=f"99/{name}"))
         cells.append(code(f"check.{name}(...)", ["check"], check=f"99/{name}"))
@@ -122,36 +118,28 @@ CATCHES_ALL = """while True:
 """
 #: Name: the cell of the first exercise, and what its row must say.
 STRANGE = {
-    "loops in a call": (
-        "def double(x):\n    while True:\n        pass",
-        "a call did not end within 6 s",
-    ),
-    "loops and catches interrupts": (
-        CATCHES_ALL + "def double(x): return 2 * x",
-        "a cell did not end within 6 s",
-    ),
+    "loops in a call": ("def double(x):\n    while True:\n        pass",
+                        "a call did not end within 6 s"),
+    "loops and catches interrupts": (CATCHES_ALL + "def double(x): return 2 * x",
+                                     "a cell did not end within 6 s"),
     "exits in a cell": ("import os\nos._exit(0)\ndouble = 1", "a cell ended its process"),
     "exits in a call": ("import os\ndef double(x):\n    os._exit(0)", ENDED_IN_CALL),
     "kills its kernel": (
         "import os, signal\ndef double(x):\n    os.kill(os.getpid(), signal.SIGKILL)",
         ENDED_IN_CALL,
     ),
-    "prints a gigabyte in a cell": (
-        "print('x' * 10**9)\ndef double(x): return 2 * x",
-        "printed more than 1 MB",
-    ),
+    "prints a gigabyte in a cell": ("print('x' * 10**9)\ndef double(x): return 2 * x",
+                                    "printed more than 1 MB"),
     "prints a gigabyte in lines": (
         "for i in range(10**7): print('y' * 100)\ndef double(x): return 2 * x",
         "printed more than 1 MB",
     ),
-    "prints a gigabyte in a call": (
-        "def double(x):\n    while True: print('z' * 1000)",
-        "printed more than 1 MB",
-    ),
+    "prints a gigabyte in a call": ("def double(x):\n    while True: print('z' * 1000)",
+                                    "printed more than 1 MB"),
     "cannot be read": ("def double(x) return 2", "its cell cannot be read: SyntaxError"),
     "raises": ("def double(x): return 2 * x\ndel double\n1 / 0", "ZeroDivisionError"),
     "asks": ("double = input('?')", "its cell raised EOFError"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.slow

@@ -215,12 +215,8 @@ def test_one_file_becomes_text_json_csv_gradescope_and_a_row_of_the_board(tmp_pa
     assert __main__.main(arguments) == 0
     said = capsys.readouterr().out
     row = json.loads(said[said.index("{") :])
-    assert (row["points"], row["of"], row["lesson"], row["student"]) == (
-        6,
-        7,
-        "Tiled product",
-        "ada",
-    )
+    assert (row["points"], row["of"], row["lesson"], row["student"]) == (6, 7, "Tiled product",
+        "ada")  # fmt: skip
     assert row["exercises"]["large: at most 1000 µs"]["status"] == "full"
     (line,) = csv.DictReader(table.open())
     assert float(line["large latency_us"]) == row["figures"]["large"]["latency_us"]

@@ -28,15 +28,10 @@ def book(*cells):
             "nbformat": 4, "nbformat_minor": 5}  # fmt: skip
 
 
-OLD = book(
-    cell("title", "# A lesson", "markdown"),
-    cell("setup", "import math"),
-    cell("show", "print('old picture')"),
-    cell("text", "An explanation.", "markdown"),
-    cell("task", "def f(x):\n    ...", tags=["exercise"], trainium_edu={"exercise": "07/f"}),
-    cell("check", "check.f(f)"),
-    cell("end", "The end.", "markdown"),
-)
+OLD = book(cell("title", "# A lesson", "markdown"), cell("setup", "import math"),
+           cell("show", "print('old picture')"), cell("text", "An explanation.", "markdown"),
+           cell("task", "def f(x):\n    ...", tags=["exercise"], trainium_edu={"exercise": "07/f"}),
+           cell("check", "check.f(f)"), cell("end", "The end.", "markdown"))  # fmt: skip
 
 
 def newer():

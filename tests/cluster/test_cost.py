@@ -29,15 +29,11 @@ FOUR = Cluster("trn1.32xlarge", 4)
 
 
 @for_rows(
-    "instance, kind, usd",
-    ("trn1.32xlarge", "on-demand", 21.50),
-    ("trn1.32xlarge", "reserved", 8.197),
-    ("trn1.32xlarge", "sagemaker", 24.725),
-    ("p4d.24xlarge", "on-demand", 32.7726),
-    ("p4d.24xlarge", "sagemaker", 37.69),
-    ("trn1n.32xlarge", "on-demand", 24.78),
-    ("inf2.48xlarge", "reserved", 5.608),
-)
+    "instance, kind, usd", ("trn1.32xlarge", "on-demand", 21.50),
+    ("trn1.32xlarge", "reserved", 8.197), ("trn1.32xlarge", "sagemaker", 24.725),
+    ("p4d.24xlarge", "on-demand", 32.7726), ("p4d.24xlarge", "sagemaker", 37.69),
+    ("trn1n.32xlarge", "on-demand", 24.78), ("inf2.48xlarge", "reserved", 5.608),
+)  # fmt: skip
 def test_prices_are_the_published_ones(instance, kind, usd):
     assert price(instance, kind).usd_per_hour == usd
 

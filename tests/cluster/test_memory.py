@@ -105,12 +105,8 @@ def test_megatron_counts_18_bytes_where_gradients_are_fp32_and_6_and_12_shared_o
 # -- activations -----------------------------------------------------------------------------------
 
 #: Of table 3: heads, width, layers, pipeline stages, parts per stage; 2048 tokens, 51200 words.
-KORTHIKANTI = {
-    "22B": (64, 6144, 48, 1, 1),
-    "175B": (96, 12288, 96, 8, 3),
-    "530B": (128, 20480, 105, 35, 3),
-    "1T": (160, 25600, 128, 64, 1),
-}
+KORTHIKANTI = {"22B": (64, 6144, 48, 1, 1), "175B": (96, 12288, 96, 8, 3),
+               "530B": (128, 20480, 105, 35, 3), "1T": (160, 25600, 128, 64, 1)}  # fmt: skip
 
 
 def _korthikanti(size):
@@ -373,13 +369,9 @@ def test_the_fullest_stage_is_the_one_returned(interleave):
     ({}, "activations", {"sequence_parallel": True}, "sequence parallelism"),
     ({"micro_batch": 2}, "activations", {"recompute": "full"}, "whole blocks computed again"),
     ({"pipeline": 1}, "states", {"zero": 1}, "ZeRO-1 over 8 replicas"),
-    (
-        {"pipeline": 1, "tensor": 2, "zero": 2, "recompute": "full"},
-        "weights",
-        {"zero": 3},
-        "ZeRO-3 over 32 replicas",
-    ),
-)
+    ({"pipeline": 1, "tensor": 2, "zero": 2, "recompute": "full"}, "weights", {"zero": 3},
+     "ZeRO-3 over 32 replicas"),
+)  # fmt: skip
 def test_what_is_said_to_make_it_less_does(change, part, remedy, words):
     """The gentlest change that is enough, or else the strongest."""
     plan = _plan(ranks=64, **{"tensor": 8, "pipeline": 4, "global_batch": 1024, **change})
@@ -414,15 +406,10 @@ def test_a_number_has_from_one_to_eight_bytes(name):
 # -- laws ------------------------------------------------------------------------------------------
 
 NAMES = ("bert-large", "gpt3-6.7b", "gpt3-175b", "llama2-7b", "llama3.1-70b")
-STEPS = {
-    "zero": (0, 1, 2, 3),
-    "sequence_parallel": (False, True),
-    "recompute": ("none", "selective", "full"),
-    "flash_attention": (False, True),
-    "micro_batch": (4, 2, 1),
-    "precision": ("fp32", "bf16-master", "bf16-sr"),
-    "optimizer": ("adamw", "sgd"),
-}
+STEPS = {"zero": (0, 1, 2, 3), "sequence_parallel": (False, True),
+         "recompute": ("none", "selective", "full"), "flash_attention": (False, True),
+         "micro_batch": (4, 2, 1), "precision": ("fp32", "bf16-master", "bf16-sr"),
+         "optimizer": ("adamw", "sgd")}  # fmt: skip
 
 
 @for_each("name", NAMES)

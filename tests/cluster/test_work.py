@@ -188,15 +188,11 @@ def test_selective_recomputation_does_the_attention_once_more(name):
 
 
 @for_rows(
-    "name, sequence, convention, flops",
-    ("bert-large", 128, "blocks", 2.3676e11),
-    ("bert-large", 512, "blocks", 1.0050e12),
-    ("gpt3-175b", 2048, "blocks", 2.197e15),
-    ("gpt3-23b", 2048, "blocks", 288.6e12),
-    ("llama2-7b", 4096, "blocks", 185.54e12),
-    ("llama2-13b", 4096, "causal", 336.46e12),
-    ("llama2-7b", 4096, "causal", 175.57e12),
-)
+    "name, sequence, convention, flops", ("bert-large", 128, "blocks", 2.3676e11),
+    ("bert-large", 512, "blocks", 1.0050e12), ("gpt3-175b", 2048, "blocks", 2.197e15),
+    ("gpt3-23b", 2048, "blocks", 288.6e12), ("llama2-7b", 4096, "blocks", 185.54e12),
+    ("llama2-13b", 4096, "causal", 336.46e12), ("llama2-7b", 4096, "causal", 175.57e12),
+)  # fmt: skip
 def test_flops_are_those_behind_awss_printed_mfu(name, sequence, convention, flops):
     model = get_model(name, sequence=sequence)
     digits = len(f"{flops:e}".partition("e")[0].rstrip("0")) - 1

@@ -159,18 +159,12 @@ def hold(exercise, spelling, solved):
 
 
 @for_rows(
-    "value, plain",
-    (..., None),
-    (range(3), [0, 1, 2]),
-    ({"a": (x for x in "bc")}.items(), [("a", ["b", "c"])]),
-    (np.float32(0.5), 0.5),
-    (np.array(True), True),
-    (np.array([1, [2]], dtype=object), [1, [2]]),
-    (collections.Counter("aa"), {"a": 2}),
-    ({np.int64(3), 3}, {3}),
-    (decimal.Decimal("0.5"), 0.5),
+    "value, plain", (..., None), (range(3), [0, 1, 2]),
+    ({"a": (x for x in "bc")}.items(), [("a", ["b", "c"])]), (np.float32(0.5), 0.5),
+    (np.array(True), True), (np.array([1, [2]], dtype=object), [1, [2]]),
+    (collections.Counter("aa"), {"a": 2}), ({np.int64(3), 3}, {3}), (decimal.Decimal("0.5"), 0.5),
     (memoryview(b"ab"), [97, 98]),
-)
+)  # fmt: skip
 def test_plain_data(value, plain):
     found = canonical(value)
     assert (type(found), found) == (type(plain), plain)

@@ -30,14 +30,10 @@ from trainium_edu.widgets import journal
 
 
 @exercise(
-    "99/double",
-    title="Double it",
-    answer="double",
-    points=2,
-    tests="doubling",
+    "99/double", title="Double it", answer="double", points=2, tests="doubling",
     hints=("What is x + x?", "Multiply by two."),
     numbers=lambda draw: {"x": draw.integer("x", 3, 999)},
-)
+)  # fmt: skip
 def double(answer, numbers):
     got = answer(numbers.x)
     if got == numbers.x**2:
@@ -49,15 +45,9 @@ def double(answer, numbers):
 
 
 @exercise(
-    "99/row",
-    title="The row",
-    answer="row",
-    points=1,
-    tests="looking",
-    literal=True,
-    hints=("Look.", "Look again."),
-    numbers=lambda draw: {"row": draw.integer("row", 1, 10**6)},
-)
+    "99/row", title="The row", answer="row", points=1, tests="looking", literal=True,
+    hints=("Look.", "Look again."), numbers=lambda draw: {"row": draw.integer("row", 1, 10**6)},
+)  # fmt: skip
 def row(answer, numbers):
     if answer != numbers.row:
         reject("other", "Another row.")
@@ -70,19 +60,9 @@ def test_a_pass_says_public_and_never_all():
 
 
 @for_rows(
-    "blank",
-    None,
-    ...,
-    "",
-    "  ",
-    [],
-    {},
-    (),
-    [None, None],
-    {"a": ...},
-    lambda x: None,
+    "blank", None, ..., "", "  ", [], {}, (), [None, None], {"a": ...}, lambda x: None,
     lambda x: ...,
-)
+)  # fmt: skip
 def test_what_a_starter_holds_is_not_attempted(blank):
     assert double(blank).status is Status.NOT_ATTEMPTED
     grade = double.grade(blank)
@@ -326,14 +306,8 @@ def test_a_strange_student_id_is_one_sentence(student):
 
 @for_rows("wrong", {"key": "double"}, {"points": 0}, {"hints": ("one",)}, {"answer": "a b"})
 def test_an_exercise_is_complete_when_it_is_made(wrong):
-    given = {
-        "key": "99/x",
-        "title": "",
-        "answer": "x",
-        "points": 1,
-        "tests": "",
-        "hints": ("a", "b"),
-    }
+    given = {"key": "99/x", "title": "", "answer": "x", "points": 1, "tests": "",
+             "hints": ("a", "b")}  # fmt: skip
     given.update(wrong)
     with pytest.raises(ValueError, match=r"99|double"):
         exercise(given.pop("key"), **given)(lambda answer, numbers: None)

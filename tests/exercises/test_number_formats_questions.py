@@ -17,13 +17,8 @@ from trainium_edu.training.samples import sample
 from trainium_edu.widgets.bit_editor import bit_editor
 
 BOOK = Path(__file__).parents[2] / "notebooks" / "01_number_formats.ipynb"
-CAST = {
-    "BF16": ml_dtypes.bfloat16,
-    "FP16": np.float16,
-    "FP8 E5M2": ml_dtypes.float8_e5m2,
-    "FP8 E4M3": ml_dtypes.float8_e4m3,
-    "FP8 E3M4": ml_dtypes.float8_e3m4,
-}
+CAST = {"BF16": ml_dtypes.bfloat16, "FP16": np.float16, "FP8 E5M2": ml_dtypes.float8_e5m2,
+        "FP8 E4M3": ml_dtypes.float8_e4m3, "FP8 E3M4": ml_dtypes.float8_e3m4}  # fmt: skip
 HALVES = (np.arange(2**16, dtype=np.uint32) << 16).view(np.float32)  # every BF16 number
 BYTES = np.arange(256, dtype=np.uint8)
 

@@ -111,29 +111,17 @@ def test_groups_are_connected_pieces_of_the_torus(ranks):
 
 
 @for_rows(
-    "build",
-    lambda: fabric.ring(0),
-    lambda: fabric.ring(True),
-    lambda: fabric.ring(2.0),
-    lambda: fabric.ring("4"),
-    lambda: fabric.torus(),
-    lambda: fabric.torus(-1, 4),
-    lambda: fabric.torus(10_000, 10_000),
-    lambda: fabric.hypercube(40),
-    lambda: fabric.fully_connected(100_000),
-    lambda: fabric.ring(4, link_bytes_per_s=-1.0),
+    "build", lambda: fabric.ring(0), lambda: fabric.ring(True), lambda: fabric.ring(2.0),
+    lambda: fabric.ring("4"), lambda: fabric.torus(), lambda: fabric.torus(-1, 4),
+    lambda: fabric.torus(10_000, 10_000), lambda: fabric.hypercube(40),
+    lambda: fabric.fully_connected(100_000), lambda: fabric.ring(4, link_bytes_per_s=-1.0),
     lambda: fabric.ring(4, link_bytes_per_s=0),
-    lambda: fabric.ring(4, link_bytes_per_s=float("nan")),
-    lambda: fabric.ring(4, latency_ns=-1),
-    lambda: fabric.ring(4, ranks_per_chip=0),
-    lambda: fabric.ring(4, hbm_bytes_per_s=-3),
-    lambda: fabric.ring(4).with_links(bandwidth_bytes_per_s=-1),
-    lambda: fabric.ultracluster(100),
-    lambda: fabric.ultracluster(64, instance="inf2.48xlarge"),
-    lambda: fabric.group(6),
-    lambda: fabric.group(48),
-    lambda: fabric.cube_addresses(fabric.ring(12)),
-)
+    lambda: fabric.ring(4, link_bytes_per_s=float("nan")), lambda: fabric.ring(4, latency_ns=-1),
+    lambda: fabric.ring(4, ranks_per_chip=0), lambda: fabric.ring(4, hbm_bytes_per_s=-3),
+    lambda: fabric.ring(4).with_links(bandwidth_bytes_per_s=-1), lambda: fabric.ultracluster(100),
+    lambda: fabric.ultracluster(64, instance="inf2.48xlarge"), lambda: fabric.group(6),
+    lambda: fabric.group(48), lambda: fabric.cube_addresses(fabric.ring(12)),
+)  # fmt: skip
 def test_impossible_topologies_are_refused_in_one_sentence(build):
     caught = raises((FabricError, ValueError), "", build)
     assert len(str(caught)) < 250

@@ -379,12 +379,8 @@ def test_a_broadcast_row_reaches_what_cannot_read_psum(use):
     if use == "another fault":
         raises(NkiValidationError, "Tensor Engine", kernel, x, row)
         return
-    wanted = {
-        "add to PSUM": x @ x[:, :6] + rows,
-        "dma": rows[:, [0, 2, 2, 3, 4, 5]],
-        "gpsimd": np.triu(rows),
-        "matmul": x @ rows,
-    }
+    wanted = {"add to PSUM": x @ x[:, :6] + rows, "dma": rows[:, [0, 2, 2, 3, 4, 5]],
+              "gpsimd": np.triu(rows), "matmul": x @ rows}  # fmt: skip
     near(kernel(x, row), wanted[use], 1e-5)
 
 

@@ -74,13 +74,9 @@ def kept(rows):
 
 
 @pytest.mark.parametrize(
-    "row",
-    [
-        *SHORT,
-        *(pytest.param(r, marks=pytest.mark.slow) for r in ROWS if min(r.us) >= 5000),
-    ],
+    "row", [*SHORT, *(pytest.param(r, marks=pytest.mark.slow) for r in ROWS if min(r.us) >= 5000)],
     ids=str,
-)
+)  # fmt: skip
 def test_residual_of_a_row_is_what_the_model_leaves(row):
     p = compare(row)
     ratios = RESIDUALS[p.bound_by][row.source]

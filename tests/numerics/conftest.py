@@ -33,21 +33,12 @@ def stratified():
 
 #: Splits that no dtype stores, so that gfloat has to judge them.
 UNSTORED = [
-    TF32,
-    configure(4, 3),
-    configure(4, 3, bias=11),
-    configure(5, 2, infinities=False),
-    configure(2, 5, infinities=False, nan=False),
-    configure(3, 4, bias=-5, infinities=False),
-    configure(4, 4, sign_bits=0, infinities=False),
-    configure(6, 9),
-    configure(5, 21),
-    configure(8, 15),
-    configure(8, 23),
-    configure(7, 23, infinities=False),
-    configure(8, 0),
+    TF32, configure(4, 3), configure(4, 3, bias=11), configure(5, 2, infinities=False),
+    configure(2, 5, infinities=False, nan=False), configure(3, 4, bias=-5, infinities=False),
+    configure(4, 4, sign_bits=0, infinities=False), configure(6, 9), configure(5, 21),
+    configure(8, 15), configure(8, 23), configure(7, 23, infinities=False), configure(8, 0),
     configure(7, 0, infinities=False),
-]
+]  # fmt: skip
 
 
 @pytest.fixture(params=UNSTORED, ids=str)
@@ -68,14 +59,9 @@ def _as_gfloat(fmt: Format) -> gfloat.FormatInfo:
         Specials.NONE: 0,
     }[fmt.specials]
     return gfloat.FormatInfo(
-        name=fmt.name,
-        k=fmt.bits,
-        precision=fmt.mantissa_bits + 1,
-        bias=fmt.bias,
+        name=fmt.name, k=fmt.bits, precision=fmt.mantissa_bits + 1, bias=fmt.bias,
         is_signed=bool(fmt.sign_bits),
         domain=gfloat.Domain.Extended if fmt.has_infinities else gfloat.Domain.Finite,
-        has_nz=bool(fmt.sign_bits),
-        num_high_nans=high_nans,
-        has_subnormals=True,
+        has_nz=bool(fmt.sign_bits), num_high_nans=high_nans, has_subnormals=True,
         is_twos_complement=False,
-    )
+    )  # fmt: skip

@@ -126,17 +126,13 @@ def test_bit_strings_show_the_fields():
     (lambda: from_bits(-1, "bf16"), ValueError, "-1 is not a code of bf16"),
     (lambda: from_bits(1.5, "bf16"), TypeError, "bits have dtype float64; codes are int"),
     (lambda: from_bits("01", "bf16"), TypeError, "codes are integers"),
-    (
-        lambda: all_values("tf32"),
-        ValueError,
-        r"tf32 has 2\*\*19 codes; a full list",
-    ),
+    (lambda: all_values("tf32"), ValueError, r"tf32 has 2\*\*19 codes; a full list"),
     (lambda: ulp(nan, "bf16"), ValueError, "x is nan; it must be a finite number"),
     (lambda: neighbours(inf, "bf16"), ValueError, "x is inf; it must be a finite number"),
     (lambda: neighbours("one", "bf16"), TypeError, "x is 'one'; it must be a finite number"),
     (lambda: neighbours([1, 2], "bf16"), TypeError, r"x is \[1, 2\]; it must be a finite"),
     (lambda: bit_string(300, "int8"), ValueError, "300 is not a code of int8"),
     (lambda: bit_string(True, "int8"), TypeError, "code is True; it must be an integer"),
-)
+)  # fmt: skip
 def test_bad_input_is_refused_in_one_sentence(call, error, sentence):
     raises(error, sentence, call)

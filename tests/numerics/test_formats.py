@@ -106,12 +106,7 @@ def test_unknown_formats_are_refused_in_one_sentence(fmt, error, sentence):
     ((9, 3), {}, ValueError, "exponent_bits is 9; it must be an integer from 0 to 8"),
     ((-1, 3), {}, ValueError, "exponent_bits is -1"),
     ((5, 24), {}, ValueError, "mantissa_bits is 24; it must be an integer from 0 to 23"),
-    (
-        (4, 3),
-        {"sign_bits": 2},
-        ValueError,
-        "sign_bits is 2; it must be an integer from 0 to 1",
-    ),
+    ((4, 3), {"sign_bits": 2}, ValueError, "sign_bits is 2; it must be an integer from 0 to 1"),
     ((4.0, 3), {}, TypeError, "exponent_bits is 4.0; it must be an integer"),
     ((4, True), {}, TypeError, "mantissa_bits is True; it must be an integer"),
     (("4", 3), {}, TypeError, "exponent_bits is '4'; it must be an integer"),
@@ -126,7 +121,7 @@ def test_unknown_formats_are_refused_in_one_sentence(fmt, error, sentence):
     ((4, 3), {"nan": False}, ValueError, "for a format without NaN pass infinities=False"),
     ((4, 3), {"infinities": 1}, TypeError, "infinities is 1; it must be True or False"),
     ((4, 3), {"name": 7}, TypeError, "name is 7; it must be a string"),
-)
+)  # fmt: skip
 def test_impossible_splits_are_refused_in_one_sentence(arguments, options, error, sentence):
     raises(error, sentence, configure, *arguments, **options)
 

@@ -82,17 +82,12 @@ def test_landing_agrees_with_ml_dtypes():
 
 
 @for_rows(
-    "x, name, outcome",
-    (257.0, "bf16", Outcome.ROUNDED),
-    (256.0, "bf16", Outcome.EXACT),
-    (70_000.0, "fp16", Outcome.OVERFLOWED),
-    (449.0, "fp8_e4m3fn", Outcome.ROUNDED),
-    (500.0, "fp8_e4m3fn", Outcome.OVERFLOWED),
-    (300.0, "int8", Outcome.SATURATED),
-    (1e-9, "fp16", Outcome.VANISHED),
-    (-0.25, "uint8", Outcome.VANISHED),
+    "x, name, outcome", (257.0, "bf16", Outcome.ROUNDED), (256.0, "bf16", Outcome.EXACT),
+    (70_000.0, "fp16", Outcome.OVERFLOWED), (449.0, "fp8_e4m3fn", Outcome.ROUNDED),
+    (500.0, "fp8_e4m3fn", Outcome.OVERFLOWED), (300.0, "int8", Outcome.SATURATED),
+    (1e-9, "fp16", Outcome.VANISHED), (-0.25, "uint8", Outcome.VANISHED),
     (0.0, "fp16", Outcome.EXACT),
-)
+)  # fmt: skip
 def test_outcomes_have_names(x, name, outcome):
     landing = land(x, name)
     if (x, name) == (449.0, "fp8_e4m3fn"):  # beyond the largest, and still nearest to it

@@ -141,18 +141,10 @@ def test_no_elements_is_an_empty_array():
     ({"seed": 2**64}, ValueError, "seed is 18446744073709551616"),
     ({"step": -1}, ValueError, "step is -1"),
     ({"offset": 0.5}, TypeError, "offset is 0.5"),
-    (
-        {"n_random_bits": 0},
-        ValueError,
-        "n_random_bits is 0; it must be an integer from 1 to 31",
-    ),
-    (
-        {"n_random_bits": 32},
-        ValueError,
-        "n_random_bits is 32; it must be an integer from 1 to 31",
-    ),
+    ({"n_random_bits": 0}, ValueError, "n_random_bits is 0; it must be an integer from 1 to 31"),
+    ({"n_random_bits": 32}, ValueError, "n_random_bits is 32; it must be an integer from 1 to 31"),
     ({"n_random_bits": True}, TypeError, "n_random_bits is True"),
-)
+)  # fmt: skip
 def test_bad_input_is_refused_in_one_sentence(options, error, sentence):
     raises(error, sentence, draw_bits, 4, **options)
 

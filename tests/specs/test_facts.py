@@ -84,18 +84,12 @@ def test_importing_specs_is_light():
 
 
 @for_rows(
-    "value, unit, text",
-    (91.7504e12, "FLOP/s", "91.75 TFLOP/s"),
-    (25165824, "bytes", "24 MiB"),
-    (196608, "bytes per partition", "192 KiB per partition"),
-    (320e9, "bytes", "320 GB"),
-    (820e9, "bytes/s", "820 GB/s"),
-    (96 * 2**30, "bytes/s", "96 GiB/s"),
-    (100_000, "chips", "100,000 chips"),
-    ((1000, 2000), "ns", "1,000 ns to 2,000 ns"),
-    (True, "", "True"),
-    ("4 x 4 torus", "", "4 x 4 torus"),
-)
+    "value, unit, text", (91.7504e12, "FLOP/s", "91.75 TFLOP/s"), (25165824, "bytes", "24 MiB"),
+    (196608, "bytes per partition", "192 KiB per partition"), (320e9, "bytes", "320 GB"),
+    (820e9, "bytes/s", "820 GB/s"), (96 * 2**30, "bytes/s", "96 GiB/s"),
+    (100_000, "chips", "100,000 chips"), ((1000, 2000), "ns", "1,000 ns to 2,000 ns"),
+    (True, "", "True"), ("4 x 4 torus", "", "4 x 4 torus"),
+)  # fmt: skip
 def test_pretty_values_read_as_people_write_them(value, unit, text):
     assert Fact(value, unit, "emulator", "test", Kind.ASSUMED, "2026").pretty == text
 

@@ -30,17 +30,11 @@ PAGE = Path(__file__).with_name("page.rst").read_text("utf-8")
 
 
 @for_rows(
-    "place, value, found",
-    ("First", 1416, "1416"),
-    ("First", 32768, "32"),
-    ("First", 13_120 * 2**30, "13,120"),
-    ("First", 17e9, None),
-    ("Second", 17e9, "17"),
-    ("First, Cost Model", 0.5, "half"),
-    ("First, Cost Model", 2e12, "2.0"),
-    ("First, Cost Model", 1416, None),
-    ("First", 6, None),
-)
+    "place, value, found", ("First", 1416, "1416"), ("First", 32768, "32"),
+    ("First", 13_120 * 2**30, "13,120"), ("First", 17e9, None), ("Second", 17e9, "17"),
+    ("First, Cost Model", 0.5, "half"), ("First, Cost Model", 2e12, "2.0"),
+    ("First, Cost Model", 1416, None), ("First", 6, None),
+)  # fmt: skip
 def test_the_search_finds_what_stands_in_a_section_and_nothing_else(place, value, found):
     """Judge: the page above, read by eye."""
     text = make_locators.section(place, PAGE)

@@ -200,13 +200,9 @@ def test_capture_times_the_program_again_and_view_reads_the_pair(pair, copied):
 
 @pytest.mark.parametrize(
     ("executions", "every", "names"),
-    [
-        (1, 1, ["p.ntff"]),
-        (1, 2, ["p_exec_2.ntff"]),
-        (4, 2, ["p_exec_2.ntff", "p_exec_4.ntff"]),
-        (3, 0, []),
-    ],
-)
+    [(1, 1, ["p.ntff"]), (1, 2, ["p_exec_2.ntff"]), (4, 2, ["p_exec_2.ntff", "p_exec_4.ntff"]),
+     (3, 0, [])],
+)  # fmt: skip
 def test_every_nth_execution_leaves_a_file(pair, tmp_path, executions, every, names):
     asked = tmp_path / "p.ntff"
     made = neuron_profile.capture(pair[0], asked, executions=executions, every=every)

@@ -334,13 +334,8 @@ each("max.dim min.dim", (f(), 0), (b(3, 4), 1))
 case("linalg_vector_norm", f(), 3, [0])
 case("aminmax", f(), dim=0)
 each("max min", (f(3, 4),), (i(99, 5),))
-each(
-    "max.dim min.dim argmax argmin",
-    (f(3, 4), 1),
-    (f(3, 4), 0, True),
-    (f(5, 4), -1),
-    (i(99, 5, 6), 1),
-)
+each("max.dim min.dim argmax argmin", (f(3, 4), 1), (f(3, 4), 0, True), (f(5, 4), -1),
+     (i(99, 5, 6), 1))  # fmt: skip
 each("argmax argmin", (f(3, 4),))
 each("topk", (f(3, 9), 3), (f(3, 9), 2, 0), (f(9), 4, -1, False))
 each("any all", (b(3, 4),), (f(3).round(),), (b(),))

@@ -86,20 +86,10 @@ def test_hyperparameters_become_the_arguments_of_the_toolkit_s_documentation():
     documented = {"batch-size": "256", "learning_rate": "0.0001", "communicator": "nccl"}
     found = "--batch-size 256 --communicator nccl --learning_rate 0.0001"
     assert arguments_of(documented) == found.split()
-    assert arguments_of({"n": 1, "on": True, "none": None}) == [
-        "-n",
-        "1",
-        "--none",
-        "",
-        "--on",
-        "True",
-    ]
-    assert arguments_of({"of": {"b": 2, "a": 1}, "to": [1, 2]}) == [
-        "--of",
-        "a=1,b=2",
-        "--to",
-        "[1, 2]",
-    ]
+    assert arguments_of({"n": 1, "on": True, "none": None}) == ["-n", "1", "--none", "", "--on",
+        "True"]  # fmt: skip
+    assert arguments_of({"of": {"b": 2, "a": 1}, "to": [1, 2]}) == ["--of", "a=1,b=2", "--to",
+        "[1, 2]"]  # fmt: skip
 
 
 #: The page's own list, with the channels and hyperparameters of the test.
@@ -272,31 +262,22 @@ def test_the_fields_of_the_source_s_example_are_taken(launched):
     assert estimator.hyperparameters()["learning_rate"] == 5e-5
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        (
-            {"entry_point": "missing.py"},
-            "entry_point is 'missing.py'; it must be a path that exists",
-        ),
-        ({"entry_point": 3}, "entry_point is 3; it must be a path"),
-        (
-            {"source_dir": "s3://bucket/code"},
-            "source_dir is 's3://bucket/code'; there is no s3 here",
-        ),
-        ({"source_dir": "nowhere"}, "source_dir is 'nowhere'; it must be a path that exists"),
-        ({"instance_type": "ml.p4d.24xlarge"}, "instance_type is 'ml.p4d.24xlarge'; it must be"),
-        ({"instance_type": "trn1.32xlarge"}, "instance_type is 'trn1.32xlarge'; it must be one of"),
-        ({"instance_count": 0}, "instance_count is 0"),
-        ({"instance_count": 2, "distribution": None}, "instance_count is 2 without distribution"),
-        ({"hyperparameters": [1]}, "hyperparameters is .*; it must be a dict"),
-        ({"hyperparameters": {"lr": object()}}, "hyperparameters is .* service sends it as JSON"),
-        ({"distribution": {"mpi": {"enabled": True}}}, "distribution is .'mpi': .* on Trn1 the"),
-        ({"distribution": "torch"}, "distribution is 'torch'; on Trn1 the service has"),
-        ({"output_path": "s3://bucket"}, "output_path is 's3://bucket'; there is no s3 here"),
-        ({"train_instance_type": "ml.trn1.2xlarge"}, "Estimator takes no 'train_instance_type'"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "message"), [
+    ({"entry_point": "missing.py"}, "entry_point is 'missing.py'; it must be a path that exists"),
+    ({"entry_point": 3}, "entry_point is 3; it must be a path"),
+    ({"source_dir": "s3://bucket/code"}, "source_dir is 's3://bucket/code'; there is no s3 here"),
+    ({"source_dir": "nowhere"}, "source_dir is 'nowhere'; it must be a path that exists"),
+    ({"instance_type": "ml.p4d.24xlarge"}, "instance_type is 'ml.p4d.24xlarge'; it must be"),
+    ({"instance_type": "trn1.32xlarge"}, "instance_type is 'trn1.32xlarge'; it must be one of"),
+    ({"instance_count": 0}, "instance_count is 0"),
+    ({"instance_count": 2, "distribution": None}, "instance_count is 2 without distribution"),
+    ({"hyperparameters": [1]}, "hyperparameters is .*; it must be a dict"),
+    ({"hyperparameters": {"lr": object()}}, "hyperparameters is .* service sends it as JSON"),
+    ({"distribution": {"mpi": {"enabled": True}}}, "distribution is .'mpi': .* on Trn1 the"),
+    ({"distribution": "torch"}, "distribution is 'torch'; on Trn1 the service has"),
+    ({"output_path": "s3://bucket"}, "output_path is 's3://bucket'; there is no s3 here"),
+    ({"train_instance_type": "ml.trn1.2xlarge"}, "Estimator takes no 'train_instance_type'"),
+])  # fmt: skip
 def test_a_field_that_cannot_be_is_refused_in_one_sentence(launched, fields, message):
     raises((TypeError, ValueError), message, make, launched, **fields)
 

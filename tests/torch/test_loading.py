@@ -78,13 +78,9 @@ class Photographs(Dataset):
 
 
 @for_rows(
-    "step_ms, workers, ranks, batch",
-    (400.0, 4, 2, 16),
-    (33.0, 4, 2, 16),
-    (1.0, 1, 1, 8),
-    (10.0, 8, 2, 4),
-    (5.0, 2, 1, 1),
-)
+    "step_ms, workers, ranks, batch", (400.0, 4, 2, 16), (33.0, 4, 2, 16), (1.0, 1, 1, 8),
+    (10.0, 8, 2, 4), (5.0, 2, 1, 1),
+)  # fmt: skip
 def test_steps_wait_for_batches_as_in_the_input_pipeline(step_ms, workers, ranks, batch):
     clock, steps = Clock(), 60
     feed = Feed(clock, batch * PHOTOGRAPH, workers=workers, ahead=workers * 2, ranks=ranks)

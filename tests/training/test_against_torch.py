@@ -322,21 +322,13 @@ def without_key_bias(name, array):
     return np.delete(array, slice(third, 2 * third)) if "in_proj_bias" in name else array
 
 
-@pytest.mark.parametrize(
-    ("model", "optimiser", "count"),
-    [
-        ("mlp", "sgd", 50),
-        ("mlp", "adamw", 50),
-        ("mlp", "sgd with decay", 10),
-        ("mlp", "adam", 10),
-        ("cnn", "sgd", 10),
-        ("cnn", "adamw", 10),
-        pytest.param("vit", "slow sgd", 50, marks=pytest.mark.slow),
-        pytest.param("vit", "adamw", 50, marks=pytest.mark.slow),
-        ("encoder", "adamw", 10),
-        ("guesser", "adamw", 10),
-    ],
-)
+@pytest.mark.parametrize(("model", "optimiser", "count"), [
+    ("mlp", "sgd", 50), ("mlp", "adamw", 50), ("mlp", "sgd with decay", 10), ("mlp", "adam", 10),
+    ("cnn", "sgd", 10), ("cnn", "adamw", 10),
+    pytest.param("vit", "slow sgd", 50, marks=pytest.mark.slow),
+    pytest.param("vit", "adamw", 50, marks=pytest.mark.slow), ("encoder", "adamw", 10),
+    ("guesser", "adamw", 10),
+])  # fmt: skip
 def test_a_training_is_pytorchs_step_by_step(model, optimiser, count):
     make, make_theirs, data = MODELS[model]
     torch.manual_seed(0)

@@ -66,13 +66,9 @@ def test_the_order_depends_on_seed_and_epoch_alone():
 
 
 @for_rows(
-    "how, message",
-    ({"ranks": 11}, "11 ranks cannot share 10 samples"),
-    ({"batch": 0}, "batch"),
-    ({"ranks": 0}, "ranks"),
-    ({"accumulate": 0}, "accumulate"),
-    ({"epoch": -1}, "epoch"),
-)
+    "how, message", ({"ranks": 11}, "11 ranks cannot share 10 samples"), ({"batch": 0}, "batch"),
+    ({"ranks": 0}, "ranks"), ({"accumulate": 0}, "accumulate"), ({"epoch": -1}, "epoch"),
+)  # fmt: skip
 def test_what_cannot_be_dealt_is_refused_in_one_sentence(how, message):
     given = {"ranks": 2, "batch": 2, "seed": 0, "epoch": 0} | how
     raises(ValueError, message, epoch_order, 10, **given)

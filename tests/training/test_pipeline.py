@@ -116,16 +116,11 @@ def test_the_host_has_the_vcpus_that_aws_documents():
 
 
 @for_rows(
-    "how, message",
-    ({"step_ns": 0.0}, "step_ns"),
-    ({"ranks": 33}, "33 ranks are more than the 32 NeuronCores"),
-    ({"batch": 0}, "batch"),
-    ({"workers": 0}, "workers"),
-    ({"prefetch": 0}, "prefetch"),
-    ({"vcpus": 0}, "vcpus"),
-    ({"storage_bytes_per_s": 0.0}, "storage_bytes_per_s"),
-    ({"decode_ns": -1.0}, "decode_ns"),
+    "how, message", ({"step_ns": 0.0}, "step_ns"),
+    ({"ranks": 33}, "33 ranks are more than the 32 NeuronCores"), ({"batch": 0}, "batch"),
+    ({"workers": 0}, "workers"), ({"prefetch": 0}, "prefetch"), ({"vcpus": 0}, "vcpus"),
+    ({"storage_bytes_per_s": 0.0}, "storage_bytes_per_s"), ({"decode_ns": -1.0}, "decode_ns"),
     ({"instance": "trn1.4xlarge"}, "instance"),
-)
+)  # fmt: skip
 def test_what_no_host_has_is_refused_in_one_sentence(how, message):
     raises(ValueError, message, run, **{"step_ns": 1 * MS} | how)

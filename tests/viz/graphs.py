@@ -87,17 +87,8 @@ class Script:
         }  # fmt: skip
 
 
-ELEMENTWISE = {
-    "add",
-    "subtract",
-    "multiply",
-    "divide",
-    "maximum",
-    "exp",
-    "tanh",
-    "rsqrt",
-    "greater",
-}
+ELEMENTWISE = {"add", "subtract", "multiply", "divide", "maximum", "exp", "tanh", "rsqrt",
+               "greater"}  # fmt: skip
 
 
 def mlp(sizes=(64, 256, 256, 10), batch=1024):

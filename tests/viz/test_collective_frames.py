@@ -130,12 +130,8 @@ def test_too_many_ranks_and_ill_fitting_values_are_refused():
 
 
 def test_sizes_are_written_for_people():
-    assert [size_text(n) for n in (12, 4096, 3 * 2**19, 2**30)] == [
-        "12 B",
-        "4 KiB",
-        "1.5 MiB",
-        "1 GiB",
-    ]
+    assert [size_text(n) for n in (12, 4096, 3 * 2**19, 2**30)] == ["12 B", "4 KiB", "1.5 MiB",
+        "1 GiB"]  # fmt: skip
 
 
 @for_each("page", ["#ffffff", "#111111", "#212121"], ids=["light", "dark", "darker"])

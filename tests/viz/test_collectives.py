@@ -10,13 +10,8 @@ TIMES = np.stack([1000 + SIZES / 50, 9000 + SIZES / 100])
 
 
 def test_times_are_drawn_in_microseconds_with_crossover_and_published_mark():
-    fig = viz.plot_times(
-        SIZES,
-        TIMES,
-        ["mesh", "rdh"],
-        crossovers=[(8e5, "mesh", "rdh")],
-        published=[(2**20, "1 MB")],
-    )
+    fig = viz.plot_times(SIZES, TIMES, ["mesh", "rdh"], crossovers=[(8e5, "mesh", "rdh")],
+                         published=[(2**20, "1 MB")])  # fmt: skip
     ax = fig.axes[0]
     lines = {line.get_label(): line for line in ax.lines}
     np.testing.assert_allclose(lines["mesh"].get_ydata(), TIMES[0] / 1e3)

@@ -27,12 +27,8 @@ def unpack(data):
 
 
 def test_arrays_come_back_and_lie_at_multiples_of_eight():
-    arrays = {
-        "a": np.arange(3, dtype=np.uint8),
-        "b": np.array([1.5, -2.0]),
-        "c": np.arange(5, dtype=np.int32) - 2,
-        "d": np.zeros(0, np.uint16),
-    }
+    arrays = {"a": np.arange(3, dtype=np.uint8), "b": np.array([1.5, -2.0]),
+              "c": np.arange(5, dtype=np.int32) - 2, "d": np.zeros(0, np.uint16)}  # fmt: skip
     header, back = unpack(pack({"title": "µs → ns"}, arrays))
     assert header == {"title": "µs → ns"}
     for name, values in arrays.items():

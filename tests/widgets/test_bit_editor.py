@@ -90,15 +90,10 @@ def test_another_format_keeps_the_value_as_far_as_it_can():
 
 
 @for_rows(
-    "state",
-    {"format": "fp12", "code": 1},
-    {"format": "fp8_e4m3", "code": 256},
-    {"format": "bf16", "code": -1},
-    {"format": "bf16", "code": True},
-    {"format": "bf16", "code": 1.5},
-    {"format": "bf16"},
-    {},
-)
+    "state", {"format": "fp12", "code": 1}, {"format": "fp8_e4m3", "code": 256},
+    {"format": "bf16", "code": -1}, {"format": "bf16", "code": True},
+    {"format": "bf16", "code": 1.5}, {"format": "bf16"}, {},
+)  # fmt: skip
 def test_impossible_states_and_requests_change_nothing(state):
     editor = bit_editor()
     editor.state = state

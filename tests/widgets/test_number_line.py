@@ -41,15 +41,9 @@ def test_everything_the_page_gets_is_strict_json():
 
 
 @for_rows(
-    "change",
-    {"x": float("nan")},
-    {"lo": 2.0, "hi": 1.0},
-    {"hi": float("inf")},
-    {"x": "three"},
-    {"shown": None},
-    {"width": "wide"},
-    {"lo": 1.0, "hi": 1.0 + 1e-12},
-)
+    "change", {"x": float("nan")}, {"lo": 2.0, "hi": 1.0}, {"hi": float("inf")}, {"x": "three"},
+    {"shown": None}, {"width": "wide"}, {"lo": 1.0, "hi": 1.0 + 1e-12},
+)  # fmt: skip
 def test_an_impossible_view_is_not_taken(change):
     line = number_line_explorer(1.0)
     before = dict(line.view)
@@ -58,14 +52,9 @@ def test_an_impossible_view_is_not_taken(change):
 
 
 @for_rows(
-    "text, value",
-    ("0.1", 0.1),
-    ("1/3", 1 / 3),
-    ("−2", -2.0),
-    ("pi", np.pi),
-    ("6e4", 6e4),
+    "text, value", ("0.1", 0.1), ("1/3", 1 / 3), ("−2", -2.0), ("pi", np.pi), ("6e4", 6e4),
     (" 1_000 ", 1000.0),
-)
+)  # fmt: skip
 def test_numbers_are_read_as_learners_write_them(text, value):
     assert parse_number(text) == value
 

@@ -335,13 +335,9 @@ def test_a_reason_may_link_its_source(shown):
 
 
 @for_rows(
-    "unit, said",
-    ("hops", "1 hop"),
-    ("tosses", "1 toss"),
-    ("ns", "1 ns"),
-    ("GB/s", "1 GB/s"),
+    "unit, said", ("hops", "1 hop"), ("tosses", "1 toss"), ("ns", "1 ns"), ("GB/s", "1 GB/s"),
     ("", "1"),
-)
+)  # fmt: skip
 def test_one_of_a_unit_is_spelt_as_one(unit, said):
     asked = predict.number("test/one", "How many?", unit=unit)
     assert asked.spell(1) == said

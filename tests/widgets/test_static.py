@@ -77,20 +77,15 @@ def test_paths_are_relative_to_the_module_that_names_them(tmp_path):
     assert '$modules["shared/c.js"] = (' in load("entry.js", folder=tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("files", "says"),
-    [
-        ({"entry": 'import { a } from "./gone.js";'}, "gone.js, which is no file"),
-        ({"entry": 'import { a } from "./b.js";', "b": "const a = 1;"}, "b.js exports no such"),
-        (
-            {"entry": 'import { b } from "./b.js";', "b": 'import { e } from "./entry.js";'},
-            "entry.js → b.js → entry.js",
-        ),
-        ({"entry": "export let a = 1;"}, "export let a = 1;"),
-        ({"entry": 'import a from "./b.js";', "b": ""}, 'import a from "./b.js";'),
-        ({"entry": 'import { a } from "https://example.org/a.js";'}, "https://example.org"),
-    ],
-)
+@pytest.mark.parametrize(("files", "says"), [
+    ({"entry": 'import { a } from "./gone.js";'}, "gone.js, which is no file"),
+    ({"entry": 'import { a } from "./b.js";', "b": "const a = 1;"}, "b.js exports no such"),
+    ({"entry": 'import { b } from "./b.js";', "b": 'import { e } from "./entry.js";'},
+     "entry.js → b.js → entry.js"),
+    ({"entry": "export let a = 1;"}, "export let a = 1;"),
+    ({"entry": 'import a from "./b.js";', "b": ""}, 'import a from "./b.js";'),
+    ({"entry": 'import { a } from "https://example.org/a.js";'}, "https://example.org"),
+])  # fmt: skip
 def test_what_cannot_be_joined_is_refused_by_name(tmp_path, files, says):
     raises(ValueError, says, load, "entry.js", folder=written(tmp_path, **files))
 

@@ -100,19 +100,14 @@ def test_a_chip_is_added_where_the_flags_name_none():
 @for_rows(
     "text, said",
     ("--autocast=none", "'--autocast=none', which is no documented flag; is --auto-cast meant"),
-    ("--cache-dir=/a", "is --cache_dir meant"),
-    ("--fast", "'--fast', which is no documented flag"),
+    ("--cache-dir=/a", "is --cache_dir meant"), ("--fast", "'--fast', which is no documented flag"),
     ("all", "'all', which is no documented flag"),
     ("--auto-cast=matmul", "takes none, matmult, all; is matmult meant"),
     ("--auto-cast --no_cache", "--auto-cast without a value; takes none, matmult, all"),
-    ("--auto-cast", "--auto-cast without a value"),
-    ("--cache_dir=", "takes a value"),
-    ("--no_cache=1", "is a switch"),
-    ("-O4", "--optlevel takes 1, 2, 3"),
-    ("-O", "without a value"),
-    ("--target=trn9", "--target takes trn1, trn1n, inf2"),
-    ("--cache_dir='/a", "ends in a quote"),
-)
+    ("--auto-cast", "--auto-cast without a value"), ("--cache_dir=", "takes a value"),
+    ("--no_cache=1", "is a switch"), ("-O4", "--optlevel takes 1, 2, 3"), ("-O", "without a value"),
+    ("--target=trn9", "--target takes trn1, trn1n, inf2"), ("--cache_dir='/a", "ends in a quote"),
+)  # fmt: skip
 def test_what_is_not_documented_is_refused_in_one_sentence(text, said):
     caught = raises(ValueError, r"^NEURON_CC_FLAGS", flags.parse, text)
     assert said in str(caught)

@@ -258,16 +258,11 @@ def test_limits_are_raised_at_the_call(device):
         too_tall(xla.as_tensor(numbers(4, 4), device))
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda x: nki.simulate(exps)(x),
-        lambda x: nki.run(exps, x),
-        lambda x: beta1.simulate_kernel(older_exps, x),
-        lambda x: beta1.benchmark(older_exps)(x),
-        lambda x: beta1.baremetal(older_exps)(x),
-    ],
-)
+@pytest.mark.parametrize("call", [
+    lambda x: nki.simulate(exps)(x), lambda x: nki.run(exps, x),
+    lambda x: beta1.simulate_kernel(older_exps, x), lambda x: beta1.benchmark(older_exps)(x),
+    lambda x: beta1.baremetal(older_exps)(x),
+])  # fmt: skip
 def test_what_runs_on_the_host_refuses_tensors_of_the_device(device, call):
     with pytest.raises(TypeError, match=r"x is a tensor on xla:0, .* call the kernel itself"):
         call(xla.as_tensor(numbers(4, 4), device))

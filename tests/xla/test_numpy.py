@@ -152,18 +152,14 @@ def test_what_numpy_lacks_gives_what_its_formula_says():
     column = np.exp(A) / np.exp(A).sum(0)
     centred = (A - A.mean(-1, keepdims=True)) / np.sqrt(A.var(-1, keepdims=True) + 1e-5)
     pairs = [
-        (xnp.softmax(x), soft),
-        (xnp.softmax(x, axis=0), column),
-        (xnp.log_softmax(x), np.log(soft)),
-        (xnp.sigmoid(x), 1 / (1 + np.exp(-A))),
-        (xnp.silu(x), A / (1 + np.exp(-A))),
-        (xnp.relu(x), A * (A > 0)),
-        (xnp.rsqrt(xnp.square(x)), 1 / np.abs(A)),
-        (xnp.one_hot(labels, 4), np.eye(4)[[1, 0, 3]]),
+        (xnp.softmax(x), soft), (xnp.softmax(x, axis=0), column),
+        (xnp.log_softmax(x), np.log(soft)), (xnp.sigmoid(x), 1 / (1 + np.exp(-A))),
+        (xnp.silu(x), A / (1 + np.exp(-A))), (xnp.relu(x), A * (A > 0)),
+        (xnp.rsqrt(xnp.square(x)), 1 / np.abs(A)), (xnp.one_hot(labels, 4), np.eye(4)[[1, 0, 3]]),
         (xnp.cross_entropy(x, labels), -np.log(soft[[0, 1, 2], [1, 0, 3]])),
         (xnp.layer_norm(x, xnp.ones(4, device=device), xnp.zeros(4, device=device)), centred),
         (x.astype("int32"), A.astype(np.int32)),
-    ]
+    ]  # fmt: skip
     device.mark_step()
     for made, wanted in pairs:
         np.testing.assert_allclose(made.numpy(), wanted, rtol=2e-5, atol=1e-6)

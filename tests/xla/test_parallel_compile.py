@@ -177,12 +177,8 @@ def test_a_number_of_processes_out_of_range_is_refused(home, workers):
 def test_without_a_command_it_collects_and_compiles(home, trial, monkeypatch):
     monkeypatch.setenv("NEURON_CC_FLAGS", "--auto-cast=all --no_cache")
     said = []
-    assert (
-        tool.run(
-            "collect-and-compile", trial("x"), workers=1, compile_bytes=compiled_by, say=said.append
-        )
-        == 0
-    )
+    assert (tool.run("collect-and-compile", trial("x"), workers=1, compile_bytes=compiled_by,
+                     say=said.append) == 0)  # fmt: skip
     cache = open_cache()
     assert cache.get(1, flags.parse("--auto-cast=all").hash).startswith(
         b"graph 1 x|--auto-cast=all|"

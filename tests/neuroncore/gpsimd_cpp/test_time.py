@@ -125,14 +125,10 @@ def test_what_advice_says_it_costs_is_what_the_change_saves(one):
     assert said == pytest.approx(saved, rel=0.05)
 
 
-@pytest.mark.parametrize(
-    ("way", "text"),
-    [
-        ("element", "for (int j = 0; j < x.size(1); j++) out[i][j]"),
-        ("stream", "out.write(v > 0.0 ? v : 0.0);"),
-        ("tcm", "buffer[j] = buffer[j] > 0.0"),
-    ],
-)
+@pytest.mark.parametrize(("way", "text"), [
+    ("element", "for (int j = 0; j < x.size(1); j++) out[i][j]"),
+    ("stream", "out.write(v > 0.0 ? v : 0.0);"), ("tcm", "buffer[j] = buffer[j] > 0.0"),
+])  # fmt: skip
 def test_a_span_names_the_operator_and_the_line_that_takes_most_of_its_time(one, way, text):
     """Judge: the program's text; streams take five blocks an element each, and a last flush."""
     (span,) = getattr(one, way).run(_given(8, 512)).timeline.timeline.spans

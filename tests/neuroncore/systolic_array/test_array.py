@@ -22,18 +22,14 @@ def test_array_follows_the_facts():
 
 
 @for_rows(
-    "change, error, says",
-    ({"rows": 129}, NkiValidationError, "128"),
-    ({"columns": 200}, NkiValidationError, "128"),
-    ({"rows": 0}, ValueError, "from 1 to"),
-    ({"columns": -4}, ValueError, "from 1 to"),
-    ({"rows": 4.0}, TypeError, "must be an integer"),
-    ({"rows": True}, TypeError, "must be an integer"),
-    ({"load_speed": 10**9}, ValueError, "128"),
+    "change, error, says", ({"rows": 129}, NkiValidationError, "128"),
+    ({"columns": 200}, NkiValidationError, "128"), ({"rows": 0}, ValueError, "from 1 to"),
+    ({"columns": -4}, ValueError, "from 1 to"), ({"rows": 4.0}, TypeError, "must be an integer"),
+    ({"rows": True}, TypeError, "must be an integer"), ({"load_speed": 10**9}, ValueError, "128"),
     ({"min_issue_cycles": 10**9}, ValueError, "cycles"),
     ({"background_load": 1}, TypeError, "True or False"),
     ({"clock_hz": float("nan")}, ValueError, "positive"),
     ({"clock_hz": -1.0}, ValueError, "positive"),
-)
+)  # fmt: skip
 def test_impossible_arrays_are_refused(change, error, says):
     raises(error, says, dataclasses.replace, SystolicArray(4, 4), **change)

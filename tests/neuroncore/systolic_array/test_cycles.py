@@ -21,14 +21,9 @@ from trainium_edu.neuroncore.systolic_array import (
     utilisation,
 )
 
-arrays = st.builds(
-    SystolicArray,
-    rows=st.integers(1, 5),
-    columns=st.integers(1, 5),
-    load_speed=st.integers(1, 5),
-    background_load=st.booleans(),
-    min_issue_cycles=st.sampled_from([1, 1, 3, 8]),
-)
+arrays = st.builds(SystolicArray, rows=st.integers(1, 5), columns=st.integers(1, 5),
+                   load_speed=st.integers(1, 5), background_load=st.booleans(),
+                   min_issue_cycles=st.sampled_from([1, 1, 3, 8]))  # fmt: skip
 side = st.integers(1, 12)
 
 

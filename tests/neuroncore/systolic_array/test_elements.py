@@ -23,13 +23,8 @@ def test_two_by_two_written_out_by_hand():
         for pes in history
     ]
     n = None
-    assert sums == [
-        [[n, n], [n, n]],
-        [[n, n], [n, n]],
-        [[10.0, n], [n, n]],
-        [[n, 20.0], [310.0, n]],
-        [[n, n], [n, 420.0]],
-    ]
+    assert sums == [[[n, n], [n, n]], [[n, n], [n, n]], [[10.0, n], [n, n]],
+                    [[n, 20.0], [310.0, n]], [[n, n], [n, 420.0]]]  # fmt: skip
     assert result.tolist() == [[310.0], [420.0]]
 
 

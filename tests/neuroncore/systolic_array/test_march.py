@@ -29,13 +29,9 @@ FORMATS = ("bf16", "fp16", "tf32", "fp8_e5m2", "fp8_e4m3", "fp8_e3m4", "fp32")
 def runs(draw):
     """Draw an array, a product, and how it goes through."""
     side = st.integers(1, 5)
-    array = SystolicArray(
-        draw(side),
-        draw(side),
-        load_speed=draw(st.integers(1, 4)),
-        background_load=draw(st.booleans()),
-        min_issue_cycles=draw(st.sampled_from([1, 1, 4, 9])),
-    )
+    array = SystolicArray(draw(side), draw(side), load_speed=draw(st.integers(1, 4)),
+                          background_load=draw(st.booleans()),
+                          min_issue_cycles=draw(st.sampled_from([1, 1, 4, 9])))  # fmt: skip
     k, m, n = (draw(st.integers(1, 11)) for _ in range(3))
     numbers = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     w, x = numbers.standard_normal((k, m)), numbers.standard_normal((k, n))

@@ -20,13 +20,8 @@ from trainium_edu.neuroncore.systolic_array.operands import (
 from trainium_edu.numerics import FP32, configure
 from trainium_edu.specs import NkiValidationError
 
-NARROW = {
-    "bf16": ml_dtypes.bfloat16,
-    "fp16": np.float16,
-    "fp8_e5m2": ml_dtypes.float8_e5m2,
-    "fp8_e4m3": ml_dtypes.float8_e4m3,
-    "fp8_e3m4": ml_dtypes.float8_e3m4,
-}
+NARROW = {"bf16": ml_dtypes.bfloat16, "fp16": np.float16, "fp8_e5m2": ml_dtypes.float8_e5m2,
+          "fp8_e4m3": ml_dtypes.float8_e4m3, "fp8_e3m4": ml_dtypes.float8_e3m4}  # fmt: skip
 
 
 @for_each("name", NARROW)

@@ -336,25 +336,14 @@ def test_layer_norm_in_every_float_format(dtype):
 
 @for_each(
     "run, shapes, out",
-    [
-        (matmul, [(200, 130), (200, 600)], (130, 600)),
-        (transpose, [(130, 70)], (70, 130)),
-        (lambda c, d, x, y: elementwise(c, d, "add", x, y), [(130, 70), (1, 70)], (130, 70)),
-        (lambda c, d, x: reduce(c, d, "maximum", x, axis=0), [(130, 70)], (1, 70)),
-        (softmax, [(130, 70)], (130, 70)),
-        (log_softmax, [WIDE], WIDE),
-        (layer_norm, [(130, 700), (1, 700), (1, 700)], (130, 700)),
-    ],
-    ids=[
-        "matmul",
-        "transpose",
-        "elementwise",
-        "reduce",
-        "softmax",
-        "wide log_softmax",
-        "layer_norm",
-    ],
-)
+    [(matmul, [(200, 130), (200, 600)], (130, 600)), (transpose, [(130, 70)], (70, 130)),
+     (lambda c, d, x, y: elementwise(c, d, "add", x, y), [(130, 70), (1, 70)], (130, 70)),
+     (lambda c, d, x: reduce(c, d, "maximum", x, axis=0), [(130, 70)], (1, 70)),
+     (softmax, [(130, 70)], (130, 70)), (log_softmax, [WIDE], WIDE),
+     (layer_norm, [(130, 700), (1, 700), (1, 700)], (130, 700))],
+    ids=["matmul", "transpose", "elementwise", "reduce", "softmax", "wide log_softmax",
+         "layer_norm"],
+)  # fmt: skip
 def test_without_values_the_same_instructions_are_recorded(run, shapes, out):
     same_program_without_values(run, [make(s, seed=i) for i, s in enumerate(shapes)], out)
 

@@ -381,15 +381,11 @@ def test_durations_are_whole_ticks_so_that_sums_are_exact(ns):
 
 
 @for_rows(
-    "changes, message",
-    ({"speed": 1}, "no parameter 'speed'"),
-    ({"dma_start_ns": -1}, ">= 0"),
-    ({"dma_start_ns": math.nan}, "finite"),
-    ({"dma_bytes_per_s": 0}, "> 0"),
-    ({"dma_bytes_per_s": math.inf}, "finite"),
-    ({"tensor_clock_hz": True}, "a number of Hz"),
+    "changes, message", ({"speed": 1}, "no parameter 'speed'"), ({"dma_start_ns": -1}, ">= 0"),
+    ({"dma_start_ns": math.nan}, "finite"), ({"dma_bytes_per_s": 0}, "> 0"),
+    ({"dma_bytes_per_s": math.inf}, "finite"), ({"tensor_clock_hz": True}, "a number of Hz"),
     ({"tensor_clock_hz": "fast"}, "a number of Hz"),
-)
+)  # fmt: skip
 def test_strange_parameters_raise(changes, message):
     raises(ValueError, message, settle, TRN1, changes)
 

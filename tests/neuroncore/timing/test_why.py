@@ -12,16 +12,9 @@ from trainium_edu.neuroncore import Engine, NeuronCore, place, schedule, why
 from trainium_edu.neuroncore.timing.why import certainty
 from trainium_edu.specs import SOURCES, TRN1, Kind
 
-changes = st.fixed_dictionaries(
-    {},
-    optional={
-        "dma_bytes_per_s": st.floats(1e9, 1e13),
-        "dma_start_ns": st.floats(0, 1e4),
-        "vector_clock_hz": st.floats(1e8, 1e10),
-        "fixed_cycles": st.floats(0, 1000),
-        "tensor_result_cycles": st.floats(0, 5000),
-    },
-)
+changes = st.fixed_dictionaries({}, optional={"dma_bytes_per_s": st.floats(1e9, 1e13),
+    "dma_start_ns": st.floats(0, 1e4), "vector_clock_hz": st.floats(1e8, 1e10),
+    "fixed_cycles": st.floats(0, 1000), "tensor_result_cycles": st.floats(0, 5000)})  # fmt: skip
 gone = st.sets(st.sampled_from(["dma", "ports", "fixed"]))
 
 

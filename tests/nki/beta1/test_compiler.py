@@ -82,12 +82,8 @@ def test_a_function_places_each_block():
     np.testing.assert_array_equal(run.outputs, X)
     assert asked == [((b,), 64, 64) for b in range(4)]
     tiles = [a for a in run.program.allocations if a.memory.name == "SBUF"]
-    assert [(a.start_partition, a.address) for a in tiles] == [
-        (0, 256),
-        (64, 256),
-        (0, 320),
-        (64, 320),
-    ]
+    assert [(a.start_partition, a.address) for a in tiles] == [(0, 256), (64, 256), (0, 320),
+        (64, 320)]  # fmt: skip
 
 
 def test_tiles_that_overlap_overwrite_each_other():
