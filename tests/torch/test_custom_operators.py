@@ -5,6 +5,8 @@ import importlib
 import numpy as np
 import pytest
 
+from tests.texts import text_beside
+
 torch = pytest.importorskip("torch")
 
 import trainium_edu.torch as bridge  # noqa: E402
@@ -14,34 +16,8 @@ from trainium_edu.torch.core import current  # noqa: E402
 
 pytestmark = pytest.mark.judge
 
-KERNEL = """#include <torch/torch.h>
-torch::Tensor leaky(const torch::Tensor& x, double slope) {
-  torch::Tensor y = torch::empty(x.sizes(), torch::kFloat);
-  auto in = x.accessor<float, 2>();
-  auto out = y.accessor<float, 2>();
-  for (int i = 0; i < x.size(0); i++)
-    for (int j = 0; j < x.size(1); j++) out[i][j] = in[i][j] > 0 ? in[i][j] : slope * in[i][j];
-  return y;
-}
-torch::Tensor leaky_backward(const torch::Tensor& g, const torch::Tensor& x, double slope) {
-  torch::Tensor y = torch::empty(x.sizes(), torch::kFloat);
-  auto grad = g.accessor<float, 2>();
-  auto in = x.accessor<float, 2>();
-  auto out = y.accessor<float, 2>();
-  for (int i = 0; i < x.size(0); i++)
-    for (int j = 0; j < x.size(1); j++) out[i][j] = in[i][j] > 0 ? grad[i][j] : slope * grad[i][j];
-  return y;
-}
-"""
-SHAPE = """#include <torch/torch.h>
-#include "torchneuron/register.h"
-torch::Tensor same(torch::Tensor x, double) { return torch::zeros(x.sizes(), torch::kFloat); }
-torch::Tensor second(torch::Tensor, torch::Tensor x, double) { return x; }
-NEURON_LIBRARY(leaky_ops, m) {
-  m.def("leaky", &same, "leaky");
-  m.def("leaky_backward", &second, "leaky_backward");
-}
-"""
+KERNEL = text_beside(__file__, "leaky.cpp")
+SHAPE = text_beside(__file__, "leaky_shape.cpp")
 
 
 class Leaky(torch.autograd.Function):
@@ -127,60 +103,8 @@ def test_another_library_of_the_same_name_is_refused(custom_op, tmp_path):
                        shape_srcs=[tmp_path / "shape.cpp"])  # fmt: skip
 
 
-RELU = """#include <torch/torch.h>
-#include <neuron/neuron-utils.hpp>
-static void part(const torch::Tensor& x, torch::Tensor& y, size_t begin, size_t end) {
-  float *buffer = (float *)torch::neuron::tcm_malloc(4096);
-  auto in = x.tcm_accessor();
-  auto out = y.tcm_accessor();
-  for (size_t i = begin; i < end; i += 1024) {
-    size_t n = end - i < 1024 ? end - i : 1024;
-    in.tensor_to_tcm<float>(buffer, i, n);
-    for (size_t j = 0; j < n; j++) buffer[j] = buffer[j] > 0.0 ? buffer[j] : 0.0;
-    out.tcm_to_tensor<float>(buffer, i, n);
-  }
-  torch::neuron::tcm_free(buffer);
-}
-torch::Tensor element(const torch::Tensor& x) {
-  torch::Tensor y = torch::zeros(x.sizes(), torch::kFloat);
-  auto in = x.accessor<float, 2>();
-  auto out = y.accessor<float, 2>();
-  for (int i = 0; i < x.size(0); i++)
-    for (int j = 0; j < x.size(1); j++) out[i][j] = in[i][j] > 0.0 ? in[i][j] : 0.0;
-  return y;
-}
-torch::Tensor backward(const torch::Tensor& g, const torch::Tensor& x) {
-  torch::Tensor y = torch::zeros(x.sizes(), torch::kFloat);
-  auto grad = g.accessor<float, 2>();
-  auto in = x.accessor<float, 2>();
-  auto out = y.accessor<float, 2>();
-  for (int i = 0; i < x.size(0); i++)
-    for (int j = 0; j < x.size(1); j++) out[i][j] = in[i][j] > 0.0 ? grad[i][j] : 0.0;
-  return y;
-}
-torch::Tensor tcm(const torch::Tensor& x) {
-  torch::Tensor y = torch::zeros(x.sizes(), torch::kFloat);
-  part(x, y, 0, x.numel());
-  return y;
-}
-torch::Tensor eight(const torch::Tensor& x) {
-  torch::Tensor y = get_dst_tensor();
-  size_t share = x.numel() / get_cpu_count(), begin = share * get_cpu_id();
-  part(x, y, begin, begin + share);
-  return y;
-}
-"""
-RELU_SHAPE = """#include <torch/torch.h>
-#include "torchneuron/register.h"
-torch::Tensor same(torch::Tensor x) { return torch::zeros(x.sizes(), torch::kFloat); }
-torch::Tensor second(torch::Tensor, torch::Tensor x) { return x; }
-NEURON_LIBRARY(NAME, m) {
-  m.def("element", &same, "element");
-  m.def("backward", &second, "backward");
-  m.def("tcm", &same, "tcm");
-  m.def("eight", &same, "eight");
-}
-"""
+RELU = text_beside(__file__, "relu.cpp")
+RELU_SHAPE = text_beside(__file__, "relu_shape.cpp")
 
 
 class Relu(torch.autograd.Function):
