@@ -26,10 +26,9 @@ def survives(x, mantissa_bits, lowest, highest):
 
 
 # %% wrong=01/nearest-even name=values-not-codes feedback=stay with whole numbers
-def nearest_even(words):
-    import numpy as np
-
-    return words.view(np.float32)
+# -     odd = (words >> 16) & 1
+# -     return ((words + 0x7FFF + odd) >> 16).astype(np.uint16)
+# +     return words.view(np.float32)
 
 
 # %% wrong=01/nearest-even name=ties-to-odd feedback=Ties go to the odd code

@@ -39,10 +39,9 @@ def mean_over_random_bits(x, n_random_bits):
 
 
 # %% wrong=02/mean-over-tosses name=toss-at-the-bottom feedback=at the upper end of the dropped bits
-def mean_over_random_bits(x, n_random_bits):
-    word = int(np.float32(x).view(np.uint32))
-    rounded = ((word + np.arange(2**n_random_bits)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
-    return rounded.astype(np.float64).mean()
+# -     words = np.arange(2**n_random_bits) << (16 - n_random_bits)
+# -     rounded = ((word + words) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+# +     rounded = ((word + np.arange(2**n_random_bits)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
 
 
 # %% wrong=02/mean-over-tosses name=sample feedback=a sample of tosses has an error of its own

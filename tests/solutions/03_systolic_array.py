@@ -1,8 +1,7 @@
 # ruff: noqa
 # %% wrong=03/cycle-count name=index feedback=You are one off
-def cycle_count(rows, m, n, speed, tiles):
-    load = -(-m // speed)
-    return load + (tiles - 1) * max(n, load) + n + rows + m - 3
+# -     return load + (tiles - 1) * max(n, load) + n + (rows - 1) + (m - 1)
+# +     return load + (tiles - 1) * max(n, load) + n + rows + m - 3
 
 
 # %% hard-coded=03/cycle-count

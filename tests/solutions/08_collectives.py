@@ -46,9 +46,8 @@ def bus_bandwidth(collective, ranks, nbytes, time_us):
 
 
 # %% wrong=08/bus-bandwidth name=binary feedback=That is in GiB/s
-def bus_bandwidth(collective, ranks, nbytes, time_us):
-    trips = 2 if collective == "all_reduce" else 1
-    return nbytes / 2**30 / (time_us * 1e-6) * trips * (ranks - 1) / ranks
+# -     return nbytes / time_us / 1000 * trips * (ranks - 1) / ranks
+# +     return nbytes / 2**30 / (time_us * 1e-6) * trips * (ranks - 1) / ranks
 
 
 # %% wrong=08/bus-bandwidth name=two-trips feedback=makes one trip, not two
@@ -62,9 +61,8 @@ def bus_bandwidth(collective, ranks, nbytes, time_us):
 
 
 # %% wrong=08/bus-bandwidth name=megabytes feedback=power of ten
-def bus_bandwidth(collective, ranks, nbytes, time_us):
-    trips = 2 if collective == "all_reduce" else 1
-    return nbytes / time_us * trips * (ranks - 1) / ranks
+# -     return nbytes / time_us / 1000 * trips * (ranks - 1) / ranks
+# +     return nbytes / time_us * trips * (ranks - 1) / ranks
 
 
 # %% hard-coded=08/bus-bandwidth
