@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import re
 import time
 import urllib.request
@@ -162,3 +163,28 @@ class LessonPage:
                 f"{self.address}/api/sessions/{session['id']}?token=test", method="DELETE"
             )
             urllib.request.urlopen(request).close()
+
+
+def lesson_fixture(notebook):
+    """Return a fixture: the page of a lesson, whose learner has done nothing yet."""
+    dark_page = pytest.param((900, True), id="dark", marks=pytest.mark.soak)
+
+    @pytest.fixture(scope="module", params=[pytest.param((1400, False), id="light"), dark_page])
+    def lesson(request, browser, lab):
+        width, dark = request.param
+        for journal in (lab[1].parent / "progress").glob("*.jsonl"):
+            journal.unlink()
+        page = LessonPage(browser, lab, notebook, width=width, dark=dark)
+        page.shots = f"{os.environ.get('SEE_SHOTS', '')}/{'dark' if dark else 'light'}-{width}"
+        yield page
+        page.close()
+
+    return lesson
+
+
+def shot(lesson, name, after=0):
+    """Take a picture of the page, some milliseconds later, where one is asked for."""
+    if os.environ.get("SEE_SHOTS"):
+        lesson.page.wait_for_timeout(after)
+        Path(lesson.shots).mkdir(parents=True, exist_ok=True)
+        lesson.page.screenshot(path=f"{lesson.shots}/{name}.png")

@@ -5,26 +5,13 @@ Judge: the browser; what is uncovered, the canvas itself says.
 
 import pytest
 
-from tests.browser.lesson_page import LessonPage
+from tests.browser.lesson_page import lesson_fixture
 from tests.browser.test_start_here import SCROLLED, cell, commit
 
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(  # test_lessons turns every page narrow and dark
-    scope="module",
-    params=[
-        pytest.param((1400, False), id="light"),
-        pytest.param((900, True), id="dark", marks=pytest.mark.soak),
-    ],
-)
-def lesson(request, browser, lab):
-    width, dark = request.param
-    for journal in (lab[1].parent / "progress").glob("*.jsonl"):
-        journal.unlink()  # a learner who has done nothing yet
-    page = LessonPage(browser, lab, "01_number_formats.ipynb", width=width, dark=dark)
-    yield page
-    page.close()
+lesson = lesson_fixture("01_number_formats.ipynb")  # test_lessons turns every page narrow and dark
 
 
 def test_one_shift_enter_brings_the_bits_and_one_click_flips_the_sign(lesson):

@@ -3,38 +3,15 @@
 Judge: the browser; how many digits are misread, the film itself says (``data-wrong``).
 """
 
-import os
-from pathlib import Path
-
 import pytest
 
-from tests.browser.lesson_page import LessonPage
+from tests.browser.lesson_page import LessonPage, lesson_fixture, shot
 
 pytestmark = pytest.mark.browser
 SCROLLED = "() => document.querySelector('.jp-WindowedPanel-outer').scrollTop"
 
 
-@pytest.fixture(  # test_lessons turns every page narrow and dark
-    scope="module",
-    params=[
-        pytest.param((1400, False), id="light"),
-        pytest.param((900, True), id="dark", marks=pytest.mark.soak),
-    ],
-)
-def lesson(request, browser, lab):
-    width, dark = request.param
-    for journal in (lab[1].parent / "progress").glob("*.jsonl"):
-        journal.unlink()  # a learner who has done nothing yet
-    page = LessonPage(browser, lab, "00_start_here.ipynb", width=width, dark=dark)
-    page.shots = f"{os.environ.get('SEE_SHOTS', '')}/{'dark' if dark else 'light'}-{width}"
-    yield page
-    page.close()
-
-
-def shot(lesson, name):
-    if os.environ.get("SEE_SHOTS"):
-        Path(lesson.shots).mkdir(parents=True, exist_ok=True)
-        lesson.page.screenshot(path=f"{lesson.shots}/{name}.png")
+lesson = lesson_fixture("00_start_here.ipynb")  # test_lessons turns every page narrow and dark
 
 
 def cell(lesson, cell_id):

@@ -3,40 +3,15 @@
 Judge: the browser.
 """
 
-import os
-from pathlib import Path
-
 import pytest
 
-from tests.browser.lesson_page import LessonPage
+from tests.browser.lesson_page import lesson_fixture, shot
 from tests.browser.test_start_here import SCROLLED, cell, commit
 
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(  # a narrow dark page of it is looked at in test_narrow_dark too
-    scope="module",
-    params=[
-        pytest.param((1400, False), id="light"),
-        pytest.param((900, True), id="dark", marks=pytest.mark.soak),
-    ],
-)
-def lesson(request, browser, lab):
-    width, dark = request.param
-    for journal in (lab[1].parent / "progress").glob("*.jsonl"):
-        journal.unlink()  # a learner who has done nothing yet
-    page = LessonPage(browser, lab, "10_your_own_script.ipynb", width=width, dark=dark)
-    page.shots = f"{os.environ.get('SEE_SHOTS', '')}/{'dark' if dark else 'light'}-{width}"
-    yield page
-    page.close()
-
-
-def shot(lesson, name, after=0):
-    """Take a picture of the page, some milliseconds later, where one is asked for."""
-    if os.environ.get("SEE_SHOTS"):
-        lesson.page.wait_for_timeout(after)
-        Path(lesson.shots).mkdir(parents=True, exist_ok=True)
-        lesson.page.screenshot(path=f"{lesson.shots}/{name}.png")
+lesson = lesson_fixture("10_your_own_script.ipynb")  # test_lessons turns every page narrow and dark
 
 
 def test_one_action_and_a_film_plays_and_each_guess_is_answered(lesson):
