@@ -311,7 +311,7 @@ UNKNOWN = new_notebook(cells=[code("", exercise="55/x")])
 def test_what_is_no_submission_is_named_in_one_sentence(tmp_path, content, reason):
     path = tmp_path / "strange.ipynb"
     path.write_bytes(content)
-    caught = raises(Unreadable, "", lesson_of, read_submission(path), path.name)
+    caught = raises(Unreadable, "", lambda: lesson_of(read_submission(path), path.name))
     assert str(caught).startswith(reason)
 
 
