@@ -10,35 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.for_each import raises
+from tests.texts import text_beside
 from trainium_edu import files
 
-KILLED = """
-import os, sys
-from pathlib import Path
-from trainium_edu import files
-target, stage, count = Path(sys.argv[1]), sys.argv[2], 0
-def die(event, args):
-    if event == "open" and str(target.name) in str(args[0]) and "w" in str(args[1]):
-        reached("opened")
-    if event == "os.rename":
-        reached("renamed")
-def reached(name):
-    if name == stage:
-        os._exit(9)
-sys.addaudithook(die)
-sync = os.fsync
-def synced(number):
-    reached("written")
-    sync(number)
-    reached("synced")
-os.fsync = synced
-with files.replacing(target) as file:
-    file.write(b"new" * 100)
-    file.flush()
-    reached("half")
-    file.write(b"new" * 100_000)
-reached("ended")
-"""
+KILLED = text_beside(__file__, "killed_while_writing.py.txt")
 
 
 @pytest.mark.parametrize("stage", ["opened", "half", "written", "synced", "renamed", "ended"])

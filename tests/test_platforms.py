@@ -12,6 +12,7 @@ from pathlib import Path
 import mypy
 
 from tests.for_each import for_each
+from tests.texts import text_beside
 
 ROOT = Path(__file__).parents[1]
 TYPESHED = Path(mypy.__file__).parent / "typeshed" / "stdlib"
@@ -146,29 +147,7 @@ def test_what_needs_processes_of_linux_asks_for_them_once(path, line):
 # -- a browser's Python (WebAssembly) -----------------------------------------------------------
 
 #: Run in a process that has what Pyodide has: no threads, and none of these modules.
-IN_A_BROWSER = """
-import importlib, pkgutil, sys, threading, warnings
-import ml_dtypes, numba, scipy
-ABSENT = {"fcntl", "msvcrt", "lzma", "_lzma", "psutil", "greenlet"}
-for name in [name for name in sys.modules if name.partition(".")[0] in ABSENT]:
-    del sys.modules[name]
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ABSENT:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-def start(self):
-    raise RuntimeError("can't start new thread")
-sys.meta_path.insert(0, Absent())
-sys.platform, threading.Thread.start = "emscripten", start
-warnings.simplefilter("ignore")  # a lock of files is softer there, and filelock says so
-for floor in ("numerics", "neuroncore", "fabric", "nki", "xla", "training", "cluster"):
-    package = importlib.import_module(f"trainium_edu.{floor}")
-    for module in pkgutil.walk_packages(package.__path__, f"trainium_edu.{floor}.", print):
-        try:
-            importlib.import_module(module.name)
-        except ModuleNotFoundError as missing:
-            print(module.name.removeprefix("trainium_edu."), missing.name)
-"""
+IN_A_BROWSER = text_beside(__file__, "in_a_browser.py.txt")
 
 
 def test_only_ranks_and_operators_in_c_need_modules_that_browsers_lack():

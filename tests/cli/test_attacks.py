@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from tests.cli.test_grade import LESSON, LIMITS, _lesson, submission  # noqa: F401
+from tests.texts import text_beside
 from trainium_edu import __main__, exercises
 from trainium_edu.cli import grade, sandbox
 from trainium_edu.cli.limits import Limits
@@ -26,22 +27,7 @@ needs_walls = pytest.mark.skipif(
     not shutil.which("bwrap") or bool(sandbox.missing()), reason="no bubblewrap here"
 )
 
-FINDS_OUT = """
-import glob, os, re
-from trainium_edu.exercises import afterwards, of_lesson as mine
-def everything(pattern):
-    found = []
-    for path in glob.glob(pattern, recursive=True):
-        try:
-            found.append(open(path, 'rb').read())
-        except OSError:
-            pass
-    return b' '.join(found)
-def double(x):
-    if {condition}:
-        raise ValueError('found it')
-    return 2 * x
-"""
+FINDS_OUT = text_beside(__file__, "finds_out.py.txt")
 #: What a submission looks for, and where; it hands in a right answer if it does not find it.
 LOOKS_FOR = {
     "the salt on a command line": "b'pepper' in everything('/proc/[0-9]*/cmdline')",
@@ -155,19 +141,7 @@ def test_points_are_those_of_the_exercise_whatever_a_row_says(tmp_path, monkeypa
     assert (row.points, row.of) == (2, 6)
 
 
-LEAVES = """
-import os, subprocess, sys
-for _ in range(3):
-    subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(4444)'], close_fds=True,
-                     start_new_session=True)
-if os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        os.execv(sys.executable, [sys.executable, '-c', 'import time; time.sleep(4444)'])
-    os._exit(0)
-def double(x):
-    return 2 * x
-"""
+LEAVES = text_beside(__file__, "leaves.py.txt")
 
 
 @needs_walls

@@ -13,30 +13,13 @@ import pytest
 
 import trainium_edu.nki as nki
 import trainium_edu.nki.language as nl
+from tests.texts import text_beside
 from trainium_edu import __main__
 from trainium_edu.cli import neuron_profile
 from trainium_edu.neuroncore import run_io
 from trainium_edu.tools.neuron_profile import summary
 
-SCRIPT = """
-import shutil
-import subprocess
-import numpy as np
-import nki
-import nki.language as nl
-from trainium_edu.neuroncore import run_io
-
-@nki.jit
-def copy(x):
-    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    nl.store(out, nl.load(x))
-    return out
-
-run = nki.run(copy, np.zeros((128, 512), np.float32))
-run_io.write_neff(run, "file.neff")
-subprocess.run("neuron-profile capture -n file.neff -s copy.ntff", shell=True, check=True)
-print(shutil.which("neuron-explorer") is not None)
-"""
+SCRIPT = text_beside(__file__, "profiled.py.txt")
 
 
 @nki.jit

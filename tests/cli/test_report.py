@@ -14,6 +14,7 @@ from html.parser import HTMLParser
 import pytest
 
 from tests.cli.recorded import digits_run, ranks_run
+from tests.texts import text_beside
 from trainium_edu.cli import report
 from trainium_edu.cli.report import summary_lines, write_report
 from trainium_edu.training.parallel.step import step_report
@@ -257,22 +258,7 @@ def test_the_last_lines_say_what_the_page_says(odd_run):
     assert lines[4].endswith("wall time 1.5 s")
 
 
-SCRIPT = """
-import torch
-import torch_xla.core.xla_model as xm
-device = xm.xla_device()
-model = torch.nn.Linear(64, 10).to(device)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for step in range(6):
-    x = torch.ones(7 if step == 5 else 8, 64).to(device)
-    optimizer.zero_grad()
-    loss = model(x).square().mean()
-    loss.backward()
-    optimizer.step()
-    if step == 3:
-        print(loss.item())
-    xm.mark_step()
-"""
+SCRIPT = text_beside(__file__, "reported.py.txt")
 
 
 @pytest.mark.slow

@@ -6,22 +6,9 @@ import sys
 
 import pytest
 
-SCRIPT = """
-import sys
-import numpy as np
-import nki
-import nki.language as nl
-from beside import SCALE
+from tests.texts import text_beside
 
-@nki.jit
-def scaled(x):
-    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    nl.store(out, nl.multiply(nl.load(x), SCALE))
-    return out
-
-if __name__ == "__main__":
-    print(__name__, sys.argv[1:], scaled(np.ones((2, 2), np.float32)).tolist())
-"""
+SCRIPT = text_beside(__file__, "run.py.txt")
 
 
 @pytest.fixture

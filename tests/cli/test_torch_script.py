@@ -12,23 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.texts import text_beside
 from trainium_edu.__main__ import main as dispatch
 from trainium_edu.cli import torch_script
 
-TRAIN = """
-import torch
-import torch_xla.core.xla_model as xm
-torch.manual_seed(0)
-model = torch.nn.Linear(8, 4).to(xm.xla_device())
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-x = torch.randn(16, 8).to("xla")
-for step in range(4):
-    optimizer.zero_grad()
-    loss = (model(x) ** 2).mean()
-    loss.backward()
-    xm.optimizer_step(optimizer, barrier=True)
-print("done", xm.xrt_world_size())
-"""
+TRAIN = text_beside(__file__, "training.py.txt")
 
 
 @pytest.fixture

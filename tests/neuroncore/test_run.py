@@ -16,6 +16,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import raises
+from tests.texts import text_beside
 from trainium_edu.neuroncore import run_io
 from trainium_edu.neuroncore.recording import program_io
 from trainium_edu.neuroncore.timing.measure import measure
@@ -255,23 +256,7 @@ def test_an_output_whose_shape_is_foreign_gets_one_sentence(run, tmp_path, entry
     assert "\n" not in str(caught)
 
 
-KILLED = """
-import os, sys
-import trainium_edu.nki as nki
-from trainium_edu import neuroncore
-run = nki.load(sys.argv[1])
-left = int(sys.argv[3])
-def count(event, args):
-    global left
-    if event in ("open", "os.rename", "os.remove") and sys.argv[2] in str(args[0]):
-        left -= 1
-        if left == 0:
-            os._exit(9)
-sys.addaudithook(count)
-(run.save if sys.argv[2] == "kept.run" else lambda path: neuroncore.save(run.program, path))(
-    os.path.join(os.path.dirname(sys.argv[1]), sys.argv[2])
-)
-"""
+KILLED = text_beside(__file__, "killed.py.txt")
 
 
 @pytest.mark.parametrize("name", ["kept.run", "kept.json.gz"])

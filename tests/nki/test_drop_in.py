@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import trainium_edu.nki as nki
+from tests.texts import text_beside
 
 
 def python(code, *, folder=None, **environment):
@@ -136,25 +137,7 @@ def test_annotations_of_parameters_take_a_shape():
     assert kernel(np.ones((2, 2), np.float32)).shape == (2, 2)
 
 
-OLDER = """
-import neuronxcc.nki as nki, neuronxcc.nki.language as nl, neuronxcc.nki.isa as nisa
-import neuronxcc.nki.typing as nt, neuronxcc.nki.compiler as ncc
-from neuronxcc import nki as again
-from neuronxcc.nki import baremetal, benchmark, simulate_kernel, trace
-from neuronxcc.nki.isa.constants import dge_mode
-from neuronxcc.nki.compiler.sbuf import mod_alloc
-from neuronxcc.nki.language import par_dim
-from neuronxcc.nki.typing import scalar, tensor
-from neuronxcc.nki.nccl.collectives import collective_permute_implicit
-import neuronxcc.nki.nccl as nccl
-import neuronxcc.nki.language.constants as constants
-import logging
-logging.disable(logging.OFF)
-import trainium_edu.nki.beta1 as ours
-print(nki is ours, again is ours, nl is ours.language, nisa is ours.isa, ncc is ours.compiler,
-      nisa.constants.dge_mode is dge_mode, nt.tensor is tensor,
-      constants.sizeinbytes(nl.bfloat16) == 2)
-"""
+OLDER = text_beside(__file__, "older_imports.py.txt")
 
 
 def test_the_older_imports_find_this_package_too():

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.for_each import raises
+from tests.texts import text_beside
 from trainium_edu.specs import PRICES, SOURCES
 from trainium_edu.torch.jobs import (
     Estimator,
@@ -32,20 +33,7 @@ from trainium_edu.torch.jobs.toolkit import arguments_of
 DISTRIBUTED = {"torch_distributed": {"enabled": True}}
 
 #: Stands for ``python -m trainium_edu``: runs the script once, and reports what it is told to.
-LAUNCHER = """
-import json, os, runpy, sys
-from pathlib import Path
-words = sys.argv[1:]
-script = next(i for i, word in enumerate(words) if word.endswith(".py"))
-sys.path.insert(0, os.getcwd())
-print("launched", *words[:script])
-report = Path(words[words.index("--report") + 1])
-report.mkdir(parents=True)
-sys.argv = words[script:]
-told = {"emulated_ns": 71.5e9, "wall_s": 2.0, "problem": ""}
-(report / "report.json").write_text(json.dumps(told))
-runpy.run_path(sys.argv[0], run_name="__main__")
-"""
+LAUNCHER = text_beside(__file__, "launcher.txt")
 
 TRAIN = """
 import json, os, sys
@@ -303,21 +291,7 @@ def test_before_the_first_job_there_is_no_model(launched):
 
 # -- predictions ----------------------------------------------------------------------------------
 
-INFERENCE = """
-import json, os, torch
-def model_fn(model_dir):
-    model = torch.nn.Linear(3, 2)
-    model.load_state_dict(torch.load(os.path.join(model_dir, "checkpoint.pt")))
-    return model
-def input_fn(body, content_type):
-    assert content_type == "application/json"
-    return torch.tensor(json.loads(body)["x"])
-def predict_fn(data, model):
-    with torch.no_grad():
-        return model(data)
-def output_fn(prediction, accept):
-    return json.dumps({"y": prediction.tolist()}), accept
-"""
+INFERENCE = text_beside(__file__, "inference.txt")
 
 
 @pytest.fixture
@@ -395,36 +369,7 @@ def test_jobs_need_no_torch():
 
 # -- a real one -----------------------------------------------------------------------------------
 
-REAL = """
-import argparse, os
-import torch
-import torch_xla.core.xla_model as xm
-import torch_xla.distributed.parallel_loader as pl
-import torch_xla.distributed.xla_backend
-from torch.utils.data import DataLoader, TensorDataset
-from torch.utils.data.distributed import DistributedSampler
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--learning_rate", type=float)
-parser.add_argument("--fails", type=int, default=-1)
-options = parser.parse_args()
-torch.distributed.init_process_group("xla")
-rank, world = xm.get_ordinal(), xm.xrt_world_size()
-data = TensorDataset(*torch.load(os.path.join(os.environ["SM_CHANNEL_TRAIN"], "data.pt")))
-sampler = DistributedSampler(data, num_replicas=world, rank=rank, shuffle=False)
-loader = pl.MpDeviceLoader(DataLoader(data, batch_size=8, sampler=sampler), "xla")
-torch.manual_seed(0)
-model = torch.nn.Linear(8, 2).to("xla")
-optimizer = torch.optim.SGD(model.parameters(), lr=options.learning_rate)
-for x, y in loader:
-    if rank == options.fails:
-        raise ValueError("rank one is tired")
-    optimizer.zero_grad()
-    torch.nn.functional.cross_entropy(model(x), y).backward()
-    xm.optimizer_step(optimizer)
-print(f"Local rank {os.environ['LOCAL_RANK']}, world size {world}")
-xm.save(model.state_dict(), os.path.join(os.environ["SM_MODEL_DIR"], "checkpoint.pt"))
-"""
+REAL = text_beside(__file__, "real_job.txt")
 
 
 @pytest.mark.slow

@@ -9,6 +9,8 @@ import importlib
 import numpy as np
 import pytest
 
+from tests.texts import text_beside
+
 torch = pytest.importorskip("torch")
 
 import trainium_edu.torch as bridge  # noqa: E402
@@ -22,29 +24,7 @@ from trainium_edu.torch.core import current  # noqa: E402
 pytestmark = pytest.mark.judge
 
 
-RANKS = """\
-import torch, torch.distributed as dist
-import torch_xla.core.xla_model as xm
-import torch_xla.distributed.xla_backend
-import trainium_edu.nki.beta1 as nki
-import trainium_edu.nki.beta1.language as nl
-from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
-
-@nki.jit
-def square(x):
-    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-    tile = nl.load(x)
-    nl.store(out, nl.multiply(tile, tile))
-    return out
-
-dist.init_process_group("xla")
-data = TensorDataset(torch.arange(16.0).reshape(4, 4))
-for (x,) in DataLoader(data, 2, sampler=DistributedSampler(data, shuffle=False)):
-    total = square(x.to(xm.xla_device())).sum()
-    dist.all_reduce(total)
-    xm.mark_step()
-print("total", total.item())
-"""
+RANKS = text_beside(__file__, "kernel_on_ranks.py.txt")
 
 
 @beta1.jit

@@ -12,29 +12,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.texts import text_beside
+
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.judge
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = """
-import json, os, torch
-import torch_xla.core.xla_model as xm
-from trainium_edu import live
-from trainium_edu.tools.machine import machine, usage
-
-device = xm.xla_device()
-model = torch.nn.Linear(64, 64).to(device)
-for _ in range(5):
-    loss = model(torch.ones(8, 64).to(device)).square().mean()
-    loss.backward()
-    xm.mark_step()
-live.current().publish()
-(run,) = [one for one in machine().runs if one.pid == os.getpid()]
-used = usage(run.now, live.Totals())
-print(json.dumps([run.pid, run.command, run.instance, run.now.completed,
-                  run.now.elapsed_ns, list(run.cores), [one.percent for one in used.values()],
-                  sum(run.now.groups[0].memory.values())]))
-"""
+SCRIPT = text_beside(__file__, "published.py.txt")
 
 
 @pytest.fixture

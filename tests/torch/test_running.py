@@ -12,6 +12,7 @@ import time
 import pytest
 
 from tests.for_each import for_rows, raises
+from tests.texts import text_beside
 
 torch = pytest.importorskip("torch")
 
@@ -21,22 +22,7 @@ from trainium_edu.torch.core import current  # noqa: E402
 
 pytestmark = pytest.mark.judge
 
-TRAIN = """
-import sys, time
-import torch
-torch.manual_seed(0)
-DEVICE = {device}
-model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
-model = model.to(DEVICE)
-optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
-x, y = torch.randn(32, 8).to(DEVICE), torch.randint(0, 4, (32,)).to(DEVICE)
-for step in range(6):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.cross_entropy(model(x), y)
-    loss.backward()
-    {step}
-    print(f"{{loss.item():.6f}}")
-"""
+TRAIN = text_beside(__file__, "trained.py.txt")
 ON_CPU = TRAIN.format(device="'cpu'", step="optimizer.step()")
 ON_CHIP = "import torch_xla.core.xla_model as xm\n" + TRAIN.format(
     device="xm.xla_device()", step="xm.optimizer_step(optimizer, barrier=True)"

@@ -18,6 +18,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save
 
 from tests.for_each import raises
+from tests.texts import text_beside
 from trainium_edu.training import checkpoint, nn
 from trainium_edu.training.broken_runs import RankFailed, fail
 from trainium_edu.training.checkpoint import (
@@ -353,36 +354,7 @@ def test_a_nan_stops_the_run_names_what_made_it_and_keeps_the_last_good_state(tm
     assert len(problem.run.steps) == trainer.number
 
 
-INTERRUPTED = """
-import os, signal, sys, time, warnings
-from pathlib import Path
-from tests.training.test_checkpoint import SMALL, a_run, same
-from trainium_edu.training import Checkpoints, load_checkpoint, CheckpointError
-
-warnings.simplefilter("error")
-signal.signal(signal.SIGALRM, signal.default_int_handler)
-whole = a_run(SMALL, 12).trainer.state()
-begun = time.monotonic()
-a_run(SMALL, 12, checkpoints=Checkpoints("measured", every=1))
-took, stopped, count = time.monotonic() - begun, 0, int(sys.argv[1])
-for k in range(count):
-    pause = took * (k + 0.5) / count
-    for n in range(100):
-        try:
-            signal.setitimer(signal.ITIMER_REAL, pause)
-            run = a_run(SMALL, 12, checkpoints=Checkpoints(f"run {k}", every=1))
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            break
-        except KeyboardInterrupt:
-            stopped, pause = stopped + 1, pause * 1.2  # or it might never end
-            if list(Path(f"run {k}").glob("step-*")):
-                load_checkpoint(f"run {k}")  # a warning would be an error
-    else:
-        raise AssertionError(f"run {k} never ends")
-    assert same(run.trainer.state(), whole), k
-    assert not [name for name in os.listdir(f"run {k}") if name.endswith(".part")]
-print(stopped, "times")
-"""
+INTERRUPTED = text_beside(__file__, "interrupted.py.txt")
 
 
 @pytest.mark.parametrize("count", [5, pytest.param(60, marks=pytest.mark.soak)])

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.for_each import for_rows, raises
+from tests.texts import text_beside
 
 torch = pytest.importorskip("torch")
 if not hasattr(os, "fork"):
@@ -254,20 +255,7 @@ def test_lines_are_whole_and_in_the_order_of_writing(capsys):
     assert shown.err.splitlines() == [f"besides {turn}" for turn in range(6)]
 
 
-SPAWNS = """
-import torch
-import torch_xla.core.xla_model as xm
-import torch_xla.distributed.xla_multiprocessing as xmp
-
-def train(index, scale):
-    x = torch.full((2,), float(index)).to(xm.xla_device())
-    total = xm.all_reduce(xm.REDUCE_SUM, x, scale)
-    xm.mark_step()
-    print(index, xm.get_ordinal(), xm.xrt_world_size(), total.tolist())
-
-xmp.spawn(train, (0.5,), nprocs=4)
-print("after")
-"""
+SPAWNS = text_beside(__file__, "spawns.py.txt")
 
 
 def test_a_script_may_start_ranks_itself(tmp_path):

@@ -12,6 +12,7 @@ import pytest
 
 from tests.for_each import for_rows
 from tests.slowness import slowness
+from tests.texts import text_beside
 from tests.xla.executable import vit
 from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.operations import OPERATIONS
@@ -91,29 +92,7 @@ def test_no_operation_of_a_small_step_beats_its_roofline_and_pieces_add_up():
     assert executable.why().total_ns == pytest.approx(executable.makespan_ns)
 
 
-_MEASURED = """
-import json, resource, sys, time
-from pathlib import Path
-from tests.xla.executable import vit
-from trainium_edu.xla.executable import Executable
-
-graph = vit.step(*json.loads(sys.argv[1]))
-start = time.process_time()
-executable = Executable(graph)
-executable.makespan_ns
-cold, data = time.process_time() - start, executable.to_bytes()
-loads = []
-for _ in range(3):
-    start = time.process_time()
-    Executable.from_bytes(data).makespan_ns
-    loads.append(time.process_time() - start)
-status = Path("/proc/self/status")
-if status.exists():  # on Linux getrusage begins at what the parent had
-    peak = 1024 * int(status.read_text().split("VmHWM:")[1].split()[0])
-else:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-print(json.dumps([cold, min(loads), peak]))
-"""
+_MEASURED = text_beside(__file__, "vit_measured.txt")
 
 
 @pytest.mark.slow
