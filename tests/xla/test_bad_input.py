@@ -175,8 +175,7 @@ def test_mistake_is_one_sentence_at_the_line_that_made_it(mistake):
     assert inside[-1].name == mistake.__name__  # the traceback's last line of the user's own
 
 
-def test_mistake_leaves_the_recording_as_it_was():
-    device = Device()
+def test_mistake_leaves_the_recording_as_it_was(device):
     x = as_tensor([1.0, 2.0], device)
     y = x + 1
     with pytest.raises(GraphError):
@@ -186,9 +185,8 @@ def test_mistake_leaves_the_recording_as_it_was():
     assert device.executions == 1
 
 
-def test_backward_with_retained_graph_adds_the_gradient_twice():
+def test_backward_with_retained_graph_adds_the_gradient_twice(device):
     """Judge: PyTorch's ``retain_graph``."""
-    device = Device()
     w = as_tensor([2.0], device).requires_grad_()
     loss = (w * w).sum()
     loss.backward(retain_graph=True)
@@ -197,9 +195,8 @@ def test_backward_with_retained_graph_adds_the_gradient_twice():
     assert w.grad.item() == 8
 
 
-def test_graph_beyond_hbm_is_refused_and_nothing_is_lost():
+def test_graph_beyond_hbm_is_refused_and_nothing_is_lost(device):
     """Judge: 16 GiB of HBM per NeuronCore (`nki-trn1-arch`); the sum below needs 32."""
-    device = Device()
     x = as_tensor(np.ones((1, 1), np.float32), device)
     side = 2**16
     large = xnp.exp(xnp.broadcast_to(x, (side, side))) * xnp.broadcast_to(x + 1, (side, side))

@@ -8,11 +8,6 @@ from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.control import cond, while_loop
 
 
-@pytest.fixture
-def device():
-    return xla.Device()
-
-
 def newton(x, root):
     return x, (root + x / root) * 0.5
 

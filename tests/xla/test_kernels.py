@@ -67,11 +67,6 @@ def doubled(x: mutable_tensor, y):
     return out, x
 
 
-@pytest.fixture
-def device():
-    return xla.Device()
-
-
 def numbers(*shape):
     return np.random.default_rng(len(shape)).standard_normal(shape).astype(np.float32) / 8
 

@@ -36,10 +36,9 @@ def test_k_batches_make_one_graph(every, executions):
     assert sum(e.kind == "compiled" for e in device.compiler.history) == 1
 
 
-def test_nested_batches_move_and_the_rest_stays():
+def test_nested_batches_move_and_the_rest_stays(device):
     batch = {"x": [np.ones(2), (np.zeros(1),)], "name": "first", "n": 3,
              "pair": Pair(np.ones(1), None)}  # fmt: skip
-    device = Device()
     (moved,) = MpDeviceLoader([batch], device)
     assert isinstance(moved["x"][0], Tensor)
     assert isinstance(moved["x"][1], tuple)
@@ -50,8 +49,7 @@ def test_nested_batches_move_and_the_rest_stays():
     assert again[0]["x"][0] is moved["x"][0]
 
 
-def test_loader_can_be_gone_through_again_and_left_early():
-    device = Device()
+def test_loader_can_be_gone_through_again_and_left_early(device):
     loader = MpDeviceLoader(BATCHES, device)
     for x, _ in loader:
         kept = xnp.exp(x)

@@ -144,8 +144,7 @@ def test_making_a_tensor_of_nothing_gives_what_numpy_gives(make):
     assert xnp.zeros_like(made).type == made.type == xnp.ones_like(made).type
 
 
-def test_what_numpy_lacks_gives_what_its_formula_says():
-    device = Device()
+def test_what_numpy_lacks_gives_what_its_formula_says(device):
     x, labels = as_tensor(A, device), as_tensor([1, 0, 3], device)
     shifted = np.exp(A - A.max(-1, keepdims=True))
     soft = shifted / shifted.sum(-1, keepdims=True)
@@ -166,9 +165,8 @@ def test_what_numpy_lacks_gives_what_its_formula_says():
 
 
 @pytest.mark.judge
-def test_conv2d_gelu_and_erf_give_what_pytorch_gives():
+def test_conv2d_gelu_and_erf_give_what_pytorch_gives(device):
     torch = pytest.importorskip("torch")
-    device = Device()
     x, w, b = (rng.normal(size=s).astype(np.float32) for s in ((2, 3, 6, 5), (4, 3, 3, 2), (4,)))
     made = xnp.conv2d(*(as_tensor(a, device) for a in (x, w, b)), stride=2, padding=(1, 0))
     gelu, erf = xnp.gelu(as_tensor(A, device)), xnp.erf(as_tensor(A, device))
@@ -180,18 +178,16 @@ def test_conv2d_gelu_and_erf_give_what_pytorch_gives():
     np.testing.assert_allclose(erf.numpy(), torch.erf(a), rtol=1e-5, atol=1e-6)
 
 
-def test_mean_of_a_narrow_format_is_rounded_once():
+def test_mean_of_a_narrow_format_is_rounded_once(device):
     """Judge: ml_dtypes' one rounding of the exact mean."""
     ml_dtypes = pytest.importorskip("ml_dtypes")
-    device = Device()
     values = rng.integers(0, 200, 1001).astype(np.float32)
     made = as_tensor(values, device, "bfloat16").mean()
     device.mark_step()
     assert made.item() == float(np.float32(values.mean()).astype(ml_dtypes.bfloat16))
 
 
-def test_numpy_leaves_operators_to_tensors():
-    device = Device()
+def test_numpy_leaves_operators_to_tensors(device):
     x = as_tensor(A, device)
     for made, wanted in [(B + x, B + A), (np.float32(2) * x, 2 * A), (B.T @ x, B.T @ A)]:
         assert isinstance(made, Tensor)

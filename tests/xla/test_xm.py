@@ -107,16 +107,14 @@ def test_optimizer_step_takes_the_mean_of_gradients_over_ranks():
     (4 * 100, [[1], [300], [200], [100]]),  # a tensor may be larger than a bucket
     (None, [[1, 300, 200, 100]]),
 ])  # fmt: skip
-def test_buckets_begin_with_the_last_and_hold_so_many_bytes(size, sizes, monkeypatch):
+def test_buckets_begin_with_the_last_and_hold_so_many_bytes(size, sizes, monkeypatch, device):
     monkeypatch.setenv("ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB", "1")
-    device = Device()
     tensors = [as_tensor(np.ones(n, np.float32), device) for n in (100, 200, 300, 1)]
     buckets = xm.in_buckets(tensors, size)
     assert [[tensor.size for tensor in bucket] for bucket in buckets] == sizes
 
 
-def test_a_bucket_is_of_one_dtype_and_as_large_as_the_switch_says(monkeypatch):
-    device = Device()
+def test_a_bucket_is_of_one_dtype_and_as_large_as_the_switch_says(monkeypatch, device):
     wide, narrow = (as_tensor(np.ones(2**18, np.float32), device, dtype)
                     for dtype in ("float32", "bfloat16"))  # fmt: skip
     monkeypatch.setenv("ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB", "1")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import trainium_edu
 from tests.for_each import for_each, raises
-from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.advice.remedies import Remedy, Words
 from trainium_edu.neuroncore.run import Run
 
@@ -48,15 +47,14 @@ def test_a_remedy_may_stand_inside_another():
     assert words.say(Remedy.SEVERAL_BANKS, gaps) == "turns. a: {'a': 2}"
 
 
-def test_another_front_end_words_the_same_finding_in_its_own_terms():
+def test_another_front_end_words_the_same_finding_in_its_own_terms(timed):
     """A core by itself, as a graph will drive it: short rows, and tiles that nobody wrote."""
-    core = NeuronCore(values=False)
-    x = core.hbm((128, 1024), name="x")
+    x = timed.hbm((128, 1024), name="x")
     for start in range(0, 1024, 16):
         part = x.sliced(slice(0, 128), slice(start, start + 16))
-        core.dma_copy(dst=core.sbuf((128, 16)), src=part)
-    core.notes.append(("unwritten output", 64, "returned", core.program.allocations[0]))
-    run = Run.of("graph", None, [core], words=GRAPH)
+        timed.dma_copy(dst=timed.sbuf((128, 16)), src=part)
+    timed.notes.append(("unwritten output", 64, "returned", timed.program.allocations[0]))
+    run = Run.of("graph", None, [timed], words=GRAPH)
     wrong, slow = run.advice
     assert str(wrong) == ("the graph returns x, part of which was never written. do reach_the_end.")
     assert (slow.kind, slow.do, slow.remedy) == (
@@ -64,10 +62,9 @@ def test_another_front_end_words_the_same_finding_in_its_own_terms():
     assert run.with_buffers(1).words is GRAPH
 
 
-def test_a_run_of_a_front_end_is_loaded_with_its_words(tmp_path):
-    core = NeuronCore(values=False)
-    core.dma_copy(dst=core.sbuf((128, 64)), src=core.hbm((128, 64)))
-    run = Run.of("graph", {"loss": [1.5, None]}, [core], words=GRAPH, buffers=2)
+def test_a_run_of_a_front_end_is_loaded_with_its_words(tmp_path, timed):
+    timed.dma_copy(dst=timed.sbuf((128, 64)), src=timed.hbm((128, 64)))
+    run = Run.of("graph", {"loss": [1.5, None]}, [timed], words=GRAPH, buffers=2)
     run.save(tmp_path / "a.run")
     loaded = Run.load(tmp_path / "a.run", words=GRAPH)
     assert (loaded.outputs, loaded.buffers, loaded.words) == (run.outputs, 2, GRAPH)

@@ -62,15 +62,13 @@ def test_casts_round_once_through_fp32(narrow):
     np.testing.assert_array_equal(core.value(wide), expected.astype(np.float32))
 
 
-def test_casts_to_integers_round_to_even_and_saturate():
-    core = NeuronCore()
+def test_casts_to_integers_round_to_even_and_saturate(core):
     tile = core.sbuf((1, 6), "int8")
     core.dma_copy(dst=tile, src=core.hbm(np.float32([[0.5, 1.5, -0.5, -1.5, 300.0, -1e9]])))
     assert core.value(tile).tolist() == [[0, 2, 0, -2, 127, -128]]
 
 
-def test_strided_and_permuted_hbm():
-    core = NeuronCore()
+def test_strided_and_permuted_hbm(core):
     values = numbers((6, 8, 10))
     tile = core.sbuf((5, 8, 3))
     view = core.hbm(values).permuted(2, 1, 0).sliced(slice(0, 10, 2), ALL, slice(1, 4))
@@ -78,8 +76,7 @@ def test_strided_and_permuted_hbm():
     np.testing.assert_array_equal(core.value(tile), values.transpose(2, 1, 0)[::2, :, 1:4])
 
 
-def test_hbm_to_hbm_and_sbuf_to_sbuf():
-    core = NeuronCore()
+def test_hbm_to_hbm_and_sbuf_to_sbuf(core):
     values = numbers((4, 6))
     there, one, two = core.hbm((2, 12)), core.sbuf((4, 6)), core.sbuf((3, 8))
     core.dma_copy(dst=there, src=core.hbm(values))
@@ -90,16 +87,14 @@ def test_hbm_to_hbm_and_sbuf_to_sbuf():
     assert directions == ["hbm_to_hbm", "hbm_to_sbuf", "sbuf_to_sbuf"]
 
 
-def test_any_partition_may_be_the_first():
-    core = NeuronCore()
+def test_any_partition_may_be_the_first(core):
     tile, values = core.sbuf((128, 4)), numbers((5, 4))
     core.dma_copy(dst=tile.sliced(slice(17, 22)), src=core.hbm(values))
     np.testing.assert_array_equal(core.value(tile)[17:22], values)
     assert core.program.instructions[-1].engine is Engine.DMA
 
 
-def test_what_was_never_written_is_noted_and_copied_as_nan():
-    core = NeuronCore()
+def test_what_was_never_written_is_noted_and_copied_as_nan(core):
     out = core.hbm((2, 2))
     core.dma_copy(dst=out, src=core.sbuf((2, 2)))
     assert np.isnan(core.value(out)).all()
@@ -152,8 +147,7 @@ def test_scatters_rows_and_the_last_of_equal_indices_stays(table):
     np.testing.assert_array_equal(core.value(rows), expected)
 
 
-def test_scatter_casts_and_marks_only_what_it_wrote():
-    core = NeuronCore()
+def test_scatter_casts_and_marks_only_what_it_wrote(core):
     target, tile = core.hbm((4, 2), "bfloat16"), core.sbuf((2, 2))
     core.dma_copy(dst=tile, src=core.hbm(np.float32([[1 + 2**-9, 2], [3, 4]])))
     core.dma_copy(dst=IndirectView.of(target, index_tile(core, [2, 0]), is_vector=True), src=tile)
@@ -300,14 +294,12 @@ def test_descriptors_against_the_slow_count(shape, data, dtype):
     assert run == nbytes // count
 
 
-def test_hbm_to_hbm_is_one_run_where_it_is_contiguous():
-    core = NeuronCore(values=False)
-    assert transfer(core.hbm((64, 64)), core.hbm((4096,)))[1:4] == (1, 16384, 16384)
+def test_hbm_to_hbm_is_one_run_where_it_is_contiguous(timed):
+    assert transfer(timed.hbm((64, 64)), timed.hbm((4096,)))[1:4] == (1, 16384, 16384)
 
 
-def test_a_cast_moves_the_wider_bytes():
-    core = NeuronCore(values=False)
-    assert transfer(core.hbm((4, 8)), core.sbuf((4, 8), "bfloat16"))[1:4] == (4, 32, 128)
+def test_a_cast_moves_the_wider_bytes(timed):
+    assert transfer(timed.hbm((4, 8)), timed.sbuf((4, 8), "bfloat16"))[1:4] == (4, 32, 128)
 
 
 # -- limits -----------------------------------------------------------------------------------

@@ -34,11 +34,10 @@ def test_transposes_every_rank_and_dtype(dtype, shape, memory):
     assert core.program.instructions[-1].work[1:4] == (values.size, size, values.size * size)
 
 
-def test_gathering_transposes_need_a_later_chip():
-    core = NeuronCore(values=False)
-    rows = IndirectView.of(core.hbm((32, 16)), core.sbuf((32, 1), "uint32"), is_vector=True)
+def test_gathering_transposes_need_a_later_chip(timed):
+    rows = IndirectView.of(timed.hbm((32, 16)), timed.sbuf((32, 1), "uint32"), is_vector=True)
     with pytest.raises(NkiValidationError, match="NeuronCore-v3"):
-        core.dma_transpose(dst=core.sbuf((16, 32)), src=rows)
+        timed.dma_transpose(dst=timed.sbuf((16, 32)), src=rows)
 
 
 # -- dma_compute ------------------------------------------------------------------------------
@@ -65,8 +64,7 @@ def index_tile(core, rows):
     return index
 
 
-def test_scatter_reads_adds_and_writes_rows():
-    core = NeuronCore()
+def test_scatter_reads_adds_and_writes_rows(core):
     table, news = np.arange(20.0, dtype=np.float32).reshape(5, 4), np.full((2, 4), 100, np.float32)
     hbm, tile = core.hbm(table.copy()), core.sbuf((2, 4))
     core.dma_copy(dst=tile, src=core.hbm(news))
@@ -77,8 +75,7 @@ def test_scatter_reads_adds_and_writes_rows():
     np.testing.assert_array_equal(core.value(hbm), expected)
 
 
-def test_rows_of_a_scatter_come_once_each_and_those_of_a_gather_as_often_as_they_like():
-    core = NeuronCore()
+def test_rows_of_a_scatter_come_once_each_and_those_of_a_gather_as_often_as_they_like(core):
     hbm, tile = core.hbm(np.arange(8, dtype=np.float32).reshape(4, 2)), core.sbuf((3, 2))
     core.memset(dst=tile, value=1.0)
     rows = IndirectView.of(hbm, index_tile(core, [2, 0, 2]), is_vector=True)
@@ -91,8 +88,7 @@ def test_rows_of_a_scatter_come_once_each_and_those_of_a_gather_as_often_as_they
     np.testing.assert_array_equal(core.value(hbm)[:2], [[1, 3], [2, 3]])
 
 
-def test_gather_adds_rows_to_a_tile_and_leaves_out_what_is_outside():
-    core = NeuronCore()
+def test_gather_adds_rows_to_a_tile_and_leaves_out_what_is_outside(core):
     table, tile = np.arange(20.0, dtype=np.float32).reshape(5, 4), core.sbuf((3, 4))
     core.dma_copy(dst=tile, src=core.hbm(np.ones((3, 4), np.float32)))
     rows = IndirectView.of(core.hbm(table), index_tile(core, [4, 9, 1]), is_vector=True)
@@ -115,19 +111,17 @@ def test_compute_limits(change, words):
     raises(NkiValidationError, words, core.dma_compute, **options)
 
 
-def test_seventeen_sources_and_other_shapes():
-    core = NeuronCore(values=False)
+def test_seventeen_sources_and_other_shapes(timed):
     with pytest.raises(NkiValidationError, match="list of 1 to 16"):
-        core.dma_compute(dst=core.sbuf((4, 8)), srcs=[core.hbm((4, 8))] * 17, reduce_op="add")
+        timed.dma_compute(dst=timed.sbuf((4, 8)), srcs=[timed.hbm((4, 8))] * 17, reduce_op="add")
     with pytest.raises(NkiValidationError, match="different element counts"):
-        core.dma_compute(dst=core.sbuf((4, 8)), srcs=[core.hbm((4, 9))], reduce_op="add")
+        timed.dma_compute(dst=timed.sbuf((4, 8)), srcs=[timed.hbm((4, 9))], reduce_op="add")
 
 
-def test_an_index_takes_two_sources_and_unique_rows():
-    core = NeuronCore(values=False)
-    rows = IndirectView.of(core.hbm((5, 4)), core.sbuf((2, 1), "int32"), is_vector=True)
-    tile = core.sbuf((2, 4))
+def test_an_index_takes_two_sources_and_unique_rows(timed):
+    rows = IndirectView.of(timed.hbm((5, 4)), timed.sbuf((2, 1), "int32"), is_vector=True)
+    tile = timed.sbuf((2, 4))
     with pytest.raises(NkiValidationError, match="exactly 2"):
-        core.dma_compute(dst=rows, srcs=[tile], reduce_op="add")
+        timed.dma_compute(dst=rows, srcs=[tile], reduce_op="add")
     with pytest.raises(NkiValidationError, match="must be unique"):
-        core.dma_compute(dst=rows, srcs=[tile, rows], reduce_op="add", unique_indices=False)
+        timed.dma_compute(dst=rows, srcs=[tile, rows], reduce_op="add", unique_indices=False)

@@ -28,8 +28,7 @@ def seeded(core, seed):
     core.set_rng_seed(src_seeds=value)
 
 
-def test_rng_gives_philox_words_from_the_seed():
-    core = NeuronCore()
+def test_rng_gives_philox_words_from_the_seed(core):
     seeded(core, 12345)
     one, two = core.sbuf((4, 16), "uint32"), core.sbuf((3, 5), "uint32")
     core.rng(dst=one)
@@ -75,8 +74,7 @@ def test_dropout_zeroes_the_stated_share(dtype, prob):
     np.testing.assert_array_equal(core.value(dst)[~dropped], values[~dropped])
 
 
-def test_dropout_by_partition():
-    core = NeuronCore()
+def test_dropout_by_partition(core):
     prob, data = core.sbuf((4, 1)), core.sbuf((4, 2, 32), "bfloat16")
     core.dma_copy(dst=prob, src=core.hbm(np.float32([[0], [1], [0], [1]])))
     core.dma_copy(dst=data, src=core.hbm(np.ones((4, 2, 32), np.float32)))
@@ -89,9 +87,8 @@ def test_draws_are_not_pure():
     assert not any(INSTRUCTIONS[name].pure for name in ("rng", "dropout", "set_rng_seed"))
 
 
-def test_cycles_are_those_of_dropout():
-    core = NeuronCore(values=False)
-    core.dropout(dst=core.sbuf((4, 100)), data=core.sbuf((4, 100)), prob=0.5)
-    core.rng(dst=core.sbuf((4, 30), "uint32"))
-    found = [cycles_of(i.name, i.work, i.engine, TRN1) for i in core.program.instructions]
+def test_cycles_are_those_of_dropout(timed):
+    timed.dropout(dst=timed.sbuf((4, 100)), data=timed.sbuf((4, 100)), prob=0.5)
+    timed.rng(dst=timed.sbuf((4, 30), "uint32"))
+    found = [cycles_of(i.name, i.work, i.engine, TRN1) for i in timed.program.instructions]
     assert found == [100, 64]  # max(MIN, N)

@@ -8,7 +8,6 @@ import numpy as np
 
 from tests.for_each import for_each, raises
 from tests.neuroncore.engines.bench import Bench
-from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.indirect import OutOfBoundsError
 from trainium_edu.specs import NkiValidationError
@@ -224,9 +223,8 @@ def test_a_wrong_operand_is_refused(name):
         assert not bench.core.program.instructions
 
 
-def test_a_missing_operand_and_a_host_array_are_named():
-    core = NeuronCore(values=False)
-    one, two = core.sbuf((4, 4)), core.psum((4, 8))
-    raises(TypeError, "needs the operand 'op'", core.tensor_tensor, dst=one, data1=one, data2=one)
-    raises(TypeError, "src is a host array", core.dma_copy, dst=one, src=np.zeros(4))
-    raises(TypeError, "moving", core.nc_matmul, dst=two, stationary=one)
+def test_a_missing_operand_and_a_host_array_are_named(timed):
+    one, two = timed.sbuf((4, 4)), timed.psum((4, 8))
+    raises(TypeError, "needs the operand 'op'", timed.tensor_tensor, dst=one, data1=one, data2=one)
+    raises(TypeError, "src is a host array", timed.dma_copy, dst=one, src=np.zeros(4))
+    raises(TypeError, "moving", timed.nc_matmul, dst=two, stationary=one)

@@ -55,16 +55,14 @@ def test_agrees_with_the_cycle_level_array(dtype):
     assert bound.max() < 0.01
 
 
-def test_dtypes_may_differ_except_for_the_wide_ones():
-    core = NeuronCore()
+def test_dtypes_may_differ_except_for_the_wide_ones(core):
     w, x = tile(core, [[1.5], [2.0]], "bfloat16"), tile(core, [[4.0], [0.5]], "float8_e4m3")
     dst = core.psum((1, 1))
     core.nc_matmul(dst=dst, stationary=w, moving=x)
     assert core.value(dst)[0, 0] == 7.0
 
 
-def test_several_free_axes_count_as_one():
-    core = NeuronCore()
+def test_several_free_axes_count_as_one(core):
     draw = np.random.default_rng(3)
     w, x = draw.integers(-2, 3, (8, 4)), draw.integers(-2, 3, (8, 3, 5))
     dst = core.psum((4, 3, 5))
@@ -72,8 +70,7 @@ def test_several_free_axes_count_as_one():
     np.testing.assert_array_equal(core.value(dst), np.einsum("km,kab->mab", w, x))
 
 
-def test_strided_and_broadcast_operands():
-    core = NeuronCore()
+def test_strided_and_broadcast_operands(core):
     draw = np.random.default_rng(4)
     w, x = draw.integers(-2, 3, (8, 6)), draw.integers(-2, 3, (8, 10))
     ws, xs = tile(core, w, "bfloat16"), tile(core, x, "bfloat16")
@@ -89,8 +86,7 @@ def test_strided_and_broadcast_operands():
     np.testing.assert_array_equal(core.value(dst), np.repeat(w[:, :3].T @ x[:, :1], 5, axis=1))
 
 
-def test_ones_broadcast_a_row_over_partitions():
-    core = NeuronCore()
+def test_ones_broadcast_a_row_over_partitions(core):
     row = np.float32([[1.5, np.inf, -2.0]])
     np.testing.assert_array_equal(multiply(core, np.ones((1, 128)), row), np.repeat(row, 128, 0))
 
@@ -215,11 +211,10 @@ def test_stays_inside_one_bank(start, address):
         slice(None), slice(512, 520))})  # fmt: skip
 
 
-def test_a_tile_of_rows_or_none_takes_what_it_holds():
-    core = NeuronCore(values=False)
-    core.nc_matmul(**operands(core), tile_position=(64, 0), tile_size=(64, 128))
-    wide = {"dst": core.psum((65, 8)), "stationary": core.sbuf((64, 65))}
-    core.nc_matmul(**{**operands(core), **wide})
+def test_a_tile_of_rows_or_none_takes_what_it_holds(timed):
+    timed.nc_matmul(**operands(timed), tile_position=(64, 0), tile_size=(64, 128))
+    wide = {"dst": timed.psum((65, 8)), "stationary": timed.sbuf((64, 65))}
+    timed.nc_matmul(**{**operands(timed), **wide})
 
 
 # -- time -------------------------------------------------------------------------------------
@@ -256,8 +251,7 @@ def test_a_onezero_hint_halves_an_fp32_matmul_only():
         assert plain == factor * hinted
 
 
-def test_a_onezero_hint_is_for_the_float32_operand():
-    core = NeuronCore()
+def test_a_onezero_hint_is_for_the_float32_operand(core):
     for hint in ("is_stationary_onezero", "is_moving_onezero"):
         core.nc_matmul(
             dst=core.psum((128, 512)), stationary=core.sbuf((128, 128), "tfloat32"),

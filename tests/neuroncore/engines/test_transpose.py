@@ -48,8 +48,7 @@ def test_vector_engine_turns_bits(dtype, shape, memory):
     assert (core.value(dst).tobytes()) == np.ascontiguousarray(values.T).tobytes()
 
 
-def test_free_axes_are_flattened():
-    core = NeuronCore()
+def test_free_axes_are_flattened(core):
     data, values = filled(core, (6, 4, 5), "bfloat16")
     dst = core.psum((20, 6), "bfloat16")
     core.nc_transpose(dst=dst, data=data)
@@ -79,10 +78,9 @@ def test_nan_spoils_its_row_on_the_tensor_engine_and_not_on_vector():
         assert lost.sum() == (8 if engine is Engine.TENSOR else 1)
 
 
-def test_cycles_are_the_printed_formulas():
-    core = NeuronCore(values=False)
-    core.nc_transpose(dst=core.psum((100, 128)), data=core.sbuf((128, 100)))
-    core.nc_transpose(dst=core.psum((100, 20)), data=core.sbuf((20, 100)))
-    core.nc_transpose(dst=core.sbuf((32, 32)), data=core.sbuf((32, 32)))
-    cycles = [cycles_of(i.name, i.work, i.engine, TRN1) for i in core.program.instructions]
+def test_cycles_are_the_printed_formulas(timed):
+    timed.nc_transpose(dst=timed.psum((100, 128)), data=timed.sbuf((128, 100)))
+    timed.nc_transpose(dst=timed.psum((100, 20)), data=timed.sbuf((20, 100)))
+    timed.nc_transpose(dst=timed.sbuf((32, 32)), data=timed.sbuf((32, 32)))
+    cycles = [cycles_of(i.name, i.work, i.engine, TRN1) for i in timed.program.instructions]
     assert cycles == [128, 64, 64]  # max(P, min(64, F)); max(MIN, N)

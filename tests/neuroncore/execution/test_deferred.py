@@ -237,8 +237,7 @@ def test_work_that_nobody_looks_at_is_bounded(monkeypatch, is_one_sum):
     np.testing.assert_array_equal(core.value(sums[-1]), (10 if is_one_sum else 1) * w.T @ x)
 
 
-def test_an_eager_core_puts_nothing_off():
-    core = NeuronCore()
+def test_an_eager_core_puts_nothing_off(core):
     ws, xs = operand(core, whole_numbers((64, 16))), operand(core, whole_numbers((64, 20), 1))
     dst = core.psum((16, 20))
     core.nc_matmul(dst=dst, stationary=ws, moving=xs)

@@ -102,8 +102,7 @@ def test_a_known_shape_does_not_excuse_another():
         core.tensor_copy(dst=tiles["out"], src=tiles["x"], mask=None)
 
 
-def test_a_known_shape_still_has_to_start_where_it_may():
-    core = NeuronCore()
+def test_a_known_shape_still_has_to_start_where_it_may(core):
     tile, out = core.sbuf((128, 4)), core.sbuf((40, 4))
     core.memset(dst=tile, value=0.0)
     core.tensor_copy(dst=out, src=tile.sliced(slice(64, 104)))
@@ -111,8 +110,7 @@ def test_a_known_shape_still_has_to_start_where_it_may():
         core.tensor_copy(dst=out, src=tile.sliced(slice(32, 72)))
 
 
-def test_a_known_shape_still_has_to_lie_in_one_bank():
-    core = NeuronCore()
+def test_a_known_shape_still_has_to_lie_in_one_bank(core):
     x = core.sbuf((128, 128))
     core.memset(dst=x, value=1.0)
     wide = core.psum((128, 1024))
@@ -124,8 +122,7 @@ def test_a_known_shape_still_has_to_lie_in_one_bank():
     raises(NkiValidationError, "one PSUM bank", core.nc_matmul, dst=part, stationary=x, moving=x)
 
 
-def test_a_known_shape_still_notes_what_was_never_written():
-    core = NeuronCore()
+def test_a_known_shape_still_notes_what_was_never_written(core):
     a, b = core.sbuf((4, 4)), core.sbuf((4, 4))
     core.memset(dst=a, value=0.0)
     core.tensor_copy(dst=core.sbuf((4, 4)), src=a)
@@ -133,8 +130,7 @@ def test_a_known_shape_still_notes_what_was_never_written():
     assert [(kind, i) for kind, i, *_ in core.notes] == [("uninitialised", 2)]
 
 
-def test_zeros_of_both_signs_are_two_values():
-    core = NeuronCore()
+def test_zeros_of_both_signs_are_two_values(core):
     tile = core.sbuf((1, 1))
     for zero in (0.0, -0.0, 0.0):
         core.memset(dst=tile, value=zero)
@@ -142,8 +138,7 @@ def test_zeros_of_both_signs_are_two_values():
         assert np.signbit(dict(core.program.instructions[-1].options)["value"]) == np.signbit(zero)
 
 
-def test_numpy_stays_quiet_inside_and_as_it_was_outside():
-    core = NeuronCore()
+def test_numpy_stays_quiet_inside_and_as_it_was_outside(core):
     tile = core.sbuf((1, 2))
     core.memset(dst=tile, value=0.0)
     before = np.geterr()

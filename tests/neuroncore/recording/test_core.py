@@ -25,8 +25,7 @@ def twice():
     del INSTRUCTIONS["twice"]
 
 
-def test_an_instruction_computes_and_is_recorded_with_its_line():
-    core = NeuronCore()
+def test_an_instruction_computes_and_is_recorded_with_its_line(core):
     tile = core.sbuf((128, 4), "bfloat16", name="tile")
     tile.write_bits(np.ones((128, 4)).astype(tile.dtype.storage))
     core.twice(dst=tile, src=tile, name="doubled")
@@ -44,8 +43,7 @@ def test_an_instruction_computes_and_is_recorded_with_its_line():
     assert (core.value(tile) == 2).all()
 
 
-def test_the_program_keeps_no_values():
-    core = NeuronCore()
+def test_the_program_keeps_no_values(core):
     for _ in range(3):
         tile = core.sbuf((128, 4))
         core.twice(dst=tile, src=tile)
@@ -54,32 +52,29 @@ def test_the_program_keeps_no_values():
     assert len({a.site for a in core.program.allocations}) == 1  # one allocation site
 
 
-def test_a_function_that_allocates_is_a_site_for_each_line_that_calls_it():
+def test_a_function_that_allocates_is_a_site_for_each_line_that_calls_it(timed):
     """Judge: the same tiles written out, which is what inlining gives."""
-    core = NeuronCore(values=False)
 
     def tile():
-        return core.sbuf((128, 4))
+        return timed.sbuf((128, 4))
 
     for _ in range(3):
         tile()
         tile()
         [tile() for _ in range(2)]
-    sites = [a.site for a in core.program.allocations]
+    sites = [a.site for a in timed.program.allocations]
     assert len(set(sites)) == 3
     assert sites[:4] == sites[4:8] == sites[8:]
 
 
-def test_without_values_only_shapes_are_recorded():
-    core = NeuronCore(values=False)
-    tile = core.sbuf((128, 4))
-    core.twice(dst=tile, src=tile)
-    assert len(core.program) == 1
-    raises(ValueError, "values=False", core.value, tile)
+def test_without_values_only_shapes_are_recorded(timed):
+    tile = timed.sbuf((128, 4))
+    timed.twice(dst=tile, src=tile)
+    assert len(timed.program) == 1
+    raises(ValueError, "values=False", timed.value, tile)
 
 
-def test_a_loop_body_is_recorded_once_with_its_count():
-    core = NeuronCore()
+def test_a_loop_body_is_recorded_once_with_its_count(core):
     tile = core.sbuf((128, 4))
     with core.repeat(10):
         core.twice(dst=tile, src=tile)
@@ -93,17 +88,15 @@ def test_a_loop_body_is_recorded_once_with_its_count():
         pass
 
 
-def test_reading_what_was_never_written_is_noted():
-    core = NeuronCore()
+def test_reading_what_was_never_written_is_noted(core):
     core.twice(dst=core.sbuf((4, 4)), src=core.sbuf((4, 4), name="empty"))
     (note,) = core.notes
     assert note[:3] == ("uninitialised", 0, "src")
     assert note[3].name == "empty"
 
 
-def test_hbm_arrays_are_used_in_place():
+def test_hbm_arrays_are_used_in_place(core):
     data = np.zeros((4, 4), np.float32)
-    core = NeuronCore()
     view = core.hbm(data)
     view.write_bits(np.float32(3))
     assert (data == 3).all()

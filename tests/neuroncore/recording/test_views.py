@@ -10,11 +10,6 @@ from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.specs import NkiValidationError
 
 
-@pytest.fixture
-def core():
-    return NeuronCore()
-
-
 def _filled(core, shape, place="sbuf", dtype=np.float32):
     data = np.arange(np.prod(shape)).astype(dtype).reshape(shape)
     if place == "hbm":
@@ -142,9 +137,8 @@ def test_bad_views_say_what_is_wrong(core, what, message):
         raises(NkiValidationError, message, what, tile)
 
 
-def test_a_large_reshape_that_would_need_a_copy_says_so_without_trying_it():
-    core = NeuronCore(values=False)
-    turned = core.hbm((3136, 768)).permuted(1, 0)  # without values there are no bytes to copy
+def test_a_large_reshape_that_would_need_a_copy_says_so_without_trying_it(timed):
+    turned = timed.hbm((3136, 768)).permuted(1, 0)  # without values there are no bytes to copy
     raises(NkiValidationError, "would need a copy", turned.reshaped, 768 * 3136)
 
 

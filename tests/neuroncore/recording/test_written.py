@@ -53,8 +53,7 @@ def test_slices_and_strides_of_tiles(memory, address):
     assert np.array_equal(np.isnan(core.value(tile)), ~mask)
 
 
-def test_hbm_tensors_filled_by_tiles_are_written_as_a_whole():
-    core = NeuronCore()
+def test_hbm_tensors_filled_by_tiles_are_written_as_a_whole(core):
     out = core.hbm((256, 1024), "float32")
     for row in (0, 128):
         for column in (512, 0):
@@ -66,8 +65,7 @@ def test_hbm_tensors_filled_by_tiles_are_written_as_a_whole():
     assert out.buffer.all_written
 
 
-def test_two_tiles_at_one_address_share_what_is_written():
-    core = NeuronCore()
+def test_two_tiles_at_one_address_share_what_is_written(core):
     a, b = (core.sbuf((4, 8), address=64) for _ in range(2))
     a.write_bits(np.float32(7))
     assert b.is_written()

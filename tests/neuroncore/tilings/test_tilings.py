@@ -84,17 +84,15 @@ def test_matmul_in_every_float_format(dtype):
     close(core.value(dst), wide(a).T @ wide(b), slack=1e-5)
 
 
-def test_matmul_multiplies_in_the_dtype_asked_for_and_stores_in_dsts():
+def test_matmul_multiplies_in_the_dtype_asked_for_and_stores_in_dsts(core):
     a, b = make((64, 10)), make((64, 12), seed=1)
-    core = NeuronCore()
     dst = core.hbm((10, 12), "bfloat16")
     matmul(core, dst, core.hbm(a), core.hbm(b), dtype="bfloat16")
     narrow = [wide(x.astype(get_dtype("bfloat16").storage)) for x in (a, b)]
     close(core.value(dst), narrow[0].T @ narrow[1], "bfloat16")
 
 
-def test_matmul_on_chip_issues_no_dma():
-    core = NeuronCore()
+def test_matmul_on_chip_issues_no_dma(core):
     a, b = core.sbuf((100, 60)), core.sbuf((100, 600))
     core.memset(dst=a, value=2.0)
     core.memset(dst=b, value=0.5)
@@ -108,23 +106,21 @@ def hbm_bytes(core, direction):
     return sum(i.work[3] for i in core.program.instructions if i.work[-1] == direction)
 
 
-def test_matmul_loads_every_number_once_while_its_blocks_fit():
-    core = NeuronCore(values=False)
-    matmul(core, core.hbm((512, 1024)), core.hbm((1024, 512)), core.hbm((1024, 1024)))
-    names = [i.name for i in core.program.instructions]
+def test_matmul_loads_every_number_once_while_its_blocks_fit(timed):
+    matmul(timed, timed.hbm((512, 1024)), timed.hbm((1024, 512)), timed.hbm((1024, 1024)))
+    names = [i.name for i in timed.program.instructions]
     assert names.count("nc_matmul") == (1024 // 128) * (512 // 128) * (1024 // 512)
-    assert hbm_bytes(core, "hbm_to_sbuf") == 4 * (1024 * 512 + 1024 * 1024)
-    assert hbm_bytes(core, "sbuf_to_hbm") == 4 * 512 * 1024
+    assert hbm_bytes(timed, "hbm_to_sbuf") == 4 * (1024 * 512 + 1024 * 1024)
+    assert hbm_bytes(timed, "sbuf_to_hbm") == 4 * 512 * 1024
 
 
-def test_a_large_matmul_comes_near_the_peak():
+def test_a_large_matmul_comes_near_the_peak(timed):
     """The judge is the roofline: loads with long rows hide behind 2048 cubed products."""
-    core = NeuronCore(values=False)
-    a, b, c = (core.hbm((2048, 2048), "bfloat16") for _ in range(3))
-    matmul(core, c, a, b)
-    rows = [i.work[2] for i in core.program.instructions if i.work[-1] == "hbm_to_sbuf"]
+    a, b, c = (timed.hbm((2048, 2048), "bfloat16") for _ in range(3))
+    matmul(timed, c, a, b)
+    rows = [i.work[2] for i in timed.program.instructions if i.work[-1] == "hbm_to_sbuf"]
     assert min(rows) >= 1024
-    assert measure(core.program).mfu > 0.7
+    assert measure(timed.program).mfu > 0.7
 
 
 @for_rows("k", 7000, 9001)
@@ -137,18 +133,18 @@ def test_matmul_with_a_long_k_keeps_its_sums_open(k):
     place(core.program)  # fits
 
 
-def test_matmul_counts_its_flops():
-    core = NeuronCore(values=False)
-    matmul(core, core.hbm((129, 513)), core.hbm((257, 129)), core.hbm((257, 513)))
-    assert sum(i.flops for i in core.program.instructions) == 2 * 129 * 513 * 257
+def test_matmul_counts_its_flops(timed):
+    matmul(timed, timed.hbm((129, 513)), timed.hbm((257, 129)), timed.hbm((257, 513)))
+    assert sum(i.flops for i in timed.program.instructions) == 2 * 129 * 513 * 257
 
 
-def test_matmul_says_what_does_not_match():
-    core = NeuronCore(values=False)
+def test_matmul_says_what_does_not_match(timed):
     with pytest.raises(NkiValidationError, match="both must share K"):
-        matmul(core, core.hbm((4, 5)), core.hbm((6, 4)), core.hbm((7, 5)))
+        matmul(timed, timed.hbm((4, 5)), timed.hbm((6, 4)), timed.hbm((7, 5)))
     with pytest.raises(ValueError, match="layout is 'MN'"):
-        matmul(core, core.hbm((4, 5)), core.hbm((6, 4)), core.hbm((6, 5)), stationary_layout="MN")
+        matmul(
+            timed, timed.hbm((4, 5)), timed.hbm((6, 4)), timed.hbm((6, 5)), stationary_layout="MN"
+        )
 
 
 # -- transpose --------------------------------------------------------------------------------
@@ -234,8 +230,7 @@ def test_elementwise_of_one_is_a_function_of_scale_x_plus_bias(op, numpy):
     close(core.value(dst), numpy(0.5 * wide(x) + wide(bias)))
 
 
-def test_elementwise_on_chip_issues_one_instruction():
-    core = NeuronCore()
+def test_elementwise_on_chip_issues_one_instruction(core):
     x, y = core.sbuf((100, 50)), core.sbuf((100, 50))
     core.memset(dst=x, value=3.0)
     elementwise(core, y, "multiply", x, 2.0)
@@ -243,13 +238,12 @@ def test_elementwise_on_chip_issues_one_instruction():
     assert np.all(core.value(y) == 6.0)
 
 
-def test_elementwise_refuses_shapes_that_do_not_match():
-    core = NeuronCore(values=False)
+def test_elementwise_refuses_shapes_that_do_not_match(timed):
     with pytest.raises(NkiValidationError, match="one shape"):
-        elementwise(core, core.hbm((3, 4)), "add", core.hbm((4, 3)), 1.0)
+        elementwise(timed, timed.hbm((3, 4)), "add", timed.hbm((4, 3)), 1.0)
     with pytest.raises(NkiValidationError, match="one row"):
-        elementwise(core, core.hbm((3, 4)), "add", core.hbm((3, 4)), core.hbm((2, 4)))
-    raises(TypeError, "one or two", elementwise, core, core.hbm((3, 4)), "add")
+        elementwise(timed, timed.hbm((3, 4)), "add", timed.hbm((3, 4)), timed.hbm((2, 4)))
+    raises(TypeError, "one or two", elementwise, timed, timed.hbm((3, 4)), "add")
 
 
 # -- reductions -------------------------------------------------------------------------------
@@ -267,10 +261,9 @@ def test_reduce_is_numpys(shape, axis, op, numpy):
     close(core.value(dst), want, slack=0.0 if op == "maximum" else 1e-6 * max(shape) ** 0.5)
 
 
-def test_summing_over_partitions_uses_the_tensor_engine():
-    core = NeuronCore(values=False)
-    reduce(core, core.hbm((1, 700)), "add", core.hbm((300, 700)), axis=0)
-    assert [i.name for i in core.program.instructions].count("nc_matmul") == 3 * 2
+def test_summing_over_partitions_uses_the_tensor_engine(timed):
+    reduce(timed, timed.hbm((1, 700)), "add", timed.hbm((300, 700)), axis=0)
+    assert [i.name for i in timed.program.instructions].count("nc_matmul") == 3 * 2
 
 
 # -- softmax, layer norm ----------------------------------------------------------------------
@@ -348,11 +341,10 @@ def test_without_values_the_same_instructions_are_recorded(run, shapes, out):
     same_program_without_values(run, [make(s, seed=i) for i, s in enumerate(shapes)], out)
 
 
-def test_tiles_of_one_template_have_sites_of_their_own():
+def test_tiles_of_one_template_have_sites_of_their_own(timed):
     """Placement rotates tiles by site, so tiles that play different parts must not share one."""
-    core = NeuronCore(values=False)
-    softmax(core, core.hbm((256, 64)), core.hbm((256, 64)))
-    tiles = [a for a in core.program.allocations if a.memory.is_on_chip]
+    softmax(timed, timed.hbm((256, 64)), timed.hbm((256, 64)))
+    tiles = [a for a in timed.program.allocations if a.memory.is_on_chip]
     halves = len(tiles) // 2
     sites = [a.site for a in tiles]
     assert len(set(sites[:halves])) == halves  # every tile of the first turn: its own
@@ -400,26 +392,23 @@ def test_cross_entropy_and_its_gradient_are_numpys(shape, columns):
     close(core.value(gradient), (raised / raised.sum(1, keepdims=True) - one_hot) * counts * g)
 
 
-def test_the_loss_of_a_vocabulary_fits():
-    core = NeuronCore(values=False)
-    views = core.hbm((256, 50_257)), core.hbm((256, 1), "int32")
-    cross_entropy(core, core.hbm((256, 1)), *views)
-    cross_entropy_gradient(core, core.hbm((256, 50_257)), *views, core.hbm((256, 1)))
-    place(core.program)  # fits
+def test_the_loss_of_a_vocabulary_fits(timed):
+    views = timed.hbm((256, 50_257)), timed.hbm((256, 1), "int32")
+    cross_entropy(timed, timed.hbm((256, 1)), *views)
+    cross_entropy_gradient(timed, timed.hbm((256, 50_257)), *views, timed.hbm((256, 1)))
+    place(timed.program)  # fits
 
 
-def test_a_class_that_is_masked_out_leaves_the_others_their_loss():
+def test_a_class_that_is_masked_out_leaves_the_others_their_loss(core):
     """A logit of minus infinity is a class that cannot be."""
     x, label = np.float32([[1.0, -np.inf, 1.0]]), np.int32([[0]])
-    core = NeuronCore()
     loss = core.hbm((1, 1))
     cross_entropy(core, loss, core.hbm(x), core.hbm(label))
     close(core.value(loss), np.log([[2.0]]))
 
 
-def test_losses_and_places_say_what_does_not_match():
-    core = NeuronCore(values=False)
+def test_losses_and_places_say_what_does_not_match(timed):
     with pytest.raises(NkiValidationError, match=r"need labels \[4, 1\]"):
-        cross_entropy(core, core.hbm((4, 1)), core.hbm((4, 3)), core.hbm((4,), "int32"))
+        cross_entropy(timed, timed.hbm((4, 1)), timed.hbm((4, 3)), timed.hbm((4,), "int32"))
     with pytest.raises(NkiValidationError, match=r"gives \[4, 1\], and dst is \[4, 3\]"):
-        argmax(core, core.hbm((4, 3), "int32"), core.hbm((4, 3)))
+        argmax(timed, timed.hbm((4, 3), "int32"), timed.hbm((4, 3)))

@@ -53,30 +53,27 @@ def test_calibration_fixed_part_of_a_single_tensor_tensor():
     assert fixed == pytest.approx(210, rel=0.01)
 
 
-def test_calibration_dependent_chain_of_small_scalar_instructions():
-    core = NeuronCore(values=False)
-    tile = core.sbuf((128, 1))
+def test_calibration_dependent_chain_of_small_scalar_instructions(timed):
+    tile = timed.sbuf((128, 1))
     for _ in range(20):
-        core.activation(dst=tile, op="copy", data=tile)
-    starts = time(core).start_ns
+        timed.activation(dst=tile, op="copy", data=tile)
+    starts = time(timed).start_ns
     assert np.diff(starts) == pytest.approx(189, rel=0.005)
 
 
-def test_a_dependent_instruction_on_a_long_tile_waits_for_nothing_but_its_engine():
+def test_a_dependent_instruction_on_a_long_tile_waits_for_nothing_but_its_engine(timed):
     """Published busy times of dependent chains leave about 100 cycles per instruction."""
-    core = NeuronCore(values=False)
-    tile = core.sbuf((128, 512))
+    tile = timed.sbuf((128, 512))
     for _ in range(4):
-        core.tensor_tensor(dst=tile, data1=tile, data2=tile, op="add")
-    assert np.diff(time(core).start_ns) == pytest.approx((1024 + 100) / VECTOR_HZ * 1e9)
+        timed.tensor_tensor(dst=tile, data1=tile, data2=tile, op="add")
+    assert np.diff(time(timed).start_ns) == pytest.approx((1024 + 100) / VECTOR_HZ * 1e9)
 
 
-def test_what_needs_a_whole_reduction_waits_for_all_of_it():
-    core = NeuronCore(values=False)
-    tile, total = core.sbuf((128, 512)), core.sbuf((128, 1))
-    core.tensor_reduce(dst=total, op="add", data=tile, axis=1)
-    core.tensor_scalar(dst=total, data=total, op0="multiply", operand0=2.0)
-    assert np.diff(time(core).start_ns) == pytest.approx((512 + 100 + 135) / VECTOR_HZ * 1e9)
+def test_what_needs_a_whole_reduction_waits_for_all_of_it(timed):
+    tile, total = timed.sbuf((128, 512)), timed.sbuf((128, 1))
+    timed.tensor_reduce(dst=total, op="add", data=tile, axis=1)
+    timed.tensor_scalar(dst=total, data=total, op0="multiply", operand0=2.0)
+    assert np.diff(time(timed).start_ns) == pytest.approx((512 + 100 + 135) / VECTOR_HZ * 1e9)
 
 
 @for_rows("version, length, published_us", (1, 512, 4.21), (2, 512, 3.13), (3, 8192, 3.22))
@@ -223,14 +220,13 @@ def test_one_element_holds_its_queue_for_as_long_as_a_published_loop_says():
     assert 27_404_000 / 76_800 <= ns <= 33_554_000 / 76_800
 
 
-def test_small_transfers_take_the_queues_of_their_partitions():
+def test_small_transfers_take_the_queues_of_their_partitions(timed):
     """Judge: the DMA overview's first example, 4 partitions and one of 16 engines at work."""
-    core = NeuronCore(values=False)
-    tile, source = core.sbuf((128, 4096), "bfloat16"), core.hbm((4, 4096), "bfloat16")
+    tile, source = timed.sbuf((128, 4096), "bfloat16"), timed.hbm((4, 4096), "bfloat16")
     for first in (0, 124):
-        core.dma_copy(dst=tile.sliced(slice(first, first + 4)), src=source)
-    core.dma_copy(dst=tile, src=core.hbm((128, 4096), "bfloat16"))
-    tl = schedule(core.program, place(core.program))
+        timed.dma_copy(dst=tile.sliced(slice(first, first + 4)), src=source)
+    timed.dma_copy(dst=tile, src=timed.hbm((128, 4096), "bfloat16"))
+    tl = schedule(timed.program, place(timed.program))
     used = [np.flatnonzero(row >= 0).tolist() for row in tl.queue_start_ns]
     assert used == [[0], [15], list(range(16))]
 
@@ -262,12 +258,11 @@ def test_payload_curve_stays_sane_wherever_sliders_stand(bytes_per_s, packet, ro
     assert ns >= 0
 
 
-def test_a_full_load_of_4_kib_rows_by_hand():
-    core = NeuronCore(values=False)
-    core.dma_copy(dst=core.sbuf((128, 1024)), src=core.hbm((128, 1024)))
+def test_a_full_load_of_4_kib_rows_by_hand(timed):
+    timed.dma_copy(dst=timed.sbuf((128, 1024)), src=timed.hbm((128, 1024)))
     burst = sum(TRN1.dma.rate_in_bursts.value) / 2 / 272e9
     by_hand = 1300 + 8 * (8 + 4096 / 17) / burst  # 8 of 128 rows on each of 16 queues
-    assert time(core).makespan_ns == pytest.approx(by_hand, abs=1e-4)
+    assert time(timed).makespan_ns == pytest.approx(by_hand, abs=1e-4)
 
 
 def test_start_up_lies_in_the_measured_range_of_first_data():
@@ -318,32 +313,29 @@ def test_fp32_stationary_loads_are_seen_and_narrow_ones_hide():
         assert (more <= 143).all()
 
 
-def test_only_a_waiting_matmul_shows_its_load_stationary():
-    core = NeuronCore(values=False)
-    w, x = core.sbuf((128, 128), "bfloat16"), core.sbuf((128, 512), "bfloat16")
+def test_only_a_waiting_matmul_shows_its_load_stationary(timed):
+    w, x = timed.sbuf((128, 128), "bfloat16"), timed.sbuf((128, 512), "bfloat16")
     for _ in range(2):
-        core.nc_matmul(dst=core.psum((128, 512)), stationary=w, moving=x)
-    tl = time(core)
+        timed.nc_matmul(dst=timed.psum((128, 512)), stationary=w, moving=x)
+    tl = time(timed)
     load = TRN1.tensor_engine.load_stationary_128_cycles.value / TENSOR_HZ * 1e9
     assert tl.start_ns[0] == pytest.approx(load, abs=1e-5)
     assert tl.start_ns[1] == tl.release_ns[0]  # the second loaded in the background
 
 
-def test_a_matmuls_result_crosses_the_array_before_others_read_it():
-    core = NeuronCore(values=False)
-    w, out = core.sbuf((128, 128), "bfloat16"), core.sbuf((128, 128))
-    bank = core.psum((128, 128))
-    core.nc_matmul(dst=bank, stationary=w, moving=w)
-    core.tensor_copy(dst=out, src=bank)
-    tl = time(core)
+def test_a_matmuls_result_crosses_the_array_before_others_read_it(timed):
+    w, out = timed.sbuf((128, 128), "bfloat16"), timed.sbuf((128, 128))
+    bank = timed.psum((128, 128))
+    timed.nc_matmul(dst=bank, stationary=w, moving=w)
+    timed.tensor_copy(dst=out, src=bank)
+    tl = time(timed)
     assert tl.start_ns[1] - tl.release_ns[0] == pytest.approx(256 / TENSOR_HZ * 1e9, abs=1e-5)
 
 
-def test_formulas_with_a_constant_of_their_own_get_no_second_one():
-    core = NeuronCore(values=False)
-    tile = core.sbuf((128, 64), "int32")
-    core.iota(dst=tile, pattern=[[1, 64]], offset=0)
-    tl = time(core)
+def test_formulas_with_a_constant_of_their_own_get_no_second_one(timed):
+    tile = timed.sbuf((128, 64), "int32")
+    timed.iota(dst=tile, pattern=[[1, 64]], offset=0)
+    tl = time(timed)
     hold = tl.release_ns[0] - tl.start_ns[0]
     assert hold == pytest.approx((150 + 64) / 1.4e9 * 1e9, abs=1e-5)
 
@@ -394,31 +386,28 @@ def test_parameters_are_a_dict():
     raises(TypeError, "a dict such as", settle, TRN1, [("dma_start_ns", 1)])
 
 
-def test_a_chip_without_these_facts_raises():
+def test_a_chip_without_these_facts_raises(timed):
     other = Record("some other chip", sbuf=TRN1.sbuf)
-    core = NeuronCore(values=False)
-    raises(ValueError, "has the facts of TRN1, INF2 and TRN2", place, core.program, other)
+    raises(ValueError, "has the facts of TRN1, INF2 and TRN2", place, timed.program, other)
     with pytest.raises(ValueError, match="has the facts of TRN1, INF2 and TRN2"):
-        schedule(core.program, place(core.program), other)
+        schedule(timed.program, place(timed.program), other)
 
 
-def test_halving_a_clock_doubles_its_engines_pieces():
-    core = NeuronCore(values=False)
-    tile = core.sbuf((128, 512))
-    core.tensor_tensor(dst=tile, data1=tile, data2=tile, op="add")
-    placement = place(core.program)
-    whole = schedule(core.program, placement).makespan_ns
-    half = schedule(core.program, placement, parameters={"vector_clock_hz": VECTOR_HZ / 2})
+def test_halving_a_clock_doubles_its_engines_pieces(timed):
+    tile = timed.sbuf((128, 512))
+    timed.tensor_tensor(dst=tile, data1=tile, data2=tile, op="add")
+    placement = place(timed.program)
+    whole = schedule(timed.program, placement).makespan_ns
+    half = schedule(timed.program, placement, parameters={"vector_clock_hz": VECTOR_HZ / 2})
     assert half.makespan_ns == pytest.approx(2 * whole, rel=1e-6)
 
 
-def test_another_chip_record_is_another_time():
+def test_another_chip_record_is_another_time(timed):
     spec = TRN1.replace(dma=TRN1.dma.replace(start_ns=TRN1.dma.very_poor_below_bytes))  # 256
-    core = NeuronCore(values=False)
-    core.dma_copy(dst=core.sbuf((128, 1024)), src=core.hbm((128, 1024)))
-    placement = place(core.program)
-    usual = schedule(core.program, placement).makespan_ns
-    assert usual - schedule(core.program, placement, spec).makespan_ns == 1300 - 256
+    timed.dma_copy(dst=timed.sbuf((128, 1024)), src=timed.hbm((128, 1024)))
+    placement = place(timed.program)
+    usual = schedule(timed.program, placement).makespan_ns
+    assert usual - schedule(timed.program, placement, spec).makespan_ns == 1300 - 256
 
 
 def test_a_copy_inside_hbm_is_read_and_written_at_hbms_bandwidth():

@@ -65,8 +65,7 @@ def test_v3_keeps_one_product_for_each_piece_of_the_sequence():
 # -- what must stay ---------------------------------------------------------------------------
 
 
-def test_another_number_is_another_instruction():
-    core = NeuronCore()
+def test_another_number_is_another_instruction(core):
     x = filled(core)
     a, b, c, d = double(core, x), double(core, x, 3.0), double(core, x), double(core, x, -0.0)
     e = double(core, x, 0.0)
@@ -74,8 +73,7 @@ def test_another_number_is_another_instruction():
     assert {float(core.value(t)[0, 0]) for t in (a, b, c, d, e)} == {2.0, 3.0, 0.0}
 
 
-def test_an_operand_overwritten_in_between_is_another_version():
-    core = NeuronCore()
+def test_an_operand_overwritten_in_between_is_another_version(core):
     x = filled(core)
     double(core, x)
     core.memset(dst=x.sliced(slice(None), slice(0, 1)), value=5.0)
@@ -83,17 +81,15 @@ def test_an_operand_overwritten_in_between_is_another_version():
     assert not dropped(core.program)
 
 
-def test_a_reload_is_new_data():
-    core = NeuronCore(values=False)
-    source, x = core.hbm((128, 64)), core.sbuf((128, 64))
+def test_a_reload_is_new_data(timed):
+    source, x = timed.hbm((128, 64)), timed.sbuf((128, 64))
     for _ in range(3):
-        core.dma_copy(dst=x, src=source)
-        double(core, x)
-    assert not dropped(core.program)
+        timed.dma_copy(dst=x, src=source)
+        double(timed, x)
+    assert not dropped(timed.program)
 
 
-def test_a_tile_written_twice_is_left_alone():
-    core = NeuronCore()
+def test_a_tile_written_twice_is_left_alone(core):
     x = filled(core)
     y = double(core, x)
     core.memset(dst=y, value=0.0)
@@ -102,8 +98,7 @@ def test_a_tile_written_twice_is_left_alone():
     assert not dropped(core.program)
 
 
-def test_a_read_of_fresh_memory_is_not_the_value_written_later():
-    core = NeuronCore()
+def test_a_read_of_fresh_memory_is_not_the_value_written_later(core):
     x, y = filled(core), core.sbuf((128, 64))
     double(core, y)
     core.tensor_copy(dst=y, src=x)
@@ -111,8 +106,7 @@ def test_a_read_of_fresh_memory_is_not_the_value_written_later():
     assert not dropped(core.program)
 
 
-def test_stated_addresses_share_bytes_so_a_neighbour_makes_a_new_version():
-    core = NeuronCore()
+def test_stated_addresses_share_bytes_so_a_neighbour_makes_a_new_version(core):
     x = filled(core, address=0)
     other = core.sbuf((128, 64), address=128)  # overlaps the second half of x
     double(core, x)
@@ -121,8 +115,7 @@ def test_stated_addresses_share_bytes_so_a_neighbour_makes_a_new_version():
     assert not dropped(core.program)
 
 
-def test_a_tile_with_a_stated_address_keeps_its_writer():
-    core = NeuronCore()
+def test_a_tile_with_a_stated_address_keeps_its_writer(core):
     x = filled(core)
     double(core, x)
     y = core.sbuf((128, 64), address=0)
@@ -130,14 +123,13 @@ def test_a_tile_with_a_stated_address_keeps_its_writer():
     assert not dropped(core.program)
 
 
-def test_dice_are_thrown_again():
-    core = NeuronCore(values=False)
+def test_dice_are_thrown_again(timed):
     for _ in range(2):
-        core.rng(dst=core.sbuf((128, 8), "uint32"))
-    x = filled(core)
+        timed.rng(dst=timed.sbuf((128, 8), "uint32"))
+    x = filled(timed)
     for _ in range(2):
-        core.dropout(dst=core.sbuf((128, 64)), data=x, prob=0.5)
-    assert not dropped(core.program)
+        timed.dropout(dst=timed.sbuf((128, 64)), data=x, prob=0.5)
+    assert not dropped(timed.program)
     stochastic = NeuronCore(rounding="stochastic")
     x = filled(stochastic)
     double(stochastic, x)
@@ -145,14 +137,13 @@ def test_dice_are_thrown_again():
     assert not dropped(stochastic.program)
 
 
-def test_registers_are_read_again():
+def test_registers_are_read_again(timed):
     """The second reading comes after a sum; the reference's pseudocode gives it another value."""
-    core = NeuronCore(values=False)
-    x = filled(core)
+    x = filled(timed)
     for command in ("idle", "reset_reduce", "idle"):
-        core.activation(dst=core.sbuf(x.shape), op="copy", data=x, reduce_op="add",
-                        reduce_res=core.sbuf((128, 1)), reduce_cmd=command)  # fmt: skip
-    assert not dropped(core.program)
+        timed.activation(dst=timed.sbuf(x.shape), op="copy", data=x, reduce_op="add",
+                        reduce_res=timed.sbuf((128, 1)), reduce_cmd=command)  # fmt: skip
+    assert not dropped(timed.program)
 
 
 def test_every_row_with_a_state_says_so():
@@ -163,31 +154,29 @@ def test_every_row_with_a_state_says_so():
     assert {n for n in stateful if INSTRUCTIONS[n].pure} == set()
 
 
-def test_outputs_and_hbm_are_never_dropped():
-    core = NeuronCore(values=False)
-    x = filled(core)
-    y = double(core, x)
-    z = double(core, x)
-    core.program.outputs.append(z.buffer.info.index)
-    out = core.hbm((128, 64))
-    core.dma_copy(dst=out, src=y)
-    core.dma_copy(dst=out, src=y)
-    done = optimise(core.program, EVERY)
-    assert len(done) == len(core.program)
+def test_outputs_and_hbm_are_never_dropped(timed):
+    x = filled(timed)
+    y = double(timed, x)
+    z = double(timed, x)
+    timed.program.outputs.append(z.buffer.info.index)
+    out = timed.hbm((128, 64))
+    timed.dma_copy(dst=out, src=y)
+    timed.dma_copy(dst=out, src=y)
+    done = optimise(timed.program, EVERY)
+    assert len(done) == len(timed.program)
 
 
 # -- the other passes -------------------------------------------------------------------------
 
 
-def test_what_nobody_reads_stays():
-    core = NeuronCore(values=False)
-    source, out = core.hbm((128, 64)), core.hbm((128, 64))
-    x = core.sbuf((128, 64))
-    core.dma_copy(dst=x, src=source)
-    double(core, double(core, x))  # nobody reads it
-    core.dma_copy(dst=out, src=x)
+def test_what_nobody_reads_stays(timed):
+    source, out = timed.hbm((128, 64)), timed.hbm((128, 64))
+    x = timed.sbuf((128, 64))
+    timed.dma_copy(dst=x, src=source)
+    double(timed, double(timed, x))  # nobody reads it
+    timed.dma_copy(dst=out, src=x)
     for passes in (DEFAULT_PASSES, EVERY):
-        assert dropped(core.program, passes) == 0
+        assert dropped(timed.program, passes) == 0
 
 
 def test_no_passes_change_nothing_and_the_program_stays_as_recorded():
@@ -282,17 +271,16 @@ def _issue(core, op, a, b, target, x, out):
         core.tensor_reduce(dst=one, op="add", data=a, axis=1)
 
 
-def test_what_waits_for_a_stated_instruction_or_is_waited_for_stays():
+def test_what_waits_for_a_stated_instruction_or_is_waited_for_stays(timed):
     """Judge: the order that was stated."""
-    core = NeuronCore(values=False)
-    x = filled(core)
+    x = filled(timed)
     for _ in range(3):
-        double(core, x)
-    _, _, two, three = core.program.instructions
+        double(timed, x)
+    _, _, two, three = timed.program.instructions
     three.after = (two.index,)
-    assert not dropped(core.program)
+    assert not dropped(timed.program)
     three.after = ()
-    assert dropped(core.program) == 2
+    assert dropped(timed.program) == 2
 
 
 # -- engine_balance ----------------------------------------------------------------------------

@@ -217,16 +217,15 @@ def test_passes_are_named_run_in_one_order_and_leave_the_recorded_program_alone(
         optimise(program, ["hoist"])
 
 
-def test_recorded_loops_keep_their_instructions():
-    core = NeuronCore(values=False)
-    x, y = core.hbm((128, 8)), core.hbm((128, 8))
-    with core.repeat(3):
+def test_recorded_loops_keep_their_instructions(timed):
+    x, y = timed.hbm((128, 8)), timed.hbm((128, 8))
+    with timed.repeat(3):
         for _ in range(2):
-            tile = core.sbuf((128, 8))
-            core.dma_copy(dst=tile, src=x)
-            core.dma_copy(dst=y, src=tile)
+            tile = timed.sbuf((128, 8))
+            timed.dma_copy(dst=tile, src=x)
+            timed.dma_copy(dst=y, src=tile)
     names = [name for name in PASSES if name != "engine_balance"]
-    assert optimise(core.program, names) is core.program
+    assert optimise(timed.program, names) is timed.program
 
 
 def test_measure_takes_passes_and_says_so_where_they_do_not_fit():
@@ -247,18 +246,17 @@ def test_the_same_data_is_loaded_once():
     assert loads(optimise(program, ["loads"])) == 1 + 2 * (3 + 2)
 
 
-def test_data_that_was_written_in_between_is_loaded_again():
-    core = NeuronCore(values=False)
-    x, out, other = core.hbm((128, 8)), core.hbm((3, 8, 8)), core.sbuf((128, 8))
-    core.memset(dst=other, value=3.0)
+def test_data_that_was_written_in_between_is_loaded_again(timed):
+    x, out, other = timed.hbm((128, 8)), timed.hbm((3, 8, 8)), timed.sbuf((128, 8))
+    timed.memset(dst=other, value=3.0)
     for k in range(3):
-        tile, result = core.sbuf((128, 8)), core.sbuf((8, 8))
-        core.dma_copy(dst=tile, src=x)
-        core.tensor_scalar(dst=result, data=squared(core, tile, 8), op0="add", operand0=1.0)
-        core.dma_copy(dst=out.sliced(k), src=result)
+        tile, result = timed.sbuf((128, 8)), timed.sbuf((8, 8))
+        timed.dma_copy(dst=tile, src=x)
+        timed.tensor_scalar(dst=result, data=squared(timed, tile, 8), op0="add", operand0=1.0)
+        timed.dma_copy(dst=out.sliced(k), src=result)
         if k == 0:
-            core.dma_copy(dst=x, src=other)
-    assert loads(check_bits(core.program, ["loads"])) == 2
+            timed.dma_copy(dst=x, src=other)
+    assert loads(check_bits(timed.program, ["loads"])) == 2
 
 
 def test_loads_are_merged_only_where_everything_alive_fits():
@@ -273,17 +271,16 @@ def test_what_vector_reads_is_loaded_again():
     assert loads(optimise(scaled(4, reader="vector"), ["loads"])) == 12
 
 
-def test_where_all_repetitions_do_not_fit_those_of_the_inner_loop_are_merged():
+def test_where_all_repetitions_do_not_fit_those_of_the_inner_loop_are_merged(timed):
     """Judge: two large tiles, each loaded twice in a row, and both again: only one fits at once."""
-    core = NeuronCore(values=False)
-    x, out = core.hbm((2, 128, 23_000)), core.hbm((8, 64, 1))
+    x, out = timed.hbm((2, 128, 23_000)), timed.hbm((8, 64, 1))
     for k in range(8):
-        tile, result = core.sbuf((128, 23_000)), core.sbuf((64, 1))
-        core.dma_copy(dst=tile, src=x.sliced(k // 2 % 2))
-        core.tensor_reduce(dst=result, data=squared(core, tile), op="max" if k % 2 else "min",
+        tile, result = timed.sbuf((128, 23_000)), timed.sbuf((64, 1))
+        timed.dma_copy(dst=tile, src=x.sliced(k // 2 % 2))
+        timed.tensor_reduce(dst=result, data=squared(timed, tile), op="max" if k % 2 else "min",
                            axis=1)  # fmt: skip
-        core.dma_copy(dst=out.sliced(k), src=result)
-    assert loads(check_bits(core.program, ["loads"])) == 4
+        timed.dma_copy(dst=out.sliced(k), src=result)
+    assert loads(check_bits(timed.program, ["loads"])) == 4
 
 
 # -- algebra ------------------------------------------------------------------------------------
@@ -300,26 +297,25 @@ def test_transposes_of_merged_loads_are_merged_too():
     place(program)
 
 
-def test_transposes_that_one_line_inserts_before_its_product_stay():
-    core = NeuronCore(values=False)
-    x, unit, out = core.sbuf((128, 128)), core.sbuf((128, 128)), core.hbm((3, 128, 128))
-    core.memset(dst=x, value=2.0)
-    core.memset(dst=unit, value=1.0)
+def test_transposes_that_one_line_inserts_before_its_product_stay(timed):
+    x, unit, out = timed.sbuf((128, 128)), timed.sbuf((128, 128)), timed.hbm((3, 128, 128))
+    timed.memset(dst=x, value=2.0)
+    timed.memset(dst=unit, value=1.0)
     for k in range(3):
-        turned, bank = core.sbuf((128, 128)), core.psum((128, 128))
-        result, total = core.sbuf((128, 128)), core.psum((128, 128))
-        core.nc_matmul(dst=bank, stationary=x, moving=unit, is_transpose=True)
-        core.tensor_copy(dst=turned, src=bank)
-        core.nc_matmul(dst=total, stationary=turned, moving=unit)
-        core.tensor_copy(dst=result, src=total)
-        core.dma_copy(dst=out.sliced(k), src=result)
-    apart = optimise(core.program, ["algebra"])
+        turned, bank = timed.sbuf((128, 128)), timed.psum((128, 128))
+        result, total = timed.sbuf((128, 128)), timed.psum((128, 128))
+        timed.nc_matmul(dst=bank, stationary=x, moving=unit, is_transpose=True)
+        timed.tensor_copy(dst=turned, src=bank)
+        timed.nc_matmul(dst=total, stationary=turned, moving=unit)
+        timed.tensor_copy(dst=result, src=total)
+        timed.dma_copy(dst=out.sliced(k), src=result)
+    apart = optimise(timed.program, ["algebra"])
     assert sum(i.engine is Engine.TENSOR for i in apart.instructions) == 2
-    line = core.program.instructions[2].line  # nl.matmul: one line of the kernel issues all
-    for i in core.program.instructions:
+    line = timed.program.instructions[2].line  # nl.matmul: one line of the kernel issues all
+    for i in timed.program.instructions:
         if i.engine is not Engine.DMA:
             i.line = line
-    assert len(optimise(core.program, ["algebra"])) == len(core.program)
+    assert len(optimise(timed.program, ["algebra"])) == len(timed.program)
 
 
 # -- reloads ------------------------------------------------------------------------------------
@@ -374,30 +370,28 @@ def test_operands_go_to_psum_where_vector_has_most_to_do_while_two_of_each_fit()
     assert not any(a.memory is Memory.PSUM for a in optimise(program, ["loads"]).allocations)
 
 
-def test_integers_are_not_copied_by_the_scalar_engine_which_computes_in_fp32():
-    core = NeuronCore(values=False)
-    busy = core.sbuf((128, 512))
+def test_integers_are_not_copied_by_the_scalar_engine_which_computes_in_fp32(timed):
+    busy = timed.sbuf((128, 512))
     for dtype in ("int32", "float32"):
-        core.tensor_copy(dst=core.sbuf((128, 512), dtype), src=core.sbuf((128, 512), dtype))
-    core.tensor_tensor(dst=busy, data1=busy, data2=busy, op="add")
-    done = optimise(core.program, ["engine_balance"])
+        timed.tensor_copy(dst=timed.sbuf((128, 512), dtype), src=timed.sbuf((128, 512), dtype))
+    timed.tensor_tensor(dst=busy, data1=busy, data2=busy, op="add")
+    done = optimise(timed.program, ["engine_balance"])
     assert [i.engine for i in done.instructions[:2]] == [Engine.VECTOR, Engine.SCALAR]
 
 
 # -- instruction_order --------------------------------------------------------------------------
 
 
-def test_an_engine_does_what_is_ready_while_an_older_instruction_waits():
+def test_an_engine_does_what_is_ready_while_an_older_instruction_waits(timed):
     """Judge: two chains of a Scalar and a Vector instruction each take turns on both engines."""
-    core = NeuronCore(values=False)
-    out = core.hbm((6, 128, 2048))
+    out = timed.hbm((6, 128, 2048))
     for k in range(6):
-        a, b, c = (core.sbuf((128, 2048)) for _ in range(3))
-        core.memset(dst=a, value=float(k))
-        core.activation(dst=b, op="exp", data=a)
-        core.tensor_tensor(dst=c, data1=b, data2=b, op="add")
-        core.dma_copy(dst=out.sliced(k), src=c)
-    program = core.program
+        a, b, c = (timed.sbuf((128, 2048)) for _ in range(3))
+        timed.memset(dst=a, value=float(k))
+        timed.activation(dst=b, op="exp", data=a)
+        timed.tensor_tensor(dst=c, data1=b, data2=b, op="add")
+        timed.dma_copy(dst=out.sliced(k), src=c)
+    program = timed.program
     before = measure(program, passes=())
     after = measure(program, passes=["instruction_order"])
     assert after.makespan_ns < 0.95 * before.makespan_ns
@@ -421,14 +415,13 @@ def test_nothing_is_issued_further_ahead_than_the_window_and_what_fits_still_fit
     place(done)
 
 
-def test_stated_order_and_the_engines_own_state_are_kept():
-    core = NeuronCore(values=False)
-    tiles = [core.sbuf((128, 512)) for _ in range(8)]
-    core.memset(dst=tiles[0], value=1.0)
+def test_stated_order_and_the_engines_own_state_are_kept(timed):
+    tiles = [timed.sbuf((128, 512)) for _ in range(8)]
+    timed.memset(dst=tiles[0], value=1.0)
     for tile in tiles:
-        core.dropout(dst=tile, data=tile, prob=0.5)
-    core.program.instructions[-1].after = (1,)
-    done = optimise(core.program, ["instruction_order"])
+        timed.dropout(dst=tile, data=tile, prob=0.5)
+    timed.program.instructions[-1].after = (1,)
+    done = optimise(timed.program, ["instruction_order"])
     written = [i.accesses[-1].allocation for i in done.instructions if i.name == "dropout"]
     assert written == [tile.buffer.info.index for tile in tiles]
     assert [i.after for i in done.instructions if i.after] == [(1,)]
@@ -465,11 +458,10 @@ def test_effects_show_instructions_bytes_and_time_with_and_without_each_pass():
     assert str(found["reloads"]) == "reloads: changes nothing"
 
 
-def test_traffic_counts_turns():
-    core = NeuronCore(values=False)
-    x, tile = core.hbm((128, 8)), core.sbuf((128, 8))
-    with core.repeat(5):
-        core.dma_copy(dst=tile, src=x)
-    counted = traffic(core.program)
+def test_traffic_counts_turns(timed):
+    x, tile = timed.hbm((128, 8)), timed.sbuf((128, 8))
+    with timed.repeat(5):
+        timed.dma_copy(dst=tile, src=x)
+    counted = traffic(timed.program)
     assert (counted.instructions, counted.hbm_read_bytes, counted.hbm_write_bytes) == (
         5, 5 * 128 * 8 * 4, 0)  # fmt: skip

@@ -122,24 +122,22 @@ def test_tiles_of_a_site_rotate_over_its_buffers(buffers):
     assert len(set(site.addresses)) == buffers
 
 
-def test_slots_are_those_alive_at_once_times_buffers():
-    core = NeuronCore(values=False)
-    x = core.hbm((128, 64))
+def test_slots_are_those_alive_at_once_times_buffers(timed):
+    x = timed.hbm((128, 64))
     for _ in range(6):
-        pair = [core.sbuf((128, 64), name="pair") for _ in range(2)]
+        pair = [timed.sbuf((128, 64), name="pair") for _ in range(2)]
         for tile in pair:
-            core.dma_copy(dst=tile, src=x)
-        core.tensor_tensor(dst=pair[0], data1=pair[0], data2=pair[1], op="add")
-        core.dma_copy(dst=x, src=pair[0])
-    site = place(core.program, buffers=3).sites[0]
+            timed.dma_copy(dst=tile, src=x)
+        timed.tensor_tensor(dst=pair[0], data1=pair[0], data2=pair[1], op="add")
+        timed.dma_copy(dst=x, src=pair[0])
+    site = place(timed.program, buffers=3).sites[0]
     assert (site.tiles, site.alive, site.slots) == (12, 2, 6)
 
 
-def test_a_site_that_runs_once_has_one_slot_whatever_is_asked():
-    core = NeuronCore(values=False)
-    tile = core.sbuf((128, 64))
-    core.memset(dst=tile, value=0.0)
-    assert place(core.program, buffers=4).sites[0].slots == 1
+def test_a_site_that_runs_once_has_one_slot_whatever_is_asked(timed):
+    tile = timed.sbuf((128, 64))
+    timed.memset(dst=tile, value=0.0)
+    assert place(timed.program, buffers=4).sites[0].slots == 1
 
 
 def one_after_another(widths, turns=1):
@@ -158,19 +156,18 @@ def test_sites_that_do_not_fit_together_share_bytes_if_never_alive_at_once():
     assert alternating.high_water_bytes[Memory.SBUF] == 4096 + 8192  # never apart
 
 
-def test_a_load_waits_for_no_dead_tile_while_there_is_room():
+def test_a_load_waits_for_no_dead_tile_while_there_is_room(timed):
     """Judge: the same program timed as if memory had no end."""
-    core = NeuronCore(values=False)
-    x = core.hbm((128, 512))
-    core.dma_copy(dst=(first := core.sbuf((128, 512))), src=x)
-    core.reciprocal(dst=(second := core.sbuf((128, 512))), data=first)
-    core.reciprocal(dst=(third := core.sbuf((128, 512))), data=second)
-    core.dma_copy(dst=(late := core.sbuf((128, 512))), src=x)  # may run at once
-    core.tensor_tensor(dst=third, data1=third, data2=late, op="add")
-    placed = place(core.program)
+    x = timed.hbm((128, 512))
+    timed.dma_copy(dst=(first := timed.sbuf((128, 512))), src=x)
+    timed.reciprocal(dst=(second := timed.sbuf((128, 512))), data=first)
+    timed.reciprocal(dst=(third := timed.sbuf((128, 512))), data=second)
+    timed.dma_copy(dst=(late := timed.sbuf((128, 512))), src=x)  # may run at once
+    timed.tensor_tensor(dst=third, data1=third, data2=late, op="add")
+    placed = place(timed.program)
     assert placed.high_water_bytes[Memory.SBUF] == 4 * 2048
-    endless = schedule(core.program, place(core.program, endless=True))
-    assert schedule(core.program, placed).makespan_ns == endless.makespan_ns
+    endless = schedule(timed.program, place(timed.program, endless=True))
+    assert schedule(timed.program, placed).makespan_ns == endless.makespan_ns
 
 
 def test_default_is_four_buffers_where_they_fit_and_fewer_with_a_note_where_not():
@@ -227,98 +224,93 @@ def test_a_dict_names_the_sites():
     raises(ValueError, "there are loaded, result", place, placement.program, buffers={"laoded": 2})
 
 
-def test_what_no_slots_hold_is_packed_by_live_ranges_stretched_by_turns():
+def test_what_no_slots_hold_is_packed_by_live_ranges_stretched_by_turns(timed):
     """One to four tiles of one line and four to one of the other, five at every moment."""
-    core = NeuronCore(values=False)
-    x = core.hbm((128, 512), name="x")
+    x = timed.hbm((128, 512), name="x")
     for turn in range(12):
-        many = [core.sbuf((128, 512), name="many") for _ in range(1 + turn % 4)]
+        many = [timed.sbuf((128, 512), name="many") for _ in range(1 + turn % 4)]
         for tile in many:
-            core.dma_copy(dst=tile, src=x)
-        few = [core.sbuf((128, 512), name="few") for _ in range(4 - turn % 4)]
+            timed.dma_copy(dst=tile, src=x)
+        few = [timed.sbuf((128, 512), name="few") for _ in range(4 - turn % 4)]
         for tile in few:
-            core.tensor_tensor(dst=tile, data1=many[0], data2=many[-1], op="add")
+            timed.tensor_tensor(dst=tile, data1=many[0], data2=many[-1], op="add")
         for tile in many:
-            core.tensor_tensor(dst=few[0], data1=few[0], data2=tile, op="add")
+            timed.tensor_tensor(dst=few[0], data1=few[0], data2=tile, op="add")
         for tile in few:
-            core.dma_copy(dst=x, src=tile)
-    tight, wider = (place(core.program, with_sbuf(2048 * count)) for count in (5, 7))
+            timed.dma_copy(dst=x, src=tile)
+    tight, wider = (place(timed.program, with_sbuf(2048 * count)) for count in (5, 7))
     assert "packed by its own live range" in tight.notes[0]
     assert "packed by its own live range" in wider.notes[0]
-    check_layout(core.program, tight, 2048 * 5)
-    check_layout(core.program, wider, 2048 * 7)
+    check_layout(timed.program, tight, 2048 * 5)
+    check_layout(timed.program, wider, 2048 * 7)
 
 
-def test_lines_that_take_turns_share_the_banks_of_psum():
+def test_lines_that_take_turns_share_the_banks_of_psum(timed):
     """Eight lines have one bank each and use them one after another.  Judge: endless memory.
 
     With a bank of its own, each product would wait until Vector has read the one before it.
     """
-    core = NeuronCore(values=False)
-    x, y = (core.sbuf((128, n), "bfloat16", name="operand") for n in (128, 512))
-    out = core.sbuf((128, 512), name="out")
+    x, y = (timed.sbuf((128, n), "bfloat16", name="operand") for n in (128, 512))
+    out = timed.sbuf((128, 512), name="out")
     for tile in (x, y):
-        core.memset(dst=tile, value=0.0)
+        timed.memset(dst=tile, value=0.0)
     for _, line, _ in itertools.product(range(3), range(8), range(6)):
         columns = slice(0, 512 - 8 * line)  # its size tells the lines apart
-        sums = core.psum((128, columns.stop), name=f"sums_{line}")
-        core.nc_matmul(dst=sums, stationary=x, moving=y.sliced(slice(0, 128), columns))
-        core.tensor_copy(dst=out.sliced(slice(0, 128), columns), src=sums)
+        sums = timed.psum((128, columns.stop), name=f"sums_{line}")
+        timed.nc_matmul(dst=sums, stationary=x, moving=y.sliced(slice(0, 128), columns))
+        timed.tensor_copy(dst=out.sliced(slice(0, 128), columns), src=sums)
     shared, alone, endless = (
-        place(core.program, **how) for how in ({}, {"buffers": 1}, {"endless": True})
+        place(timed.program, **how) for how in ({}, {"buffers": 1}, {"endless": True})
     )
-    check_layout(core.program, shared)
+    check_layout(timed.program, shared)
     assert "packed by its own live range, begun up to" in shared.notes[0]
     assert [site.buffers for site in shared.sites if site.memory is Memory.PSUM] == [1] * 8
     ours, slow, best = (
-        schedule(core.program, each).makespan_ns for each in (shared, alone, endless)
+        schedule(timed.program, each).makespan_ns for each in (shared, alone, endless)
     )
     assert ours == best < 0.7 * slow
 
 
-def test_a_slot_goes_to_the_tile_after_the_one_that_died_first():
+def test_a_slot_goes_to_the_tile_after_the_one_that_died_first(timed):
     """One long life between short ones: the next takes the older of the free slots."""
-    core = NeuronCore(values=False)
-    x = core.hbm((128, 64), name="x")
-    tiles = [core.sbuf((128, 64), name="t") for _ in range(5)]
+    x = timed.hbm((128, 64), name="x")
+    tiles = [timed.sbuf((128, 64), name="t") for _ in range(5)]
     for tile in tiles[:3]:
-        core.dma_copy(dst=tile, src=x)
+        timed.dma_copy(dst=tile, src=x)
     for tile in (tiles[1], tiles[2], tiles[0]):  # dies in this order
-        core.dma_copy(dst=x, src=tile)
+        timed.dma_copy(dst=x, src=tile)
     for tile in tiles[3:]:
-        core.dma_copy(dst=tile, src=x)
-    placement = place(core.program, buffers=1)
+        timed.dma_copy(dst=tile, src=x)
+    placement = place(timed.program, buffers=1)
     assert [placement.where(t)[2] for t in tiles] == [0, 1, 2, 1, 2]
 
 
-def test_what_does_not_fit_is_timed_beside_the_rest_where_that_is_asked_for():
+def test_what_does_not_fit_is_timed_beside_the_rest_where_that_is_asked_for(timed):
     """Judge: the same program in endless memory."""
-    core = NeuronCore(values=False)
-    x = core.hbm((128, 16 * 1024), name="x")
-    tiles = [core.sbuf((128, 16 * 1024), name="weights") for _ in range(4)]
+    x = timed.hbm((128, 16 * 1024), name="x")
+    tiles = [timed.sbuf((128, 16 * 1024), name="weights") for _ in range(4)]
     for tile in tiles:
-        core.dma_copy(dst=tile, src=x)
+        timed.dma_copy(dst=tile, src=x)
     for tile in tiles:
-        core.tensor_copy(dst=tile, src=tiles[0])
-    placement = place(core.program, beside=True)
+        timed.tensor_copy(dst=tile, src=tiles[0])
+    placement = place(timed.program, beside=True)
     assert sorted(t.address for t in placement.tiles()) == [65536 * k for k in range(4)]
     assert placement.notes == (
         "SBUF is too small: 262144 bytes of each partition are needed at once, and there are 196608"
         "; the rest is timed as if it lay beside them, without what it costs to move it out and in",
     )
-    endless = schedule(core.program, place(core.program, endless=True))
-    assert schedule(core.program, placement).makespan_ns == endless.makespan_ns
+    endless = schedule(timed.program, place(timed.program, endless=True))
+    assert schedule(timed.program, placement).makespan_ns == endless.makespan_ns
 
 
-def test_too_big_says_what_was_there_and_what_spilling_costs():
-    core = NeuronCore(values=False)
-    x = core.hbm((128, 16 * 1024), name="x")
-    tiles = [core.sbuf((128, 16 * 1024), name="weights") for _ in range(4)]
+def test_too_big_says_what_was_there_and_what_spilling_costs(timed):
+    x = timed.hbm((128, 16 * 1024), name="x")
+    tiles = [timed.sbuf((128, 16 * 1024), name="weights") for _ in range(4)]
     for tile in tiles:
-        core.dma_copy(dst=tile, src=x)
+        timed.dma_copy(dst=tile, src=x)
     for tile in tiles:
-        core.tensor_copy(dst=tile, src=tiles[0])
-    caught = raises(NkiValidationError, "", place, core.program)
+        timed.tensor_copy(dst=tile, src=tiles[0])
+    caught = raises(NkiValidationError, "", place, timed.program)
     text = str(caught)
     assert "262144 bytes of each SBUF partition" in text
     assert "196608" in text
@@ -328,82 +320,75 @@ def test_too_big_says_what_was_there_and_what_spilling_costs():
     assert f"{moved / 272e9 * 1e6:.1f} us" in text
 
 
-def test_psum_too_big_raises():
-    core = NeuronCore(values=False)
-    x = core.sbuf((128, 128), "bfloat16")
-    core.memset(dst=x, value=0.0)
-    banks = [core.psum((128, 512), name="bank") for _ in range(9)]
+def test_psum_too_big_raises(timed):
+    x = timed.sbuf((128, 128), "bfloat16")
+    timed.memset(dst=x, value=0.0)
+    banks = [timed.psum((128, 512), name="bank") for _ in range(9)]
     for bank in banks:
-        core.nc_matmul(dst=bank.sliced(PARTS, slice(0, 128)), stationary=x, moving=x)
+        timed.nc_matmul(dst=bank.sliced(PARTS, slice(0, 128)), stationary=x, moving=x)
     for bank in banks:
-        core.tensor_copy(dst=x, src=bank.sliced(PARTS, slice(0, 128)))
-    raises(NkiValidationError, "PSUM", place, core.program)
+        timed.tensor_copy(dst=x, src=bank.sliced(PARTS, slice(0, 128)))
+    raises(NkiValidationError, "PSUM", place, timed.program)
 
 
-def test_no_tile_of_up_to_2_kib_crosses_a_bank_and_longer_ones_begin_with_one():
-    core = NeuronCore(values=False)
-    tiles = [core.psum((128, columns)) for columns in (512, 384, 384, 1024)]
+def test_no_tile_of_up_to_2_kib_crosses_a_bank_and_longer_ones_begin_with_one(timed):
+    tiles = [timed.psum((128, columns)) for columns in (512, 384, 384, 1024)]
     for _ in range(2):
         for tile in tiles:
-            core.memset(dst=tile, value=0.0)
-    placement = place(core.program)
+            timed.memset(dst=tile, value=0.0)
+    placement = place(timed.program)
     by_size = sorted((t.row_bytes, t.address) for t in placement.tiles())
     assert by_size == [(1536, 6144), (1536, 8192), (2048, 4096), (4096, 0)]
 
 
-def test_a_long_lived_tile_does_not_stop_the_others_from_rotating():
-    core = NeuronCore(values=False)
-    x = core.hbm((128, 64))
+def test_a_long_lived_tile_does_not_stop_the_others_from_rotating(timed):
+    x = timed.hbm((128, 64))
     tiles = []
     for _ in range(6):
-        tile = core.sbuf((128, 64), name="t")
-        core.dma_copy(dst=tile, src=x)
+        tile = timed.sbuf((128, 64), name="t")
+        timed.dma_copy(dst=tile, src=x)
         tiles.append(tile)
-        core.tensor_copy(dst=tiles[0], src=tile)
-    placement = place(core.program, buffers=1)
+        timed.tensor_copy(dst=tiles[0], src=tile)
+    placement = place(timed.program, buffers=1)
     assert placement.sites[0].alive == 2
-    check_layout(core.program, placement)
+    check_layout(timed.program, placement)
 
 
-def test_what_one_instruction_reads_and_what_it_writes_never_share_a_slot():
-    core = NeuronCore(values=False)
-    old, short, new = (core.sbuf((128, 64), name="t") for _ in range(3))
-    core.memset(dst=old, value=0.0)
-    core.memset(dst=short, value=0.0)
-    core.tensor_copy(dst=new, src=old)  # the turn would be old's slot, and old is read here
-    placement = place(core.program, buffers=1)
+def test_what_one_instruction_reads_and_what_it_writes_never_share_a_slot(timed):
+    old, short, new = (timed.sbuf((128, 64), name="t") for _ in range(3))
+    timed.memset(dst=old, value=0.0)
+    timed.memset(dst=short, value=0.0)
+    timed.tensor_copy(dst=new, src=old)  # the turn would be old's slot, and old is read here
+    placement = place(timed.program, buffers=1)
     assert placement.sites[0].alive == 2
     assert [placement.where(t)[2] for t in (old, short, new)] == [0, 1, 1]
 
 
-def test_overlapping_stated_addresses_are_kept_and_noted():
-    core = NeuronCore(values=False)
-    a = core.sbuf((128, 64), address=0, name="a")
-    b = core.sbuf((128, 64), address=128, name="b")
-    core.memset(dst=a, value=0.0)
-    core.memset(dst=b, value=1.0)
-    placement = place(core.program)
+def test_overlapping_stated_addresses_are_kept_and_noted(timed):
+    a = timed.sbuf((128, 64), address=0, name="a")
+    b = timed.sbuf((128, 64), address=128, name="b")
+    timed.memset(dst=a, value=0.0)
+    timed.memset(dst=b, value=1.0)
+    placement = place(timed.program)
     assert [placement.where(t)[1] for t in (a, b)] == [0, 128]
     assert placement.notes == (
         "a and b were given overlapping addresses in SBUF: writing one overwrites the other",
     )
 
 
-def test_many_overlaps_are_not_all_told():
-    core = NeuronCore(values=False)
+def test_many_overlaps_are_not_all_told(timed):
     for k in range(2000):
-        core.memset(dst=core.sbuf((128, 64), address=k, name=f"t{k}"), value=0.0)
-    placement = place(core.program)
+        timed.memset(dst=timed.sbuf((128, 64), address=k, name=f"t{k}"), value=0.0)
+    placement = place(timed.program)
     assert len(placement.notes) == 21
     assert placement.notes[-1] == "more stated tiles overlap"
 
 
-def test_other_partitions_are_other_bytes():
-    core = NeuronCore(values=False)
+def test_other_partitions_are_other_bytes(timed):
     for start in (0, 64):
-        tile = core.sbuf((64, 16 * 1024), start_partition=start, name=f"half{start}")
-        core.memset(dst=tile, value=0.0)
-    for tile in (t for t in place(core.program).tiles()):
+        tile = timed.sbuf((64, 16 * 1024), start_partition=start, name=f"half{start}")
+        timed.memset(dst=tile, value=0.0)
+    for tile in (t for t in place(timed.program).tiles()):
         assert tile.address == 0
 
 
@@ -424,46 +409,43 @@ def test_a_repeated_body_is_placed_like_the_same_body_written_out():
     ]
 
 
-def test_nested_loops_run_out_in_order():
-    core = NeuronCore(values=False)
-    outer = core.sbuf((128, 16), name="outer")
-    core.memset(dst=outer, value=0.0)
-    with core.repeat(3):
-        middle = core.sbuf((128, 16), name="middle")
-        core.memset(dst=middle, value=0.0)
-        with core.repeat(2):
-            inner = core.sbuf((128, 16), name="inner")
-            core.tensor_copy(dst=inner, src=middle)
-        core.tensor_copy(dst=outer, src=middle)
-        core.tensor_copy(dst=outer, src=inner)  # of the last turn
-    run = expanded.expand(core.program)
+def test_nested_loops_run_out_in_order(timed):
+    outer = timed.sbuf((128, 16), name="outer")
+    timed.memset(dst=outer, value=0.0)
+    with timed.repeat(3):
+        middle = timed.sbuf((128, 16), name="middle")
+        timed.memset(dst=middle, value=0.0)
+        with timed.repeat(2):
+            inner = timed.sbuf((128, 16), name="inner")
+            timed.tensor_copy(dst=inner, src=middle)
+        timed.tensor_copy(dst=outer, src=middle)
+        timed.tensor_copy(dst=outer, src=inner)  # of the last turn
+    run = expanded.expand(timed.program)
     assert run.instruction.tolist() == [0] + [1, 2, 2, 3, 4] * 3
-    names = [core.program.allocations[a].name for a in run.allocation]
+    names = [timed.program.allocations[a].name for a in run.allocation]
     assert names == ["outer"] + ["middle"] * 3 + ["inner"] * 6
     assert run.first.tolist() == [0, 1, 6, 11, 2, 3, 7, 8, 12, 13]
     assert run.last.tolist() == [15, 4, 9, 14, 2, 5, 7, 10, 12, 15]
 
 
-def test_an_open_loop_and_an_endless_one_raise():
-    core = NeuronCore(values=False)
-    tile = core.sbuf((128, 16))
-    with core.repeat(2):
-        core.memset(dst=tile, value=0.0)
-        raises(ValueError, "still being recorded", place, core.program)
-    with core.repeat(10**9):
-        core.memset(dst=tile, value=0.0)
-    raises(ValueError, "at most 2000000", place, core.program)
+def test_an_open_loop_and_an_endless_one_raise(timed):
+    tile = timed.sbuf((128, 16))
+    with timed.repeat(2):
+        timed.memset(dst=tile, value=0.0)
+        raises(ValueError, "still being recorded", place, timed.program)
+    with timed.repeat(10**9):
+        timed.memset(dst=tile, value=0.0)
+    raises(ValueError, "at most 2000000", place, timed.program)
 
 
 # -- questions and bad input ---------------------------------------------------------------------
 
 
-def test_where_tells_memory_address_slot_and_bytes():
-    core = NeuronCore(values=False)
-    x, tile = core.hbm((128, 64)), core.sbuf((128, 64))
-    idle = core.sbuf((128, 64))
-    core.dma_copy(dst=tile, src=x)
-    placement = place(core.program)
+def test_where_tells_memory_address_slot_and_bytes(timed):
+    x, tile = timed.hbm((128, 64)), timed.sbuf((128, 64))
+    idle = timed.sbuf((128, 64))
+    timed.dma_copy(dst=tile, src=x)
+    placement = place(timed.program)
     assert placement.where(tile) == (Memory.SBUF, 0, 0, 256)
     assert placement.where(x)[:3] == (Memory.HBM, None, -1)
     assert placement.where(idle)[1] is None
@@ -476,8 +458,7 @@ def test_strange_buffers_raise(buffers):
     raises((TypeError, ValueError), "an integer from 1", place, stream(2), buffers=buffers)
 
 
-def test_an_empty_program_is_placed():
-    core = NeuronCore(values=False)
-    placement = place(core.program, TRN1)
+def test_an_empty_program_is_placed(timed):
+    placement = place(timed.program, TRN1)
     assert placement.tiles() == []
     assert placement.high_water_bytes == {Memory.SBUF: 0, Memory.PSUM: 0}

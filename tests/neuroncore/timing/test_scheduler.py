@@ -265,29 +265,27 @@ def test_a_repeated_body_takes_the_time_of_the_same_body_written_out():
     assert np.array_equal(looped.done_ns, written.done_ns)
 
 
-def test_vector_and_gpsimd_take_turns_on_sbuf_and_scalar_does_not():
-    core = NeuronCore(values=False)
-    tiles = [core.sbuf((128, 512)) for _ in range(3)]
-    core.tensor_copy(dst=tiles[0], src=tiles[0])
-    core.tensor_copy(dst=tiles[1], src=tiles[1], engine="gpsimd")
-    core.activation(dst=tiles[2], op="exp", data=tiles[2])
-    tl = schedule(core.program, place(core.program))
+def test_vector_and_gpsimd_take_turns_on_sbuf_and_scalar_does_not(timed):
+    tiles = [timed.sbuf((128, 512)) for _ in range(3)]
+    timed.tensor_copy(dst=tiles[0], src=tiles[0])
+    timed.tensor_copy(dst=tiles[1], src=tiles[1], engine="gpsimd")
+    timed.activation(dst=tiles[2], op="exp", data=tiles[2])
+    tl = schedule(timed.program, place(timed.program))
     assert tl.start_ns[2] == 0
     assert tl.start_ns[1] == tl.release_ns[0]
     assert tl.reason(1) == "the port that the Vector Engine holds"
-    free = schedule(core.program, place(core.program), without=["ports"])
+    free = schedule(timed.program, place(timed.program), without=["ports"])
     assert free.start_ns.tolist() == [0, 0, 0]
     assert free.order.tolist() == [0, 1, 2]  # a tie goes in program order
 
 
-def test_the_wait_for_a_port_begins_when_the_operands_are_there():
+def test_the_wait_for_a_port_begins_when_the_operands_are_there(timed):
     """By hand: what GpSimd waits for until Vector's result is there is no wait for the port."""
-    core = NeuronCore(values=False)
-    tiles = [core.sbuf((128, 512)) for _ in range(5)]
-    core.tensor_copy(dst=tiles[1], src=tiles[0], engine="vector")
-    core.tensor_copy(dst=tiles[2], src=tiles[3], engine="vector")
-    core.tensor_copy(dst=tiles[4], src=tiles[1], engine="gpsimd")
-    tl = schedule(core.program, place(core.program))
+    tiles = [timed.sbuf((128, 512)) for _ in range(5)]
+    timed.tensor_copy(dst=tiles[1], src=tiles[0], engine="vector")
+    timed.tensor_copy(dst=tiles[2], src=tiles[3], engine="vector")
+    timed.tensor_copy(dst=tiles[4], src=tiles[1], engine="gpsimd")
+    tl = schedule(timed.program, place(timed.program))
     there, free = tl.done_ns[0], tl.release_ns[1]
     assert there < free == tl.start_ns[2]
     row, ns, wait, by = (part.tolist() for part in tl.waits)
@@ -299,16 +297,15 @@ def test_the_wait_for_a_port_begins_when_the_operands_are_there():
     assert sum(waits.values()) == pytest.approx(tl.idle_ns("gpsimd"))
 
 
-def test_the_wait_for_a_place_begins_when_the_operands_are_there():
+def test_the_wait_for_a_place_begins_when_the_operands_are_there(timed):
     """By hand: until Scalar's result is there, GpSimd would wait although the place were free."""
-    core = NeuronCore(values=False)
-    a, b, c = (core.sbuf((128, 1024)) for _ in range(3))
-    out = core.hbm((128, 1024), "float32")
-    core.tensor_copy(dst=a, src=b, engine="vector")
-    core.dma_copy(dst=out, src=a)
-    core.activation(dst=c, op="copy", data=b)
-    core.tensor_copy(dst=a, src=c, engine="gpsimd")
-    tl = schedule(core.program, place(core.program))
+    a, b, c = (timed.sbuf((128, 1024)) for _ in range(3))
+    out = timed.hbm((128, 1024), "float32")
+    timed.tensor_copy(dst=a, src=b, engine="vector")
+    timed.dma_copy(dst=out, src=a)
+    timed.activation(dst=c, op="copy", data=b)
+    timed.tensor_copy(dst=a, src=c, engine="gpsimd")
+    tl = schedule(timed.program, place(timed.program))
     there, free = tl.done_ns[2], tl.release_ns[1]
     assert there < free == tl.start_ns[3]
     row, ns, wait, by = (part.tolist() for part in tl.waits)
@@ -316,13 +313,12 @@ def test_the_wait_for_a_place_begins_when_the_operands_are_there():
     assert wait == [Wait.PLACE, Wait.OPERANDS]
 
 
-def test_who_waits_for_a_port_lets_others_go_first():
-    core = NeuronCore(values=False)
-    tiles = [core.sbuf((128, 512)) for _ in range(3)]
-    core.tensor_copy(dst=tiles[0], src=tiles[0], engine="gpsimd")
-    core.tensor_copy(dst=tiles[1], src=tiles[1])
-    core.activation(dst=tiles[2], op="exp", data=tiles[2])
-    assert schedule(core.program, place(core.program)).order.tolist() == [0, 2, 1]
+def test_who_waits_for_a_port_lets_others_go_first(timed):
+    tiles = [timed.sbuf((128, 512)) for _ in range(3)]
+    timed.tensor_copy(dst=tiles[0], src=tiles[0], engine="gpsimd")
+    timed.tensor_copy(dst=tiles[1], src=tiles[1])
+    timed.activation(dst=tiles[2], op="exp", data=tiles[2])
+    assert schedule(timed.program, place(timed.program)).order.tolist() == [0, 2, 1]
 
 
 @for_rows("transfer_first", True, False)
@@ -339,56 +335,51 @@ def test_a_transfer_and_an_instruction_at_the_same_moment_go_in_program_order(tr
     assert tl.order.tolist() == [0, 1]
 
 
-def test_vector_and_scalar_take_turns_on_psum():
-    core = NeuronCore(values=False)
-    banks = [core.psum((128, 512)) for _ in range(2)]
-    core.tensor_copy(dst=banks[0], src=banks[0])
-    core.activation(dst=banks[1], op="exp", data=banks[1])
-    tl = schedule(core.program, place(core.program))
+def test_vector_and_scalar_take_turns_on_psum(timed):
+    banks = [timed.psum((128, 512)) for _ in range(2)]
+    timed.tensor_copy(dst=banks[0], src=banks[0])
+    timed.activation(dst=banks[1], op="exp", data=banks[1])
+    tl = schedule(timed.program, place(timed.program))
     assert tl.start_ns[1] == tl.release_ns[0]
 
 
-def test_transfers_without_data_in_common_share_queues_in_program_order():
-    core = NeuronCore(values=False)
-    x = core.hbm((128, 1024))
+def test_transfers_without_data_in_common_share_queues_in_program_order(timed):
+    x = timed.hbm((128, 1024))
     for _ in range(2):
-        core.dma_copy(dst=core.sbuf((128, 1024), name="t"), src=x)
-    tl = schedule(core.program, place(core.program))
+        timed.dma_copy(dst=timed.sbuf((128, 1024), name="t"), src=x)
+    tl = schedule(timed.program, place(timed.program))
     assert tl.start_ns.tolist() == [0, 0]
     assert np.array_equal(tl.queue_start_ns[1], tl.queue_end_ns[0])  # start-up overlaps
     assert Wait(int(tl.wait[1])) is Wait.QUEUE
 
 
-def test_a_transfer_of_one_row_uses_the_queue_of_its_partition():
+def test_a_transfer_of_one_row_uses_the_queue_of_its_partition(timed):
     """Judge: "each DMA engine corresponds to 8 partition lanes" (the DMA overview)."""
-    core = NeuronCore(values=False)
-    x = core.hbm((1, 1024))
-    tile = core.sbuf((128, 1024))
+    x = timed.hbm((1, 1024))
+    tile = timed.sbuf((128, 1024))
     for k in range(0, 128, 5):
-        core.dma_copy(dst=tile.sliced(slice(k, k + 1)), src=x)
-    tl = schedule(core.program, place(core.program, endless=True))
+        timed.dma_copy(dst=tile.sliced(slice(k, k + 1)), src=x)
+    tl = schedule(timed.program, place(timed.program, endless=True))
     used = [np.flatnonzero(row >= 0).tolist() for row in tl.queue_start_ns]
     assert used == [[k // 8] for k in range(0, 128, 5)]
 
 
-def test_overlapping_stated_addresses_make_the_second_wait_for_the_first():
-    core = NeuronCore(values=False)
-    x = core.hbm((128, 64))
-    a, b = core.sbuf((128, 64), address=0), core.sbuf((128, 64), address=128)
-    core.dma_copy(dst=a, src=x)
-    core.memset(dst=b, value=0.0)
-    tl = schedule(core.program, place(core.program))
+def test_overlapping_stated_addresses_make_the_second_wait_for_the_first(timed):
+    x = timed.hbm((128, 64))
+    a, b = timed.sbuf((128, 64), address=0), timed.sbuf((128, 64), address=128)
+    timed.dma_copy(dst=a, src=x)
+    timed.memset(dst=b, value=0.0)
+    tl = schedule(timed.program, place(timed.program))
     assert tl.start_ns[1] == tl.done_ns[0]
     assert Wait(int(tl.wait[1])) is Wait.OVERWRITES
 
 
-def test_an_instruction_waits_for_those_that_it_was_told_to():
-    core = NeuronCore(values=False)
-    x, tile, other = core.hbm((128, 64)), core.sbuf((128, 64)), core.sbuf((128, 64))
-    core.dma_copy(dst=tile, src=x)
-    core.memset(dst=other, value=0.0)
-    core.program.instructions[1].after = (0,)
-    tl = schedule(core.program, place(core.program))
+def test_an_instruction_waits_for_those_that_it_was_told_to(timed):
+    x, tile, other = timed.hbm((128, 64)), timed.sbuf((128, 64)), timed.sbuf((128, 64))
+    timed.dma_copy(dst=tile, src=x)
+    timed.memset(dst=other, value=0.0)
+    timed.program.instructions[1].after = (0,)
+    tl = schedule(timed.program, place(timed.program))
     assert tl.start_ns[1] == tl.done_ns[0]
     assert Wait(int(tl.wait[1])) is Wait.STATED
 
@@ -459,9 +450,8 @@ def test_hours_raise():
         schedule(program, place(program), parameters={"dma_bytes_per_s": 1e-3})
 
 
-def test_an_empty_program_takes_no_time():
-    core = NeuronCore(values=False)
-    tl = schedule(core.program, place(core.program))
+def test_an_empty_program_takes_no_time(timed):
+    tl = schedule(timed.program, place(timed.program))
     assert tl.makespan_ns == 0
     assert len(tl.timeline) == 0
 

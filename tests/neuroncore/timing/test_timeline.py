@@ -55,12 +55,11 @@ def test_spans_are_the_arrays_and_never_overlap_on_a_track(program):
     assert moved == (tl.queue_end_ns - tl.queue_start_ns)[share].sum()
 
 
-def test_an_engine_shows_busy_until_its_result_is_there_or_its_next_instruction():
-    core = NeuronCore(values=False)
-    a, b = core.sbuf((128, 512)), core.sbuf((128, 512))
-    core.tensor_copy(dst=a, src=a)
-    core.tensor_copy(dst=b, src=b)
-    tl = schedule(core.program, place(core.program))
+def test_an_engine_shows_busy_until_its_result_is_there_or_its_next_instruction(timed):
+    a, b = timed.sbuf((128, 512)), timed.sbuf((128, 512))
+    timed.tensor_copy(dst=a, src=a)
+    timed.tensor_copy(dst=b, src=b)
+    tl = schedule(timed.program, place(timed.program))
     assert tl.end_ns[0] == tl.start_ns[1] == tl.release_ns[0]
     assert tl.end_ns[1] == tl.done_ns[1] == tl.makespan_ns
 
@@ -86,11 +85,10 @@ def test_roofline_has_the_published_ridge_and_names_the_bound():
     assert few.dma_ns > few.memory_ns  # 16 queues sustain less than half of HBM's 820 GB/s
 
 
-def test_without_matmuls_or_transfers_nothing_divides_by_zero():
-    core = NeuronCore(values=False)
-    tile = core.sbuf((128, 64))
-    core.memset(dst=tile, value=0.0)
-    tl = measure(core.program)
+def test_without_matmuls_or_transfers_nothing_divides_by_zero(timed):
+    tile = timed.sbuf((128, 64))
+    timed.memset(dst=tile, value=0.0)
+    tl = measure(timed.program)
     assert (tl.flops, tl.mfu, tl.roofline().intensity, tl.hbm_bytes) == (0, 0.0, 0.0, 0)
     assert tl.roofline().achieved_flops == 0
 
@@ -131,16 +129,15 @@ def test_waiting_names_reasons_the_longest_first():
     assert tl.waiting("gpsimd") == {"nothing to do": tl.makespan_ns}
 
 
-def test_measure_takes_passes_by_name_and_runs_them_by_default():
-    core = NeuronCore(values=False)
-    a, b, c = (core.sbuf((128, 64)) for _ in range(3))
-    core.memset(dst=a, value=1.0)
-    core.tensor_tensor(dst=b, data1=a, data2=a, op="add")
-    core.tensor_tensor(dst=c, data1=a, data2=a, op="add")
-    assert measure(core.program).rows == 2
-    assert measure(core.program, optimise=False).rows == 3
-    assert measure(core.program, optimise=("algebra",)).rows == 2
-    assert len(core.program) == 3
+def test_measure_takes_passes_by_name_and_runs_them_by_default(timed):
+    a, b, c = (timed.sbuf((128, 64)) for _ in range(3))
+    timed.memset(dst=a, value=1.0)
+    timed.tensor_tensor(dst=b, data1=a, data2=a, op="add")
+    timed.tensor_tensor(dst=c, data1=a, data2=a, op="add")
+    assert measure(timed.program).rows == 2
+    assert measure(timed.program, optimise=False).rows == 3
+    assert measure(timed.program, optimise=("algebra",)).rows == 2
+    assert len(timed.program) == 3
 
 
 def test_unknown_engine_raises():

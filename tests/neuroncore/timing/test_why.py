@@ -73,13 +73,12 @@ def test_every_piece_rests_on_facts_with_known_sources(program):
         assert sum(explained.share_by_cause().values()) == pytest.approx(1)
 
 
-def test_a_chain_by_hand():
-    core = NeuronCore(values=False)
-    x, tile = core.hbm((128, 1024)), core.sbuf((128, 1024))
-    core.dma_copy(dst=tile, src=x)
-    core.tensor_tensor(dst=tile, data1=tile, data2=tile, op="add")
-    core.dma_copy(dst=x, src=tile)
-    explained = why(schedule(core.program, place(core.program)))
+def test_a_chain_by_hand(timed):
+    x, tile = timed.hbm((128, 1024)), timed.sbuf((128, 1024))
+    timed.dma_copy(dst=tile, src=x)
+    timed.tensor_tensor(dst=tile, data1=tile, data2=tile, op="add")
+    timed.dma_copy(dst=x, src=tile)
+    explained = why(schedule(timed.program, place(timed.program)))
     assert [(p.instruction.name, p.what) for p in explained] == [
         ("dma_copy", "DMA start"), ("dma_copy", "DMA transfer"),
         ("tensor_tensor", "fixed overhead"), ("tensor_tensor", "work"),
