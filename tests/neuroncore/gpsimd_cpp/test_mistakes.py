@@ -246,8 +246,9 @@ def test_accessors_that_several_processors_cannot_use(build):
         ("x.read_stream_accessor<float>();", "a streaming accessor on several processors"),
         ("", "wrong runs on several processors and never calls get_dst_tensor()"),
     ):
-        told = raises(OperatorError, "", build(_kernel(line), wrong=WRONG, multicore=True), X, 0)
-        assert text in str(told)
+        with pytest.raises(OperatorError) as told:
+            build(_kernel(line), wrong=WRONG, multicore=True)(X, 0)
+        assert text in str(told.value)
 
 
 def test_without_a_compiler_the_sentence_says_what_to_install(monkeypatch):

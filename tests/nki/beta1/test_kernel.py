@@ -143,7 +143,7 @@ def test_files_of_a_benchmark_and_a_profile(tmp_path):
     assert {p.name for p in (tmp_path / "p").iterdir()} == {"file.neff", "profile.ntff"}
     raises(FileExistsError, "overwrite", profiled, X)
     nki.profile(working_directory=str(tmp_path / "p"), overwrite=True)(doubled)(X)
-    raises(ValueError, "absolute path", nki.profile(working_directory="here")(doubled), X)
+    raises(ValueError, "absolute path", lambda: nki.profile(working_directory="here")(doubled)(X))
     where = tmp_path / "nth"  # names as AWS's unit test of nki.profile asks for them
     nki.profile(working_directory=str(where), profile_nth=10, num_execs=20)(doubled)(X)
     assert {p.name for p in where.iterdir()} == {
