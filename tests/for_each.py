@@ -12,9 +12,9 @@ import pytest
 def _label(value, ids, place):
     if isinstance(value, type(pytest.param())) and value.id:
         return value.id
-    if isinstance(ids, list):
-        return ids[place]
-    return ids(value) if ids else repr(value)
+    if callable(ids):
+        return ids(value)
+    return ids[place] if ids else repr(value)
 
 
 def for_each(names, values, ids=None):
