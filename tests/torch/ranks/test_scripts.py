@@ -34,7 +34,7 @@ def found(tmp_path_factory):
 @pytest.mark.parametrize("name", ON_GLOO)
 def test_weights_are_those_of_gloo(found, name):
     ours, theirs = found[name, "xla"], found[name, "gloo"]
-    assert (ours["code"], theirs["code"]) == (0, 0), ours["told"] + theirs["told"]
+    assert (ours["code"], theirs["code"]) == (0, 0), ours["problem"] + theirs["problem"]
     for mine, right in zip(ours["results"], theirs["results"], strict=True):
         assert mine["state"].keys() == right["state"].keys()
         for key, values in right["state"].items():
