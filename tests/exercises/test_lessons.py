@@ -82,8 +82,8 @@ def test_each_block_belongs_to_an_exercise(block):
     assert exercises.find(block.key) is not None
 
 
-@for_each("student", STUDENTS)
-@for_each("block", blocks("solution"))
+@pytest.mark.parametrize("student", STUDENTS)
+@pytest.mark.parametrize("block", blocks("solution"))
 def test_the_solution_gets_full_points(block, student):
     exercise = exercises.find(block.key)
     answer = answer_of(block, student)
@@ -94,7 +94,7 @@ def test_the_solution_gets_full_points(block, student):
         assert bool(grade.entry) == (block.key in RANKED)
 
 
-@for_each("block", blocks("wrong"))
+@pytest.mark.parametrize("block", blocks("wrong"))
 def test_each_wrong_answer_is_rejected_with_the_feedback_that_fits(block):
     exercise = exercises.find(block.key)
     result = exercise(answer_of(block, "ab123"), "ab123")
@@ -182,7 +182,7 @@ def test_what_a_puzzles_wrong_model_gives_is_called_by_its_name(exercise):
         assert result.picture
 
 
-@for_each("block", blocks("hard-coded"))
+@pytest.mark.parametrize("block", blocks("hard-coded"))
 def test_a_hard_coded_public_answer_passes_in_public_and_fails_the_hidden_check(block):
     exercise = exercises.find(block.key)
     assert exercise(answer_of(block)).status is Status.PASSED
@@ -208,7 +208,7 @@ def test_behind_a_pass_stand_two_lines_of_why_a_solution_and_a_challenge(exercis
     assert 30 < len(told.challenge) < 160
 
 
-@for_each("lesson", exercises.LESSONS)
+@pytest.mark.parametrize("lesson", exercises.LESSONS)
 def test_no_cell_of_a_lesson_gives_a_solution_away(lesson):
     text = "\n".join(cell.source for cell in reading.notebook(lesson).cells)
     for exercise in exercises.of_lesson(lesson):
