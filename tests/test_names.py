@@ -13,7 +13,7 @@ from IPython.core.completer import IPCompleter, provisionalcompleter
 from traitlets.config import Config
 
 import trainium_edu
-from tests.for_each import for_each, for_rows, raises
+from tests.for_each import for_rows, raises
 from trainium_edu import names
 
 WITH_TORCH = "trainium_edu.torch", "trainium_edu.torch.operations"
@@ -34,7 +34,7 @@ def completed(text, namespace, **options):
 
 
 @for_rows("uses_jedi", False, True)
-@for_each("name", PACKAGES)
+@pytest.mark.parametrize("name", PACKAGES)
 def test_tab_offers_every_public_name(name, uses_jedi):
     package = importlib.import_module(name)
     public = {each for each in getattr(package, "__all__", []) if each[0] != "_"}
