@@ -7,7 +7,7 @@ compared with PyTorch in ``test_against_torch.py``.
 import numpy as np
 import pytest
 
-from tests.for_each import for_each, for_rows, raises
+from tests.for_each import for_rows, raises
 from trainium_edu.training import nn, optim
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.executor import Setting, as_held
@@ -44,9 +44,9 @@ OPTIMISERS = {
 }
 
 
-@for_rows("eager", True, False)
-@for_each("options", [{}, {"master_weights": True}], ids=["plain", "master"])
-@for_each("kind", OPTIMISERS)
+@pytest.mark.parametrize("eager", [True, False])
+@pytest.mark.parametrize("options", [{}, {"master_weights": True}], ids=["plain", "master"])
+@pytest.mark.parametrize("kind", OPTIMISERS)
 def test_200_steps_compile_once_with_states_made_before_else_twice(kind, options, eager):
     device = Device()
     model = nn.MLP(6, 8, 3).to(device, "bfloat16")

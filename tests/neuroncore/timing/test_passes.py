@@ -196,7 +196,7 @@ def _random(seed):
     return core.program
 
 
-@for_each("seed", range(25))
+@pytest.mark.parametrize("seed", range(25))
 def test_random_programs_keep_every_bit(seed):
     program = _random(seed)
     check_bits(program, seed=seed)
