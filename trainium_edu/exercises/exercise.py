@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from IPython import get_ipython
 
 from trainium_edu import aside, settings
 from trainium_edu.exercises import afterwards, learner
@@ -343,28 +344,33 @@ class Exercise:
                 "Not yet", "a solution is shown after a pass, or when you have tried an answer and"
                 f" read all {len(self.hints)} hints; .hint() gives the next.",
             )  # fmt: skip
-        passed = learner.has_passed(self.key)
-        learner.record(self.key, "solution", "after the pass" if passed else _BEFORE)
+        seen = "after the pass" if learner.has_passed(self.key) else _BEFORE
+        learner.record(self.key, "solution", seen)
         return Said("A solution", "one of several ways; your progress notes that you saw it.", told)
 
     def _may_see_solution(self):
         tried = learner.since_pass(self.key, Status.WRONG)
-        through = tried and self._hints_seen() == len(self.hints)
-        return bool(through or learner.has_passed(self.key))
+        return learner.has_passed(self.key) or (tried and self._hints_seen() == len(self.hints))
 
     def starter(self) -> Said:
         """Return what its cell held at first, to begin again from."""
         try:
-            text = lesson_notebook(number_of(self.key)).read_text(encoding="utf-8")
-            (cell,) = (c for c in json.loads(text)["cells"] if key_of(c) == self.key)
+            cells = json.loads(lesson_notebook(number_of(self.key)).read_text("utf-8"))["cells"]
+            starter, check = ("".join(c["source"]) for c in cells
+                              if self.key in (key_of(c), key_of(c, "check")))  # fmt: skip
         except (OSError, ValueError):
             return Said("No starter", "its lesson is not installed here.")
-        return Said("The starter", "copy it over your cell.", "".join(cell["source"]))
+        told = f"copy it over your cell, or run `{check.partition('(')[0]}.reset()` there."
+        return Said("The starter", told, starter)
+
+    def reset(self):
+        """Put the starter back into the cell in which this runs."""
+        if code := self.starter().code:
+            get_ipython().set_next_input(code, replace=True)
 
     def challenge(self) -> Said:
         """Return what to try after a pass."""
-        told = afterwards.of(self).challenge
-        return Said("Next challenge", told or "none is installed here.")
+        return Said("Next challenge", afterwards.of(self).challenge or "none is installed here.")
 
     def offers(self, status: Status):
         """Return what a check's card offers now: pairs (text of a button or "", its function)."""
@@ -397,10 +403,8 @@ class Exercise:
         student = _student(student)
         rounds = [self.numbers(student)]
         if not self.literal:
-            rounds += [
-                Numbers(self.draw(Draw(f"{self.key}|hidden|{salt}|{i}")))
-                for i in range(HIDDEN_ROUNDS)
-            ]
+            draws = (Draw(f"{self.key}|hidden|{salt}|{i}") for i in range(HIDDEN_ROUNDS))
+            rounds += [Numbers(self.draw(draw)) for draw in draws]
         for i, numbers in enumerate(rounds):
             error, measured = _examine(self, answer, numbers)
             if isinstance(error, NotAttempted):

@@ -100,9 +100,7 @@ class _Puzzle:
             bar_us = self.bar * moving
             bar_words = f"{self.bar:g} times what moving the arrays takes"
         said = f"the bar: {bar_us:.1f} µs"
-        stack = Stack(
-            "Predicted time", "µs", {"yours": taken_us}, bar_us, said, kept="✓ beats the bar"
-        )
+        stack = Stack("Predicted time", "µs", {"yours": taken_us}, bar_us, said, kept="✓ beats it")
         text = f"yours {taken_us:.1f} µs, {said} ({bar_words})"
         picture = Bars(text, draw=partial(draw_stacks, [stack]))
         if taken_us <= bar_us:

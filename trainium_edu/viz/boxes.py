@@ -46,13 +46,13 @@ class Boxes:
         x, y, right, bottom, last = 4.0, 0.0, 0.0, 0.0, list(self._arrays)[-1]
         scene = Scene(1, 1, "; ".join(map(_line, self._arrays, self._arrays.values())))
         for name, array in self._arrays.items():
-            rows, columns = min(_ROWS, array.shape[0]), min(_COLUMNS, array.shape[1])
-            wide = max(columns * _WIDE + 14, 7.0 * len(_head(name, array)))
+            words = _words(array, self._wrong if name == last else None)
+            cell = max(_WIDE, 7.6 * max(map(len, words.ravel())))
+            wide = max(words.shape[1] * cell + 14, 7.0 * len(_head(name, array)))
             if x > 4 and x + wide > _MOST:
                 x, y = 4.0, bottom + 14
-            _draw(scene, x, y, name, array[:rows, :columns],
-                  array.shape, self._wrong if name == last else None)  # fmt: skip
-            right, bottom = max(right, x + wide), max(bottom, y + 26 + rows * _TALL + 14)
+            _draw(scene, x, y, name, words, array.shape, cell)
+            right, bottom = max(right, x + wide), max(bottom, y + 26 + len(words) * _TALL + 14)
             x += wide + _GAP
         scene.width, scene.height = right + 4, bottom
         return scene
@@ -76,21 +76,24 @@ def _line(name, array) -> str:
     return f"{_head(name, array)}  {first}{' ...' if array.size > array[0, :_COLUMNS].size else ''}"
 
 
-def _draw(scene, x, y, name, corner, shape, wrong):
-    rows, columns = corner.shape
+def _words(array, wrong):
+    """Return what the boxes of an array's corner say."""
+    words = np.vectorize(_number, otypes=[object])(array[:_ROWS, :_COLUMNS])
+    return words if wrong is None else words + np.where(wrong[:_ROWS, :_COLUMNS], " ✗", "")
+
+
+def _draw(scene, x, y, name, words, shape, cell):
+    rows, columns = words.shape
     scene.text(x, y + 16, name, bold=True)
     scene.text(x + 8 * len(name) + 8, y + 16, list(shape), colour="muted")
     top = y + 26
-    for i in range(rows):
-        for j in range(columns):
-            left, high = x + j * _WIDE, top + i * _TALL
-            is_wrong = wrong is not None and bool(wrong[i, j])
-            if is_wrong:
-                scene.rect(left, high, _WIDE, _TALL, COLOURS["red"], opacity=0.25)
-            scene.rect(left, high, _WIDE, _TALL, "muted", outline=True)
-            words = _number(corner[i, j]) + (" ✗" if is_wrong else "")
-            scene.text(left + _WIDE / 2, high + 15, words, anchor="middle")
+    for (i, j), said in np.ndenumerate(words):
+        left, high = x + j * cell, top + i * _TALL
+        if said.endswith("✗"):
+            scene.rect(left, high, cell, _TALL, COLOURS["red"], opacity=0.25)
+        scene.rect(left, high, cell, _TALL, "muted", outline=True)
+        scene.text(left + cell / 2, high + 15, said, anchor="middle")
     if shape[1] > columns:
-        scene.text(x + columns * _WIDE + 4, top + 14, "…", colour="muted")
+        scene.text(x + columns * cell + 4, top + 14, "…", colour="muted")
     if shape[0] > rows:
         scene.text(x + 2, top + rows * _TALL + 12, "⋮", colour="muted")

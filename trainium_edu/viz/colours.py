@@ -38,6 +38,10 @@ MEMORY = {
 #: One colour for each part of a step's time.
 STEP = {
     "Tensor Engine": COLOURS["blue"],
+    "Vector Engine": COLOURS["orange"],
+    "Scalar Engine": COLOURS["green"],
+    "GpSimd Engine": COLOURS["pink"],
+    "DMA": COLOURS["sky"],
     "other engines": COLOURS["green"],
     "weights to and from HBM": COLOURS["sky"],
     "tensor-parallel sums": COLOURS["orange"],

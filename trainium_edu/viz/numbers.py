@@ -91,14 +91,8 @@ class Paragraphs:
         return "".join(f'<p style="{look}">{part}</p>' for part in said)
 
 
-class Table:
+class Table(Paragraphs):
     """A text whose columns are two spaces apart, as a table whose cells wrap on a narrow page."""
-
-    def __init__(self, text: str):
-        self.text = text
-
-    def __repr__(self):
-        return self.text
 
     def _repr_html_(self):
         lines = [re.split("  +", line.strip()) for line in html.escape(self.text).split("\n")]

@@ -23,7 +23,7 @@ def one_partition(time):
         },
         show=lambda guess: Numbers(
             "\n".join(f"on {p:3} partitions: {us:6.2f} µs" for p, us in times.items()),
-            "32,768 numbers on so many partitions, in µs",
+            "32,768 numbers, by partitions in use: µs",
             {str(p): {"": us} for p, us in times.items()},
         ),
     )
