@@ -10,12 +10,13 @@ import io
 import signal
 import threading
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 
 from tests.for_each import for_each, for_rows, raises
-from trainium_edu.exercises import afterwards, learner
+from trainium_edu.exercises import afterwards, learner, puzzles
 from trainium_edu.exercises.card import Card
 from trainium_edu.exercises.exercise import (
     SOLUTION_SEEN,
@@ -389,3 +390,12 @@ def test_a_check_before_its_exercise_says_so_in_a_sentence(monkeypatch, capsys):
         assert "NameError" in capsys.readouterr().out
     finally:
         InteractiveShell.clear_instance()
+
+
+def test_reset_puts_the_starter_into_the_cell_that_runs_it():
+    with mock.patch("trainium_edu.exercises.exercise.get_ipython") as shell:
+        puzzles.copy_tile.reset()
+    ((source,), options) = shell().set_next_input.call_args
+    assert source == puzzles.copy_tile.starter().code
+    assert source.startswith("@nki.jit\ndef copy_tile(x):")
+    assert options == {"replace": True}
