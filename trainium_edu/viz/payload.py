@@ -56,7 +56,7 @@ def plot_payload(
             xytext=(x, y), textcoords="offset points", color=COLOURS["green"], ha=side,
         )  # fmt: skip
     ax.axvline(256, color=ink("muted"), linewidth=0.8, linestyle=":")
-    ax.text(248, sustained * 0.7, "documented: under 256 B\n“very poor”, no figure", fontsize=9,
+    ax.text(248, sustained * 0.46, "documented: under 256 B\n“very poor”, no figure", fontsize=9,
             color=ink("muted"), ha="right")  # fmt: skip
     for name, rates, colour, side, x in (
         ("many in flight", stream, "blue", "right", -10),

@@ -75,9 +75,6 @@ def _table(spec) -> str:
         for h in ("ridge of a BF16 matmul", "FLOP/byte", "kind", "where from")
     )
     return (
-        "<table style='font-size:13px'><thead><tr>"
-        + head
-        + "</tr></thead><tbody>"
-        + "".join(rows)
-        + "</tbody></table>"
+        "<table style='font-size:13px;line-height:1.4;border-collapse:separate;border-spacing:12px"
+        f" 3px'><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     )
