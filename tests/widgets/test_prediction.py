@@ -210,7 +210,7 @@ def test_error_factor(guess, answer, factor):
     assert predict.error_factor(guess, answer) == factor
 
 
-@for_rows("unit, answer, guess, said",
+@pytest.mark.parametrize(("unit", "answer", "guess", "said"), [
     ("%", 38.4, 14, "24.4 points below the answer. Look again."),
         ("%", 76, 77, "Close: 1 point above the answer."),
         ("cycles", 798, 799, "Off by one. Look again."),
@@ -219,7 +219,7 @@ def test_error_factor(guess, answer, factor):
         ("µs", 100, 95, "Close: 5 % below the answer."),
         ("µs", 100, 250, "2.5 times the answer. Look again."),
         ("times", 2, 1, "2 times too small. Look again."),
-)  # fmt: skip
+])  # fmt: skip
 def test_a_guess_that_nobody_foresaw_hears_its_distance_and_what_to_check(
     unit, answer, guess, said
 ):
