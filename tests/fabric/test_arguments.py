@@ -145,7 +145,8 @@ CASES = [
     *((f, DEVICE, MADE) for f in (
         fabric.trn1_32xlarge, fabric.trn1n_32xlarge, fabric.ultraserver,
         fabric.inf2_48xlarge, fabric.trn2_48xlarge)),
-    (fabric.machine, {"instance": "trn2.48xlarge", **DEVICE}, {"instance": "text", **MADE}),
+    (fabric.machine, {"instance": "trn2.48xlarge", "shape": None, **DEVICE},
+     {"instance": "text", "shape": "none", **MADE}),
     (fabric.group, {"ranks": 8, **DEVICE}, {"ranks": "text", **MADE}),
     (fabric.ultracluster,
      {"chips": 32, "instance": "trn1.32xlarge", "network_latency_ns": None, **DEVICE},

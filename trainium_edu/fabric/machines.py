@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from trainium_edu.fabric.arguments import choice, real_number
+from trainium_edu.fabric.arguments import are_several, choice, real_number
 from trainium_edu.fabric.topology import FabricError, Topology, known, product, whole_number
 from trainium_edu.specs import FABRIC, INSTANCES
 from trainium_edu.specs.instances import with_cores
@@ -54,7 +54,9 @@ def machine(instance: str, shape: tuple | None = None, **options) -> Topology:
     printed = str(getattr(facts, "topology", facts.chips).value)
     layout = tuple(map(int, re.findall(r"\d+", printed)))
     shape = layout if shape is None else shape
-    return product(shape, [1 < extent in layout for extent in shape], **{
+    rings = [extent for extent in layout if extent > 1]
+    closes = [extent in rings for extent in shape] if are_several(shape) else []
+    return product(shape, closes, **{
         "name": instance,
         "link_bytes_per_s": float(getattr(facts, "link_bytes_per_s", FABRIC.link_bytes_per_s)),
         "ranks_per_chip": int(getattr(facts, "ranks_per_chip", FABRIC.ranks_per_chip)),
