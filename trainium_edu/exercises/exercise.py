@@ -364,9 +364,11 @@ class Exercise:
         return Said("The starter", told, starter)
 
     def reset(self):
-        """Put the starter back into the cell in which this runs."""
-        if code := self.starter().code:
-            get_ipython().set_next_input(code, replace=True)
+        """Put the starter back into the cell in which this runs; outside a notebook, show it."""
+        shown, shell = self.starter(), get_ipython()
+        if not (shown.code and shell):
+            return shown
+        return shell.set_next_input(shown.code, replace=True)
 
     def challenge(self) -> Said:
         """Return what to try after a pass."""
