@@ -126,7 +126,7 @@ def test_an_array_of_the_loops_own_is_refused():
 def test_damaged_evidence_is_one_sentence(damage):
     told = json.loads(loop(REQUEST))
     damage(told)
-    with pytest.raises(ValueError, match=re.compile("incomplete|no saved graph|argument")):
+    with pytest.raises(ValueError, match=re.compile("incomplete|not a saved graph|argument")):
         run_again(json.dumps(told).encode(), given())
 
 

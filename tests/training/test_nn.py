@@ -69,7 +69,7 @@ def test_a_state_that_does_not_fit_is_refused_and_nothing_is_loaded():
     before = model.state_dict()
     with pytest.raises(ValueError, match=r"'2\.bias' is missing"):
         model.load_state_dict({k: v for k, v in before.items() if k != "2.bias"})
-    with pytest.raises(ValueError, match=r"'3\.bias' is no parameter"):
+    with pytest.raises(ValueError, match=r"'3\.bias' is not a parameter"):
         model.load_state_dict(before | {"3.bias": before["2.bias"]})
     with pytest.raises(ValueError, match=r"'2\.bias' has shape \(4,\), and takes \(3,\)"):
         model.load_state_dict({k: v + 1 for k, v in before.items()} | {"2.bias": np.zeros(4)})
