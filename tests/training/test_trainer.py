@@ -476,7 +476,7 @@ def test_a_job_that_cannot_be_is_refused_in_one_sentence(changes, says):
 
 
 @for_rows("job, options, says",
-    (Job(ranks=33), {}, "33 ranks do not fit"), (Job(instance="p4d"), {}, "it must be one of trn1.2xlarge"),
+    (Job(ranks=33), {}, "33 ranks do not fit"), (Job(instance="p4d"), {}, "must be one of trn1"),
     (replace(SMALL, ranks=32), {"task": task(31)}, "32 ranks cannot share 31 samples"),
     (replace(SMALL, drop_last=True), {"task": task(31)}, "leaves out all of them"),
     (SMALL, {"task": task(), "reached": links(8)}, "4 ranks, and the links reach 8"),

@@ -111,12 +111,13 @@ class Figures:
         timeline = self.found["timeline"]
         roof, band = timeline.roofline(), neuroncore.band_of(timeline)
         what, least = max(("FLOPs", roof.compute_ns), ("bytes", roof.memory_ns), key=lambda x: x[1])
-        times = [ns / least for ns in (band.nominal_ns, band.low_ns, band.high_ns)]
-        mfu = [roof.compute_ns / ns for ns in (band.nominal_ns, band.high_ns, band.low_ns)]
+        low_ns = max(band.low_ns, least)  # no kernel beats its roof
+        times = [ns / least for ns in (band.nominal_ns, low_ns, band.high_ns)]
+        mfu = [roof.compute_ns / ns for ns in (band.nominal_ns, band.high_ns, low_ns)]
         peak = f", MFU {mfu[0]:.1%} ({mfu[1]:.1%} to {mfu[2]:.1%})" if mfu[0] > 5e-4 else ""
         where = f" on {self.ranked}" if self.ranked else ""
         return (
-            f"Your kernel takes {band.nominal_ns / 1e3:.1f} µs ({band.low_ns / 1e3:.1f} to"
+            f"Your kernel takes {band.nominal_ns / 1e3:.1f} µs ({low_ns / 1e3:.1f} to"
             f" {band.high_ns / 1e3:.1f}){where}, moves {timeline.hbm_bytes:,.0f} bytes{peak}:"
             f" {times[0]:.1f} times ({times[1]:.1f} to {times[2]:.1f}) the {least / 1e3:.1f} µs of"
             f" its roof, which its {what} alone would take."
