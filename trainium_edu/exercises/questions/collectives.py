@@ -43,7 +43,10 @@ def busy_channels(schedule, torus):
         },
         terms={"idle": 1 - used / torus.links},
         show=lambda guess: [
-            "\n".join(" ".join(map(str, c)) for c in fabric.hamiltonian_cycles(torus)),
+            "\n".join(
+                f"cycle {number}: " + " ".join(map(str, chips))
+                for number, chips in enumerate(fabric.hamiltonian_cycles(torus), start=1)
+            ),
             cycles_picture(torus),
         ],
     )

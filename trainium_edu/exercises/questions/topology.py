@@ -30,8 +30,8 @@ def hops(machine):
         },
         show=lambda guess: [
             *reached(guess),
-            f"chips at distance 0, 1, 2, 3, 4: {counts}; mean to the others {far.sum() / 15:.3f}"
-            " hops",
+            f"chips at distance 0, 1, 2, 3, 4: {counts}; to the others {far.sum() / 15:.2f} hops"
+            " on average",
             topology_picture(machine, path=way(machine, 0, 10)),
         ],
     )
@@ -72,12 +72,12 @@ def _readings():
     for machine in (fabric.trn1_32xlarge(), fabric.inf2_48xlarge(), fabric.trn1n_32xlarge()):
         ports = len(machine.neighbours(0))
         rate = machine.bandwidth_bytes_per_s[0] / 2**30
-        lines.append(f"{machine.name}: {ports} cables x {rate:.0f} = {ports * rate:.0f} GiB/s")
+        lines.append(f"{machine.name}: {ports} cables × {rate:.0f} = {ports * rate:.0f} GiB/s")
         bars[machine.name] = {f"cable {number}": rate for number in range(1, ports + 1)}
     yield Numbers("\n".join(lines), "One chip, cable by cable, in GiB/s", bars)
-    for convention in ("one_way", "both_ways"):
+    for convention, name in (("one_way", "one direction"), ("both_ways", "both together")):
         one = fabric.trn1_32xlarge(direction=convention).bandwidth_bytes_per_s[0]
-        yield f"if 96 counts {convention}: 1 GiB over one cable in {2**30 / one * 1e3:.1f} ms"
+        yield f"if the 96 counts {name}: 1 GiB over one cable in {2**30 / one * 1e3:.1f} ms"
 
 
 @question("07/what-384-counts")

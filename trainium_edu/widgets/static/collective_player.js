@@ -33,7 +33,10 @@ class CollectivePlayer {
     el.append(this.root);
     this.takeFilm();
     this.followStep();
-    if (model.get("begins")) this.player.begin();
+    if (model.get("begins")) {
+      this.player.setSpeed(0.5); // so that the first discs are seen on their way
+      this.player.begin();
+    }
     const isResized = () => Math.abs(this.root.clientWidth - this.view.pageWidth) > 1;
     this.stops = [
       watchControls(el), // the menus of the panel around it

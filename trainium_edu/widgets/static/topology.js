@@ -38,6 +38,7 @@ class TopologyExplorer {
       onWord("cable", (ends) => this.point(this.wireOf(ends.replace("-", " - ")))),
     ];
     this.takeMachine();
+    requestAnimationFrame(() => this.unroll()); // when it stands on the page
   }
   build() {
     const { model } = this;
@@ -151,12 +152,19 @@ class TopologyExplorer {
     const next = this.scene.layouts[this.model.get("drawn_as")];
     this.layouts.show(this.model.get("drawn_as"));
     this.spinBox.style.visibility = next.chips.some((p) => p[3] !== 0) ? "visible" : "hidden";
-    if (next === this.layout) return;
+    if (next !== this.layout) this.grow(this.layout, next, this.view);
+  }
+  /** Open with the machine's torus, which unrolls to the drawing that was asked for. */
+  unroll() {
+    const { torus } = this.scene.layouts;
+    if (torus && torus !== this.layout) this.grow(torus, this.layout, homeOf(torus), 2400);
+  }
+  grow(before, layout, from, milliseconds = 1400) {
     this.stopGrowing();
-    [this.before, this.layout] = [this.layout, next];
+    Object.assign(this, { before, layout });
     this.tellWay();
-    const [from, to] = [{ ...this.view }, homeOf(next)];
-    this.stopGrowing = glide(this.root, 1400, (t) => {
+    const to = homeOf(layout);
+    this.stopGrowing = glide(this.root, milliseconds, (t) => {
       this.grown = ease(t);
       const part = (name) => mix(from[name], to[name], this.grown);
       this.look({ yaw: part("yaw"), pitch: part("pitch"), spin: part("spin") });

@@ -1,7 +1,10 @@
 // What a view listens to while it stands on a page.  Each returns a function that ends it.
 
-// A picture pushes down what follows it.  Anchored, the page would scroll past the new picture.
-const STILL = { id: "te-still", textContent: ".jp-WindowedPanel-outer{overflow-anchor:none}" };
+// A picture pushes down what follows it: anchored, the page would scroll past the new picture.  And
+// a paragraph stands off the fold above it.
+const LOOK =
+  ".jp-WindowedPanel-outer{overflow-anchor:none}.jp-MarkdownOutput details{margin:0 0 1em}";
+const STILL = { id: "te-still", textContent: LOOK };
 if (globalThis.document?.head && !document.getElementById(STILL.id))
   document.head.append(Object.assign(document.createElement("style"), STILL));
 
