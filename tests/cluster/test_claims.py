@@ -30,45 +30,7 @@ CONSISTENT, CONFLICTING, DEPENDS, UNTESTABLE = (
 KEYS = list(COURT)
 
 
-# --- the arithmetic, to the digits ----------------------------------------------------------------
-
-
-@for_each(
-    ("key", "moved", "expected", "digits"),
-    [
-        *[(f"{kind}_over_p4d", {"trn1_flops": share * 16 * peak * 1e12}, expected, 2)
-          for kind, share, row in (("bf16", 1, (1.35, 1.22, 1.18)), ("tf32", 1, (2.69, 2.44, 2.35)),
-                                   ("fp32", 1 / 4, (5.38, 4.87, 4.71)))
-          for peak, expected in zip((210, 190, 2 * 91.7504), row, strict=True)],
-        ("petaflops", {"chip_flops": 210e12}, 3.36e15, -12),
-        ("petaflops", {"chip_flops": 190e12}, 3.04e15, -12),
-        ("network_over_p4d", {}, 2, 9),
-        ("network_over_p4d", {"trn1_network": 1600e9}, 4, 9),
-        ("memory_over_p4d", {}, 1.600, 9),
-        ("p4d_memory_over_p3dn", {}, 1.25, 9),
-        ("p4d_compute_over_p3dn", {}, 2.50, 2),
-        ("gpt3_over_bert", {}, 515, 0),
-        ("decades_on_p4d", {"utilisation": 1.0}, 4.0, 1),
-        ("processors", {}, 16, 9),
-        ("two_weeks_as_measured", {}, 33, 0),
-        ("p3dn_like_p4d", {}, 859, 0),
-        ("trn1_like_p4d", {"trn1_flops": 3360e12}, 137, 0),
-        ("trn1_like_p4d", {"trn1_flops": 3040e12}, 152, 0),
-        ("overhead_p4d", {"work_shared_out": 0}, 0.38, 2),
-        ("overhead_p4d", {"work_shared_out": 1}, 0.172, 3),
-        ("overhead_trn1", {"work_shared_out": 0}, 0.17, 2),
-        ("overhead_trn1", {"work_shared_out": 1}, 0.044, 3),
-        ("ultracluster_flops", {"chip_flops": 210e12}, 6.3e18, -17),
-        ("ultracluster_flops", {"chip_flops": 190e12}, 5.7e18, -17),
-        ("sagemaker_cost_trn1", {}, 41.435, 3),
-        ("sagemaker_cost_p4d", {}, 68.606, 3),
-        ("sagemaker_faster", {}, 8.6, 1),
-        ("sagemaker_faster", {"fixed_s": 0}, 22.06, 2),
-        ("engine_peak", {}, 91.75e12, -10),
-    ],
-)  # fmt: skip
-def test_the_arithmetic_gives_the_published_digits(key, moved, expected, digits):
-    assert round(judge(key, **moved).value, digits) == pytest.approx(expected, rel=1e-12)
+# --- the arithmetic (its digits are in test_digits.py) --------------------------------------------
 
 
 @for_rows(
@@ -90,32 +52,6 @@ def test_what_a_headline_needs(key, name, moved, expected, digits):
     assert round(found, digits) == pytest.approx(expected, rel=1e-12)
     at = judge(key, **{**moved, name: found}).value
     assert at == pytest.approx(COURT[key].claimed, rel=1e-9)
-
-
-def test_the_managed_service_table_to_the_digits():
-    assert f"{1 - 41.47 / 68.6:.1%}" == f"{float(CLAIMS.sagemaker_cheaper_by):.1%}" == "39.5%"
-    assert f"{1 - 24.725 / 37.69:.1%}" == f"{float(CLAIMS.sagemaker_cheaper_by_price):.1%}"
-    assert f"{float(CLAIMS.sagemaker_cheaper_by_price):.1%}" == "34.4%"
-    iterations, fixed = float(CLAIMS.sagemaker_iterations), float(CLAIMS.sagemaker_fixed_s)
-    assert (round(iterations), round(fixed)) == (15_653, 3_676)
-    assert iterations / 6.64 + fixed == pytest.approx(6033)
-    assert iterations / 5.44 + fixed == pytest.approx(6553)
-    assert f"{float(CLAIMS.sagemaker_fixed_over_billed):.0%}" == "61%"
-    assert 1 - 24.725 / 37.69 / (3360 / 2496) == float(CLAIMS.sagemaker_cheaper_by_peaks) > 0.5
-
-
-def test_both_readings_of_39_per_cent():
-    assert round(float(CLAIMS.inf2_price_ratio), 3) == 1.772
-    assert round(float(CLAIMS.inf2_speed_ratio_per_dollar), 2) == 0.78
-    assert round(float(CLAIMS.inf2_speed_ratio_by_cost), 2) == 0.92
-
-
-def test_gpt3_at_the_published_rate():
-    days = 300e9 / (12.7 * 2048) / 86400
-    assert judge("two_weeks_as_measured").value == pytest.approx(days * 32 / 130)
-    also = dict(COURT["two_weeks_as_measured"].also)
-    assert int(float(also["instances for 14 days"])) == 305
-    assert round(float(also["on 32"])) == 133
 
 
 def test_the_keynote_rows_are_those_of_the_scaling_model():
@@ -315,25 +251,6 @@ def test_what_all_samples_agree_on_cannot_be_overturned():
                 ranged = {i.name: v for i, v in zip(claim.inputs, values, strict=True)
                           if i.is_range}  # fmt: skip
                 assert not overturned(key, ranged)
-
-
-@for_rows(
-    "call, says",
-    (lambda: judge("petaflop"), "docket\\(\\) lists all .* such as petaflops"),
-    (lambda: judge("petaflops", clock=1), "no input 'clock'; it has chips, chip_flops"),
-    (lambda: judge("petaflops", chip_flops=-1), "chip_flops is -1"),
-    (lambda: judge("overhead_p4d", work_shared_out=2), "work_shared_out is 2"),
-    (lambda: judge("p3dn_like_p4d", p3dn_share=1), "gives no number"),
-    (lambda: judge("petaflops", slack=-1), "slack is -1"),
-    (lambda: overturned("petaflops", {"clock": 1}), "no input 'clock'"),
-    (lambda: overturned("petaflops", {"chip_flops": 400e12}), "from 183.5 TFLOP/s to 210"),
-    (lambda: overturned("memory_over_p4d", {"p4d_gb": 300}), "320 GB in all sources"),
-    (lambda: overturned("cheaper_by", {"speed": 2}), "nobody published speed"),
-    (lambda: needed("hypercube_is_torus", "side"), "no input 'side'"),
-    (lambda: needed("one_peak_for_all", "chip_flops"), "no chip_flops gives 1 of what"),
-)
-def test_what_cannot_be_is_refused_in_one_sentence(call, says):
-    assert "\n" not in str(raises(ValueError, says, call))
 
 
 @for_each("of", [COURT["petaflops"], COURT["petaflops"].inputs[0]], ids=["claim", "input"])

@@ -3,12 +3,10 @@
 Judge: plain arithmetic on the published prices, and 10 000 samples of the ranges.
 """
 
-import re
-
 import numpy as np
 import pytest
 
-from tests.for_each import for_rows, raises
+from tests.for_each import for_rows
 from trainium_edu.cluster import (
     PARTS,
     Cluster,
@@ -20,39 +18,12 @@ from trainium_edu.cluster import (
     waste,
 )
 from trainium_edu.cluster.cost import USEFUL, Input
-from trainium_edu.specs import CLAIMS, PRICES, Kind
+from trainium_edu.specs import CLAIMS, Kind
 
 FOUR = Cluster("trn1.32xlarge", 4)
 
 
 # --- prices ---------------------------------------------------------------------------------------
-
-
-@for_rows(
-    "instance, kind, usd", ("trn1.32xlarge", "on-demand", 21.50),
-    ("trn1.32xlarge", "reserved", 8.197), ("trn1.32xlarge", "sagemaker", 24.725),
-    ("p4d.24xlarge", "on-demand", 32.7726), ("p4d.24xlarge", "sagemaker", 37.69),
-    ("trn1n.32xlarge", "on-demand", 24.78), ("inf2.48xlarge", "reserved", 5.608),
-)  # fmt: skip
-def test_prices_are_the_published_ones(instance, kind, usd):
-    assert price(instance, kind).usd_per_hour == usd
-
-
-def test_a_managed_hour_is_an_hour_on_demand_and_15_per_cent():
-    assert round(21.50 * 1.15, 12) == price("trn1.32xlarge", "sagemaker").usd_per_hour
-    assert round(32.7726 * 1.15, 3) == 37.688
-    assert price("p4d.24xlarge", "sagemaker").hourly.low == pytest.approx(37.68849)
-
-
-def test_a_reserved_hour_is_38_1_per_cent_of_one_on_demand_and_16_small_ones():
-    large = PRICES["trn1.32xlarge"]
-    assert f"{float(large.reserved_over_on_demand):.1%}" == "38.1%"
-    assert round(float(large.reserved_over_2xlarge), 2) == 16.01
-
-
-def test_the_readings_of_a_price_are_its_range():
-    hourly = price("trn1.2xlarge").hourly
-    assert (hourly.low, hourly.used, hourly.high) == (1.34, 1.34, 1.34375)
 
 
 def test_a_price_has_a_day_or_says_that_nobody_knows_it():
@@ -67,34 +38,6 @@ def test_spot_is_the_price_on_demand_less_your_discount_and_assumed():
     spot = price("trn1.32xlarge", "spot", spot_discount=0.6)
     assert spot.usd_per_hour == pytest.approx(21.50 * 0.4)
     assert spot.fact.kind is Kind.ASSUMED
-
-
-@for_rows(
-    "call, says",
-    (lambda: price("p3dn.24xlarge", "reserved"), "no reserved price of p3dn.24xlarge"),
-    (lambda: price("inf2.xlarge", "sagemaker"), "there is one on-demand and one reserved"),
-    (
-        lambda: price("trn2.48xlarge"),
-        "no on-demand price of trn2.48xlarge is published here; give",
-    ),
-    (lambda: price("trn2.3xlarge"), "there is one capacity-block, or give usd_per_hour"),
-    (lambda: price("trn1.32xlarge", "spot"), "give spot_discount"),
-    (lambda: price("trn1.32xlarge", spot_discount=0.5), 'say kind="spot"'),
-    (lambda: price("trn1.32xlarge", usd_per_hour=-1), "usd_per_hour is -1"),
-    (lambda: bill(0, 1, FOUR), "step_s is 0"),
-    (lambda: bill(1, 0, FOUR), "steps is 0"),
-    (lambda: bill((2, 1, 3), 1, FOUR), "in order"),
-    (lambda: bill((1, 2), 1, FOUR), "a range is"),
-    (lambda: bill(1, 1, FOUR, goodput=1.2), "goodput is 1.2"),
-    (lambda: bill(1, 1, FOUR, wasted={"a": 0.6, "b": 0.6}), "adds up to 1.2"),
-    (lambda: bill(1, 1, FOUR, wasted={"failures": 0.1}), "give failures as goodput"),
-    (lambda: waste({"compute": 0}, FOUR), "0 ns"),
-    (lambda: waste({"all-reduce": 1}, FOUR), "none of the parts is useful"),
-    (lambda: against_p4d(1e18, 1, FOUR), "at their peak"),
-    (lambda: against_p4d(1e18, 1, FOUR, kind="reserved"), "no reserved price of p4d"),
-)
-def test_what_cannot_be_is_refused_in_one_sentence(call, says):
-    assert "\n" not in str(raises(ValueError, says, call))
 
 
 # --- bills ----------------------------------------------------------------------------------------
@@ -156,18 +99,8 @@ def test_a_row_is_as_sure_as_its_least_sure_factor():
     assert recalled.shares == {Kind.ASSUMED: 1.0}
 
 
-def test_the_managed_service_table_is_a_bill():
-    found = bill(CLAIMS.sagemaker_seconds_trn1, 1, Cluster("trn1.32xlarge"), kind="sagemaker")
-    assert round(found.usd, 3) == 41.435
-
-
 def test_cost_of_a_step_divides_the_bill():
     assert bill(2.0, 1800, FOUR).usd_per_step == pytest.approx(86 / 1800)
-
-
-def test_a_capacity_block_of_trn2_is_priced():
-    """Judge: a course's instructions of 31 October 2025: US$ 2.25 an hour."""
-    assert bill(3600, 1, Cluster("trn2.3xlarge"), kind="capacity-block").usd == 2.25
 
 
 def test_waste_prices_the_parts_of_a_step():
@@ -225,12 +158,3 @@ def test_at_the_break_even_share_both_cost_the_same():
 def test_an_input_writes_its_range_and_where_the_ends_come_from():
     given = Input("speed", 1, 2, 3, "", None, "slow", "fast")
     assert str(given) == "speed: no fact, 1 (slow) to 3 (fast)"
-
-
-@for_rows("call, says",
-    (lambda: bill(1e308, 10**12, FOUR), "step_s is 1e+308"),
-     (lambda: bill(1, 1, FOUR, usd_per_hour=1e300), "usd_per_hour is 1e+300"),
-     (lambda: bill(1, 1, FOUR, checkpoint_bytes=1e300), "checkpoint_bytes is 1e+300"),
-)  # fmt: skip
-def test_a_bill_is_never_infinite(call, says):
-    raises(ValueError, re.escape(says), call)

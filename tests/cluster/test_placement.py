@@ -6,8 +6,8 @@ Judge: ``fabric``'s own times of whole collectives, and counting by hand.
 import numpy as np
 import pytest
 
-from tests.for_each import for_rows, raises
-from trainium_edu.cluster import Cluster, Links, Plan, PlanError, placement
+from tests.for_each import for_rows
+from trainium_edu.cluster import Cluster, Links, Plan, placement
 from trainium_edu.fabric import group, hierarchical_time, line, plan, ultracluster
 
 ONE_WAY = Links(direction="one_way")
@@ -72,11 +72,6 @@ def test_an_all_gather_of_everything_cannot_beat_the_network():
     assert where.collective_ns("data", "all_gather", nbytes) >= 15 / 16 * nbytes / per_rank * 1e9
 
 
-def test_an_instance_without_a_network_keeps_its_groups():
-    with pytest.raises(PlanError, match=r"inf2\.48xlarge has no EFA"):
-        placement(_plan(2, instance="inf2.48xlarge")).collective_ns("data", "all_reduce", 1e6)
-
-
 def test_aws_s_own_16_rank_all_reduce_is_nearer_to_the_reading_that_both_directions_share():
     """nccom-test's guide prints 9689.51 us for 512 MiB."""
     times = [
@@ -87,13 +82,3 @@ def test_aws_s_own_16_rank_all_reduce_is_nearer_to_the_reading_that_both_directi
         for reading in ("one_way", "both_ways")
     ]
     assert times[0] < times[1] < 9689.51
-
-
-def test_readings_out_of_range_are_refused():
-    raises(ValueError, "hop_ns is -1", Links, hop_ns=-1)
-    raises(ValueError, "direction is 'up'", Links, direction="up")
-
-
-def test_a_send_of_no_number_is_refused():
-    with pytest.raises(TypeError, match="nbytes is 'all'; it must be a finite number from 0"):
-        placement(_plan(1, 2)).send_ns("all")

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.for_each import for_each
-from trainium_edu.cluster import Cluster, Plan, PlanError, placement, step_time, traffic
+from trainium_edu.cluster import Cluster, Plan, placement, step_time, traffic
 
 PLANS = {
     "plain": Plan(Cluster(instances=32), 8, 4),
@@ -41,8 +41,3 @@ def test_zero_3_gathers_the_weights_twice_per_micro_batch():
     plan = Plan(Cluster(instances=4), zero=3, global_batch=512)
     *_, gathered = traffic("gpt3-6.7b", plan)["data"]
     assert (gathered.operation, gathered.count) == ("all_gather", 2 * plan.micro_batches)
-
-
-def test_what_does_not_divide_is_refused():
-    with pytest.raises(PlanError, match="96 layers, which do not divide by 64"):
-        traffic("gpt3-175b", Plan(Cluster(instances=64), 32, 64))
