@@ -1,6 +1,6 @@
 """What single instructions refuse.  Judge: the limits that the reference states for each.
 
-Refusals that a kernel reaches stand in tests/nki/test_limits*.py, which come here through ``nki``;
+Refusals that a kernel reaches stand in tests/nki/limits.toml, which come here through ``nki``;
 those of this table are the others.
 """
 
