@@ -8,7 +8,9 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
-from tests.for_each import for_rows, raises
+from tests.for_each import for_each, for_rows, raises
+from tests.nki.cases import stored
+from tests.texts import table_beside
 from trainium_edu import fabric
 from trainium_edu.nki import collectives as ncc
 from trainium_edu.specs import NkiValidationError
@@ -74,9 +76,7 @@ def test_reduce_scatter_gather_and_all_to_all():
 def gather_tiles(x, groups):
     tile, wide = nl.load(x), nl.ndarray((x.shape[0], 4 * x.shape[1]), x.dtype, buffer=nl.sbuf)
     ncc.all_gather(srcs=[tile], dsts=[wide], replica_group=groups, collective_dim=1)
-    out = nl.ndarray(wide.shape, x.dtype, buffer=nl.shared_hbm)
-    nl.store(out, wide)
-    return out
+    return stored(wide, x.dtype)
 
 
 def test_tiles_in_sbuf_are_gathered_along_the_free_axis():
@@ -185,100 +185,33 @@ def test_time_is_the_bill_of_fabric():
 
 
 PAIR = ncc.ReplicaGroup([[0, 1]])
-DIM, SUM = {"collective_dim": 0}, {"op": nl.add}
+SUM = {"op": nl.add}
+REFUSED = table_beside(__file__, "collectives.toml")
 
 
-@for_rows(
-    "collective, shape, options, words",
-    (ncc.all_reduce, (4, 4), {"op": nl.multiply}, "multiply; it must be nl.add, nl.minimum or"),
-    (ncc.all_reduce, (4, 4), {"op": None}, "nl.add, nl.minimum or nl.maximum"),
-    (ncc.all_reduce, (4, 5), SUM, "gets 16 elements"),
-    (ncc.all_reduce, (4, 4), SUM | {"priority": 1}, "NeuronCore-v4"),
-    (ncc.all_gather, (8, 4), DIM | {"priority": 0}, "NeuronCore-v4"),
-    (ncc.all_gather, (4, 8), {"collective_dim": 1}, "in HBM it must be 0"),
-    (ncc.all_gather, (9, 4), DIM, "gets 32 elements"),
-    (ncc.reduce_scatter, (4, 4), SUM | {"collective_dim": 1}, "in HBM it must be 0"),
-    (ncc.reduce_scatter, (4, 4), SUM | DIM, "gets 8 elements"),
-    (ncc.reduce_scatter, (2, 4), {"op": nl.bitwise_or} | DIM, "op is bitwise_or"),
-    (ncc.all_to_all, (4, 4), {"collective_dim": 1}, "in HBM it must be 0"),
-    (ncc.all_to_all, (4, 5), DIM, "gets 16 elements"),
-    (ncc.all_gather_v, (4, 4), {"metadata_tensor": None}, "NeuronCore-v3"),
-)
-def test_limits(collective, shape, options, words):
-    with pytest.raises(NkiValidationError, match=words):
-        outputs(in_hbm(collective), inputs(2, (4, 4)), shape, PAIR, options)
-
-
-def with_two(call, place=nl.hbm, shape=None, given=(4, 4)):
-    """Run `call(x, y)` on two ranks, x given to each and y beside it in the same memory."""
+def with_two(call, shape=None, given=(4, 4), place=nl.hbm):
+    """Evaluate a call on two ranks, x given to each and y beside it in the same memory."""
 
     def kernel(x):
         if place is nl.sbuf:
             x = nl.load(x)
-        call(x, nl.ndarray(shape or x.shape, x.dtype, buffer=place))
+        eval(call, globals() | {"x": x, "y": nl.ndarray(shape or x.shape, x.dtype, buffer=place)})
 
     return nki.run_ranks(kernel, [(x,) for x in inputs(2, given)])
 
 
-@for_rows("shape, given, call, words",
-    (None, (4, 2, 2), lambda x, y: ncc.all_reduce([x], [y], PAIR, nl.add), "single free dim"),
-        ((4, 8), (4, 4), lambda x, y: ncc.all_gather([x], [y], PAIR, 0), r"\[8, 4\], and dst"),
-        ((2, 8), (4, 4), lambda x, y: ncc.all_reduce([x], [y], PAIR, nl.add), r"\[4, 4\], and d"),
-        ((4, 8), (4, 4), lambda x, y: ncc.all_gather([x], [y], PAIR, 2), "it must be 0 or 1"),
-        ((4, 2), (4, 4), lambda x, y: ncc.reduce_scatter([x], [y], PAIR, 1, nl.add), "must be 0"),
-        (None, (4, 4), lambda x, y: ncc.all_reduce([x, x], [y, y], PAIR, nl.add), "2 tensors at"),
-        (None, (4, 4), lambda x, y: ncc.all_to_all([x], [y], PAIR, 0), "works on HBM"),
-        (None, (4, 4), lambda x, y: ncc.collective_permute([x], [y], [(0, 1)]), "works on HBM"),
-        (None, (4, 4), lambda x, y: ncc.all_reduce(
-            [x], [nl.ndarray(x.shape, x.dtype, buffer=nl.hbm)], PAIR, nl.add), "one kind"),
-        (None, (4, 4), lambda x, y: ncc.all_reduce(
-            [x], [nl.ndarray(x.shape, x.dtype, buffer=nl.psum)], PAIR, nl.add), "PSUM"),
-)  # fmt: skip
-def test_limits_of_tiles_in_sbuf(shape, given, call, words):
-    raises(NkiValidationError, words, with_two, call, nl.sbuf, shape, given)
+@for_each("row", REFUSED["in_hbm"])
+def test_limits_in_hbm(row):
+    call, words, *shapes = row
+    raises(NkiValidationError, words, with_two, call, *shapes)
 
 
-@for_rows("call, words",
-    (lambda x, y: ncc.all_reduce([x, x], [y], PAIR, nl.add), "2 srcs, 1 dsts"),
-        (lambda x, y: ncc.all_reduce(
-            [x], [nl.ndarray(x.shape, nl.bfloat16, buffer=nl.hbm)], PAIR, nl.add), "its dtype"),
-        (lambda x, y: ncc.all_to_all([x[0:3]], [y], PAIR, 0), "does not divide"),
-        (lambda x, y: ncc.collective_permute([x, x], [y, y], [(0, 1)]), "2 tensors at once"),
-        (lambda x, y: ncc.collective_permute([x], [y], [(0, 1), (0, 0)]), "at most once"),
-        (lambda x, y: ncc.collective_permute([x], [y], [(0, 2)]), "at most once"),
-        (lambda x, y: ncc.collective_permute([x[0:2]], [y], [(0, 1)]), "gets 8 elements"),
-        (lambda x, y: ncc.collective_permute_implicit([[x]] * 3, [[y]] * 3, PAIR, [0, 1, 2]),
-         "up to 2 of them"),
-        (lambda x, y: ncc.collective_permute_implicit([[x]], [[y]], PAIR, [1]), "are 0, 1"),
-        (lambda x, y: ncc.collective_permute_implicit([[x, x]], [[y, y]], PAIR), "one tensor each"),
-        (lambda x, y: ncc.collective_permute_implicit([[x]], [[y]], PAIR, priority=0),
-         "NeuronCore-v4"),
-        (lambda x, y: ncc.collective_permute_implicit_reduce([[x]], [[x]], [[y]], PAIR, nl.abs),
-         "op is abs"),
-        (lambda x, y: ncc.collective_permute_implicit_reduce(
-            [[x]], [[x[0:2]]], [[y]], PAIR, nl.add), "gets 8 elements"),
-        (lambda x, y: ncc.collective_permute_implicit_current_processing_rank_id(-1, PAIR), "-1"),
-        (lambda x, y: ncc.collective_permute_implicit_current_processing_rank_id(0, PAIR, 2),
-         "channels 0 to 1"),
-)  # fmt: skip
-def test_limits_of_lists_pairs_and_channels(call, words):
-    raises(NkiValidationError, words, with_two, call)
+@for_each("call, words, shape, given", REFUSED["in_sbuf"])
+def test_limits_of_tiles_in_sbuf(call, words, shape, given):
+    raises(NkiValidationError, words, with_two, call, shape, given, nl.sbuf)
 
 
-@for_rows(
-    "call",
-    lambda x, y: ncc.all_reduce(x, y, PAIR, nl.add),
-    lambda x, y: ncc.all_reduce([np.ones(2)], [y], PAIR, nl.add),
-    lambda x, y: ncc.all_reduce([x], [y], [[0, 1]], nl.add),
-    lambda x, y: ncc.collective_permute([x], [y], [(0.5, 1)]),
-    lambda x, y: ncc.collective_permute([x], [y], [0, 1]),
-    lambda x, y: ncc.collective_permute_implicit([x], [y], PAIR),
-    lambda x, y: ncc.collective_permute_implicit([[x]], [[y]], PAIR, 0),
-    lambda x, y: ncc.collective_permute_implicit_current_processing_rank_id("1", PAIR),
-    lambda x, y: ncc.all_to_all_v([x], [y], PAIR, None),
-    lambda x, y: ncc.all_to_all_v([x], [y], PAIR, x, recv_counts_known=1),
-    lambda x, y: ncc.ReplicaGroup([[True, 0]]),
-)
+@for_each("call", REFUSED["wrong"])
 def test_what_is_of_the_wrong_kind_is_a_type_error(call):
     raises(TypeError, r" is | holds | are |lists of ranks", with_two, call)
 

@@ -7,7 +7,9 @@ import sys
 import pytest
 
 import trainium_edu.nki as nki
-from tests.texts import text_beside
+from tests.texts import table_beside, text_beside
+
+CODE = table_beside(__file__, "drop_in.toml")
 
 
 def python(code, *, folder=None, **environment):
@@ -22,22 +24,8 @@ def python(code, *, folder=None, **environment):
     return found.stdout.strip()
 
 
-IMPORTS = """
-import nki, nki.language as nl, nki.isa as nisa
-from nki.isa.constants import oob_mode
-from nki.typing import tensor
-from nki import collectives
-import nki.collectives as ncc
-import nki.dtype as nt
-import trainium_edu.nki as ours
-print(nki is ours, nl is ours.language, nisa.oob_mode is oob_mode, tensor[1, 2] is tensor,
-      ncc is collectives, nki.dtype is nl.DType,
-      nt.float8_e4m3 is nl.float8_e4m3)
-"""
-
-
 def test_the_public_imports_find_this_package():
-    code = "import trainium_edu.nki as t; print(t.activate())" + IMPORTS
+    code = "import trainium_edu.nki as t; print(t.activate())\n" + CODE["imports"]
     assert python(code).split() == ["True"] * 8
 
 
@@ -45,21 +33,13 @@ def test_kernels_that_aws_published_are_found_where_its_tests_look_for_them(tmp_
     """Judge: Python's import of a file in a folder called reference, under a name of AWS's."""
     (tmp_path / "reference").mkdir()
     (tmp_path / "reference" / "attention.py").write_text("twice = lambda x: 2 * x\n")
-    code = """
-import trainium_edu.nki as t; t.activate()
-from neuronxcc.nki.kernels.attention import twice
-from neuronxcc.nki.language.constants import sizeinbytes
-from neuronxcc.nki.compiler.backends.neuron.tensor import local_tile
-from neuronxcc.nki.compiler.backends.neuron.indexing import TileIndex
-import numpy as np, neuronxcc.nki as nki, neuronxcc.nki.language as nl
-kinds = []
-def kernel(x):
-    kinds.append((isinstance(nl.load(x), local_tile), type(nl.arange(4)[:, None]) is TileIndex))
-    return x
-nki.simulate_kernel(nki.jit(kernel), np.zeros((4, 4), np.float32))
-print(twice(4), sizeinbytes(nl.bfloat16), sizeinbytes(np.float32), *kinds[0])
-"""
-    assert python(code, folder=tmp_path).split() == ["8", "2", "4", "True", "True"]
+    assert python(CODE["published_kernels"], folder=tmp_path).split() == [
+        "8",
+        "2",
+        "4",
+        "True",
+        "True",
+    ]
 
 
 def test_a_script_of_the_documentation_finds_the_kernel_beside_it(tmp_path):
@@ -78,15 +58,7 @@ print(factor)
 
 
 def test_deactivate_takes_it_back():
-    code = """
-import trainium_edu.nki as ours
-ours.activate(), ours.deactivate()
-try:
-    import nki
-except ModuleNotFoundError:
-    print("gone")
-"""
-    assert python(code) == "gone"
+    assert python(CODE["taken_back"]) == "gone"
 
 
 @pytest.fixture
@@ -98,31 +70,18 @@ def with_aws(tmp_path):
 
 
 def test_a_machine_with_aws_packages_is_left_alone_unless_asked(with_aws):
-    code = """
-import trainium_edu.nki as ours
-print(ours.activate())
-import nki
-print(nki.whose, ours.activate())
-print(ours.activate(replace=True))
-import nki
-print(nki is ours)
-"""
-    assert python(code, folder=with_aws).split() == ["False", "AWS", "False", "True", "True"]
+    assert python(CODE["left_alone"], folder=with_aws).split() == [
+        "False",
+        "AWS",
+        "False",
+        "True",
+        "True",
+    ]
 
 
 def test_load_ext_activates_and_unload_ext_takes_back():
     pytest.importorskip("IPython")
-    code = """
-from IPython.core.interactiveshell import InteractiveShell
-shell = InteractiveShell()
-shell.run_line_magic("load_ext", "trainium_edu")
-import nki, trainium_edu.nki
-print(nki is trainium_edu.nki)
-shell.run_line_magic("unload_ext", "trainium_edu")
-import sys
-print("nki" in sys.modules)
-"""
-    assert python(code).split() == ["True", "False"]
+    assert python(CODE["load_ext"]).split() == ["True", "False"]
 
 
 def test_annotations_of_parameters_take_a_shape():
@@ -148,48 +107,20 @@ def test_the_older_imports_find_this_package_too():
 
 def test_what_published_scripts_import_from_inside_the_compiler():
     """Judge: NumPy's allclose; imports at the head of AWS's benchmarks, tuners and libraries."""
-    code = """
-import trainium_edu.nki as t; t.activate()
-from neuronxcc.nki.compile import GenericKernel
-from neuronxcc.nki.compiler.backends.neuron.dimensions import VNC
-from neuronxcc.nki.compiler.backends.neuron.tensors import KernelHBMTensor
-from neuronxcc.starfish.penguin.targets.nki.private_api import vnc
-from neuronxcc.starfish.support.dtype import bfloat16, static_cast
-from neuronxcc.starfish.support.util import allclose
-import neuronxcc.nki.language as nl
-import numpy as np
-print(VNC is nl.nc, vnc is nl.nc, bfloat16 is nl.bfloat16)
-print(allclose(np.ones(2), np.ones(2) + 0.01, atol=0.1, rtol=0, verbose=1),
-      allclose(np.ones(2), np.ones(2) + 0.5, verbose=1))
-"""
-    assert python(code).splitlines() == [
+    assert python(CODE["inside_the_compiler"]).splitlines() == [
         "True True True", "allclose: the largest error is 0.5", "True False",
     ]  # fmt: skip
 
 
 def test_the_older_names_are_taken_back_too():
-    code = """
-import logging
-import trainium_edu.nki as ours
-ours.activate(), ours.deactivate()
-try:
-    import neuronxcc.nki
-except ModuleNotFoundError:
-    print("gone", hasattr(logging, "OFF"))
-"""
-    assert python(code) == "gone False"
+    assert python(CODE["older_taken_back"]) == "gone False"
 
 
 def test_an_older_package_of_aws_is_left_alone(tmp_path):
     (tmp_path / "neuronxcc").mkdir()
     (tmp_path / "neuronxcc" / "__init__.py").write_text("whose = 'AWS'\n")
-    code = """
-import trainium_edu.nki as ours
-print(ours.activate())
-import neuronxcc
-print(neuronxcc.whose)
-ours.activate(replace=True)
-import neuronxcc
-print(neuronxcc.nki.__name__)
-"""
-    assert python(code, folder=tmp_path).split() == ["True", "AWS", "trainium_edu.nki.beta1"]
+    assert python(CODE["older_left_alone"], folder=tmp_path).split() == [
+        "True",
+        "AWS",
+        "trainium_edu.nki.beta1",
+    ]

@@ -7,6 +7,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_rows, raises
+from tests.nki.cases import stored
 from trainium_edu.specs import NkiValidationError
 
 
@@ -73,9 +74,7 @@ def _countdown(count, with_while):
             turn(register)
     else:
         nl.while_loop(register, turn)
-    out = nl.ndarray((1, 1), nl.float32, buffer=nl.shared_hbm)
-    nl.store(out, total)
-    return out
+    return stored(total, nl.float32)
 
 
 @for_rows("with_while", True, False)
@@ -185,5 +184,4 @@ def test_loops_that_depend_on_data_cannot_be_recorded_without_values():
 
 @for_rows("loop", nl.affine_range, nl.sequential_range, nl.static_range)
 def test_unrolled_loops_are_pythons_range(loop):
-    assert list(loop(4)) == [0, 1, 2, 3]
-    assert list(loop(2, 9, 3)) == [2, 5, 8]
+    assert (list(loop(4)), list(loop(2, 9, 3))) == ([0, 1, 2, 3], [2, 5, 8])

@@ -8,6 +8,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_each, for_rows, raises
+from tests.texts import table_beside
 from trainium_edu.cli.run import run_script
 
 
@@ -31,26 +32,9 @@ def test_a_name_that_never_was_is_an_ordinary_error(module):
         module.nope  # noqa: B018
 
 
-MISSPELT = {
-    "nki.language": ("ad", "nl.add"), "nki.isa": ("tensor_tensr", "nisa.tensor_tensor"),
-    "nki.isa.constants": ("Engine", "nki.isa.constants.engine"),
-    "nki.typing": ("tenso", "nki.typing.tensor"), "nki": ("simulat", "nki.simulate"),
-    "nki.collectives": ("all_reduc", "nki.collectives.all_reduce"),
-    "neuronxcc.nki": ("benchmrk", "nki.benchmark"), "neuronxcc.nki.language": ("ad", "nl.add"),
-    "neuronxcc.nki.isa": ("tensor_tensr", "nisa.tensor_tensor"),
-    "neuronxcc.nki.isa.constants": ("Engine", "nki.isa.constants.engine"),
-    "neuronxcc.nki.typing": ("mutabl_tensor", "nki.typing.mutable_tensor"),
-    "neuronxcc.nki.nccl": ("all_reduc", "nki.nccl.all_reduce"),
-    "neuronxcc.nki.compiler": ("sbu", "nki.compiler.sbuf"),
-    "neuronxcc.nki.compiler.sbuf": ("modalloc", "nki.compiler.sbuf.mod_alloc"),
-    "neuronxcc.nki.compiler.psum": ("aloc", "nki.compiler.psum.alloc"),
-}  # fmt: skip
-
-
-@for_each("public", MISSPELT)
-def test_misspelt_name_gets_the_public_module_and_a_suggestion(public):
-    home = public.replace("neuronxcc.nki", "nki.beta1") if "cc" in public[:9] else public
-    name, meant = MISSPELT[public]
+@for_each("public, name, meant", table_beside(__file__, "misspelt.toml")["names"])
+def test_misspelt_name_gets_the_public_module_and_a_suggestion(public, name, meant):
+    home = public.replace("neuronxcc.nki", "nki.beta1")
     with pytest.raises(AttributeError) as caught:
         getattr(importlib.import_module(f"trainium_edu.{home}"), name)
     assert str(caught.value) == f"module {public!r} has no attribute {name!r}; is {meant} meant?"

@@ -3,9 +3,7 @@
 A case of limits.toml passes a limit by one step; it has to raise, and to say what the limit is.
 """
 
-import tomllib
 from contextlib import nullcontext
-from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -15,10 +13,11 @@ import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_each, raises
 from tests.nki import cases
-from tests.nki.cases import U16, U32, Later, hbm, of, refused, t, tile
+from tests.nki.cases import U16, U32, Later, hbm, of, refused, stored, t, tile
+from tests.texts import table_beside
 from trainium_edu.specs import NkiValidationError
 
-CASES = tomllib.loads(Path(__file__).with_name("limits.toml").read_text("utf-8"))
+CASES = table_beside(__file__, "limits.toml")
 ADD, INF, CMD, ENGINE = nl.add, float("inf"), nisa.reduce_cmd, nisa.engine
 GPSIMD, SCALAR, TENSOR, VECTOR = ENGINE.gpsimd, ENGINE.scalar, ENGINE.tensor, ENGINE.vector
 BF16, FP8, TF32, I8, I16, I32, U8 = (
@@ -92,7 +91,7 @@ scan = of(nisa.tensor_tensor_scan, dst=tile, data0=tile, data1=tile, initial=0.0
 best = of(nisa.topk, val_dst=t(16, 8, **BF16), idx_dst=t(16, 8, **U32), src=t(16, 3, **BF16), n=42)
 
 
-def read_modify_write(dst, *srcs):
+def read_modify_write(dst, *srcs, **more):
     """Return a kernel that adds, where "i" and "j" are rows of a table by two indices."""
 
     def kernel():
@@ -102,7 +101,7 @@ def read_modify_write(dst, *srcs):
         found = {"i": rows(table), "j": rows(table, tile(4, 1, dtype=nl.int32)),
                  "other": rows(other), "tile": tile(), "tile2": tile(),
                  "hbm": table[:4]}  # fmt: skip
-        nisa.dma_compute(dst=found[dst], srcs=[found[s] for s in srcs], reduce_op=ADD)
+        nisa.dma_compute(dst=found[dst], srcs=[found[s] for s in srcs], reduce_op=ADD, **more)
 
     return kernel
 
@@ -199,9 +198,7 @@ def test_accumulators_pass_from_one_kind_of_instruction_to_another():
             other, tile_, nl.multiply, -1.0, nl.max, reduce_cmd=CMD.reduce, reduce_res_negate=True
         )
         nisa.select_reduce(other, ones, tile_, 0.0, most, CMD.reduce)
-        out = nl.ndarray((2, 1), nl.float32, buffer=nl.shared_hbm)
-        nl.store(out, most)
-        return out
+        return stored(most, nl.float32)
 
     np.testing.assert_array_equal(nki.simulate(kernel)(values), [[3], [5]])
 
@@ -245,8 +242,6 @@ def test_two_tiles_at_one_address_overwrite_each_other():
         second = nl.ndarray((32, 8), nl.float32, address=(0, 16))
         nisa.memset(dst=first, value=1.0)
         nisa.memset(dst=second, value=2.0)
-        out = nl.ndarray((32, 8), nl.float32, buffer=nl.shared_hbm)
-        nl.store(out, first)
-        return out
+        return stored(first, nl.float32)
 
     assert np.array_equal(nki.simulate(kernel)()[0], [1, 1, 1, 1, 2, 2, 2, 2])

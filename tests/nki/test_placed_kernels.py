@@ -9,6 +9,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.language as nl
 from tests.for_each import for_rows
+from tests.nki.cases import stored
 from trainium_edu.neuroncore import Memory, place, schedule
 from trainium_edu.nki.examples import matmul
 from trainium_edu.specs import TRN1
@@ -105,13 +106,11 @@ def test_who_lacks_buffers_can_get_them_from_others_and_the_warning_names_them()
 
     @nki.jit
     def add_up(x):
-        out = nl.ndarray((128, 8192), dtype=x.dtype, buffer=nl.shared_hbm)
         total = nl.zeros((128, 8192), dtype=x.dtype, buffer=nl.sbuf)
         for i in nl.affine_range(x.shape[1] // 8192):
             tile = nl.load(x[:, nl.ds(i * 8192, 8192)])
             total[...] = nl.add(total, tile)
-        nl.store(out, total)
-        return out
+        return stored(total, x.dtype)
 
     run = nki.run(add_up, zeros(128, 8 * 8192), values=False, buffers=1)
     warning = next(w for w in run.advice if w.kind == "serialising buffers")

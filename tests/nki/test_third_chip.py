@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from tests.nki.cases import stored
 from tests.third_chip import third_chip
 from trainium_edu import nki
 from trainium_edu.neuroncore.systolic_array import SystolicArray, evidence_table
@@ -21,11 +22,9 @@ third = pytest.fixture(third_chip)
 
 def test_kernels_run_on_it_in_its_own_time(third):
     def kernel(x, wide=1024):
-        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
         spare = nl.ndarray((128, wide), nl.float32, buffer=nl.sbuf)
         nisa.memset(spare, value=1.0)
-        nl.store(out, nl.add(nl.load(x), spare[:, : x.shape[1]]))
-        return out
+        return stored(nl.add(nl.load(x), spare[:, : x.shape[1]]), x.dtype)
 
     x = np.random.default_rng(0).normal(size=(128, 1024)).astype(np.float32)
     before, after = (nki.run(kernel, x, spec=chip) for chip in (TRN2, third))
@@ -71,8 +70,7 @@ def test_a_row_in_the_tables_is_all_that_instances_clusters_and_compilers_need()
     assert "4 chips, 8 ranks" in said["group"]
     assert "64 chips, 128 ranks" in said["cluster"]
     assert "16 chips, 64 ranks" in said["links"]
-    assert said["kernel"] == ["TrainiumX", True]
-    assert said["compiled for"] == "trnx"
+    assert (said["kernel"], said["compiled for"]) == (["TrainiumX", True], "trnx")
     before, after = said["graph"]
     assert after < before
     usd = PRICES["trn1.32xlarge"].on_demand_usd_per_hour.value
@@ -80,5 +78,4 @@ def test_a_row_in_the_tables_is_all_that_instances_clusters_and_compilers_need()
     before, after = said["steps"].values()
     assert after / before == pytest.approx(8 / 4 * 2.4 / 3)  # half the cores, at another clock
     assert "no step was published" in said["said"]
-    assert said["neuron-ls"] == [16, 64]
-    assert said["array"] == "TrainiumX"
+    assert (said["neuron-ls"], said["array"]) == ([16, 64], "TrainiumX")

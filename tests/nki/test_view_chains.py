@@ -152,10 +152,8 @@ def _is_dense(array, on_chip):
 
 
 def _compare(tensor, array, base, on_chip):
-    assert tensor.shape == array.shape
-    assert tensor.dtype == array.dtype.name
-    assert tensor.size == array.size
-    assert np.array(tensor).tobytes() == array.tobytes()
+    assert (tensor.shape, tensor.dtype) == (array.shape, array.dtype.name)
+    assert (tensor.size, np.array(tensor).tobytes()) == (array.size, array.tobytes())
     first = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
     assert tensor.offset * array.itemsize == first
     for size, ours, numpys in zip(array.shape, tensor.strides, array.strides, strict=True):

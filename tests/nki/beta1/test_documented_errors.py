@@ -6,8 +6,6 @@ names are the rows and whose examples the kernels follow.
 
 import linecache
 import signal
-import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,13 +15,15 @@ import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
 import trainium_edu.nki.beta1.typing as nt
 from tests.for_each import for_each, for_rows, raises
+from tests.nki.beta1.cases import stored
+from tests.texts import table_beside
 from trainium_edu import nki as current
 from trainium_edu.nki.beta1 import compiler
 from trainium_edu.specs.errors import NkiValidationError
 
 X = np.ones((128, 128), np.float32)
 
-KERNELS = tomllib.loads(Path(__file__).with_name("documented_errors.toml").read_text("utf-8"))
+KERNELS = table_beside(__file__, "documented_errors.toml")
 REFUSED, WARNED, TAKEN = (KERNELS[key] for key in ("refused", "warned", "taken"))
 
 
@@ -63,9 +63,7 @@ def placed(address):
 
 
 def copied(x):
-    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    nl.store(out, nl.load(x))
-    return out
+    return stored(nl.load(x), x.dtype)
 
 
 @pytest.fixture
@@ -122,9 +120,7 @@ def test_annotated_argument_is_returned():
 
 def test_instances_of_a_grid_write_to_places_of_their_own():
     def kernel(x):
-        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-        nl.store(out, nl.load(x) * nl.program_id(0))
-        return out
+        return stored(nl.load(x) * nl.program_id(0), x.dtype)
 
     nki.jit(kernel)[1](X)
     with pytest.warns(UserWarning, match="err_unexpected_output_dependencies"):

@@ -4,9 +4,7 @@ Judge: the limits that AWS's reference of SDK 2.26 states for each instruction (
 "up to").
 """
 
-import tomllib
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +12,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
 from tests.for_each import for_each, raises
+from tests.texts import table_beside
 from trainium_edu.nki.beta1.kernel import jit
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -88,7 +87,7 @@ def _sent(**more):
     return lambda a: nisa.dma_copy(dst=_hbm(a), src=a, **more)
 
 
-LIMITS = tomllib.loads(Path(__file__).with_name("isa_limits.toml").read_text("utf-8"))
+LIMITS = table_beside(__file__, "isa_limits.toml")
 
 
 @for_each("name", LIMITS)

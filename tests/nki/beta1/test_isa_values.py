@@ -1,7 +1,10 @@
 """What the instructions of the older ``nki.isa`` compute.  Judge: NumPy and ml_dtypes, in float32.
 
-Each case is (what a kernel does with tiles, the arrays it loads, what NumPy makes of them).
+Each row of ``isa_values.toml`` is what a kernel does with tiles, and what NumPy makes of their
+arrays.
 """
+
+import re
 
 import ml_dtypes
 import numpy as np
@@ -10,6 +13,7 @@ import pytest
 import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
 from tests.for_each import for_each, for_rows, raises
+from tests.texts import table_beside
 from trainium_edu import nki
 from trainium_edu.nki.beta1.kernel import jit
 from trainium_edu.specs import TRN1, NkiValidationError
@@ -118,110 +122,17 @@ def _matmul_twice(a, b):
     return total
 
 
+ARRAYS = {
+    "a": A, "b": B, "c": C, "cube": CUBE, "words": WORDS, "truth": TRUTH, "flags": TRUTH > 0,
+    "half": A.astype(BF16), "small": C.astype(np.float16), "ones": 0 * A + 1,
+    "ids": np.int32([[0, 1, 1, 2, 2, 2, 0, 3, 3]]),
+    "starts": DRAW.integers(0, 23, (16, 2)).astype(np.uint16),
+}  # fmt: skip
 LARGEST = np.sort(A, axis=1)[:, ::-1][:, :8]
 PLACES = np.argsort(-A, axis=1)[:, :8]
 LINE = np.arange(24)[None, :] - 2 * np.arange(16)[:, None] + 1
 
-CASES = {
-    "activation": (lambda a, c: nisa.activation(np.exp, a, bias=c, scale=0.5), (A, C),
-                   np.exp(A * F(0.5) + C)),
-    "activation, scale per partition": (lambda a, c: nisa.activation(nl.copy, a, scale=c), (A, C),
-                                        A * C),
-    "activation with its sum": (_with_sum, (A, C), (np.exp(A * F(0.5) + C),
-                                np.exp(A * F(0.5) + C).sum(1, keepdims=True))),
-    "activation_reduce": (_activation_reduce, (A,), (A * A, (A * A).sum(1, keepdims=True))),
-    "tensor_tensor": (lambda a, b: nisa.tensor_tensor(a, b, np.subtract), (A, B), A - B),
-    "tensor_tensor, other dtypes": (lambda a, b: nisa.tensor_tensor(a, b, np.multiply),
-                                    (A.astype(BF16), B), A.astype(BF16).astype(F) * B),
-    "tensor_tensor, dtype": (lambda a, b: nisa.tensor_tensor(a, b, np.less, dtype=np.uint8), (A, B),
-                             (A < B).astype(np.uint8)),
-    "tensor_tensor, 32 bits": (lambda a: nisa.tensor_tensor(a, a, np.multiply), (WORDS,),
-                               WORDS * WORDS),
-    "tensor_scalar": (lambda a: nisa.tensor_scalar(a, np.subtract, 1.0, True, np.multiply, 3.0),
-                      (A,), (1 - A) * 3),
-    "tensor_scalar, per partition": (
-        lambda a, c: nisa.tensor_scalar(a, np.multiply, c, op1=np.add, operand1=2.5), (A, C),
-        A * C + F(2.5)),
-    "tensor_scalar, a narrow float per partition": (  # "no restriction on the data types"
-        lambda a, c: nisa.tensor_scalar(a, np.add, c), (A, C.astype(np.float16)),
-        A + C.astype(np.float16)),
-    "tensor_tensor, one per partition": (  # as published course kernels add a bias
-        lambda a, c: nisa.tensor_tensor(c, a, np.subtract), (A, C), C - A),
-    "tensor_scalar, bits": (
-        lambda a: nisa.tensor_scalar(a, np.left_shift, 3, op1=np.bitwise_or, operand1=5), (WORDS,),
-        (WORDS << 3) | 5),
-    "tensor_scalar, cast": (lambda a: nisa.tensor_scalar(a, np.add, 1, dtype=nl.bfloat16), (A,),
-                            (A + 1).astype(BF16)),
-    "scalar_tensor_tensor": (
-        lambda a, b, c: nisa.scalar_tensor_tensor(data=a, op0=np.subtract, operand0=c,
-                                                  op1=np.divide, operand1=b, reverse1=True),
-        (A, B, C), B / (A - C)),
-    "tensor_scalar_reduce": (_scalar_reduce, (A, C), (A * C, (A * C).max(1, keepdims=True))),
-    "tensor_scalar_cumulative": (_cumulative, (A,), np.cumsum(A * 2, axis=1, dtype=F)),
-    "tensor_tensor_scan": (
-        lambda a, b, c: nisa.tensor_tensor_scan(a, b, c, np.multiply, np.add), (0 * A + 1, B, C),
-        C + np.cumsum(B, axis=1, dtype=F)),
-    "reciprocal": (lambda c: nisa.reciprocal(c), (C,), 1 / C),
-    "tensor_reduce": (lambda a: nisa.tensor_reduce(np.max, a, axis=[1]), (A,),
-                      A.max(1, keepdims=True)),
-    "tensor_reduce, last of three": (lambda a: nisa.tensor_reduce(np.add, a, -1, negate=True),
-                                     (CUBE,), -CUBE.sum(2)),
-    "tensor_reduce, not the last": (lambda a: nisa.tensor_reduce(np.add, a, 1), (CUBE,),
-                                    CUBE.sum(1)),
-    "tensor_reduce, keepdims": (lambda a: nisa.tensor_reduce(nl.max, a, (1, 2), keepdims=True),
-                                (CUBE,), CUBE.max((1, 2), keepdims=True)),
-    "tensor_partition_reduce": (lambda a: nisa.tensor_partition_reduce(np.add, a), (CUBE,),
-                                CUBE.sum(0, keepdims=True)),
-    "bn_stats and bn_aggr": (lambda a: nisa.bn_aggr(nisa.bn_stats(a)), (A,),
-                             np.stack([A.mean(1), A.var(1)], 1)),
-    "dropout of nothing": (lambda a: nisa.dropout(a, 0.0), (A,), A),
-    "dropout of all, cast": (lambda a: nisa.dropout(a, 1.0, dtype=nl.bfloat16), (A,),
-                             (0 * A).astype(BF16)),
-    "tensor_copy": (lambda a: nisa.tensor_copy(a, dtype=nl.bfloat16), (A,), A.astype(BF16)),
-    "tensor_copy on Scalar": (lambda a: nisa.tensor_copy(a, engine=nisa.scalar_engine), (A,), A),
-    "tensor_copy_predicated": (_predicated, (A, B, TRUTH), np.where(TRUTH, A, B)),
-    "tensor_copy_predicated, bool": (_predicated, (A, B, TRUTH > 0), np.where(TRUTH, A, B)),
-    "tensor_copy_predicated, a number": (_number_where_not, (B, TRUTH), np.where(TRUTH, B, F(7))),
-    "select_reduce": (_select, (A, C, TRUTH), (np.where(TRUTH, A, C),
-                      np.where(TRUTH, A, C).max(1, keepdims=True))),
-    "memset": (lambda: nisa.memset((16, 24), 3.0, np.int32), (), np.full((16, 24), 3, np.int32)),
-    "iota, one axis": (lambda: nisa.iota(nl.arange(24)[None, :] * -1, np.int32), (),
-                       -np.arange(24, dtype=np.int32)[None, :]),
-    "iota, two axes": (lambda: nisa.iota(_index(-2, 1, 1), np.float32), (), LINE.astype(F)),
-    "iota, five axes": (
-        lambda: nisa.iota(_five(), np.int32), (),
-        np.arange(16 * 24, dtype=np.int32).reshape(16, 2, 3, 2, 1, 2)),
-    "affine_select <": (lambda a: nisa.affine_select(_index(2, -1) < 1, a, -9.0), (A,),
-                        np.where(LINE > 0, A, F(-9))),
-    "affine_select ==": (lambda a: nisa.affine_select(_index(-2, 1, 1) == 0, a, 0.0), (A,),
-                         np.where(LINE == 0, A, F(0))),
-    "affine_select !=": (lambda a: nisa.affine_select(_index(-2, 1, 1) != 0, a, 0.0), (A,),
-                         np.where(LINE != 0, A, F(0))),
-    "affine_select, one row": (
-        lambda a: nisa.affine_select(nl.arange(24)[None, :] >= 5, a, 0.0, dtype=nl.bfloat16), (A,),
-        np.where(np.arange(24) >= 5, A, 0).astype(BF16)),
-    "max8": (lambda a: nisa.max8(src=a), (A,), LARGEST),
-    "nc_find_index8": (lambda a: nisa.nc_find_index8(data=a, vals=nisa.max8(src=a)), (A,),
-                       PLACES.astype(np.uint32)),
-    "nc_match_replace8": (_replaced, (A,), (np.where(LARGEST[:, -1:] <= A, F(-np.inf), A),
-                          PLACES.astype(np.uint32))),
-    "sequence_bounds": (lambda ids: nisa.sequence_bounds(segment_ids=ids),
-                        (np.int32([[0, 1, 1, 2, 2, 2, 0, 3, 3]]),),
-                        np.int32([[[9, 1, 1, 3, 3, 3, 9, 7, 7], [-1, 3, 3, 6, 6, 6, -1, 9, 9]]])),
-    "local_gather": (lambda a, index: nisa.local_gather(a, index, 2), (A, _indices := DRAW.integers(
-                     0, 23, (16, 2)).astype(np.uint16)),
-                     A[:, np.add.outer(_indices.T.reshape(-1), [0, 1])].reshape(16, 2, 16, 2)),
-    "nc_stream_shuffle": (_shuffled, (A,), np.roll(A, 1, axis=0)),
-    "nc_transpose on Vector": (nisa.nc_transpose, (A,), A.T),
-    "nc_transpose on Tensor": (lambda a: nisa.nc_transpose(a, engine=nisa.tensor_engine), (A,),
-                               A.T),
-    "nc_transpose, cast": (lambda a: nisa.nc_transpose(a, dtype=nl.bfloat16), (CUBE,),
-                           CUBE.reshape(16, 24).T.astype(BF16)),
-    "dma_transpose": (nisa.dma_transpose, (CUBE,), CUBE.transpose(2, 1, 0)),
-    "nc_matmul": (nisa.nc_matmul, (A, B), A.T @ B),
-    "nc_matmul, free axes stay": (nisa.nc_matmul, (A, CUBE), np.tensordot(A, CUBE, (0, 0))),
-    "nc_matmul, summed in PSUM": (_matmul_twice, (A, B), 2 * (A.T @ B)),
-}  # fmt: skip
+CASES = table_beside(__file__, "isa_values.toml")
 
 
 def _five():
@@ -229,15 +140,18 @@ def _five():
     return p * 24 + a * 12 + b * 4 + c * 2 + d * 99 + e
 
 
-@for_each("name", CASES)
-def test_numpy_agrees(name):
-    build, arrays, expected = CASES[name]
-    found = computed(build, *arrays)
+@for_each("call, numpy", CASES.values(), ids=[*CASES])
+def test_numpy_agrees(call, numpy):
+    names = sorted(ARRAYS.keys() & set(re.findall(r"\w+", call)))
+    found = computed(
+        lambda *tiles: eval(call, globals(), dict(zip(names, tiles, strict=True))),
+        *(ARRAYS[name] for name in names),
+    )
+    expected = eval(numpy, globals(), ARRAYS)
     for one, two in zip(*((x if isinstance(x, tuple) else (x,)) for x in (found, expected)),
                         strict=True):  # fmt: skip
         two = np.asarray(two)
-        assert one.shape == two.shape
-        assert one.dtype == two.dtype
+        assert (one.shape, one.dtype) == (two.shape, two.dtype)
         np.testing.assert_allclose(one.astype(F), two.astype(F), rtol=2e-6, atol=2e-6)
 
 

@@ -10,6 +10,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_rows
+from tests.nki.cases import stored
 
 BF16 = ml_dtypes.bfloat16
 
@@ -53,7 +54,6 @@ def rotary(x_hbm, cos_hbm, sin_hbm, interleaved=False):
     """Turn pairs of features by an angle per position; x [positions, heads, features]."""
     positions, heads, features = x_hbm.shape
     half = features // 2
-    out = nl.ndarray(x_hbm.shape, x_hbm.dtype, buffer=nl.shared_hbm)
     x, cos, sin = nl.load(x_hbm), nl.load(cos_hbm), nl.load(sin_hbm)
     y = nl.ndarray(x.shape, x_hbm.dtype, buffer=nl.sbuf)
     first, second = (slice(0, None, 2), slice(1, None, 2)) if interleaved else (
@@ -68,8 +68,7 @@ def rotary(x_hbm, cos_hbm, sin_hbm, interleaved=False):
         nisa.tensor_tensor(dst=one, data1=a, data2=sin, op=nl.multiply)
         nisa.tensor_tensor(dst=two, data1=b, data2=cos, op=nl.multiply)
         nisa.tensor_tensor(dst=y[:, head, second], data1=one, data2=two, op=nl.add)
-    nl.store(out, y)
-    return out
+    return stored(y, x_hbm.dtype)
 
 
 @for_rows("interleaved", False, True)

@@ -4,12 +4,12 @@ Judges: NumPy; Python's own loops."""
 
 import ml_dtypes
 import numpy as np
-import pytest
 
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_rows, raises
+from tests.nki.cases import stored
 from trainium_edu.specs import NkiValidationError
 
 BF16 = ml_dtypes.bfloat16
@@ -18,7 +18,6 @@ BF16 = ml_dtypes.bfloat16
 @nki.jit
 def sum_of_some_tiles(x_hbm, count_hbm):
     """Add as many tiles as a number in HBM says: the bound is known only while it runs."""
-    out = nl.ndarray((128, x_hbm.shape[1]), nl.float32, buffer=nl.shared_hbm)
     total = nl.zeros((128, x_hbm.shape[1]), nl.float32)
     count = nisa.register_alloc()
     nisa.register_load(count, nl.load(count_hbm))
@@ -29,8 +28,7 @@ def sum_of_some_tiles(x_hbm, count_hbm):
         tile = nl.ndarray((128, x_hbm.shape[1]), nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(dst=tile, src=tiles.select(0, index))
         nisa.tensor_tensor(dst=total, data1=total, data2=tile, op=nl.add)
-    nl.store(out, total)
-    return out
+    return stored(total, nl.float32)
 
 
 @for_rows("count", 0, 1, 4)
@@ -38,40 +36,6 @@ def test_dynamic_bound(count):
     x = np.random.default_rng(0).integers(-9, 9, (512, 32)).astype(np.float32)
     got = sum_of_some_tiles(x, np.int32([[count]]))
     np.testing.assert_array_equal(got, x.reshape(4, 128, 32)[:count].sum(0))
-
-
-@nki.jit
-def halve_until_small(x_hbm, limit):
-    """Halve a tile until its largest element is below a limit; count the turns."""
-    out = nl.ndarray(x_hbm.shape, nl.float32, buffer=nl.shared_hbm)
-    turns = nl.ndarray((1, 1), nl.int32, buffer=nl.shared_hbm)
-    x = nl.load(x_hbm)
-    counter, flag = nl.zeros((1, 1), nl.int32), nl.ndarray((1, 1), nl.int32, buffer=nl.sbuf)
-    running = nisa.register_alloc()
-
-    def look():
-        top = nl.ndarray((1, 1), nl.float32, buffer=nl.sbuf)
-        nisa.tensor_reduce(dst=top, op=nl.maximum, data=x, axis=1)
-        nisa.tensor_scalar(dst=flag, data=top, op0=nl.greater_equal, operand0=limit)
-        nisa.register_load(running, flag)
-
-    look()
-    while running:
-        nisa.tensor_scalar(dst=x, data=x, op0=nl.multiply, operand0=0.5)
-        nisa.tensor_scalar(dst=counter, data=counter, op0=nl.add, operand0=1.0)
-        look()
-    nl.store(out, x)
-    nl.store(turns, counter)
-    return out, turns
-
-
-def test_dynamic_while():
-    x = np.float32([[3.0, 100.0, 7.0]])
-    got, turns = halve_until_small(x, 2.0)
-    assert turns[0, 0] == 6
-    np.testing.assert_array_equal(got, x / 64)
-    with pytest.raises(NkiValidationError, match="stopped after"):
-        nki.run(halve_until_small, np.float32([[np.inf]]), 2.0, limit=2000)
 
 
 @nki.jit
@@ -158,7 +122,6 @@ def test_stated_addresses():
 @nki.jit
 def masked_and_dropped(x_hbm, seed_hbm, prob):
     """Replace what is negative, then drop elements by dice that a seed in HBM decides."""
-    out = nl.ndarray(x_hbm.shape, x_hbm.dtype, buffer=nl.shared_hbm)
     nisa.set_rng_seed(nl.load(seed_hbm))
     x = nl.load(x_hbm)
     is_negative = nl.ndarray(x.shape, nl.uint8, buffer=nl.sbuf)
@@ -166,8 +129,7 @@ def masked_and_dropped(x_hbm, seed_hbm, prob):
     nisa.tensor_copy_predicated(dst=x, src=nl.full(x.shape, 7.0, x.dtype), predicate=is_negative)
     y = nl.ndarray(x.shape, x.dtype, buffer=nl.sbuf)
     nisa.dropout(dst=y, data=x, prob=prob)
-    nl.store(out, y)
-    return out
+    return stored(y, x_hbm.dtype)
 
 
 def test_masks_and_dice():
@@ -205,21 +167,3 @@ def test_cache_update():
     expected[:, 13] = new
     np.testing.assert_array_equal(update_cache(cache, new, np.int32([[13]])), expected)
     raises(NkiValidationError, "out of bounds", update_cache, cache, new, np.int32([[20]]))
-
-
-@nki.jit
-def looks_beyond(x_hbm, is_used):
-    """Make a pattern that leaves its tile; only using it is an error."""
-    out = nl.ndarray(x_hbm.shape, x_hbm.dtype, buffer=nl.shared_hbm)
-    x, y = nl.load(x_hbm), nl.ndarray(x_hbm.shape, x_hbm.dtype, buffer=nl.sbuf)
-    rows, width = x_hbm.shape
-    beyond = x.ap(pattern=[[width, rows], [1, width]], offset=1)
-    nisa.tensor_copy(dst=y, src=beyond if is_used else x)
-    nl.store(out, y)
-    return out
-
-
-def test_a_pattern_that_leaves_its_tile():
-    x = np.ones((4, 8), np.float32)
-    np.testing.assert_array_equal(looks_beyond(x, False), x)
-    raises(NkiValidationError, "reaches partition 3 and byte 35", looks_beyond, x, True)

@@ -10,6 +10,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_rows
+from tests.nki.cases import stored
 from trainium_edu.specs import NkiValidationError
 
 BF16 = ml_dtypes.bfloat16
@@ -132,99 +133,9 @@ def test_top_k(k):
 
 
 @nki.jit
-def transpose_all_ways(x_hbm):
-    """The same transpose by the Tensor Engine, by DMA, and by an access pattern on HBM."""
-    rows, columns = x_hbm.shape
-    outs = [nl.ndarray((columns, rows), x_hbm.dtype, buffer=nl.shared_hbm) for _ in range(3)]
-    x = nl.load(x_hbm)
-    for start in range(0, columns, 128):
-        size = min(128, columns - start)
-        bank = nl.ndarray((size, rows), x.dtype, buffer=nl.psum)
-        nisa.nc_transpose(dst=bank, data=x[:, start : start + size], engine=nisa.engine.tensor)
-        nl.store(outs[0][start : start + size, :], nl.copy(bank))
-        tile = nl.ndarray((size, rows), x.dtype, buffer=nl.sbuf)
-        nisa.dma_transpose(dst=tile, src=x_hbm[:, start : start + size], axes=(1, 0))
-        nl.store(outs[1][start : start + size, :], tile)
-    nisa.dma_copy(dst=outs[2], src=x_hbm.ap(pattern=[[1, columns], [columns, rows]]))
-    return tuple(outs)
-
-
-@for_rows("dtype", np.float32, BF16, np.float16)
-@for_rows("shape", (128, 256), (96, 200), (32, 32))
-def test_transposes(dtype, shape):
-    x = np.random.default_rng(4).standard_normal(shape).astype(dtype)
-    for got in transpose_all_ways(x):
-        np.testing.assert_array_equal(got, x.T)
-
-
-@nki.jit
-def heads_first(x_hbm, heads):
-    """[tokens, heads * features] to [heads, features, tokens] with views and DMA only."""
-    tokens, width = x_hbm.shape
-    features = width // heads
-    out = nl.ndarray((heads, features, tokens), x_hbm.dtype, buffer=nl.shared_hbm)
-    split = x_hbm.reshape((tokens, heads, features))
-    for head in nl.affine_range(heads):
-        tile = nl.ndarray((features, tokens), x_hbm.dtype, buffer=nl.sbuf)
-        nisa.dma_copy(dst=tile, src=split[:, head, :].permute((1, 0)))
-        nisa.dma_copy(dst=out[head], src=tile)
-    return out
-
-
-def test_heads_first():
-    x = np.arange(40 * 24, dtype=np.float32).reshape(40, 24)
-    expected = x.reshape(40, 3, 8).transpose(1, 2, 0)
-    np.testing.assert_array_equal(heads_first(x, 3), expected)
-
-
-@nki.jit
-def expand_and_pick(x_hbm, index_hbm):
-    """Gather inside each partition, and repeat a column over the free axis without a copy."""
-    rows, width = x_hbm.shape
-    count = index_hbm.shape[1]
-    out = nl.ndarray((rows, count), x_hbm.dtype, buffer=nl.shared_hbm)
-    x, index = nl.load(x_hbm), nl.load(index_hbm)
-    picked = nl.ndarray((rows, count), x.dtype, buffer=nl.sbuf)
-    nisa.nc_n_gather(dst=picked, data=x, indices=index)
-    first = x.ap(pattern=[[width, rows], [0, count]])
-    nisa.tensor_tensor(dst=picked, data1=picked, data2=first, op=nl.subtract)
-    nl.store(out, picked)
-    return out
-
-
-def test_gather_inside_partitions():
-    draw = np.random.default_rng(5)
-    x, index = draw.integers(0, 99, (60, 30)), draw.integers(0, 30, (60, 12))
-    got = expand_and_pick(x.astype(np.float32), index.astype(np.uint32))
-    np.testing.assert_array_equal(got, np.take_along_axis(x, index, 1) - x[:, :1])
-
-
-@nki.jit
-def column_sums(x_hbm):
-    """Sum over rows, that is over partitions and tiles: a matmul with a column of ones."""
-    rows, width = x_hbm.shape
-    out = nl.ndarray((1, width), nl.float32, buffer=nl.shared_hbm)
-    for n in range(0, width, 512):
-        size = min(512, width - n)
-        bank = nl.ndarray((1, size), nl.float32, buffer=nl.psum)
-        for start in range(0, rows, 128):
-            count = min(128, rows - start)
-            x = nl.load(x_hbm[start : start + count, n : n + size])
-            nisa.nc_matmul(dst=bank, stationary=nl.ones((count, 1), x.dtype), moving=x)
-        nl.store(out[:, n : n + size], nl.copy(bank))
-    return out
-
-
-def test_column_sums():
-    x = np.random.default_rng(6).integers(-8, 9, (300, 700)).astype(BF16)
-    np.testing.assert_array_equal(column_sums(x)[0], x.astype(np.float64).sum(0))
-
-
-@nki.jit
 def cross_entropy(logits_hbm, targets_hbm):
     """-log softmax at the target, the target's logit found by comparing with a counted row."""
     rows, classes = logits_hbm.shape
-    out = nl.ndarray((rows, 1), nl.float32, buffer=nl.shared_hbm)
     x, target = nl.load(logits_hbm), nl.load(targets_hbm.reshape((rows, 1)))
     wanted = nl.ndarray((rows, 1), nl.float32, buffer=nl.sbuf)
     nisa.tensor_copy(dst=wanted, src=target)
@@ -242,8 +153,7 @@ def cross_entropy(logits_hbm, targets_hbm):
     nisa.activation(dst=total, op=nl.log, data=total)
     nisa.tensor_tensor(dst=total, data1=total, data2=minus_max, op=nl.subtract)
     nisa.tensor_tensor(dst=total, data1=total, data2=logit, op=nl.subtract)
-    nl.store(out, total)
-    return out
+    return stored(total, nl.float32)
 
 
 def test_cross_entropy():

@@ -12,6 +12,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_rows
+from tests.nki.cases import stored
 
 BF16 = ml_dtypes.bfloat16
 
@@ -22,7 +23,6 @@ def depthwise_conv1d(x_hbm, w_hbm):
     channels, length = x_hbm.shape
     taps = w_hbm.shape[1]
     valid = length - taps + 1
-    out = nl.ndarray((channels, valid), x_hbm.dtype, buffer=nl.shared_hbm)
     x, w = nl.load(x_hbm), nl.load(w_hbm)
     total = nl.ndarray((channels, valid), nl.float32, buffer=nl.sbuf)
     nisa.tensor_scalar(dst=total, data=x[:, 0:valid], op0=nl.multiply, operand0=w[:, 0:1])
@@ -31,8 +31,7 @@ def depthwise_conv1d(x_hbm, w_hbm):
             dst=total, data=x[:, nl.ds(tap, valid)], op0=nl.multiply,
             operand0=w[:, tap : tap + 1], op1=nl.add, operand1=total,
         )  # fmt: skip
-    nl.store(out, total)
-    return out
+    return stored(total, x_hbm.dtype)
 
 
 @nki.jit
@@ -60,13 +59,11 @@ def transposed_conv1d(x_hbm, w_hbm):
     """Scatter: every tap adds its product to a shifted window of one PSUM tile."""
     length = x_hbm.shape[1]
     taps, _, c_out = w_hbm.shape
-    out = nl.ndarray((c_out, length + taps - 1), nl.float32, buffer=nl.shared_hbm)
     x = nl.load(x_hbm)
     bank = nl.ndarray((c_out, length + taps - 1), nl.float32, buffer=nl.psum)
     for tap in range(taps):
         nisa.nc_matmul(dst=bank[:, nl.ds(tap, length)], stationary=nl.load(w_hbm[tap]), moving=x)
-    nl.store(out, nl.copy(bank))
-    return out
+    return stored(nl.copy(bank), nl.float32)
 
 
 def test_depthwise_conv1d():
@@ -167,7 +164,6 @@ def test_gelu_mlp(has_bias, programs):
 def max_pool(x_hbm, size):
     """Windows as a five-dimensional access pattern, reduced over its last two axes."""
     channels, height, width = x_hbm.shape
-    out = nl.ndarray((channels, height // size, width // size), x_hbm.dtype, buffer=nl.shared_hbm)
     tile = nl.load(x_hbm)
     windows = tile.ap([
         [height * width, channels], [size * width, height // size], [size, width // size],
@@ -175,8 +171,7 @@ def max_pool(x_hbm, size):
     ])  # fmt: skip
     best = nl.ndarray((channels, height // size, width // size), x_hbm.dtype, buffer=nl.sbuf)
     nisa.tensor_reduce(dst=best, op=nl.maximum, data=windows, axis=(3, 4))
-    nl.store(out, best)
-    return out
+    return stored(best, x_hbm.dtype)
 
 
 @for_rows("size", 1, 2, 4)

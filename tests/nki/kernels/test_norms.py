@@ -11,6 +11,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_rows
+from tests.nki.cases import stored
 
 BF16 = ml_dtypes.bfloat16
 
@@ -142,7 +143,6 @@ def group_norm(x_hbm, members, eps=1e-5):
     """
     channels, size = x_hbm.shape
     groups = members.shape[1]
-    out = nl.ndarray(x_hbm.shape, x_hbm.dtype, buffer=nl.shared_hbm)
     x, belongs = nl.load(x_hbm), nl.load(members)
     sums = nl.ndarray((channels, 2), nl.float32, buffer=nl.sbuf)
     nisa.tensor_reduce(dst=sums[:, 0:1], op=nl.add, data=x, axis=1)
@@ -169,8 +169,7 @@ def group_norm(x_hbm, members, eps=1e-5):
     y = nl.ndarray((channels, size), x_hbm.dtype, buffer=nl.sbuf)
     nisa.tensor_scalar(dst=y, data=x, op0=nl.subtract, operand0=per_channel[:, 0:1],
                        op1=nl.multiply, operand1=per_channel[:, 1:2])  # fmt: skip
-    nl.store(out, y)
-    return out
+    return stored(y, x_hbm.dtype)
 
 
 @for_rows("channels, groups", (64, 8), (128, 32), (32, 1))

@@ -6,8 +6,9 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
-from tests.for_each import for_each, for_rows, raises
+from tests.for_each import for_each, raises
 from tests.nki.cases import stored
+from tests.texts import table_beside
 from trainium_edu.specs import NkiValidationError
 
 DATA = np.arange(64 * 4 * 6, dtype=np.float32).reshape(64, 4, 6)
@@ -22,79 +23,30 @@ def seen(change, data=DATA, on_chip=True):
         tensor = nl.load(x) if on_chip else x
         view = change(tensor)
         found.append(np.array(view))
-        assert view.shape == found[0].shape
-        assert view.size == found[0].size
+        assert (view.shape, view.size) == (found[0].shape, found[0].size)
         assert view.ndim == found[0].ndim
 
     kernel(data)
     return found[0]
 
 
-SLICES = [
-    (lambda t: t[0:32], lambda a: a[0:32]),
-    (lambda t: t[5], lambda a: a[5:6]),
-    (lambda t: t[:, 2], lambda a: a[:, 2]),
-    (lambda t: t[:, 2, 3], lambda a: a[:, 2, 3:4]),
-    (lambda t: t[0, 1, 2], lambda a: a[0:1, 1, 2:3]),
-    (lambda t: t[..., 1:6:2], lambda a: a[..., 1:6:2]),
-    (lambda t: t[3, ..., 1], lambda a: a[3:4, :, 1]),
-    (lambda t: t[:, nl.ds(1, 2), nl.ds(2, 3)], lambda a: a[:, 1:3, 2:5]),
-    (lambda t: t[-4:, -1], lambda a: a[-4:, -1]),
-    (lambda t: t[...], lambda a: a),
-    (lambda t: t[0:64, 1:3][:, 1, 0:4], lambda a: a[:, 2, 0:4]),
-    (lambda t: t.slice(2, 0, 6, 2), lambda a: a[:, :, 0:6:2]),
-    (lambda t: t.slice(dim=1, start=1, end=3), lambda a: a[:, 1:3]),
-    (lambda t: t.select(1, 3), lambda a: a[:, 3]),
-    (lambda t: t.reshape((64, 24)), lambda a: a.reshape(64, 24)),
-    (lambda t: t.reshape((64, -1, 3)), lambda a: a.reshape(64, -1, 3)),
-    (lambda t: t.reshape_dim(2, (2, -1)), lambda a: a.reshape(64, 4, 2, 3)),
-    (lambda t: t.flatten_dims(1, 2), lambda a: a.reshape(64, 24)),
-    (lambda t: t.permute((0, 2, 1)), lambda a: a.transpose(0, 2, 1)),
-    (lambda t: t.expand_dim(1), lambda a: a[:, None]),
-    (lambda t: t.expand_dim(3), lambda a: a[..., None]),
-    (lambda t: t.expand_dim(1).squeeze_dim(1), lambda a: a),
-    (lambda t: t[:, 0:1].broadcast(1, 5), lambda a: np.repeat(a[:, 0:1], 5, axis=1)),
-    (lambda t: nl.expand_dims(t, 2), lambda a: a[:, :, None]),
-    (lambda t: t.permute((0, 2, 1))[:, 0, :], lambda a: a.transpose(0, 2, 1)[:, 0]),
-    (lambda t: t.rearrange(("p", "a", "b"), ("p", "b", "a")), lambda a: a.transpose(0, 2, 1)),
-    (lambda t: t.rearrange(("p", "a", "b"), ("p", ("a", "b"))), lambda a: a.reshape(64, 24)),
-    (lambda t: t.rearrange(("p", "a", ("h", "w")), ("p", "w", "h", "a"), {"h": 2}),
-     lambda a: a.reshape(64, 4, 2, 3).transpose(0, 3, 2, 1)),
-    (lambda t: t.ap([[24, 64], [1, 24]]), lambda a: a.reshape(64, 24)),
-    (lambda t: t.ap([[24, 16], [2, 12]], offset=1), lambda a: a.reshape(64, 24)[:16, 1::2]),
-    (lambda t: t.ap([[24, 8], [6, 4], [0, 3], [1, 2]], offset=24 * 32),
-     lambda a: np.repeat(a[32:40, :, None, 0:2], 3, axis=2)),
-    (lambda t: t.ap([[24, 64], [12, 2], [3, 4], [1, 3]]), lambda a: a.reshape(64, 2, 4, 3)),
-    (lambda t: t.view(nl.int32), lambda a: a.view(np.int32)),
-    (lambda t: t.view(nl.uint8), lambda a: a.view(np.uint8)),
-    (lambda t: t.view(nl.uint16).view(nl.float32), lambda a: a),
-    (lambda t: t.reinterpret_cast(nl.int32), lambda a: a.view(np.int32)),
-    (lambda t: t.ap([[48, 64], [1, 48]], dtype=nl.int16),
-     lambda a: a.reshape(64, 24).view(np.int16)),
-]  # fmt: skip
+VIEWS = table_beside(__file__, "views.toml")
 
 
-@for_each(("change", "numpys"), SLICES)
+def change_of(text, name="t"):
+    """Return the function of a tensor that an expression is."""
+    return lambda tensor: eval(text, globals() | {name: tensor})
+
+
+@for_each("change, numpys", VIEWS["on_chip"])
 def test_a_view_on_chip_shows_what_numpy_shows(change, numpys):
-    assert np.array_equal(seen(change), numpys(DATA))
+    assert np.array_equal(seen(change_of(change)), change_of(numpys, "a")(DATA))
 
 
-@for_rows(
-    "change, numpys",
-    (lambda t: t[5], lambda a: a[5]),
-    (lambda t: t[5, 1, 2], lambda a: a[5, 1, 2:3]),
-    (lambda t: t[..., 0], lambda a: a[..., 0]),
-    (lambda t: t[::2, ::3], lambda a: a[::2, ::3]),
-    (lambda t: t.permute((2, 0, 1)), lambda a: a.transpose(2, 0, 1)),
-    (lambda t: t.reshape((16, 96)), lambda a: a.reshape(16, 96)),
-    (lambda t: t.rearrange((("b", "p"), "a", "c"), ("b", "p", ("a", "c")), {"b": 4}),
-     lambda a: a.reshape(4, 16, 24)),
-    (lambda t: t.ap([[6, 10], [1, 6]], offset=6), lambda a: a.reshape(-1, 6)[1:11]),
-    (lambda t: t.flatten_dims(0, 2), lambda a: a.reshape(-1)),
-    (lambda t: t.expand_dim(0), lambda a: a[None]),
-)  # fmt: skip
+@for_each("change, numpys", VIEWS["in_hbm"])
 def test_a_view_of_hbm_shows_what_numpy_shows(change, numpys):
-    assert np.array_equal(seen(change, on_chip=False), numpys(DATA))
+    found = seen(change_of(change), on_chip=False)
+    assert np.array_equal(found, change_of(numpys, "a")(DATA))
 
 
 def in_kernel(body, *arrays):
@@ -107,21 +59,17 @@ def test_a_tensor_knows_its_layout_as_the_guide_prints_it():
         assert (t.shape, t.strides, t.offset) == ((128, 64), (64, 1), 0)
         assert (t.dtype, t.buffer, t.ndim, t.size) == (nl.float32, nl.sbuf, 2, 128 * 64)
         u = t.slice(dim=1, start=8, end=24)
-        assert u.get_pattern() == [[64, 128], [1, 16]]
-        assert u.offset == 8
+        assert (u.get_pattern(), u.offset) == ([[64, 128], [1, 16]], 8)
         v = t.ap(pattern=[[64, 128], [1, 16]], offset=8)
         assert (v.get_pattern(), v.offset) == (u.get_pattern(), u.offset)
         assert u.ap(pattern=[[64, 128], [1, 8]]).offset == 8  # None keeps the view's offset
         assert u.ap(pattern=[[64, 128], [1, 8]], offset=0).offset == 0
         stated = nl.ndarray((32, 16), nl.bfloat16, buffer=nl.sbuf, address=(32, 256), name="here")
-        assert stated.strides == (16, 1)
-        assert stated[4:8, 2:].offset == 4 * 16 + 2
+        assert (stated.strides, stated[4:8, 2:].offset) == ((16, 1), 4 * 16 + 2)
         assert stated.name == "here"
         assert not stated.is_indirect()
         h = nl.ndarray((4, 8, 16), nl.float32, buffer=nl.shared_hbm)
-        assert h[1].strides == (16, 1)
-        assert h[1].offset == 128
-        assert h.buffer == nl.shared_hbm
+        assert (h[1].strides, h[1].offset, h.buffer) == ((16, 1), 128, nl.shared_hbm)
 
     in_kernel(kernel)
 
@@ -275,128 +223,21 @@ def test_a_scalar_offset_moves_along_a_free_axis_on_chip():
     assert np.array_equal(in_kernel(kernel, data), data[:, 5:7])
 
 
-WRONG = {
-    "a pattern that skips partitions": (lambda t: t.ap([[48, 8], [1, 24]]), "walks the partitions"),
-    "a pattern beyond the tile": (
-        lambda t: nisa.tensor_copy(
-            dst=nl.ndarray((64, 30), nl.float32), src=t.ap([[24, 64], [1, 30]])
-        ),
-        "reaches",
-    ),
-    "a pattern that begins before": (lambda t: t.ap([[24, 8], [-1, 4]]), "before the start"),
-    "too many dimensions": (lambda t: t.ap([[24, 64]] + [[1, 1]] * 5), "1 to 5 dimensions"),
-    "a count of 0": (lambda t: t.ap([[24, 64], [1, 0]]), "count below 1"),
-    "two offsets": (
-        lambda t: t.ap([[24, 8]], scalar_offset=nisa.register_alloc(0), vector_offset=t), "not both"
-    ),
-    "an index out of bounds": (lambda t: t[:, 4], "out of bounds"),
-    "a slice out of bounds": (lambda t: t[:, 0:5], "out of bounds"),
-    "an empty slice": (lambda t: t[:, 2:2], "empty"),
-    "a slice() out of bounds": (lambda t: t.slice(1, 0, 5), "0 <= start"),
-    "a partition stride": (lambda t: t[::2], "skips"),
-    "another element count": (lambda t: t.reshape((64, 25)), "elements"),
-    "a reshape across partitions": (lambda t: t.reshape((32, 48)), "partition"),
-    "a partition that moves": (lambda t: t.permute((1, 0, 2)), "partition axis"),
-    "a partition repeated": (lambda t: t[0].broadcast(0, 8), "broadcast_to"),
-    "a long axis repeated": (lambda t: t.broadcast(1, 8), "size 1"),
-    "a long axis squeezed": (lambda t: t.squeeze_dim(1), "size 1"),
-    "an axis before the partitions": (lambda t: t.expand_dim(0), "before the partition"),
-    "partitions split": (lambda t: t.reshape_dim(0, (2, 32)), "cannot be split"),
-    "partitions merged": (lambda t: t.flatten_dims(0, 1), "cannot be merged"),
-    "apart in memory": (lambda t: t[:, :, 0:3].flatten_dims(1, 2), "not contiguous"),
-    "bytes that do not divide": (lambda t: t[:, :, 0:3].view(nl.uint8).view(nl.float32)[:, :, 9],
-                                 "out of bounds"),
-    "a partition selected at run time": (lambda t: t.select(0, nisa.register_alloc(1)), "run time"),
-    "rows gathered on chip": (lambda t: t.vector_select(0, t[:, 0, 0]), "HBM"),
-    "an order that repeats": (lambda t: t.permute((0, 1, 1)), "not a permutation"),
-    "an order that is short": (lambda t: t.permute((0, 1)), "not a permutation"),
-    "a split that does not divide": (lambda t: t.reshape_dim(1, (3, 2)), "dimension has 4"),
-    "two sizes left open": (lambda t: t.reshape_dim(1, (-1, -1)), r"shape \[-1, -1\]"),
-    "a merge backwards": (lambda t: t.flatten_dims(2, 1), "in the wrong order"),
-    "a dimension that is not there": (lambda t: t.squeeze_dim(3), "dimensions 0 … 2"),
-    "a repetition of none": (lambda t: t[:, 0:1].broadcast(1, 0), "0 times"),
-    "a slice() with step 0": (lambda t: t.slice(1, 0, 4, 0), "step >= 1"),
-    "a slice() from the end": (lambda t: t.slice(1, -2, 4), "0 <= start"),
-    "a select() out of bounds": (lambda t: t.select(1, 4), "0 … 3"),
-    "a select() from the end": (lambda t: t.select(1, -1), "0 … 3"),
-    "an index of two numbers": (
-        lambda t: t.select(1, nl.zeros((1, 2), nl.int32)), r"shape \(1, 1\)"
-    ),
-    "an index in HBM": (
-        lambda t: t.select(1, nl.ndarray((1, 1), nl.int32, nl.hbm)), "single number in SBUF"
-    ),
-    "other names": (lambda t: t.rearrange(("p", "a", "b"), ("p", "a", "c")), "same dimensions"),
-    "a name twice": (lambda t: t.rearrange(("p", "a", "a"), ("p", "a", "a")), "twice"),
-    "names for two": (lambda t: t.rearrange(("p", "a"), ("a", "p")), "has 3 dimensions"),
-    "a size for no name": (
-        lambda t: t.rearrange(("p", "a", "b"), ("p", "b", "a"), {"c": 2}), "is called c"
-    ),
-    "a size that is not so": (
-        lambda t: t.rearrange(("p", "a", "b"), ("p", "b", "a"), {"a": 2}), "a is 4, not 2"
-    ),
-    "a merge of what lies apart": (
-        lambda t: t.rearrange(("p", "a", "b"), ("p", ("b", "a"))), "not contiguous"
-    ),
-    "bytes apart": (lambda t: t[:, :, ::2].view(nl.int16), "not contiguous"),
-    "bytes too few": (lambda t: t.view(nl.uint8)[:, :, 0:6].view(nl.float32), "6 bytes"),
-    "indirect_dim that is not there": (
-        lambda t: t.ap([[24, 64]], scalar_offset=nisa.register_alloc(0), indirect_dim=3), "0 … 2"
-    ),
-    "sizes below one": (lambda t: t.reshape((-2, -32, 24)), "sizes are 1 or more"),
-    "no sizes": (lambda t: t[0:1, 0, 0:1].reshape(()), "at least one"),
-    "bytes at no whole element": (lambda t: t.view(nl.uint8)[:, :, 1:5].view(nl.float32),
-                                  "starts at byte 1"),
-    "rows at no whole element": (
-        lambda t: t.view(nl.uint8).reshape((64, 16, 6))[:, :, 0:4].view(nl.int32), r"\[6\] bytes"
-    ),
-    "an indirect access moved again": (
-        lambda t: t.select(1, nisa.register_alloc(1)).ap(
-            [[24, 64]], scalar_offset=nisa.register_alloc(1), indirect_dim=1), "indirect already"
-    ),
-    "a step back": (lambda t: t[:, ::-1], "steps are >= 1"),
-    "a view of a later dtype": (lambda t: t.view(nl.float8_e4m3fn), "NeuronCore-v4"),
-    "tensor indirection": (lambda t: t.indirect(t), "NeuronCore-v4"),
-}  # fmt: skip
-
-
-@for_each("name", WRONG)
+@for_each("name", VIEWS["wrong"])
 def test_what_no_access_can_do_is_refused(name):
-    change, words = WRONG[name]
-    raises((NkiValidationError, IndexError), words, seen, change)
+    change, words = VIEWS["wrong"][name]
+    raises((NkiValidationError, IndexError), words, seen, change_of(change))
 
 
-@for_rows(
-    "change",
-    lambda t: t[1.5], lambda t: t[True], lambda t: t["a"], lambda t: t[:, None],
-    lambda t: t.slice(1.0, 0, 2), lambda t: t.reshape((64, 2.5)), lambda t: t.ap("pattern"),
-    lambda t: t.select(1, 1.0), lambda t: t.ap([[24, 64]], offset=-1),
-    lambda t: t.view("float99"), lambda t: list(t), lambda t: t[:, np.array([0, 1])],
-    lambda t: t[:, 0:2.0], lambda t: t[:, "a":2], lambda t: t[:, False:True],
-    lambda t: t[:, nl.ds(0, 2.0)], lambda t: t[:, nl.ds("a", 2)], lambda t: t[:, [0, 1]],
-    lambda t: t[:, nisa.register_alloc(1) : nisa.register_alloc(3) : 1.0],
-    lambda t: t.permute((0.0, 1.0, 2.0)), lambda t: t.permute(("0", "1", "2")),
-    lambda t: t.reshape(None), lambda t: t.reshape("ab"),
-    lambda t: t.rearrange("p a b", "p b a"),
-    lambda t: t.rearrange((1, 2, 3), (1, 3, 2)),
-)  # fmt: skip
+@for_each("change", VIEWS["no_index"])
 def test_what_is_no_index_is_a_type_error(change):
-    raises(TypeError, "", seen, change)
+    raises(TypeError, "", seen, change_of(change))
 
 
-@for_rows(
-    "compute, instead",
-    (lambda t: t + t, "add"), (lambda t: 2.0 * t, "multiply"), (lambda t: -t, "negative"),
-    (lambda t: np.float32(2) * t, "multiply"), (lambda t: t @ t, "matmul"), (abs, "abs"),
-    (lambda t: t / 2, "divide"), (lambda t: t // 2, "floor"), (lambda t: ~t, "invert"),
-    (lambda t: t < 1, "less"), (lambda t: t >= 1, "greater_equal"), (np.mean, "mean"),
-    (lambda t: t << 1, "left_shift"), (lambda t: 2 >> t, "right_shift"), (np.exp, "exp"),
-    (lambda t: np.add(np.ones((64, 4, 6)), t), "add"), (lambda t: np.where(t, 1, 0), "where"),
-    (np.zeros_like, "zeros_like"), (lambda t: t.sum(), "sum"), (lambda t: t.T, "transpose"),
-    (lambda t: t.astype("int32"), "copy"), (lambda t: t.item(), "device_print"),
-)  # fmt: skip
+@for_each("compute, instead", VIEWS["python"])
 def test_python_does_not_compute_with_tiles_and_says_what_does(compute, instead):
     assert instead in nl.__all__
-    raises((TypeError, AttributeError), rf"nl\.{instead}\b", seen, compute)
+    raises((TypeError, AttributeError), rf"nl\.{instead}\b", seen, change_of(compute))
 
 
 def test_a_tile_stays_two_dimensional():
@@ -463,16 +304,7 @@ def test_an_indirect_view_carries_one_index_and_keeps_its_rows():
     in_kernel(kernel, np.zeros((8, 4), np.float32))
 
 
-@for_rows(
-    "change, words",
-    (lambda r: r.permute((1, 0, 2)), "stays whole"), (lambda r: r.expand_dim(0), "stays whole"),
-    (lambda r: r.reshape_dim(0, (2, 2)), "stays whole"), (lambda r: r[0], "stays whole"),
-    (lambda r: r.flatten_dims(0, 1), "stays whole"), (lambda r: r[1:3], "stays whole"),
-    (lambda r: r.reshape((2, 48)), "stays whole"), (lambda r: r.slice(0, 0, 2), "stays whole"),
-    (lambda r: r.view(nl.int32), "reinterpret the tensor before"),
-    (lambda r: r.vector_select(0, nl.zeros((4, 1), nl.int32)), "indirect already"),
-    (lambda r: r.select(1, nisa.register_alloc(0)), "indirect already"),
-)  # fmt: skip
+@for_each("change, words", VIEWS["rows"])
 def test_rows_chosen_at_run_time_stay_whole_and_first(change, words):
     def kernel(x):
         rows = x.vector_select(0, nl.zeros((4, 1), nl.int32))
@@ -484,7 +316,7 @@ def test_rows_chosen_at_run_time_stay_whole_and_first(change, words):
             rows.expand_dim(1),
         ):
             assert fine.is_indirect()
-        raises(NkiValidationError, words, change, rows)
+        raises(NkiValidationError, words, change_of(change, "r"), rows)
 
     in_kernel(kernel, DATA)
 
