@@ -94,6 +94,10 @@ def test_pretty_values_read_as_people_write_them(value, unit, text):
     assert Fact(value, unit, "emulator", "test", Kind.ASSUMED, "2026").pretty == text
 
 
+def test_a_derived_time_has_four_digits():
+    assert derive("ns", lambda x: x / 2.8, specs.TRN1.cores, locator="test").pretty == "0.7143 ns"
+
+
 def test_a_fact_counts_as_a_number():
     rows = specs.TRN1.tensor_engine.rows
     assert float(rows) == 128.0

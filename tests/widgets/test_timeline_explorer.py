@@ -127,7 +127,7 @@ def test_a_slider_on_two_thousand_instructions_answers_within_a_blink():
 
 
 def test_the_repr_is_fixed_and_has_the_makespan(explorer):
-    assert repr(explorer) == "TimelineExplorer('gelu_linear', 31 instructions, 11.93 µs)"
+    assert repr(explorer) == "TimelineExplorer('gelu_linear', 31 instructions, 11.9 µs)"
 
 
 def test_a_plain_timeline_is_shown_without_sliders_or_memories():

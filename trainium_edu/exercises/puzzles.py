@@ -109,7 +109,7 @@ class _Puzzle:
         moves = sum(measures["instructions"].values()) - count
         told = words_of(__file__)["shared"]["wrong"]["too slow"].format(
             taken_us=taken_us, bar_us=bar_us, bar=bar_words, bytes=measures["hbm_bytes"],
-            moves=moves, count=count,
+            moves=moves, count=f"{count:,}" if count else "no",
         )  # fmt: skip
         reject("too slow", told, picture)
 

@@ -19,7 +19,7 @@ def scoreboard(runs: Mapping) -> str:
     Returns
     -------
     str
-        Columns: instructions, HBM traffic (kB), time (µs) with its band (µs), the Tensor Engine's
+        Columns: instructions, HBM traffic (MB), time (µs) with its band (µs), the Tensor Engine's
         TFLOP/s and MFU.  The last is how many times faster than the first line it is, with the
         range of that ratio ("tie" where it holds 1, see
         :func:`~trainium_edu.neuroncore.timing.bands.compare`).
@@ -33,7 +33,7 @@ def scoreboard(runs: Mapping) -> str:
     """
     _check("scoreboard", runs, "band")
     lines = [
-        f"{'kernel':<24} {'instr.':>7} {'HBM kB':>8} {'time µs':>9} {'band µs':>17}"
+        f"{'kernel':<24} {'instr.':>7} {'HBM MB':>8} {'time µs':>9} {'band µs':>17}"
         f" {'TFLOP/s':>8} {'MFU':>6}  faster"
     ]
     first = None
@@ -49,10 +49,15 @@ def scoreboard(runs: Mapping) -> str:
         first = first or entry
         ratio = _ratio(first, entry) if time_ns else ""
         lines.append(
-            f"{name:<24} {instructions:>7} {moved / 1000:>8.0f} {time_ns / 1000:>9.1f}"
-            f" {low / 1000:>8.1f}-{high / 1000:<8.1f} {rate:>8.1f} {mfu:>6.1%}  {ratio}"
+            f"{name:<24} {instructions:>7} {moved / 1e6:>8.3g} {_us(time_ns):>9}"
+            f" {_us(low):>8}-{_us(high):<8} {rate:>8.1f} {mfu:>6.1%}  {ratio}"
         )
     return "\n".join(lines)
+
+
+def _us(ns) -> str:
+    """Write a time in µs: three digits, or a whole number."""
+    return f"{ns / 1e3:,.0f}" if ns >= 99_950 else f"{ns / 1e3:.1f}"
 
 
 def _ratio(first, found) -> str:

@@ -31,13 +31,13 @@ def _is_range(value):
     return isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value))
 
 
-def _written(value, unit) -> str:
+def _written(value, unit, digits=6) -> str:
     """Write one value with its unit, scaled where a prefix helps."""
     head, _, tail = unit.partition(" ")
     if not _is_number(value):
         return f"{value} {unit}".strip()
     if head not in _SHORT:
-        text = f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+        text = f"{value:,}" if isinstance(value, int) else f"{value:.{digits}g}"
         return f"{text} {unit}".strip()
     decimal = _scaled(value, 1000, "kMGTPE")
     binary = _scaled(value, 1024, ("Ki", "Mi", "Gi", "Ti")) if head.startswith("bytes") else decimal
@@ -94,7 +94,9 @@ class Fact:
     def pretty(self) -> str:
         """The value with a unit that people read: "91.75 TFLOP/s", "192 KiB per partition"."""
         values = self.value if _is_range(self.value) else (self.value,)
-        return " to ".join(_written(v, self.unit) for v in values)
+        is_time = self.kind is Kind.DERIVED and self.unit.startswith(("ns", "times"))
+        digits = 4 if is_time and values[0] < 1000 else 6
+        return " to ".join(_written(v, self.unit, digits) for v in values)
 
     def recompute(self):
         """Return a derived fact's value recomputed from its inputs (other kinds: the value)."""

@@ -131,15 +131,15 @@ def _draw_relative_errors(scene, box, sums, guess):
     chart.curve(sums.n, sums.nearest, _RED, width=3.2, words="nearest-even")
     chart.curve(sums.n, sums.stochastic, _BLUE, width=2.4, words="stochastic")
     chart.curve(sums.n, _TYPICAL * sums.spread, "ink", width=1.6, dash="dashed", words="theory")
-    chart.legend(box[0] + box[2] - 130, box[1] + box[3] - 50, ("nearest-even", _RED, 3.2, ""),
-                 ("stochastic", _BLUE, 2.4, ""), ("theory", "ink", 1.6, "dashed"))  # fmt: skip
+    key = [("nearest-even", _RED, 3.2, ""), ("stochastic", _BLUE, 2.4, ""),
+           ("theory", "ink", 1.6, "dashed")]  # fmt: skip
     if guess is not None:
         start = float(np.interp(1_000, sums.n, sums.stochastic))
         chart.curve(
             (1_000, 10_000), (start, guess * start), COLOURS["orange"], width=3, words="your guess"
         )
-        at_x, at_y = chart.place(10_000, guess * start)
-        scene.text(at_x + 6, at_y + 4, "you", size=12, bold=True)
+        key.append(("your guess", COLOURS["orange"], 3.0, ""))
+    chart.legend(box[0] + box[2] - 130, box[1] + box[3] + 4 - 18 * len(key), *key)
 
 
 def _draw_summed_errors(scene, box, growth):

@@ -67,6 +67,8 @@ def _number(value) -> str:
     value = float(value) + 0.0  # no -0
     if np.isnan(value):
         return "?"
+    if 0 < abs(value) < 1e-3:
+        return f"{value:.0e}".replace("e-0", "e-")
     return f"{value:.0f}" if value == round(value) else f"{value:.3f}"[:5]
 
 

@@ -44,8 +44,9 @@ def plot_sizes(sizes: Mapping[str, Sizes], *, spec: Record = TRN1):
     ['bits per number', 'GB/s of one NeuronCore']
     """
     rows, places = _rows(sizes), np.arange(len(sizes))
-    fig = figure(9, 1.65 + 0.42 * len(rows), margins=(1.15, 0.2, 1.3, 0.35))
-    bits, rate = fig.subplots(1, 2, sharey=True, gridspec_kw={"wspace": 0.08})
+    tall = 0.36 * len(rows)
+    fig = figure(5.8, 2 * tall + 2.75, margins=(1.0, 0.2, 0.85, 0.35))
+    bits, rate = fig.subplots(2, 1, sharey=True, gridspec_kw={"hspace": 1.55 / tall})
     start = np.zeros(len(rows))
     for field, colour in _FIELDS.items():
         wide = np.array([getattr(row.fields, field) for row in rows])
@@ -72,10 +73,10 @@ def plot_sizes(sizes: Mapping[str, Sizes], *, spec: Record = TRN1):
         rate.text(value + 6, y, f"{value:.0f}", va="center", fontsize=9)
     rate.set(xlim=(0, 1.18 * max(plain, *sped)), xlabel="GB/s of one NeuronCore",
              title="Assumed: DMA's rate with this code")  # fmt: skip
-    for ax, columns in ((bits, 2), (rate, 1)):
+    for ax, columns in ((bits, 3), (rate, 2)):
         ax.grid(axis="y", visible=False)
-        ax.legend(fontsize=8, ncols=columns, loc="upper left", borderaxespad=0, handlelength=1.4,
-                  bbox_to_anchor=(0, -0.6 / (0.42 * len(rows))))  # fmt: skip
+        ax.legend(ncols=columns, loc="upper left", borderaxespad=0, handlelength=1.4,
+                  bbox_to_anchor=(0, -0.55 / tall), columnspacing=1.2)  # fmt: skip
     return fig
 
 

@@ -58,15 +58,15 @@ def plot_payload(
     ax.axvline(256, color=ink("muted"), linewidth=0.8, linestyle=":")
     ax.text(248, sustained * 0.46, "documented: under 256 B\n“very poor”, no figure", fontsize=9,
             color=ink("muted"), ha="right")  # fmt: skip
-    for name, rates, colour, side, x in (
-        ("many in flight", stream, "blue", "right", -10),
-        ("one alone", alone, "orange", "left", 10),
+    for name, rates, side, x in (
+        ("many in flight", stream, "right", -10),
+        ("one alone", alone, "left", 10),
     ):  # beside the steepest part
         k = max(range(1, len(rates)), key=lambda i: rates[i] - rates[i - 1])
         middle = (row_bytes[k] * row_bytes[k - 1]) ** 0.5, (rates[k] + rates[k - 1]) / 2
         ax.annotate(
             name, middle, xytext=(x, 0), textcoords="offset points",
-            color=COLOURS[colour], fontsize=9, ha=side, va="center",
+            color=ink(), fontsize=9, ha=side, va="center",
         )  # fmt: skip
     ax.set_xscale("log", base=2)
     ticks = [b for b in row_bytes if b.bit_length() % 2]

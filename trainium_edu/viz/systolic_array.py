@@ -92,7 +92,7 @@ def plot_reuse(
 
 def _reuse_curves(m, array, guess):
     """Draw what does not depend on N."""
-    fig = figure(7.4, 4.0, margins=(0.62, 0.72, 1.0, 0.42))
+    fig = figure(7.4, 4.2, margins=(0.62, 0.72, 1.2, 0.42))
     ax = fig.subplots()
     curves = [reuse_shares(int(i), m=m, array=array) for i in _N]
     for name, (colour, dash, label) in _REUSE_LOOKS.items():
@@ -104,13 +104,12 @@ def _reuse_curves(m, array, guess):
     ax.set(
         xlim=(1, 530), ylim=(0, 104), xlabel="N, moving vectors per tile", ylabel="utilisation, %"
     )
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, fontsize=9)
     load = load_cycles(m, array)
     ax.axvline(load, color=ink("muted"), ls=":")
     ax.text(load, 30, f" a load ends: {load}", size=9)
     if guess is not None and 1 <= guess <= 512:
-        ax.plot([guess], [0], "^", color=ink(), clip_on=False, zorder=5)
-        ax.text(guess, 10, "you", ha="center")
+        ax.plot([guess], [0], "^", color=ink(), clip_on=False, zorder=5, label="your guess")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, fontsize=9)
     peak = array.peak_flops * int(array.chip.cores) / 1e12
     right = ax.twinx()
     right.set(ylim=(0, 1.04 * peak), ylabel="TFLOPS per chip, BF16")

@@ -22,7 +22,7 @@ ARM_STYLE = {
 
 @checked
 def plot_accuracies(groups: Sequence, labels: Mapping):
-    """Draw final accuracies, one dot per seed, arms beside each other at each learning rate.
+    """Draw final accuracies, one dot per seed: a panel for each learning rate, wide enough to read.
 
     Parameters
     ----------
@@ -35,9 +35,9 @@ def plot_accuracies(groups: Sequence, labels: Mapping):
     -------
     matplotlib.figure.Figure
     """
-    fig = style.figure(9, 3.5, margins=(0.6, 0.15, 0.75, 0.4))
-    row = fig.subplots(1, len(groups), sharey=True, squeeze=False, gridspec_kw={"wspace": 0.08})[0]
-    for ax, (title, arms) in zip(row, groups, strict=True):
+    fig = style.figure(5.6, 1.8 * len(groups) + 0.8, margins=(0.6, 0.15, 0.55, 0.4))
+    column = fig.subplots(len(groups), 1, sharex=True, squeeze=False, gridspec_kw={"hspace": 0.25})
+    for ax, (title, arms) in zip(column[:, 0], groups, strict=True):
         for i, (name, values) in enumerate(arms.items()):
             spread = np.linspace(-0.22, 0.22, len(values))
             colour = ARM_STYLE[name]["color"]
@@ -48,7 +48,7 @@ def plot_accuracies(groups: Sequence, labels: Mapping):
         ax.set_xticks(range(len(arms)), [labels[a].replace(" ", "\n") for a in arms], fontsize=9)
         ax.set(title=title, xlim=(-0.6, len(arms) - 0.4), ylim=(36, 101))
         ax.grid(axis="x", visible=False)
-    fig.axes[0].set_ylabel("test accuracy, %")
+        ax.set_ylabel("accuracy, %")
     return fig
 
 

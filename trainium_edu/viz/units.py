@@ -41,10 +41,10 @@ def time_text(ns: float) -> str:
     Examples
     --------
     >>> time_text(1234.5), time_text(88.0), time_text(2_340_000)
-    ('1.234 µs', '88 ns', '2.34 ms')
+    ('1.23 µs', '88 ns', '2.34 ms')
     """
     scale, unit = (1e6, "ms") if ns >= 999_500 else (1e3, "µs") if ns >= 999.5 else (1, "ns")
-    return f"{ns / scale:.4g} {unit}"
+    return f"{float(f'{ns / scale:.3g}'):g} {unit}"
 
 
 def long_time_text(seconds: float) -> str:

@@ -96,9 +96,9 @@ def long_sums_explorer(*, guess: float | None = None):
 def _long_sums_words(label, sums, growth) -> str:
     step = growth.fmt.epsilon
     return (
-        f"{label}, {sums.n[-1]} terms: relative error {sums.nearest[-1]:.2g} with "
-        f"nearest-even, {sums.stochastic[-1]:.2g} with stochastic. {growth.n[-1]} roundings: "
-        f"summed error {growth.nearest[-1] / step:.0f} ε against "
+        f"{label}, {sums.n[-1]:,} terms: relative error {sums.nearest[-1]:.2g} with "
+        f"nearest-even, {sums.stochastic[-1]:.2g} with stochastic. {growth.n[-1]:,} roundings: "
+        f"summed error {growth.nearest[-1] / step:,.0f} ε against "
         f"{growth.stochastic[-1] / step:.0f} ε, where ε is the gap above 1."
     )
 

@@ -83,7 +83,8 @@ def _page(offered, values) -> Page:
     ratio = ratio_text(q, "no error", " dB")
     said = [
         f"{label_of(q.fmt)}: signal-to-noise ratio **{ratio}**, largest relative error "
-        f"**{_worst(q)}**, {q.vanished} of {q.count} become zero, {q.saturated} are too large."
+        f"**{_worst(q)}**, {q.vanished:,} of {q.count:,} become zero, {q.saturated:,} are too "
+        "large."
     ]
     head = ["format", "bits", "SNR in dB", "largest relative error", "become zero", "subnormal",
             "too large", "exact"]  # fmt: skip

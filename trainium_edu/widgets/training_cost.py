@@ -20,6 +20,7 @@ from trainium_edu.widgets.sketch import Page, Sketch, choice, first, slider
 __all__ = ["accuracy_picture", "faster_panel", "step_panel"]
 
 _TOKENS = np.geomspace(64, 16384, 97)
+_OPTIMIZERS = {"sgd": "SGD", "momentum": "SGD with momentum", "adam": "Adam"}
 
 
 @checked
@@ -65,10 +66,9 @@ def faster_panel(*, optimizer: str = "adam", utilisation: float = 0.4):
     Sketch
         Values ``optimizer`` and ``share`` (percent).
     """
-    offered = {"sgd": "SGD", "momentum": "SGD with momentum", "adam": "Adam"}
     words = _faster_words(optimizer, utilisation)
     controls = [
-        choice("optimizer", "Optimizer", offered, optimizer),
+        choice("optimizer", "Optimizer", _OPTIMIZERS, optimizer),
         slider("share", "Share of the peak reached (assumed)", 10, 100,
                min(max(round(100 * utilisation), 10), 100)),
     ]  # fmt: skip
@@ -92,7 +92,7 @@ def _faster_words(optimizer, utilisation) -> str:
     reach = f"up to {most:.0f} tokens a step" if most else "at no size shown"
     return (
         f"{100 * _claimed():.0f} % needs the update to take {needed:.0f} % of the step. With "
-        f"{optimizer} at {100 * utilisation:.0f} % of the peak that is so {reach} per "
+        f"{_OPTIMIZERS[optimizer]} at {100 * utilisation:.0f} % of the peak that is so {reach} per "
         f"NeuronCore; at 4096 tokens the gain is {100 * np.interp(4096, _TOKENS, gain):.1f} %."
     )
 

@@ -12,6 +12,7 @@ from trainium_edu.numerics.quantisation import fitted_table, lost_table, quantis
 from trainium_edu.specs import TRN1
 from trainium_edu.viz.compression import describe_sizes, plot_sizes
 from trainium_edu.viz.formats import label_of
+from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.formats import cfp8_explorer, range_explorer
 from trainium_edu.widgets.number_line import number_line_explorer
 from trainium_edu.widgets.picture import Picture
@@ -131,7 +132,7 @@ def finite_numbers(exponent_bits, mantissa_bits):
     for e in range(2, 6):
         r = range_of(configure(e, 7 - e))
         ends = f"largest {r.max:g}, smallest {r.smallest_subnormal:.3g}"
-        rows.append(f"1-{e}-{7 - e}: {r.finite_values} numbers, {ends}")
+        rows.append(f"E{e}M{7 - e}: {r.finite_values} numbers, {ends}")
     return Answer(
         here,
         wrong={
@@ -229,11 +230,12 @@ def compressed(arrays):
             "rate": f"{float(TRN1.dma.bytes_per_s) / 1e9:.0f} GB/s",
         },
         show=lambda guess: [
-            table,
             Picture(
                 lambda: plot_sizes(sizes),
-                "On the left measured bits, on the right rates that"
+                "Above measured bits, below them rates that"
                 " are assumed: " + "; ".join(" ".join(x.split()) for x in table.splitlines()[2:]),
             ),
+            ...,
+            Numbers(table),
         ],
     )

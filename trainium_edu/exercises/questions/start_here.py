@@ -63,7 +63,7 @@ def after(x):
             "FP16's step": _spelled(_next(x, "fp16")),
             "whole numbers at least": _spelled(x + 1),
         },
-        show=lambda guess: f"where they land: {landed}",
+        show=lambda guess: f"Where they land: {landed}",
     )
 
 

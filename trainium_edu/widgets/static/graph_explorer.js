@@ -63,7 +63,7 @@ class GraphExplorer {
     this.root = make(
       "div",
       { class: "te te-graph", role: "group", "aria-label": `Graph of ${s.name}` },
-      div("top", div("title", make("b", {}, `${s.name}: ${nsText(s.total, 4)}`), ` · ${work}`)),
+      div("top", div("title", make("b", {}, `${s.name}: ${nsText(s.total)}`), ` · ${work}`)),
       div(
         "tools te-row",
         this.sides.element,

@@ -62,13 +62,13 @@ class Sketch {
     ];
     this.draw();
   }
-  /** Ask for a picture as wide as its place. */
+  /** Fit the table to its place, and ask for a picture as wide. */
   fit() {
     const width = this.stage.element.clientWidth;
     if (Math.abs(width - this.width) < 3) return;
     this.width = width;
-    const drawn = this.model.get("page").scene.width;
-    if (width > 100 && Math.abs(width - drawn) > 3) this.asker.ask({ width });
+    this.drawTable(this.model.get("page").table);
+    if (width > 100 && Math.abs(width - this.asker.values.width) > 3) this.asker.ask({ width });
   }
   /** Play the page's film; who wants no motion sees its end first. */
   play() {
@@ -84,7 +84,7 @@ class Sketch {
     if (wantsNoMotion()) this.player.seek(film().length);
     else this.player.begin();
   }
-  /** Draw the table as it is; if it is too wide, closer together; then on its side as well. */
+  /** Draw the table as it is; if it is too wide, on its side if it is short, or closer together. */
   drawTable(given) {
     const { table } = this;
     const draw = (isClose, onItsSide) => {
@@ -92,8 +92,9 @@ class Sketch {
       table.replaceChildren(...(given ? tableParts(given, onItsSide) : []));
       return table.offsetWidth <= table.parentElement.clientWidth;
     };
-    if (draw(false, false) || draw(true, false) || draw(true, true)) return;
-    draw(true, false);
+    const isShort = given && given.rows.length < 4;
+    if (draw(false, false) || (isShort && draw(false, true))) return;
+    if (!draw(true, false) && !draw(true, true)) draw(true, false);
   }
   draw() {
     const page = this.model.get("page");

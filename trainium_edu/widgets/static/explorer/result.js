@@ -17,9 +17,9 @@ export function resultText({ makespan, band, note }, baseline) {
   const range = band ? ` (between ${nsText(band[0])} and ${nsText(band[1])})` : "";
   const change = makespan / baseline;
   const factor = (change < 1 ? 1 / change : change).toPrecision(3);
-  const than = `${change < 1 ? "faster" : "slower"} than before, ${nsText(baseline, 4)}`;
+  const than = `${change < 1 ? "faster" : "slower"} than before, ${nsText(baseline)}`;
   const compared = Math.abs(change - 1) > 1e-9 ? `: ${factor} × ${than}` : "";
-  return [nsText(makespan, 4), `${range}${note ? `; ${note}` : ""}${compared}`];
+  return [nsText(makespan), `${range}${note ? `; ${note}` : ""}${compared}`];
 }
 
 export function showResult(element, film, baseline) {

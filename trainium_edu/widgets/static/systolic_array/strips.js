@@ -6,7 +6,7 @@ import { make } from "../shared/elements.js";
 import { roundStep } from "../shared/words.js";
 import { DOWN, STAYS, WORKS } from "./film.js";
 import { number } from "./half.js";
-import { long } from "./numbers.js";
+import { four } from "./numbers.js";
 import { INK } from "./palette.js";
 
 const HEIGHT = 74;
@@ -115,8 +115,8 @@ export class PastStrip extends Strip {
     });
     const look = { font: "11px sans-serif", colour: tones.ink };
     const name = film.keepsSums ? "sum" : "sums";
-    write(c, `Its ${name} over all cycles (largest ${long(most)})`, left, 6, look);
+    write(c, `Its ${name} over all cycles (largest ${four(most)})`, left, 6, look);
     const where = `History of the PE in row ${k}, column ${m}`;
-    this.canvas.setAttribute("aria-label", `${where}; its largest sum is ${long(most)}`);
+    this.canvas.setAttribute("aria-label", `${where}; its largest sum is ${four(most)}`);
   }
 }
