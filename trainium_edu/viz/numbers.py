@@ -112,7 +112,7 @@ def advised(runs: Mapping) -> Paragraphs:
 
 
 def board(runs: Mapping) -> Numbers:
-    """Return runs, or tuples of runs, as bars of their time above the scoreboard's numbers.
+    """Return the scoreboard's numbers, below bars of the times where there are several runs.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def board(runs: Mapping) -> Numbers:
         name: sum(r.timeline.makespan_ns for r in (run if isinstance(run, tuple) else (run,)))
         for name, run in runs.items()
     }
-    bars = {name: {"": ns / 1e3} for name, ns in times.items()}
+    bars = {name: {"": ns / 1e3} for name, ns in times.items() if len(times) > 1}
     return Numbers(scoreboard(runs), "Time, in µs", bars)
 
 
