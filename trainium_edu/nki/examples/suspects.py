@@ -36,7 +36,8 @@ def shifted(x, step):
 def row_parts(x, step):
     parts = x.shape[1] // step
     out = nl.ndarray((128, parts), dtype=x.dtype, buffer=nl.shared_hbm)
-    tile, sums = nl.load(x), nl.ndarray((128, parts), dtype=x.dtype, buffer=nl.sbuf)
+    tile = nl.load(x)
+    sums = nl.ndarray((128, parts), dtype=x.dtype, buffer=nl.sbuf)
     for i in nl.affine_range(parts):
         piece = tile[:, i * step : (i + 1) * step]
         nisa.tensor_reduce(dst=sums[:, i : i + 1], op=nl.add, data=piece, axis=1)
