@@ -19,6 +19,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from tests.for_each import for_each, raises
 from trainium_edu import __main__, exercises
+from trainium_edu.cli.arguments import COMMANDS
 from trainium_edu.exercises import afterwards, lessons
 from trainium_edu.exercises.lessons import COURSE
 
@@ -93,7 +94,7 @@ def test_every_exercise_stands_on_the_page_and_no_other():
 
 def test_every_command_on_the_page_exists(capsys):
     for command in set(re.findall(r"python -m trainium_edu ([a-z-]+)", PAGE.read_text())):
-        assert command in __main__.COMMANDS
+        assert command in COMMANDS
     for options in re.findall(r"python -m trainium_edu grade[^`\n]*", PAGE.read_text()):
         raises(SystemExit, "", __main__.main, ["grade", "--help"])
         known = capsys.readouterr().out

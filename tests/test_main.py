@@ -9,6 +9,7 @@ import pytest
 
 from tests.for_each import raises
 from trainium_edu import __main__
+from trainium_edu.cli.arguments import COMMANDS
 from trainium_edu.exercises import lessons
 
 
@@ -22,7 +23,7 @@ def test_no_command_and_an_unknown_one(capsys):
 def test_help_names_every_command(capsys):
     raises(SystemExit, "", __main__.main, ["--help"])
     said = capsys.readouterr().out
-    assert all(command in said for command in __main__.COMMANDS)
+    assert all(command in said for command in COMMANDS)
 
 
 def test_lab_makes_the_copy_and_opens_the_first_lesson(tmp_path, monkeypatch, capsys):

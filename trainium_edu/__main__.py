@@ -1,41 +1,13 @@
 """``python -m trainium_edu COMMAND``: reads arguments; ``cli`` and ``doctor`` do the work.
 
-Nothing heavy is imported before the command is known.  A command's module has ``add(commands)``,
-which adds its arguments and the function to call.
+Nothing heavy is imported before the command is known: ``cli/arguments.toml`` lists the commands.
 """
 
 import argparse
-import importlib
 import os
 import sys
 
 __all__ = ["main"]
-
-#: Command, and the module that knows its arguments.
-COMMANDS = {
-    "lab": "cli.learner",
-    "update": "cli.learner",
-    "warm": "cli.learner",
-    "doctor": "doctor",
-    "grade": "cli.instructor",
-    "leaderboard": "cli.instructor",
-    "export": "cli.instructor",
-    "nccom-test": "cli.nccom_test",
-    "neuron-profile": "cli.neuron_profile",
-    "neuron-explorer": "cli.neuron_profile",
-    "neuron_parallel_compile": "cli.neuron_parallel_compile",
-    "neuron-ls": "cli.neuron_tools",
-    "neuron-top": "cli.neuron_tools",
-    "neuron-monitor": "cli.neuron_tools",
-    "run": "cli.run",
-    "torchrun": "cli.torchrun",
-}
-#: Commands that read their arguments as the real tools do: the function to call, and what it does.
-_BY_THEMSELVES = {
-    "nccom-test": ("main", "time collectives, in the real tool's table"),
-    "neuron-profile": ("main", "capture and view profiles of kernels"),
-    "neuron-explorer": ("explorer", "the same by its newer name"),
-}
 
 
 def main(arguments=None) -> int:
@@ -54,14 +26,16 @@ def main(arguments=None) -> int:
     if sys.version_info < (3, 11):  # noqa: UP036  (a clone can be run by any Python)
         have = ".".join(str(part) for part in sys.version_info[:2])
         sys.exit(f"trainium_edu needs Python 3.11 or later, and this is {have}")
+    from trainium_edu.cli.arguments import COMMANDS, named
+
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     chosen = arguments[0] if arguments else ""
     try:
-        if chosen in _BY_THEMSELVES:
-            module = importlib.import_module(f"trainium_edu.{COMMANDS[chosen]}")
-            return getattr(module, _BY_THEMSELVES[chosen][0])(arguments[1:])
-        options = _read(arguments, chosen)
-        return options.run(options) or 0
+        command = COMMANDS.get(chosen, {})
+        if "main" in command:
+            return named(command["main"])(arguments[1:])
+        options = _read(arguments)
+        return named(COMMANDS[chosen]["run"])(options) or 0
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         return 130
@@ -73,19 +47,18 @@ def main(arguments=None) -> int:
         return 1
 
 
-def _read(arguments, chosen):
+def _read(arguments):
     """Return what the arguments ask for; what makes no sense ends the process with 2."""
+    from trainium_edu.cli.arguments import COMMANDS, add
+
     parser = argparse.ArgumentParser(
         prog="python -m trainium_edu", description="The trainium_edu lessons, from the shell."
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    shared = (module for name, module in COMMANDS.items() if name not in _BY_THEMSELVES)
-    modules = [COMMANDS[chosen]] if chosen in COMMANDS else dict.fromkeys(shared)
-    for name in modules:
-        importlib.import_module(f"trainium_edu.{name}").add(commands)
-    if chosen not in COMMANDS:
-        for name, (_, said) in _BY_THEMSELVES.items():
-            commands.add_parser(name, help=said)
+    for name, command in COMMANDS.items():
+        chosen = commands.add_parser(name, help=command["help"])
+        if arguments[:1] == [name]:
+            add(chosen, name)
     options, rest = parser.parse_known_args(arguments)
     if rest and options.command != "lab":
         parser.error(f"unknown argument: {' '.join(rest)}")

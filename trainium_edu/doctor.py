@@ -17,7 +17,7 @@ from pathlib import Path
 
 from trainium_edu import settings
 
-__all__ = ["Finding", "add", "check", "examine"]
+__all__ = ["Finding", "check", "examine", "run"]
 
 MEMORY_NEEDED_BYTES = 2 << 30  # a lesson's peak is at most 1.5 GiB, and the browser wants some
 PYTHON = (3, 11)
@@ -73,13 +73,8 @@ def examine(*, quick: bool = False) -> list[Finding]:
     return [_guarded(look) for look in looks]
 
 
-def add(commands):
-    """Add the command ``doctor`` to the argument parser."""
-    doctor = commands.add_parser("doctor", help="check whether the lessons can run here")
-    doctor.set_defaults(run=_run)
-
-
-def _run(_):
+def run(_) -> int:
+    """Print the findings; return 1 if one is bad."""
     findings = examine()
     print("\n".join(str(finding) for finding in findings))
     return 0 if all(finding.good for finding in findings) else 1

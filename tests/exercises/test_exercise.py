@@ -15,6 +15,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from tests.exercises.rejected import rejected
 from tests.for_each import for_each, for_rows, raises
 from trainium_edu.exercises import afterwards, learner, puzzles
 from trainium_edu.exercises.card import Card
@@ -362,14 +363,8 @@ def test_an_answer_that_does_not_end_is_stopped_with_a_sentence(monkeypatch):
 def test_words_and_checks_name_the_same_misconceptions(path):
     tree = ast.parse(path.with_suffix(".py").read_text(encoding="utf-8"))
     texts = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)}
-    alone = {
-        call.args[0].value
-        for call in ast.walk(tree)
-        if isinstance(call, ast.Call)
-        and getattr(call.func, "id", "") == "reject"
-        and len(call.args) == 1
-        and isinstance(call.args[0], ast.Constant)
-    }
+    called = (rejected(node) for node in ast.walk(tree))
+    alone = {t[0].value for t in called if len(t) == 1 and isinstance(t[0], ast.Constant)}
     words = {name for table in words_of(path).values() for name in table.get("wrong", {})}
     assert alone <= words <= texts | {"other"}  # which `compare` rejects
 

@@ -14,6 +14,7 @@ from string import Formatter
 import numpy as np
 import pytest
 
+from tests.exercises.rejected import rejected
 from tests.for_each import for_each
 from tests.solutions import reading
 from trainium_edu import exercises
@@ -151,13 +152,12 @@ def test_each_sentence_of_a_check_has_a_use_and_its_values(exercise):
     if exercise not in PUZZLES:  # theirs are rows of their words
         assert set(exercise.wrong) <= texts | {"other"}  # which `compare` rejects
     for call in (node for name in own for node in ast.walk(functions[name])):
-        if getattr(getattr(call, "func", None), "id", "") != "reject" or len(call.args) != 1:
-            continue
-        if isinstance(call.args[0], ast.Constant):
+        texts = rejected(call)
+        if len(texts) == 1 and isinstance(texts[0], ast.Constant):
             values = {keyword.arg for keyword in call.keywords} | set(exercise.numbers("ab123"))
             if any(keyword.arg is None for keyword in call.keywords):
                 continue  # values that are named elsewhere
-            asked = Formatter().parse(exercise.wrong[call.args[0].value])
+            asked = Formatter().parse(exercise.wrong[texts[0].value])
             names = {re.split(r"[.[]", name)[0] for _, name, *_ in asked if name is not None}
             assert names <= values
 

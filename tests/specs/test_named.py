@@ -12,7 +12,7 @@ import tomllib
 from pathlib import Path
 
 from tests.for_each import for_each, for_rows
-from trainium_edu.__main__ import COMMANDS
+from trainium_edu.cli.arguments import COMMANDS
 from trainium_edu.specs import SOURCES
 from trainium_edu.specs.glossary import named
 

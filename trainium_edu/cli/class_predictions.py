@@ -65,8 +65,7 @@ class ClassPrediction:
         width = max((len(label) for label, _ in bins), default=0)
         most = max((count for _, count in bins), default=1) or 1
         for i, (label, count) in enumerate(bins):
-            bar = "#" * math.ceil(30 * count / most)
-            mark = "  <- right" if i == self.right_bin() else ""
+            bar, mark = "#" * math.ceil(30 * count / most), "  <- right" * (i == self.right_bin())
             lines.append(f"  {label:<{width}} | {bar:<30} {count}{mark}")
         lines += [f"  answer: {self.answer}"] if self.answer else []
         lines += [f"  {count} x {name}" for name, count in self.misconceptions.most_common()]
@@ -100,14 +99,11 @@ def collect(paths) -> tuple[dict, list]:
     unreadable = []
     for path in map(Path, paths):
         try:
-            book = json.loads(path.read_text(encoding="utf-8"))
-            cells = book["cells"]
+            cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             unreadable.append(f"{path}: cannot be read ({type(error).__name__})")
             continue
-        mine: dict[str, dict] = {}
-        slips: dict[str, str] = {}
-        told: dict[str, str] = {}
+        mine, slips, told = {}, {}, {}
         for cell in cells if isinstance(cells, list) else ():
             shown = _shown(cell)
             for data in shown:
@@ -118,20 +114,16 @@ def collect(paths) -> tuple[dict, list]:
                     slips[str(known.get("key"))] = str(known.get("misconception"))[:80]
             told |= _revealed(_text(cell.get("source")), shown) if shown else {}
         for key, record in mine.items():
+            text, unit = (str(record.get(name, "")) for name in ("question", "unit"))
+            options = list(record.get("options") or ())
             question = found.setdefault(
-                key,
-                ClassPrediction(
-                    key, str(record.get("question", "")), record["kind"],
-                    str(record.get("unit", "")), list(record.get("options") or ()),
-                ),
-            )  # fmt: skip
+                key, ClassPrediction(key, text, record["kind"], unit, options)
+            )
             if question.kind == record["kind"]:
                 question.values.append(record["value"])
                 question.changed_after_answer += bool(record.get("changes_after_answer"))
-                if key in slips:
-                    question.misconceptions[slips[key]] += 1
-                if key in told:
-                    question.answers[told[key]] += 1
+                question.misconceptions.update([slips[key]] if key in slips else ())
+                question.answers.update([told[key]] if key in told else ())
     return dict(sorted(found.items())), unreadable
 
 
@@ -188,8 +180,7 @@ def _is_sound(record):
     """Tell whether a record has the form that the widget writes; students can edit files."""
     if not isinstance(record.get("key"), str):
         return False
-    value = record.get("value")
-    options = record.get("options")
+    value, options = record.get("value"), record.get("options")
     match record.get("kind"):
         case "number":
             good = isinstance(value, int | float) and not isinstance(value, bool)
@@ -197,10 +188,9 @@ def _is_sound(record):
         case "choice":
             return isinstance(options, list) and value in options
         case "order":
-            texts = isinstance(value, list) and all(isinstance(v, str) for v in value)
-            return (
-                texts and isinstance(options, list) and sorted(value) == sorted(map(str, options))
-            )
+            lists = isinstance(value, list) and isinstance(options, list)
+            texts = lists and all(isinstance(v, str) for v in value)
+            return texts and sorted(value) == sorted(map(str, options))
     return False
 
 

@@ -8,70 +8,7 @@ from pathlib import Path
 
 from trainium_edu import files
 
-__all__ = ["add"]
-
-
-def add(commands):
-    """Add the commands to the argument parser."""
-    grade = commands.add_parser("grade", help="grade a notebook, a kernel, or a folder of them")
-    grade.add_argument("target", type=Path, metavar="FILE_OR_DIR")
-    grade.add_argument("--assignment", type=Path, metavar="SPEC", 
-                       help="grade kernel files (.py) against this .toml or .py")  # fmt: skip
-    grade.add_argument("--json", action="store_true", help="print the rows as JSON")
-    grade.add_argument("--csv", type=Path, metavar="OUT", help="write one line per submission")
-    grade.add_argument(
-        "--gradescope", type=Path, metavar="OUT", help="write results.json in Gradescope's format"
-    )
-    grade.add_argument("--feedback", type=Path, metavar="DIR", help="write a page per student")
-    grade.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="submissions at once")
-    grade.add_argument("--roster", type=Path, metavar="CSV",
-                       help="columns submission (file name) and student (id)")  # fmt: skip
-    _add_salt(grade)
-    _add_exercises(grade)
-    grade.add_argument("--seconds", type=float, metavar="N",
-                       help="seconds for a cell or call (default: SPEC's, or 30)")  # fmt: skip
-    grade.add_argument("--submission-seconds", type=float, metavar="N",
-                       help="seconds for a submission (default: SPEC's, or 240)")  # fmt: skip
-    grade.add_argument("--memory-gib", type=float, metavar="N",
-                       help="memory for a submission (default: SPEC's, or 4)")  # fmt: skip
-    grade.add_argument("--predictions", action="store_true",
-                       help="collect the class's predictions instead; nothing is run")  # fmt: skip
-    grade.add_argument("--png", type=Path, metavar="DIR", help="histograms of the predictions")
-    grade.set_defaults(run=_grade)
-    board = commands.add_parser(
-        "leaderboard", help="rank the right kernels of a class by their predicted latency"
-    )
-    board.add_argument("paths", type=Path, nargs="+", metavar="FILE_OR_DIR",
-                       help="what grade --json printed, or keeps as OUT.csv.jsonl")  # fmt: skip
-    board.add_argument("--pseudonyms", metavar="WORD", help="hash names with this word of yours")
-    board.add_argument("--csv", type=Path, metavar="OUT", help="write all boards as a table")
-    board.add_argument("--html", type=Path, metavar="OUT", help="write a page")
-    board.set_defaults(run=_leaderboard)
-    export = commands.add_parser(
-        "export", help="write exercises for nbgrader, or an autograder for Gradescope"
-    )
-    export.add_argument("lesson", help="its number, for example 02; or an assignment of kernels")
-    export.add_argument("out", type=Path, nargs="?", metavar="FILE",
-                        help="the assignment's notebook, or the archive")  # fmt: skip
-    _add_exercises(export)
-    export.add_argument("--solutions", type=Path, metavar="FILE",
-                        help="solutions to put between nbgrader's marks")  # fmt: skip
-    _add_salt(export)
-    export.add_argument(
-        "--gradescope", action="store_true", help="write an autograder archive for Gradescope"
-    )
-    export.set_defaults(run=_export)
-
-
-def _add_exercises(command):
-    command.add_argument("--exercises", type=Path, nargs="*", default=[], metavar="FILE",
-                         help="lessons of your own, named like 20_my_lesson.py")  # fmt: skip
-
-
-def _add_salt(command):
-    command.add_argument("--salt", default="", help="your own word: other hidden numbers")
-    command.add_argument("--salt-file", metavar="FILE",
-                         help="a file of mode 0600 with the word; - reads it")  # fmt: skip
+__all__ = ["export", "grade", "leaderboard"]
 
 
 def _salt(options):
@@ -86,7 +23,8 @@ def _salt(options):
     return options.salt
 
 
-def _export(options):
+def export(options) -> int:
+    """Write exercises for nbgrader, or an autograder."""
     from trainium_edu import exercises
 
     for path in options.exercises:
@@ -105,7 +43,8 @@ def _export(options):
     return 0
 
 
-def _grade(options):
+def grade(options) -> int:
+    """Grade submissions, or collect their predictions."""
     from trainium_edu.cli import grade, sandbox
     from trainium_edu.cli.assignment import read
     from trainium_edu.cli.limits import Limits
@@ -156,17 +95,9 @@ def _grade(options):
     try:
         if kept:
             grade.end_torn_line(kept)
-        rows = grade.grade_all(
-            paths,
-            roster=roster,
-            salt=salt,
-            modules=options.exercises,
-            limits=limits,
-            jobs=options.jobs,
-            known=known,
-            done=done,
-            assignment=asked,
-        )
+        jobs, modules = options.jobs or os.cpu_count() or 1, options.exercises
+        rows = grade.grade_all(paths, roster=roster, salt=salt, modules=modules, limits=limits,
+                               jobs=jobs, known=known, done=done, assignment=asked)  # fmt: skip
         if options.target.is_dir():
             rows += grade.absent(roster, paths)
         if options.csv:
@@ -195,7 +126,8 @@ def _grade(options):
     return 0
 
 
-def _leaderboard(options):
+def leaderboard(options) -> int:
+    """Rank kernels that were graded."""
     from trainium_edu.cli import class_leaderboard
     from trainium_edu.exercises import leaderboard
 

@@ -3,10 +3,11 @@
 import argparse
 from pathlib import Path
 
-__all__ = ["add"]
+__all__ = ["folder", "lab", "update", "warm"]
 
 
-def _folder(text):
+def folder(text: str) -> Path:
+    """Return the folder that an argument names."""
     if not text.strip():
         raise argparse.ArgumentTypeError(
             "an empty name is not a folder; leave the option out for work"
@@ -14,29 +15,18 @@ def _folder(text):
     return Path(text)
 
 
-def add(commands):
-    """Add the commands to the argument parser."""
-    lab = commands.add_parser("lab", help="open JupyterLab on your copy of the lessons")
-    lab.add_argument("--folder", type=_folder, help="your copy (default: work)")
-    lab.add_argument("--copy-only", action="store_true", help="make the copy, open nothing")
-    lab.set_defaults(run=_lab)
-    update = commands.add_parser("update", help="bring in newer lessons; keeps all that you wrote")
-    update.add_argument("--folder", type=_folder, help="your copy (default: work)")
-    update.set_defaults(run=_update)
-    warm = commands.add_parser("warm", help="compile all loops now, so that no lesson has to wait")
-    warm.set_defaults(run=_warm)
-
-
-def _lab(options):
-    from trainium_edu.cli import lab
+def lab(options) -> int:
+    """Make the copy of the lessons, and open JupyterLab on it."""
+    from trainium_edu.cli.lab import make_copy, open_lab
 
     if options.copy_only:
-        lab.make_copy(options.folder)
+        make_copy(options.folder)
         return 0
-    return lab.open_lab(options.folder, options.rest)
+    return open_lab(options.folder, options.rest)
 
 
-def _update(options):
+def update(options) -> int:
+    """Update the copy of the lessons."""
     from trainium_edu.cli.update import update
     from trainium_edu.cli.working_copy import default_folder
 
@@ -49,9 +39,9 @@ def _update(options):
     return 0
 
 
-def _warm(_options):
-    from trainium_edu.cli import warm
+def warm(_options) -> None:
+    """Compile all loops."""
+    from trainium_edu.cli.warm import warm
 
-    for line in warm.warm():
+    for line in warm():
         print(line)
-    return 0

@@ -1,6 +1,5 @@
 """``python -m trainium_edu neuron_parallel_compile …``: AWS's tool of that name."""
 
-import argparse
 import json
 import os
 import re
@@ -10,34 +9,15 @@ from pathlib import Path
 
 from trainium_edu.cli.torch_script import is_for_torch
 
-__all__ = ["COMMANDS", "add", "lowered", "run"]
+__all__ = ["COMMANDS", "command", "lowered", "run"]
 
 #: AWS's commands, the first one being what happens without ``--command``
 COMMANDS = ("collect-and-compile", "collect", "compile", "clean", "clear-locks", "analyze")
 _MOST = 125  #: the largest exit code that says how many graphs failed; shells use those above
 
 
-def add(commands) -> None:
-    """Add the command to the dispatcher's list.
-
-    Parameters
-    ----------
-    commands : argparse subparsers
-    """
-    parser = commands.add_parser(
-        "neuron_parallel_compile", help="compile a script's graphs ahead of its run"
-    )
-    parser.add_argument("--command", choices=COMMANDS, default=COMMANDS[0],
-                        help=f"default: {COMMANDS[0]}")  # fmt: skip
-    parser.add_argument("--num_parallel", type=int, default=2, help="processes (default: 2)")
-    parser.add_argument("--analyze-output", default="model_analysis_result", metavar="FOLDER",
-                        help="where analyze writes result.json")  # fmt: skip
-    parser.add_argument("program", nargs="?", help="what starts a trial run of 10 to 15 steps")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own")
-    parser.set_defaults(run=_run)
-
-
-def _run(options) -> int:
+def command(options) -> int:
+    """Run the command that the options name."""
     program = [options.program, *options.arguments] if options.program else []
     return run(
         options.command, program, workers=options.num_parallel, output=options.analyze_output

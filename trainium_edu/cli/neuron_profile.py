@@ -9,7 +9,9 @@ import json
 import sys
 from pathlib import Path
 
-__all__ = ["explorer", "main"]
+from trainium_edu.cli.arguments import add
+
+__all__ = ["count", "explorer", "main"]
 
 _PROFILER, _EXPLORER = "neuron-profile", "neuron-explorer"
 _FORMATS = ("json", "perfetto", "summary-json", "summary-text")
@@ -89,11 +91,10 @@ def _parser(name):
     commands = parser.add_subparsers(dest="command", metavar="{capture,view}", required=True,
                                      parser_class=_Parser)  # fmt: skip
     capture = commands.add_parser("capture", allow_abbrev=False, help="time a .neff")
-    _add_capture(capture.add_argument)
-    capture.set_defaults(run=_capture)
     view = commands.add_parser("view", allow_abbrev=False, help="show what was captured")
-    _add_view(view.add_argument)
-    view.set_defaults(run=_view)
+    for command, run in ((capture, _capture), (view, _view)):
+        add(command, f"{_PROFILER} {command.prog.split()[-1]}")
+        command.set_defaults(run=run)
     each = {"capture": capture, "view": view}
     for row in WORDS_OF["flags"]:
         for flag in row["flags"]:
@@ -104,29 +105,8 @@ def _parser(name):
     return parser
 
 
-def _add_capture(add):
-    add("-n", "--neff", default="file.neff", help="default: %(default)s")
-    add("-s", "--session-file", default="profile.ntff", help="default: %(default)s")
-    add("--num-exec", type=_count, default=1, help="executions; all are alike")
-    add("--profile-nth-exec", type=_count, default=1, metavar="N",
-        help="profile every Nth; 0 profiles none")  # fmt: skip
-    add("-t", "--capture-type", choices=("profile", "systrace"), default="profile")
-    add("--disable-profile", action="store_true", help="check the .neff and write nothing")
-    add("inputs", nargs="*", help="NAME FILE pairs; times do not depend on values")
-
-
-def _add_view(add):
-    add("-n", "--neff-path", "--neff", metavar="FILE.neff")
-    add("-s", "--session-file", metavar="FILE.ntff")
-    add("-d", "--session-dir", metavar="DIR", help="every .ntff in it, each with its .neff")
-    add("--output-format", type=str.lower, default="perfetto",
-        help=f"{', '.join(_FORMATS)}; default: %(default)s, for ui.perfetto.dev")  # fmt: skip
-    add("--output-file", metavar="FILE", help=f"default: {', '.join(_FILES.values())}")
-    add("--db-bucket", "--display-name", help="the profile's name")
-    add("--terminology", action="store_true", help="what the keys of a summary are")
-
-
-def _count(text):
+def count(text: str) -> int:
+    """Return the number of executions that an argument states."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a count, such as 2")
     return int(text)

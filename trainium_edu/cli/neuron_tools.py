@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-__all__ = ["add", "tools_on_path"]
+__all__ = ["ls", "monitor", "tools_on_path", "top"]
 
 
 @contextmanager
@@ -23,35 +23,6 @@ def tools_on_path() -> Iterator[None]:
             yield
 
 
-def add(commands) -> None:
-    """Add the commands to the dispatcher's list.
-
-    Parameters
-    ----------
-    commands : argparse subparsers
-    """
-    ls = commands.add_parser("neuron-ls", help="list devices and the runs on them")
-    ls.add_argument("-w", "--wide", action="store_true", help="show more of each command")
-    ls.add_argument("-a", "--show-all-procs", action="store_true", help="these tools too")
-    ls.add_argument("-t", "--topology", action="store_true", help="draw devices and links")
-    ls.add_argument("-j", "--json-output", action="store_true", help="print JSON")
-    ls.set_defaults(run=_ls)
-    top = commands.add_parser("neuron-top", help="watch utilisation and memory of what runs")
-    top.add_argument("--once", action="store_true", help="print the screen once (not in AWS's)")
-    top.set_defaults(run=_top)
-    monitor = commands.add_parser("neuron-monitor", help="stream metrics of what runs as JSON")
-    monitor.add_argument("-c", "--config-file", metavar="FILE", help="what to collect; JSON")
-    monitor.add_argument("--verbose", type=int, choices=range(5), default=0, metavar="0-4",
-                         help="how much to say on stderr (default: 0)")  # fmt: skip
-    monitor.add_argument("--once", action="store_true", help="print one report (not in AWS's)")
-    monitor.set_defaults(run=_monitor)
-    for parser in (ls, top, monitor):
-        parser.add_argument(
-            "--instance", metavar="TYPE", help="look at this one, such as trn1.32xlarge (not in "
-            "AWS's; default: that of the newest run, else trn1.2xlarge)",
-        )  # fmt: skip
-
-
 def _looked_at(options):
     """Return the instance to show, and say on stderr what runs on another one."""
     from trainium_edu.tools.machine import machine
@@ -63,7 +34,8 @@ def _looked_at(options):
     return found
 
 
-def _ls(options) -> int:
+def ls(options) -> int:
+    """Print the devices and the runs on them."""
     from trainium_edu.tools.neuron_ls import report
 
     names = ("wide", "show_all_procs", "topology", "json_output")
@@ -76,14 +48,16 @@ def _ls(options) -> int:
     return 0
 
 
-def _top(options) -> int:
+def top(options) -> int:
+    """Show the screen of utilisation and memory."""
     from trainium_edu.tools import neuron_top
 
     (neuron_top.once if options.once else neuron_top.watch)(options.instance)
     return 0
 
 
-def _monitor(options) -> int:
+def monitor(options) -> int:
+    """Print reports as JSON, one a line."""
     import json
 
     from trainium_edu.live import Live

@@ -25,5 +25,5 @@ def _templates():
 
     return Environment(
         loader=FileSystemLoader(Path(__file__).with_name("pages")), autoescape=True,
-        undefined=StrictUndefined, keep_trailing_newline=True,
+        undefined=StrictUndefined, keep_trailing_newline=True, extensions=["jinja2.ext.do"],
     )  # fmt: skip

@@ -109,44 +109,17 @@ def _trace(record: RunRecord) -> tuple[Timeline, str]:
 
 def _page(told: Mapping) -> str:
     """Return the page; ``pages/report.html`` has its words."""
-    graph, links, advice = (told[name] or {} for name in ("graph", "links", "advice"))
     whole = sum(told["spent"].values()) or 1.0
     return rendered(
         "report.html", **told, title=f"{told['script']} on {told['instance']}",
         most_breaks=_MOST_BREAKS,
         spent_shares={name: ns / whole for name, ns in told["spent"].items() if ns},
-        slowest_rows=[
-            (row["name"], f"{row['operations']} ({row['type']})", f"{row['count']:,}",
-             _time(row["ns"]), f"{row['share']:.1%}", row["busiest"], ", ".join(row["lines"]))
-            for row in graph.get("slowest", ())
-        ],
-        link_rows=[
-            (row["operation"], size_text(row["bytes"]), f"{row['count']:,}", _time(row["ns"]),
-             f"{_time(row['low_ns'])} to {_time(row['high_ns'])}", _time(row["exposed_ns"]))
-            for row in links.get("rows", ())
-        ],
-        break_rows=[
-            (_in_code(row["line"]) if row["line"] else "(not noted)", row["what"],
-             f"{row['count']:,}", f"step {row['first']}", _time(row["ns"]) if row["ns"] else "",
-             row["why"], row["do"])
-            for row in told["breaks"]
-        ],
-        advice_rows=[
-            (", ".join(row["lines"]) or "(no line)", row["text"][:1].upper() + row["text"][1:]
-             + f" ({row['alike']} more like it)" * bool(row["alike"]), *_priced(row))
-            for row in advice.get("rows", ())
-        ],
         broke=lambda what: sum(row["count"] for row in told["breaks"] if row["what"] == what),
         count=_count, figures=_figures, flops=_flops, merged=_merged, percent=_percent,
+        priced=_priced,
         percent0="{:.0%}".format, percent1="{:.1%}".format, size=size_text, time=_time, usd=_usd,
         svg=to_svg, engines_scene=engines_scene, losses_scene=losses_scene, steps_scene=steps_scene,
     )  # fmt: skip
-
-
-def _in_code(text: str):
-    from markupsafe import Markup
-
-    return Markup("<code>{}</code>").format(text)
 
 
 def _merged(shares: Mapping[str, float]) -> list[tuple[str, str, str]]:

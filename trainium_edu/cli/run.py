@@ -3,7 +3,6 @@
 So does ``import neuronxcc.nki``, the older interface.
 """
 
-import argparse
 import os
 import runpy
 import sys
@@ -14,33 +13,12 @@ from unittest.mock import patch
 from trainium_edu import settings
 from trainium_edu.cli import torch_script
 from trainium_edu.cli.neuron_tools import tools_on_path
-from trainium_edu.specs.instances import TARGETS
 
-__all__ = ["add", "run_script"]
-
-
-def add(commands) -> None:
-    """Add the command to the dispatcher's list.
-
-    Parameters
-    ----------
-    commands : argparse subparsers
-    """
-    parser = commands.add_parser("run", help="run a PyTorch script, or NKI kernels, unmodified")
-    parser.add_argument("--platform", choices=tuple(TARGETS),
-                        help="the chip of kernels, whatever the script sets")  # fmt: skip
-    parser.add_argument("--replace", action="store_true",
-                        help="even where AWS's own packages are installed")  # fmt: skip
-    parser.add_argument("--disable-dge", action="store_true",
-                        help="write descriptors of transfers before a kernel starts")  # fmt: skip
-    parser.add_argument("--instance", default="trn1.2xlarge", help="default: %(default)s")
-    torch_script.add_options(parser.add_argument)
-    parser.add_argument("script", help="a Python file")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own")
-    parser.set_defaults(run=_run)
+__all__ = ["command", "run_script"]
 
 
-def _run(options) -> int:
+def command(options) -> int:
+    """Run the script that the options name."""
     path = Path(options.script)
     how = {"platform": options.platform, "replace": options.replace}
     flags = settings.variable("NEURON_CC_FLAGS") or ""

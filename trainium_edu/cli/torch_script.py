@@ -12,7 +12,7 @@ from pathlib import Path
 from trainium_edu.cli.neuron_tools import tools_on_path
 from trainium_edu.torch.imports import imports_of
 
-__all__ = ["add_options", "imported", "is_for_torch", "nki_here", "run"]
+__all__ = ["imported", "is_for_torch", "nki_here", "one_way_only", "run", "values"]
 
 #: Packages whose import means that a script's tensors are PyTorch's.
 _TORCH = {"torch", "torch_xla", "torch_neuronx", "timm", "transformers", "accelerate", "lightning"}
@@ -24,31 +24,15 @@ _MISSING = (
 )
 
 
-def add_options(option) -> None:
-    """Add what is said about a PyTorch script.
-
-    Parameters
-    ----------
-    option : callable (name, ...)
-        Adds one, such as ``parser.add_argument``.
-    """
-    option("--values", default="all", type=_values, metavar="all|none|N",
-           help="compute values always, never, or in the first N steps (default: all)")  # fmt: skip
-    option("--clock", default="device", choices=("device", "wall"),
-           help="the time that the script sees (default: the chip's)")  # fmt: skip
-    option("--report", metavar="DIR", help="write a page about the run there")
-    option("--compare", action="store_true",
-           help="price the step on all sizes of Trn1 and Inf2")  # fmt: skip
-    option("--ranks", type=_one_way_only, help=argparse.SUPPRESS)
-
-
-def _one_way_only(text: str):
+def one_way_only(text: str):
+    """Refuse an option of earlier versions."""
     raise argparse.ArgumentTypeError(
         f"{text} is no choice any more: each rank is a process of its own; leave the option out"
     )
 
 
-def _values(text: str) -> str | int:
+def values(text: str) -> str | int:
+    """Return when values are computed: all, none, or in how many steps."""
     if text in ("all", "none"):
         return text
     if not text.isdigit():

@@ -1,6 +1,5 @@
 """``python -m trainium_edu torchrun --nproc_per_node=32 train.py …``: a script on many ranks."""
 
-import argparse
 import importlib.util
 import runpy
 import sys
@@ -10,54 +9,20 @@ from pathlib import Path
 
 from trainium_edu.cli import torch_script
 
-__all__ = ["add", "run_ranks"]
-
-_ACCEPTED = ("node_rank", "rdzv_backend", "rdzv_endpoint", "rdzv_id", "max_restarts")
+__all__ = ["command", "run_ranks"]
 
 
-def add(commands) -> None:
-    """Add the command to the dispatcher's list.
-
-    Parameters
-    ----------
-    commands : argparse subparsers
-    """
-    parser = commands.add_parser("torchrun", help="run a training script on many ranks, unmodified")
-
-    def option(name, **more):
-        parser.add_argument(f"--{name}", f"--{name.replace('_', '-')}", **more)
-
-    option("nproc_per_node", type=int, default=1, metavar="N", help="ranks per instance")
-    option("nnodes", type=int, default=1, metavar="N", help="instances")
-    option("instance", default="trn1.32xlarge", help="default: %(default)s")
-    option("algorithm", default="ring", help="of sums over ranks (default: %(default)s)")
-    option("master_addr", default="127.0.0.1", help="what MASTER_ADDR says")
-    option("master_port", type=int, default=29500, help="what MASTER_PORT says")
-    option("standalone", action="store_true", help="accepted; there is one launcher anyway")
-    for name in _ACCEPTED:
-        option(name, help="accepted; changes nothing here")
-    torch_script.add_options(parser.add_argument)
-    parser.add_argument("-m", "--module", action="store_true", help="the script is a module's name")
-    parser.add_argument("script", help="a Python file")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own")
-    parser.set_defaults(run=_run)
-
-
-def _run(options) -> int:
+def command(options) -> int:
+    """Run the script that the options name, once for each rank."""
     path = Path(options.script)
     if options.module:
         found = importlib.util.find_spec(options.script)
         path = Path((found and found.origin) or options.script)
+    how = {"ranks": options.nproc_per_node, "nodes": options.nnodes, "algorithm": options.algorithm,
+           "master": (options.master_addr, options.master_port)}  # fmt: skip
     if path.is_file() and torch_script.is_for_torch(path):
-        return torch_script.run(
-            options, ranks=options.nproc_per_node, nodes=options.nnodes, module=options.module,
-            master=(options.master_addr, options.master_port), algorithm=options.algorithm,
-        )  # fmt: skip
-    return run_ranks(
-        path, options.arguments, ranks=options.nproc_per_node, nodes=options.nnodes,
-        instance=options.instance, algorithm=options.algorithm,
-        master=(options.master_addr, options.master_port),
-    )  # fmt: skip
+        return torch_script.run(options, module=options.module, **how)
+    return run_ranks(path, options.arguments, instance=options.instance, **how)
 
 
 def run_ranks(script, arguments=(), *, ranks=1, nodes=1, instance="trn1.32xlarge",
@@ -125,14 +90,11 @@ def _print_from(problem, path):
     frames = problem.__traceback__
     while frames is not None and Path(frames.tb_frame.f_code.co_filename) != path:
         frames = frames.tb_next
-    where = ""
     if frames is not None:
         traceback.print_exception(type(problem), problem, frames)
-        last = frames
-        while last is not None:
-            if Path(last.tb_frame.f_code.co_filename) == path:
-                where = f" at {path.name}:{last.tb_lineno}"
-            last = last.tb_next
+    calls = traceback.extract_tb(frames)
+    lines = [call.lineno for call in calls if Path(call.filename) == path]
+    where = f" at {path.name}:{lines[-1]}" if lines else ""
     print(f"{path.name} failed{where}, {_rank(problem)}: {type(problem).__name__}: {problem}",
           file=sys.stderr)  # fmt: skip
 

@@ -12,6 +12,7 @@ stays even where the cell around it is new.  A lesson that the learner deleted c
 (that is how people start over); a cell that they deleted stays deleted.
 """
 
+import itertools
 import json
 import shutil
 from dataclasses import dataclass
@@ -249,17 +250,19 @@ def _readable(path):
 
 def _lay_beside(work, name, new):
     """Write the new lesson beside the learner's copy, under a name that is free."""
-    stem = name.removesuffix(".ipynb")
-    names = [f"{stem}.new.ipynb", *(f"{stem}.new{i}.ipynb" for i in range(2, 1000))]
-    beside = next(work / n for n in names if not (work / n).exists())
+    stem, ends = name.removesuffix(".ipynb"), itertools.chain([""], itertools.count(2))
+    beside = _free(work / f"{stem}.new{end}.ipynb" for end in ends)
     write(beside, new)
     return beside
+
+
+def _free(names):
+    return next(name for name in names if not name.exists())
 
 
 def _back_up(path, work):
     folder = work / ".trainium_edu" / "backup"
     folder.mkdir(parents=True, exist_ok=True)
-    names = (folder / f"{path.stem}.{i}.ipynb" for i in range(1, 100_000))
-    target = next(name for name in names if not name.exists())
+    target = _free(folder / f"{path.stem}.{i}.ipynb" for i in itertools.count(1))
     shutil.copy2(path, target)
     return target

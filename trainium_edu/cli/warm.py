@@ -75,11 +75,9 @@ def _systolic_array():
 
     from trainium_edu.neuroncore import systolic_array
 
-    small = np.ones((2, 2), np.float32), np.ones((2, 9), np.float32)  # smaller: plain Python
-    large = (
-        np.ones((128, 128), np.float32),
-        np.ones((128, 9000), np.float32),
-    )  # long enough for threads
+    # The small ones are too large for plain Python, the large ones long enough for threads.
+    small = np.ones((2, 2), np.float32), np.ones((2, 9), np.float32)
+    large = np.ones((128, 128), np.float32), np.ones((128, 9000), np.float32)
     for fmt in ("bf16", "fp32"):
         systolic_array.run(*small, fmt=fmt)
         systolic_array.run(*small, fmt=fmt, record=True)
@@ -104,11 +102,9 @@ def _neuroncore():
     full = NeuronCore(values=False)  # tiles that fight for room are placed by loops of their own
     wide = full.hbm((128, 20_000))
     for _ in range(4):
-        tile = full.sbuf((128, 20_000))
+        tile, half, result = (full.sbuf((128, 20_000)) for _ in range(3))
         full.dma_copy(dst=tile, src=wide)
-        half = full.sbuf((128, 20_000))
         full.activation(dst=half, data=tile, op="exp")
-        result = full.sbuf((128, 20_000))
         full.activation(dst=result, data=half, op="exp")
         full.dma_copy(dst=wide, src=result)
     schedule(full.program, place(full.program))

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 
 from trainium_edu import neuroncore
-from trainium_edu.exercises.exercise import Rejected, reject
+from trainium_edu.exercises.exercise import Rejected, reject, reject_if
 from trainium_edu.exercises.request import Request, measured
 from trainium_edu.specs import TRN1
 
-__all__ = ["Figures", "computed", "draws", "expect_moved", "output", "passes_of", "report",
-           "timed"]  # fmt: skip
+__all__ = ["Figures", "computed", "draws", "expect_moved", "output", "passes_of", "report", "timed"]
 
 
 def report(answer, *arrays, **keywords):
@@ -28,11 +27,9 @@ def report(answer, *arrays, **keywords):
             warnings.filterwarnings("ignore", "(?s).* only a part is written")
             found = answer(Request(arrays, tuple(keywords.items())))
     except Rejected as rejected:
-        if _NOT_A_KERNEL.search(rejected.values.get("error", "")):
-            reject("no kernel")
+        reject_if(_NOT_A_KERNEL.search(rejected.values.get("error", "")), "no kernel")
         raise
-    if not isinstance(found, bytes):
-        reject("no kernel")
+    reject_if(not isinstance(found, bytes), "no kernel")
     try:
         found = measured(found, *arrays, spec=TRN1)
     except ValueError as problem:
@@ -139,10 +136,8 @@ class Figures:
 def output(found, shape, dtype="float32"):
     """Return the output of a report as float32, of the expected shape and dtype, all written."""
     (out,) = found["outputs"]
-    if out.shape != shape:
-        reject("wrong shape", wanted=shape, shape=out.shape)
-    if out.dtype.name != dtype:
-        reject("wrong dtype", wanted=dtype, dtype=out.dtype)
+    reject_if(out.shape != shape, "wrong shape", wanted=shape, shape=out.shape)
+    reject_if(out.dtype.name != dtype, "wrong dtype", wanted=dtype, dtype=out.dtype)
     out = np.asarray(out, np.float32)
     rows = np.flatnonzero(np.isnan(out).reshape(len(out), -1).any(axis=1))
     if rows.size:

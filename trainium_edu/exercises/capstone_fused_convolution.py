@@ -12,7 +12,7 @@ import numpy as np
 
 import trainium_edu.nki as nki
 from trainium_edu.exercises.asked import Figures, computed, draws, output, passes_of, report
-from trainium_edu.exercises.exercise import exercise, recognise, reject
+from trainium_edu.exercises.exercise import exercise, recognise, reject, reject_if
 from trainium_edu.exercises.request import Blank, Request, measured
 
 ASKED_US = {"float16": 720.0, "float32": 3150.0}  #: of the capstone's large image
@@ -165,20 +165,17 @@ def _large(answer, dtype):
     """Return what the large image takes: no values, but all limits, products and bytes."""
     arrays = _large_operands(dtype)
     recorded = answer(Request(arrays, (("pool_size", 2),)))
-    if not isinstance(recorded, bytes):
-        reject("no result")
+    reject_if(not isinstance(recorded, bytes), "no result")
     try:
         found = _measured(recorded, dtype)
     except ValueError as problem:
         reject("cannot be issued again", f"{str(problem)[:1].upper()}{str(problem)[1:]}.")
     rows, columns = LARGE[2] - 2, LARGE[3] - 2
     needed = 2 * FILTERS * LARGE[1] * 9 * rows * columns
-    if found["timeline"].flops < needed:
-        reject("work left out")
+    reject_if(found["timeline"].flops < needed, "work left out")
     elements = sum(math.prod(a.shape) for a in arrays) + FILTERS * rows * columns // 4
     least = elements * np.dtype(dtype).itemsize
-    if found["hbm_bytes"] < least:
-        reject("bytes left out")
+    reject_if(found["hbm_bytes"] < least, "bytes left out")
     return found
 
 

@@ -5,7 +5,7 @@ from functools import cache
 
 from trainium_edu.cluster import COURT, judge, overturned
 from trainium_edu.cluster.court import Verdict
-from trainium_edu.exercises.exercise import NUMBER, exercise, has_form, reject, short
+from trainium_edu.exercises.exercise import NUMBER, exercise, has_form, reject, reject_if, short
 
 __all__ = ["edge", "headlines", "overturn"]
 
@@ -58,8 +58,7 @@ def headlines(student: str = "") -> list[str]:
 )
 def overturn(answer, numbers):
     """Move the input in the court, and look whether the verdict turns just there."""
-    if not has_form(answer, str, str, NUMBER):
-        reject("no move")
+    reject_if(not has_form(answer, str, str, NUMBER), "no move")
     key, name, value = answer
     if key not in numbers.headlines:
         reject("another headline", key=short(key), headlines=", ".join(numbers.headlines))

@@ -4,7 +4,14 @@ import math
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import compare, exercise, is_number, recognise, reject
+from trainium_edu.exercises.exercise import (
+    compare,
+    exercise,
+    is_number,
+    recognise,
+    reject,
+    reject_if,
+)
 
 
 @exercise("08/ring-reduce-scatter", numbers={"ranks": range(5, 13), "seed": "data"})
@@ -17,25 +24,21 @@ def ring_reduce_scatter(answer, numbers):
 def _check_schedule(moves, ranks, seed):
     from trainium_edu.fabric import FabricError, Schedule, check, execute
 
-    if not isinstance(moves, list | tuple) or not len(moves):
-        reject("no list")
+    reject_if(not isinstance(moves, list | tuple) or not len(moves), "no list")
     try:
         schedule = Schedule.from_moves("reduce_scatter", ranks, moves)
     except FabricError as error:
         reject("no move", str(error))
     src, dst = schedule.src, schedule.dst
-    if max(src.max(), dst.max()) >= ranks:
-        reject("no such rank", ranks=ranks, last=ranks - 1)
+    reject_if(max(src.max(), dst.max()) >= ranks, "no such rank", ranks=ranks, last=ranks - 1)
     far = np.flatnonzero((src + 1) % ranks != dst)
     if len(far):
         reject("not the neighbour", sender=src[far[0]], receiver=dst[far[0]])
-    if np.any(schedule.op != 1):
-        reject("copies")
+    reject_if(np.any(schedule.op != 1), "copies")
     if schedule.steps > ranks - 1:
         reject("too many steps", steps=schedule.steps, ranks=ranks, enough=ranks - 1)
     busy = np.unique(np.stack([schedule.step, src]), axis=1).shape[1]
-    if busy < len(schedule):
-        reject("several chunks a step")
+    reject_if(busy < len(schedule), "several chunks a step")
     try:
         check(schedule)
     except FabricError as error:
@@ -45,8 +48,7 @@ def _check_schedule(moves, ranks, seed):
         reject("broken", error=error)
     data = np.random.default_rng(seed).integers(-99, 99, (ranks, 2 * ranks + 1)).astype(np.int64)
     got = np.concatenate(execute(schedule, data))
-    if not np.array_equal(got, data.sum(axis=0)):
-        reject("wrong sum")
+    reject_if(not np.array_equal(got, data.sum(axis=0)), "wrong sum")
 
 
 def _final_owner(schedule):
@@ -79,8 +81,7 @@ def bus_bandwidth(answer, numbers):
     for ranks in dict.fromkeys((n, 32)):
         for collective, times in (("all_reduce", 2), ("all_gather", 1), ("reduce_scatter", 1)):
             got = answer(collective, ranks, nbytes, us)
-            if not is_number(got):
-                reject("no number", collective=collective)
+            reject_if(not is_number(got), "no number", collective=collective)
             _judge_bandwidth(got, algbw, times, ranks, collective)
 
 
@@ -100,8 +101,7 @@ def _judge_bandwidth(got, algbw, times, ranks, collective):
         "own part too": algbw * times,
     }
     recognise(got, beliefs, same=lambda _, believed: is_(believed))
-    if any(is_(algbw * factor * power) for power in (1e3, 1e-3, 1e-6)):
-        reject("wrong power of ten")
+    reject_if(any(is_(algbw * factor * power) for power in (1e3, 1e-3, 1e-6)), "wrong power of ten")
     reject("other", collective=collective, ranks=ranks)
 
 

@@ -1,7 +1,7 @@
 """Exercises of lesson 09: the mean over ranks in a ring's order, and communication that shows."""
 
-import itertools
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -132,24 +132,14 @@ SHORT_CUTS = {
     "the last bucket": _of(lambda sums: sums[-1][1]),
     "all at once": _of(lambda sums: max(known + takes for known, takes in sums) - sums[-1][0]),
     "each against its neighbour": _of(
-        lambda sums: (
-            sums[-1][1]
-            + sum(
-                max(0, takes - (after - known))
-                for (known, takes), (after, _) in itertools.pairwise(sums)
-            )
-        )
+        lambda sums: sums[-1][1] + sum(max(0, a[1] - (b[0] - a[0])) for a, b in pairwise(sums))
     ),
     "the step's end": lambda *values: _exposed(*values) + list(_sums(*values))[-1][0],
-    "latency once": lambda buckets, latency_us, gb_per_s: _exposed(
-        [(us, n - (i > 0) * 1e3 * gb_per_s * latency_us) for i, (us, n) in enumerate(buckets)],
-        latency_us,
-        gb_per_s,
+    "latency once": lambda buckets, us, rate: _exposed(
+        [(at, n - (i > 0) * 1e3 * rate * us) for i, (at, n) in enumerate(buckets)], us, rate
     ),
-    "no latency": lambda buckets, latency_us, gb_per_s: _exposed(buckets, 0, gb_per_s),
-    "bits": lambda buckets, latency_us, gb_per_s: _exposed(
-        [(us, 8 * n) for us, n in buckets], latency_us, gb_per_s
-    ),
+    "no latency": lambda buckets, us, rate: _exposed(buckets, 0, rate),
+    "bits": lambda buckets, us, rate: _exposed([(at, 8 * n) for at, n in buckets], us, rate),
 }
 
 

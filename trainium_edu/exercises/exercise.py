@@ -23,7 +23,7 @@ import signal
 import sys
 import threading
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, partial
@@ -41,7 +41,7 @@ from trainium_edu.exercises.needed_cells import key_of
 
 __all__ = ["NUMBER", "SOLUTION_SEEN", "TRUTH", "Draw", "Exercise", "Grade", "Numbers", "Result",
            "Said", "Status", "compare", "exercise", "has_form", "is_number", "recognise", "reject",
-           "short", "told_of", "words_of"]  # fmt: skip
+           "reject_if", "short", "told_of", "words_of"]  # fmt: skip
 
 #: The types of a plain number; bool is not one of them.
 NUMBER = (int, float)
@@ -113,6 +113,12 @@ def reject(misconception: str, feedback: str = "", picture: Any = "", **values):
     raise Rejected(misconception, feedback, picture, values)
 
 
+def reject_if(is_wrong: Any, misconception: str, feedback: str = "", **values) -> None:
+    """Reject an answer, as :func:`reject` does, where a condition holds."""
+    if is_wrong:
+        reject(misconception, feedback, **values)
+
+
 class Draw:
     """Numbers that depend on an exercise and a student id alone.
 
@@ -148,29 +154,17 @@ class Draw:
         return sorted(items, key=lambda item: self.seed(f"{name}/{list(items).index(item)}"))
 
 
-class Numbers(Mapping):
+class Numbers(dict):
     """The numbers of one exercise for one student: ``numbers.rows`` or ``numbers["rows"]``."""
-
-    def __init__(self, values: Mapping):
-        self._values = dict(values)
-
-    def __getitem__(self, name):
-        return self._values[name]
 
     def __getattr__(self, name):
         try:
-            return self.__dict__["_values"][name]
+            return self[name]
         except KeyError:
             raise AttributeError(name) from None
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self):
-        return len(self._values)
-
     def __repr__(self):
-        return ", ".join(f"{name} = {value!r}" for name, value in self._values.items())
+        return ", ".join(f"{name} = {value!r}" for name, value in self.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +188,8 @@ class Said:
 class Result:
     """The result of a check, as the learner reads it."""
 
+    exercise: "Exercise" = field(repr=False, compare=False)
     status: Status
-    title: str
     feedback: str = ""
     hint: str = ""
     misconception: str = ""
@@ -203,7 +197,11 @@ class Result:
     figures: str = ""  #: what was measured of a right answer
     why: str = ""  #: what stands behind a right answer
     picture: Any = ""  #: of what is asked, or of what is wrong
-    exercise: "Exercise | None" = field(default=None, repr=False, compare=False)
+
+    @property
+    def title(self) -> str:
+        """The exercise's title."""
+        return self.exercise.title
 
     def _lines(self):
         lines = (
@@ -226,7 +224,7 @@ class Result:
     def _repr_mimebundle_(self, **_):
         """Return text and HTML; for a learner the card with its buttons too."""
         data = {"text/plain": str(self), "text/html": self._repr_html_()}
-        if self.exercise is None or settings.lesson().quiet:
+        if settings.lesson().quiet:
             return data
         offers = self.exercise.offers
         card = _card().Card(data["text/html"], self.title, lambda: offers(self.status))
@@ -289,7 +287,7 @@ class Exercise:
         -------
         Result
         """
-        student = _student(student)
+        student, told = _student(student), partial(Result, self)
         try:
             with _at_most(CHECK_AT_MOST_SECONDS):
                 error, measured = _examine(self, answer, self.numbers(student))
@@ -304,19 +302,18 @@ class Exercise:
             if self.literal and not student:
                 more = "These are the example numbers; with your student id you get your own."
             figures, why = measured() if measured else "", afterwards.of(self).why
-            return Result(Status.PASSED, self.title, more, note=note, figures=figures, why=why,
-                          picture=getattr(measured, "picture", ""), exercise=self)  # fmt: skip
+            return told(Status.PASSED, more, note=note, figures=figures, why=why,
+                        picture=getattr(measured, "picture", ""))  # fmt: skip
         asked = self.picture(self.numbers(student))
         if isinstance(error, NotAttempted):
-            return Result(Status.NOT_ATTEMPTED, self.title, str(error), picture=asked,
-                          exercise=self)  # fmt: skip
+            return told(Status.NOT_ATTEMPTED, str(error), picture=asked)
         if isinstance(error, NotChecked):
-            return Result(Status.NOT_CHECKED, self.title, str(error), exercise=self)
+            return told(Status.NOT_CHECKED, str(error))
         note = learner.record(self.key, Status.WRONG, _fingerprint(answer))
         step = self._hints_seen()
         hint = str(self._hint(step)) if step else ""
-        return Result(Status.WRONG, self.title, error.feedback, hint, error.misconception, note,
-                      picture=error.picture or asked, exercise=self)  # fmt: skip
+        return told(Status.WRONG, error.feedback, hint, error.misconception, note,
+                    picture=error.picture or asked)  # fmt: skip
 
     def _hint(self, step):
         return Said(f"Hint {step} of {len(self.hints)}", self.hints[step - 1])

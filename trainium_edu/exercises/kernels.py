@@ -16,7 +16,7 @@ from trainium_edu.exercises.asked import (
     report,
     timed,
 )
-from trainium_edu.exercises.exercise import exercise, has_form, reject
+from trainium_edu.exercises.exercise import exercise, has_form, reject, reject_if
 
 
 @exercise(
@@ -35,10 +35,8 @@ def tile_add(answer, numbers):
     adds = found["instructions"].get("tensor_tensor", 0)
     if slower <= 1.5:
         return Figures(found)
-    if adds >= shape[0]:
-        reject("a row at a time", slower=slower)
-    if adds > 4 * numbers.tiles:
-        reject("narrow tiles", slower=slower, adds=adds)
+    reject_if(adds >= shape[0], "a row at a time", slower=slower)
+    reject_if(adds > 4 * numbers.tiles, "narrow tiles", slower=slower, adds=adds)
     reject("slow", slower=slower)
 
 
@@ -96,13 +94,10 @@ def bias_gelu(answer, numbers):
     out = output(found, x.shape)
     phi = np.vectorize(lambda v: v * 0.5 * (1 + erf(v / sqrt(2))))
     wanted = phi(x.astype(np.float64) + bias)
-    if np.abs(out - phi(x.astype(np.float64))).max() < 1e-3:
-        reject("no bias")
-    if np.abs(out - (phi(x.astype(np.float64)) + bias)).max() < 1e-3:
-        reject("bias after")
+    reject_if(np.abs(out - phi(x.astype(np.float64))).max() < 1e-3, "no bias")
+    reject_if(np.abs(out - (phi(x.astype(np.float64)) + bias)).max() < 1e-3, "bias after")
     if np.abs(out - wanted).max() > 1e-2:
-        if np.abs(out - wanted).max() <= 0.02 * np.abs(wanted).max():
-            reject("too coarse")
+        reject_if(np.abs(out - wanted).max() <= 0.02 * np.abs(wanted).max(), "too coarse")
         reject("wrong values")
     expect_moved(found, x, bias)
     if passes_of(found) > 1:
@@ -135,16 +130,11 @@ def unwritten(answer, numbers):
     """Check the name of the faulty kernel and the number of unwritten columns."""
     from trainium_edu.nki.examples.suspects import NAMES
 
-    if not has_form(answer, str, int):
-        reject("wrong form")
+    reject_if(not has_form(answer, str, int), "wrong form")
     name, columns = answer
     true = faulty_kernel(numbers)
-    if name not in NAMES:
-        reject("no such kernel", kernels=", ".join(NAMES))
-    if name != true:
-        reject("a sound kernel", name=name)
+    reject_if(name not in NAMES, "no such kernel", kernels=", ".join(NAMES))
+    reject_if(name != true, "a sound kernel", name=name)
     count = _unwritten_elements(true, numbers.step)
-    if columns == 128 * count:
-        reject("elements, not columns")
-    if columns != count:
-        reject("wrong count", name=name, columns=columns)
+    reject_if(columns == 128 * count, "elements, not columns")
+    reject_if(columns != count, "wrong count", name=name, columns=columns)

@@ -12,6 +12,7 @@ from trainium_edu.exercises.exercise import (
     exercise,
     recognise,
     reject,
+    reject_if,
     short,
     words_of,
 )
@@ -97,17 +98,13 @@ def place_mark_step(answer, numbers):
     marked = [one for one in ran if one.marked]
     largest = max((len(one.graph.nodes) for one in marked), default=0)
     early = len(ran) - len(marked)
-    if len(marked) == 1 < steps:
-        reject("one giant graph", steps=steps, largest=largest)
+    reject_if(len(marked) == 1 < steps, "one giant graph", steps=steps, largest=largest)
     if len(marked) < steps:
         reject("several steps a graph", count=len(marked), steps=steps, largest=largest)
-    if len(marked) > steps:
-        reject("cut in two", count=len(marked), steps=steps)
-    if early:
-        reject("asks too early", early=early)
+    reject_if(len(marked) > steps, "cut in two", count=len(marked), steps=steps)
+    reject_if(early, "asks too early", early=early)
     kinds = len({one.graph.fingerprint for one in ran})
-    if kinds > 2:
-        reject("different graphs", kinds=kinds, steps=steps)
+    reject_if(kinds > 2, "different graphs", kinds=kinds, steps=steps)
     if len(logged) != len(losses) or not np.allclose(logged, losses, rtol=1e-4):
         reject("other losses", count=len(logged), every=_LOG_EVERY)
     if any(n not in last or not np.allclose(last[n], w, atol=1e-5) for n, w in weights.items()):
@@ -149,18 +146,12 @@ def _names(device):
         x, y = rng.normal(0, 1, (size, 8)), rng.integers(0, 3, size)
         return as_tensor(x, device), as_tensor(y, device)
 
-    return {
-        "device": device,
-        "model": model,
-        "optimizer": optimizer,
-        "batch": batch,
-        "cross_entropy": cross_entropy,
-        "tanh": xnp.tanh,
-        "square": xnp.square,
-        "concatenate": xnp.concatenate,
-        "noise": lambda shape: rng.normal(0, 0.1, shape),
+    functions = {name: getattr(xnp, name) for name in ("tanh", "square", "concatenate")}
+    return functions | {
+        "device": device, "model": model, "optimizer": optimizer, "batch": batch,
+        "cross_entropy": cross_entropy, "noise": lambda shape: rng.normal(0, 0.1, shape),
         "zeros": lambda *shape: as_tensor(np.zeros(shape), device),
-    }
+    }  # fmt: skip
 
 
 def scripts(student: str = "") -> list[Script]:
@@ -211,8 +202,7 @@ def _check_buckets(got, lengths, compiles):
     if not isinstance(got, list | tuple) or any(type(b) is not int for b in got):
         reject("no list", returned=short(got))
     got = sorted(set(got))
-    if len(got) > compiles:
-        reject("over the budget", count=len(got), compiles=compiles)
+    reject_if(len(got) > compiles, "over the budget", count=len(got), compiles=compiles)
     if not got or got[-1] < max(lengths):
         reject("does not fit", largest=got[-1] if got else 0, longest=max(lengths))
     if got[-1] > max(lengths):
@@ -277,12 +267,7 @@ def _layer_norm(x, eps):
 
 @exercise(
     "06/vjp",
-    numbers={
-        "seed": "seed",
-        "rows": range(3, 8),
-        "width": range(5, 13),
-        "eps": (1e-5, 1e-3, 0.1),
-    },
+    numbers={"seed": "seed", "rows": range(3, 8), "width": range(5, 13), "eps": (1e-5, 1e-3, 0.1)},
 )
 def layer_norm_vjp(answer, numbers):
     """Compare with central differences of layer norm itself, in float64."""

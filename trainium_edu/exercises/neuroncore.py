@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import NUMBER, exercise, has_form, recognise, reject
+from trainium_edu.exercises.exercise import NUMBER, exercise, has_form, recognise, reject, reject_if
 
 _STEPS = ("square", "exp", "scale")
 MOST_IDLE = 0.05  #: share of the time that Vector may wait
@@ -30,16 +30,14 @@ def keep_vector_busy(answer, numbers):
         steps = _checked_order(answer(tiles, room), tiles)
         needed = most_alive(steps)
         idle = vector_idle_share(steps, numbers.columns)
-        if needed > room:
-            reject("too many tiles at once", needed=needed, room=room)
+        reject_if(needed > room, "too many tiles at once", needed=needed, room=room)
         if idle > MOST_IDLE:
             _explain_idle(steps, idle)
     return lambda: f"Your order for {tiles} tiles in {room} places: Vector waits {idle:.1%}."
 
 
 def _checked_order(steps, tiles):
-    if not isinstance(steps, list | tuple) or not steps:
-        reject("no list")
+    reject_if(not isinstance(steps, list | tuple) or not steps, "no list")
     for step in steps:
         if not has_form(step, str, NUMBER) or step[0] not in _STEPS or step[1] != int(step[1]):
             reject("not a pair", step=step)
@@ -57,13 +55,9 @@ def _checked_order(steps, tiles):
 
 def _explain_idle(steps, idle):
     vector = [step for step in steps if step[0] != "exp"]
-    back_to_back = sum(
-        a == ("square", k) and b == ("scale", k)
-        for a, b in itertools.pairwise(vector)
-        for k in (a[1],)
-    )
-    if back_to_back > len(vector) // 4:
-        reject("one tile after the other", idle=idle)
+    pairs = itertools.pairwise(vector)
+    back_to_back = sum(a == ("square", b[1]) and b[0] == "scale" for a, b in pairs)
+    reject_if(back_to_back > len(vector) // 4, "one tile after the other", idle=idle)
     reject("not far enough ahead", idle=idle)
 
 
@@ -130,10 +124,8 @@ def sbuf_plan(answer, numbers):
     ]
     for plan in plans:
         got = answer([tuple(line) for line in plan])
-        if not isinstance(got, list | tuple) or len(got) != 2:
-            reject("not a pair")
-        if not has_form(got, int, int):
-            reject("not whole numbers")
+        reject_if(not isinstance(got, list | tuple) or len(got) != 2, "not a pair")
+        reject_if(not has_form(got, int, int), "not whole numbers")
         _judge_plan(plan, tuple(got))
 
 
@@ -169,8 +161,7 @@ def _judge_plan(plan, got):
         "bytes of one buffer": (plan_that_fits(one)[0], one),
     }
     recognise(got, beliefs)
-    if plan_that_fits(one)[0] == 0:
-        reject("does not fit", plan=plan)
+    reject_if(plan_that_fits(one)[0] == 0, "does not fit", plan=plan)
     if got[1] > SBUF_BYTES:
         reject("over the edge", nbytes=got[1], most=SBUF_BYTES)
     reject("other", plan=plan)
@@ -186,8 +177,7 @@ def race(answer, numbers):
         tiles, steps = racing_plan(numbers.seed + turn)
         got = answer(dict(tiles), [(w, list(r)) for w, r in steps])
         pair = tuple(got) if has_form(got, str, str) else ()
-        if not pair or not all(name in tiles for name in pair):
-            reject("not a pair")
+        reject_if(not pair or not all(name in tiles for name in pair), "not a pair")
         (wanted,) = races(tiles, steps)
         if pair == wanted:
             continue
@@ -196,8 +186,7 @@ def race(answer, numbers):
 
 def _judge_race(tiles, steps, pair, wanted):
     destroyed, destroyer = pair
-    if pair == wanted[::-1]:
-        reject("the other way round")
+    reject_if(pair == wanted[::-1], "the other way round")
     if not share_bytes(tiles[destroyed], tiles[destroyer]):
         a, b = tiles[destroyed], tiles[destroyer]
         if a[0] < b[0] + b[1] and b[0] < a[0] + a[1]:
@@ -266,13 +255,9 @@ def has_decoys(tiles, found):
     """Whether some tiles share bytes without racing, and some only addresses, not partitions."""
     ((one, two),) = found
     pairs = [p for p in itertools.combinations(tiles, 2) if set(p) != {one, two}]
-    overlap = sum(share_bytes(tiles[a], tiles[b]) for a, b in pairs)
-    beside = sum(
-        not share_bytes(tiles[a], tiles[b])
-        and share_bytes((*tiles[a][:2], 0, 1), (*tiles[b][:2], 0, 1))
-        for a, b in pairs
-    )
-    return overlap >= 1 and beside >= 1
+    overlap = [share_bytes(tiles[a], tiles[b]) for a, b in pairs]
+    addresses = [share_bytes((*tiles[a][:2], 0, 1), (*tiles[b][:2], 0, 1)) for a, b in pairs]
+    return any(overlap) and sum(addresses) > sum(overlap)  # bytes lie at shared addresses
 
 
 # -- 4: which cause to remove first -----------------------------------------------------------
@@ -287,12 +272,10 @@ def remove_first(answer, numbers):
         times = cause_table(numbers.seed + turn)
         for budget in (1, 2):
             got = answer(dict(times), budget)
-            if isinstance(got, str):
-                reject("a name")
+            reject_if(isinstance(got, str), "a name")
             if not isinstance(got, list | tuple) or not all(c in _CAUSES for c in got):
                 reject("no causes", causes=", ".join(_CAUSES))
-            if tuple(got) not in times:
-                reject("no set of the table")
+            reject_if(tuple(got) not in times, "no set of the table")
             _judge_causes(times, budget, tuple(got))
 
 
@@ -303,20 +286,17 @@ def best_removal(times, budget):
 
 def _judge_causes(times, budget, got):
     best = best_removal(times, budget)
-    if len(got) > budget:
-        reject("over budget", budget=budget, got=got, count=len(got))
+    reject_if(len(got) > budget, "over budget", budget=budget, got=got, count=len(got))
     if math.isclose(times[got], times[best]):
         if len(got) > len(best):
             reject("removes what does not matter", got=got, best=best or "removing nothing")
         return
     singles = sorted(_CAUSES, key=lambda c: times[c,])
     if budget == 2:
-        if set(got) == set(singles[:2]):
-            reject("adds up single savings", names=" and ".join(got))
+        reject_if(set(got) == set(singles[:2]), "adds up single savings", names=" and ".join(got))
         if singles[0] in got:
             reject("best single first", best=singles[0])
-    if times[got] == max(times[c] for c in times if len(c) <= budget):
-        reject("the slowest")
+    reject_if(times[got] == max(times[c] for c in times if len(c) <= budget), "the slowest")
     reject("other", budget=budget, got=got)
 
 
@@ -328,19 +308,13 @@ def cause_table(seed):
     base = float(rng.integers(40, 60))
     first, second = float(rng.integers(18, 30)), float(rng.integers(3, 9))
     third = float(rng.integers(1, 3))
+    alone = (0.0, 1.0) if hidden else (first, 0.0)  # hidden: the other one still holds
+    by_both = {(True, True): first, (True, False): alone[0], (False, True): alone[1]}
+    by_both[False, False] = 0.0
     times = {(): base}
     for n in (1, 2):
         for some in itertools.combinations(sorted(_CAUSES), n):
-            saved = 0.0
-            if a in some and b in some and hidden:
-                saved += first  # each alone changes little: the other one still holds
-            elif a in some:
-                saved += 0.0 if hidden else first
-            elif b in some:
-                saved += 1.0 if hidden else 0.0
-            if c in some:
-                saved += second
-            if d in some:
-                saved += third if c not in some else 0.0  # c has saved that already
+            saved = by_both[a in some, b in some] + second * (c in some)
+            saved += third * (d in some and c not in some)  # c has saved that already
             times[some] = round(base - saved, 1)
     return times

@@ -14,6 +14,7 @@ from trainium_edu.exercises.exercise import (
     is_number,
     recognise,
     reject,
+    reject_if,
     short,
 )
 
@@ -54,41 +55,29 @@ def _formats(draw):
     bits = draw.integer("mantissa_bits", 3, 9)
     lowest, highest = -draw.integer("lowest", 5, 14), draw.integer("highest", 4, 15)
     values = [_value(draw, kind, bits, lowest, highest) for kind in _KINDS]
-    return {
-        "mantissa_bits": bits,
-        "lowest": lowest,
-        "highest": highest,
-        "candidates": draw.shuffled("order", values),
-    }
+    candidates = draw.shuffled("order", values)
+    return {"mantissa_bits": bits, "lowest": lowest, "highest": highest, "candidates": candidates}
 
 
 def _value(draw, kind, bits, lowest, highest) -> float:
     """Return one number that this kind of mistake would judge wrongly."""
     power = draw.integer(f"{kind} power", lowest + 2, highest - 2)
-    whole = 2**bits + draw.integer(kind, 1, 2**bits - 1)  # bits + 1 significant ones at most
-    odd = whole | 1
-    match kind:
-        case "plain":
-            return whole * 2.0 ** (power - bits)
-        case "too fine":  # needs one bit more than there are
-            return (2 * whole + 1) * 2.0 ** (power - bits - 1)
-        case "hidden":  # needs the hidden one too
-            return odd * 2.0 ** (power - bits)
-        case "negative":
-            return -odd * 2.0 ** (power - bits)
-        case "subnormal":  # below the normal numbers, on the grid
-            return draw.integer(kind, 1, 2**bits - 1) * 2.0 ** (lowest - bits)
-        case "below":  # a few bits only, and finer than the grid
-            return (2 * draw.integer(kind, 1, 3) + 1) * 2.0 ** (lowest - bits - 1)
-        case "smallest":
-            return 2.0 ** (lowest - bits)
-        case "above":
-            return whole * 2.0 ** (highest + 1 - bits)
-        case "top":
-            return (2 ** (bits + 1) - 1) * 2.0 ** (highest - bits)
-        case "power":  # one significant bit, and too large
-            return 2.0 ** (highest + 1)
-    raise ValueError(kind)
+    count = draw.integer(kind, 1, 2**bits - 1)
+    whole = 2**bits + count  # bits + 1 significant ones at most
+    return {
+        "plain": whole * 2.0 ** (power - bits),
+        "too fine": (2 * whole + 1)
+        * 2.0 ** (power - bits - 1),  # needs one bit more than there are
+        "hidden": (whole | 1) * 2.0 ** (power - bits),  # needs the hidden one too
+        "negative": -(whole | 1) * 2.0 ** (power - bits),
+        "subnormal": count * 2.0 ** (lowest - bits),  # below the normal numbers, on the grid
+        # a few bits only, and finer than the grid
+        "below": (2 * draw.integer(kind, 1, 3) + 1) * 2.0 ** (lowest - bits - 1),
+        "smallest": 2.0 ** (lowest - bits),
+        "above": whole * 2.0 ** (highest + 1 - bits),
+        "top": (2 ** (bits + 1) - 1) * 2.0 ** (highest - bits),
+        "power": 2.0 ** (highest + 1),  # one significant bit, and too large
+    }[kind]
 
 
 @exercise("01/survives", numbers=_formats)
@@ -139,10 +128,8 @@ def nearest_even(answer, numbers):
     """Return the BF16 codes of FP32 words, rounded to nearest, ties to even; no NaN among them."""
     words = numbers.words
     got = np.asarray(answer(words))
-    if got.shape != words.shape:
-        reject("another shape", size=words.size, shape=got.shape)
-    if got.dtype.kind not in "iu":
-        reject("no codes", dtype=got.dtype)
+    reject_if(got.shape != words.shape, "another shape", size=words.size, shape=got.shape)
+    reject_if(got.dtype.kind not in "iu", "no codes", dtype=got.dtype)
     got = got.astype(np.int64)
     wide = words.astype(np.int64)
     odd = (wide >> 16) & 1
@@ -180,8 +167,7 @@ def best_format(answer, numbers):
     if not has_form(value, NUMBER, NUMBER) or any(v != int(v) for v in value):
         reject("no pair", returned=short(value))
     exponent, bias = (int(v) for v in value)
-    if not 1 <= exponent <= 6:
-        reject("impossible split", exponent=exponent)
+    reject_if(not 1 <= exponent <= 6, "impossible split", exponent=exponent)
     best = ratios_kept(numbers.data, numbers.power)
     try:
         ratio = ratio_kept(numbers.data, numbers.power, exponent, bias)

@@ -58,22 +58,27 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Question:
-    """One question of a lesson."""
+    """One question of a lesson; its fields are the keys of the data file, and two more."""
 
     key: str
-    text: str
-    kind: str  #: "number", "choice" or "order"
-    unit: str
-    options: tuple[str, ...]
-    above: float  #: a number that is not above it is no answer
-    most: float  #: a number beyond it is no answer
-    whole: bool
-    explain: str  #: the reason, in one to three sentences; ``{name}`` stands for a term
-    again: str  #: for a guess that no wrong model makes: which step to go through again
-    axis: float  #: where a number may be dragged to, from 0; 0 where it is only typed
-    below: tuple[tuple[str, ...], ...]  #: groups of paragraphs below the answer
-    wrong: tuple[Misconception, ...]
     function: Callable[..., Answer]
+    ask: str
+    explain: str = ""  #: the reason, in one to three sentences; ``{name}`` stands for a term
+    unit: str = ""
+    options: tuple[str, ...] = ()
+    ordered: bool = False  #: the options are to be put in order
+    above: float = 0.0  #: a number that is not above it is no answer
+    most: float = math.inf  #: a number beyond it is no answer
+    whole: bool = False
+    again: str = ""  #: for a guess that no wrong model makes: which step to go through again
+    axis: float = 0.0  #: where a number may be dragged to, from 0; 0 where it is only typed
+    below: tuple = ()  #: paragraphs below the answer, or groups of them
+    wrong: tuple[Misconception, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """What is asked for: "number", "choice" or "order"."""
+        return "order" if self.ordered else "choice" if self.options else "number"
 
     def check(self, value: float) -> None:
         """Raise ValueError, with a sentence, for a number that cannot be an answer."""
@@ -146,9 +151,12 @@ class Bound:
         """Return what is shown below the answer: what the function shows, among paragraphs."""
         shown = self.answer.show(guess) if self.answer.show else []
         shown = shown if isinstance(shown, list) else [shown]
-        groups = [Prose(*(text.format(**self.names) for text in group))
-                  for group in self.question.below]  # fmt: skip
-        texts = iter(groups)
+        below: tuple = self.question.below
+        if below and all(isinstance(part, str) for part in below):
+            below = (below,)
+        groups = ([part] if isinstance(part, str) else part for part in below)
+        prose = [Prose(*(text.format(**self.names) for text in group)) for group in groups]
+        texts = iter(prose)
         return [next(texts) if part is ... else part for part in shown] + list(texts)
 
     def _same(self, guess, value) -> bool:
@@ -197,20 +205,11 @@ def question(key: str, words: Mapping[str, Any] | None = None):
 
     def decorate(function):
         table = words or words_of(function.__code__.co_filename)[key.partition("/")[2]]
-        return _made(key, function, **table)
+        models = tuple(Misconception(**row) for row in table.get("wrong", ()))
+        return Question(key, function, **{**table, "options": tuple(table.get("options", ())),
+                                          "wrong": models})  # fmt: skip
 
     return decorate
-
-
-def _made(key, function, *, ask, explain="", unit="", options=(), ordered=False, above=0.0,
-          most=math.inf, whole=False, again="", axis=0.0, below=(), wrong=()):  # fmt: skip
-    kind = "order" if ordered else "choice" if options else "number"
-    models = tuple(Misconception(**row) for row in wrong)
-    groups = [[text] if isinstance(text, str) else text for text in below]
-    if all(isinstance(text, str) for text in below):
-        groups = [below] if below else []
-    return Question(key, ask, kind, unit, tuple(options), above, most, whole, explain, again,
-                    axis, tuple(map(tuple, groups)), models, function)  # fmt: skip
 
 
 def of_lesson(lesson: str) -> tuple:
@@ -259,11 +258,9 @@ def ask(key: str, known: Mapping | None = None) -> prediction.Prediction:
     it = _find(key)
     if it.kind == "number":
         axis = {"most": it.axis, "known": known or {}} if it.axis else None
-        asked = prediction.number(key, it.text, unit=it.unit, domain=it.check, axis=axis)
-    elif it.kind == "order":
-        asked = prediction.order(key, it.text, it.options)
+        asked = prediction.number(key, it.ask, unit=it.unit, domain=it.check, axis=axis)
     else:
-        asked = prediction.choice(key, it.text, it.options)
+        asked = getattr(prediction, it.kind)(key, it.ask, it.options)
     ASKED[key] = asked
     return asked
 

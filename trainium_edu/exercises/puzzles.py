@@ -1,13 +1,15 @@
 """Exercises of lessons 05b and 05c: twenty kernels in rising order, each with a time to beat.
 
-A puzzle is a row: its arrays, what NumPy makes of them, wrong models by name, and its bar.  The bar
-says how many times as long as moving the arrays alone a kernel may take, or which share of the peak
-it has to reach.  What moving takes is a kernel's time, too: :func:`carry`, timed on these arrays.
+A puzzle is what NumPy makes of arrays, and wrong models by name; ``puzzles.toml`` has its arrays,
+their sizes and its bar.  The bar says how many times as long as moving the arrays alone a kernel
+may take, or which share of the peak it has to reach.  What moving takes is a kernel's time, too:
+:func:`carry`, timed on these arrays.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 
@@ -52,13 +54,13 @@ class _Beaten(asked.Figures):
 class _Puzzle:
     """A kernel that is asked for, what is right, and the time to beat."""
 
-    arrays: Mapping[str, tuple]  #: name → shape, in numbers or in names of `sizes`
     right: Callable  #: of the arrays in float64
     wrong: Mapping[str, Callable]  #: by misconception
-    bar: float  #: times what moving the arrays takes
-    mfu: float  #: share of the peak that is asked for, in place of a bar
-    close: float  #: to which the output has to agree, in parts of its largest number
-    dtype: str
+    arrays: Mapping[str, Sequence]  #: name → shape, in numbers or in names of `sizes`
+    bar: float = 1.0  #: times what moving the arrays takes
+    mfu: float = 0.0  #: share of the peak that is asked for, in place of a bar
+    close: float = 0.0  #: to which the output has to agree, in parts of its largest number
+    dtype: str = "float32"
 
     def drawn(self, numbers) -> dict[str, np.ndarray]:
         """Return the arrays: whole numbers from -4 to 4."""
@@ -114,10 +116,17 @@ class _Puzzle:
         reject("too slow", told, picture)
 
 
-def _puzzle(key, arrays, right, wrong, *, sizes, bar=1.0, mfu=0.0, close=0.0, dtype="float32"):
-    """Return the exercise of a row."""
-    row, numbers = _Puzzle(arrays, right, wrong, bar, mfu, close, dtype), {**sizes, "seed": "data"}
-    return exercise(key, numbers=numbers, picture=row.picture)(lambda *given: row.check(*given))
+def _puzzle(key, right, wrong=MappingProxyType({})):
+    """Return the exercise of a puzzle; its words' table `task` has its arrays, sizes and bar."""
+    words = dict(words_of(__file__)[key.partition("/")[2]])
+    task = dict(words.pop("task"))
+    numbers = {**task.pop("sizes"), "seed": "data"}
+    for name, some in numbers.items():
+        if isinstance(some, dict):
+            numbers[name] = range(some["first"], some["last"] + 1, some["step"])
+    row = _Puzzle(right, wrong, **task)
+    made = exercise(key, numbers=numbers, picture=row.picture, **words)
+    return made(lambda *given: row.check(*given))
 
 
 def _softmax(x):
@@ -137,103 +146,66 @@ def _last_piece(a, b):
     return a[-128:].T @ b[-128:]
 
 
-_WIDE = {"n": range(512, 1537, 64)}
-_TALL = {"m": (256, 384, 512, 640), "n": (512, 768, 1024)}
-_X, _MANY, _COLUMN = {"x": (128, "n")}, {"x": ("m", "n")}, {"x": (128, "n"), "b": (128, 1)}
-
 # -- lesson 05b: one tile -------------------------------------------------------------------------
 
-copy_tile = _puzzle("05b/copy-tile", _X, lambda x: x, {}, sizes=_WIDE, bar=1.7)
-double = _puzzle(
-    "05b/double", _X, lambda x: 2 * x,
-    {"not doubled": lambda x: x, "squared": lambda x: x * x}, sizes=_WIDE, bar=1.9,
-)  # fmt: skip
-add = _puzzle(
-    "05b/add", {"x": (128, "n"), "y": (128, "n")}, lambda x, y: x + y,
-    {"only one": lambda x, y: x, "difference": lambda x, y: x - y, "product": lambda x, y: x * y},
-    sizes=_WIDE, bar=1.9,
-)  # fmt: skip
-add_column = _puzzle(
-    "05b/add-column", _COLUMN, lambda x, b: x + b,
-    {"no column": lambda x, b: x, "first of all": lambda x, b: x + b[0],
-     "product": lambda x, b: x * b}, sizes=_WIDE, bar=1.9,
-)  # fmt: skip
-scaled_relu = _puzzle(
-    "05b/scaled-relu", _COLUMN, lambda x, b: np.maximum(3 * x + b, 0),
-    {"no relu": lambda x, b: 3 * x + b, "relu first": lambda x, b: 3 * np.maximum(x, 0) + b,
-     "scaled after the sum": lambda x, b: np.maximum(3 * (x + b), 0)}, sizes=_WIDE, bar=1.72,
-)  # fmt: skip
-row_sums = _puzzle(
-    "05b/row-sums", _X, _sum,
-    {"first column": lambda x: x[:, :1], "mean": _mean,
-     "largest": lambda x: x.max(axis=1, keepdims=True)}, sizes=_WIDE, bar=2.2,
-)  # fmt: skip
-every_second = _puzzle(
-    "05b/every-second", _X, lambda x: x[:, ::2],
-    {"odd ones": lambda x: x[:, 1::2], "first half": lambda x: x[:, : x.shape[1] // 2]},
-    sizes=_WIDE, bar=2,
-)  # fmt: skip
-turn = _puzzle(
-    "05b/turn", _X, lambda x: x.T, {"reshaped": lambda x: x.reshape(x.shape[::-1])},
-    sizes={"n": range(32, 129, 16)}, bar=2.2,
-)  # fmt: skip
-column_sums = _puzzle(
-    "05b/column-sums", _X, lambda x: x.sum(axis=0, keepdims=True),
-    {"first row": lambda x: x[:1], "mean": lambda x: x.mean(axis=0, keepdims=True)},
-    sizes={"n": range(128, 513, 64)}, bar=2.6,
-)  # fmt: skip
-running_sums = _puzzle(
-    "05b/running-sums", _X, lambda x: x.cumsum(axis=1),
-    {"down the rows": lambda x: x.cumsum(axis=0), "product": lambda x: x.cumprod(axis=1),
-     "without itself": lambda x: x.cumsum(axis=1) - x}, sizes=_WIDE, bar=2.2,
-)  # fmt: skip
+copy_tile = _puzzle("05b/copy-tile", lambda x: x)
+double = _puzzle("05b/double", lambda x: 2 * x, {
+    "not doubled": lambda x: x, "squared": lambda x: x * x,
+})  # fmt: skip
+add = _puzzle("05b/add", lambda x, y: x + y, {
+    "only one": lambda x, y: x, "difference": lambda x, y: x - y, "product": lambda x, y: x * y,
+})  # fmt: skip
+add_column = _puzzle("05b/add-column", lambda x, b: x + b, {
+    "no column": lambda x, b: x, "first of all": lambda x, b: x + b[0],
+    "product": lambda x, b: x * b,
+})  # fmt: skip
+scaled_relu = _puzzle("05b/scaled-relu", lambda x, b: np.maximum(3 * x + b, 0), {
+    "no relu": lambda x, b: 3 * x + b, "relu first": lambda x, b: 3 * np.maximum(x, 0) + b,
+    "scaled after the sum": lambda x, b: np.maximum(3 * (x + b), 0),
+})  # fmt: skip
+row_sums = _puzzle("05b/row-sums", _sum, {
+    "first column": lambda x: x[:, :1], "mean": _mean,
+    "largest": lambda x: x.max(axis=1, keepdims=True),
+})  # fmt: skip
+every_second = _puzzle("05b/every-second", lambda x: x[:, ::2], {
+    "odd ones": lambda x: x[:, 1::2], "first half": lambda x: x[:, : x.shape[1] // 2],
+})  # fmt: skip
+turn = _puzzle("05b/turn", lambda x: x.T, {"reshaped": lambda x: x.reshape(x.shape[::-1])})
+column_sums = _puzzle("05b/column-sums", lambda x: x.sum(axis=0, keepdims=True), {
+    "first row": lambda x: x[:1], "mean": lambda x: x.mean(axis=0, keepdims=True),
+})  # fmt: skip
+running_sums = _puzzle("05b/running-sums", lambda x: x.cumsum(axis=1), {
+    "down the rows": lambda x: x.cumsum(axis=0), "product": lambda x: x.cumprod(axis=1),
+    "without itself": lambda x: x.cumsum(axis=1) - x,
+})  # fmt: skip
 
 # -- lesson 05c: many tiles -----------------------------------------------------------------------
 
-copy_tall = _puzzle(
-    "05c/copy-tall", _MANY, lambda x: x,
-    {"first tile again": lambda x: np.tile(x[:128], (len(x) // 128, 1))}, sizes=_TALL, bar=1.4,
-)  # fmt: skip
-any_height = _puzzle(
-    "05c/any-height", _MANY, lambda x: -x, {"not negated": lambda x: x},
-    sizes={"m": (200, 300, 390, 500), "n": (512, 1024)}, bar=1.7,
-)  # fmt: skip
-add_row = _puzzle(
-    "05c/add-row", {"x": ("m", 512), "v": (1, 512)}, lambda x, v: x + v,
-    {"no row": lambda x, v: x, "first number": lambda x, v: x + v[0, 0]},
-    sizes={"m": (256, 384, 512, 640)}, bar=1.42,
-)  # fmt: skip
-outer = _puzzle(
-    "05c/outer", {"a": (1, "m"), "b": (1, "n")}, lambda a, b: a.T * b,
-    {"sum": lambda a, b: a.T + b}, sizes={"m": (64, 96, 128), "n": (256, 384, 512)}, bar=2.3,
-)  # fmt: skip
-centre = _puzzle(
-    "05c/centre", _X, lambda x: x - _mean(x),
-    {"minus the sum": lambda x: x - _sum(x), "mean itself": lambda x: 0 * x + _mean(x),
-     "mean of columns": lambda x: x - x.mean(axis=0)}, sizes=_WIDE, bar=2.3, close=1e-5,
-)  # fmt: skip
-causal = _puzzle(
-    "05c/causal", _X, np.tril,
-    {"upper half": np.triu, "without the diagonal": lambda x: np.tril(x, -1),
-     "one too far": lambda x: np.tril(x, 1)}, sizes={"n": range(96, 161, 16)}, bar=2.1,
-)  # fmt: skip
-long_sum = _puzzle(
-    "05c/long-sum", {"a": ("k", 128), "b": ("k", 512)}, lambda a, b: a.T @ b,
-    {"last piece": _last_piece, "first piece": lambda a, b: a[:128].T @ b[:128]},
-    sizes={"k": (512, 768, 1024)}, bar=1.85, dtype="bfloat16", close=4e-3,
-)  # fmt: skip
-softmax = _puzzle(
-    "05c/softmax", _MANY, _softmax,
-    {"not divided": lambda x: np.exp(x - x.max(axis=1, keepdims=True)), "only exp": np.exp,
-     "by columns": lambda x: _softmax(x.T).T}, sizes=_TALL, bar=2.1, close=1e-5,
-)  # fmt: skip
-rms_norm = _puzzle(
-    "05c/rms-norm", _MANY, lambda x: x / np.sqrt(_mean(x * x)),
-    {"sum in place of mean": lambda x: x / np.sqrt(_sum(x * x)),
-     "no root": lambda x: x / _mean(x * x)}, sizes=_TALL, bar=1.6, close=1e-5,
-)  # fmt: skip
-fast_matmul = _puzzle(
-    "05c/fast-matmul", {"a": ("k", 2048), "b": ("k", 2048)}, lambda a, b: a.T @ b,
-    {"last piece": _last_piece}, sizes={"k": (2048, 2176, 2304)}, mfu=0.8, dtype="bfloat16",
-    close=4e-3,
-)  # fmt: skip
+copy_tall = _puzzle("05c/copy-tall", lambda x: x, {
+    "first tile again": lambda x: np.tile(x[:128], (len(x) // 128, 1)),
+})  # fmt: skip
+any_height = _puzzle("05c/any-height", lambda x: -x, {"not negated": lambda x: x})
+add_row = _puzzle("05c/add-row", lambda x, v: x + v, {
+    "no row": lambda x, v: x, "first number": lambda x, v: x + v[0, 0],
+})  # fmt: skip
+outer = _puzzle("05c/outer", lambda a, b: a.T * b, {"sum": lambda a, b: a.T + b})
+centre = _puzzle("05c/centre", lambda x: x - _mean(x), {
+    "minus the sum": lambda x: x - _sum(x), "mean itself": lambda x: 0 * x + _mean(x),
+    "mean of columns": lambda x: x - x.mean(axis=0),
+})  # fmt: skip
+causal = _puzzle("05c/causal", np.tril, {
+    "upper half": np.triu, "without the diagonal": lambda x: np.tril(x, -1),
+    "one too far": lambda x: np.tril(x, 1),
+})  # fmt: skip
+long_sum = _puzzle("05c/long-sum", lambda a, b: a.T @ b, {
+    "last piece": _last_piece, "first piece": lambda a, b: a[:128].T @ b[:128],
+})  # fmt: skip
+softmax = _puzzle("05c/softmax", _softmax, {
+    "not divided": lambda x: np.exp(x - x.max(axis=1, keepdims=True)), "only exp": np.exp,
+    "by columns": lambda x: _softmax(x.T).T,
+})  # fmt: skip
+rms_norm = _puzzle("05c/rms-norm", lambda x: x / np.sqrt(_mean(x * x)), {
+    "sum in place of mean": lambda x: x / np.sqrt(_sum(x * x)),
+    "no root": lambda x: x / _mean(x * x),
+})  # fmt: skip
+fast_matmul = _puzzle("05c/fast-matmul", lambda a, b: a.T @ b, {"last piece": _last_piece})

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import compare, exercise, is_number, reject
+from trainium_edu.exercises.exercise import compare, exercise, is_number, reject_if
 from trainium_edu.neuroncore.timing.durations import dma_row_ns, settle
 from trainium_edu.specs import TRN1
 
@@ -114,8 +114,7 @@ def best_loss(answer, numbers):
 
     def number(p):
         found = answer(p)
-        if is_number(found) and math.isnan(found):
-            reject("not a number", case=p)
+        reject_if(is_number(found) and math.isnan(found), "not a number", case=p)
         return found
 
     def right(p):

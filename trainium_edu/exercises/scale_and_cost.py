@@ -16,8 +16,10 @@ from trainium_edu.exercises.exercise import (
     is_number,
     recognise,
     reject,
+    reject_if,
     short,
     told_of,
+    words_of,
 )
 
 __all__ = [
@@ -113,16 +115,8 @@ CUTS = {
 
 def _models(draw):
     """Draw models of every size that 16 chips can hold; one all but fills a NeuronCore."""
-    shapes = (
-        (2048, 16, 24, 40),
-        (2560, 20, 24, 48),
-        (4096, 32, 24, 36),
-        (5120, 20, 40, 44),
-        (6144, 48, 32, 36),
-        (8192, 64, 20, 28),
-    )
     made = []
-    for i, (hidden, heads, low, high) in enumerate(shapes):
+    for i, (hidden, heads, low, high) in enumerate(words_of(__file__)["models"]["shapes"]):
         layers = 4 * draw.integer(f"layers {i}", low // 4, high // 4)
         words = 1000 * draw.integer(f"words {i}", 32, 64)
         made.append(
@@ -157,8 +151,7 @@ def fit(answer, numbers):
             reject("does not divide", tensor=tensor, pipeline=pipeline, problem=problem)
         if not held.fits:
             reject("does not fit", who=who, tensor=tensor, pipeline=pipeline, why=held.explain())
-        if tensor * pipeline > cut:
-            reject("cut too far", who=who, tensor=tensor, pipeline=pipeline)
+        reject_if(tensor * pipeline > cut, "cut too far", who=who, tensor=tensor, pipeline=pipeline)
 
 
 # --- the cheapest plan in time --------------------------------------------------------------------

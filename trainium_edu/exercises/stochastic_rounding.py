@@ -12,8 +12,10 @@ from trainium_edu.exercises.exercise import (
     exercise,
     recognise,
     reject,
+    reject_if,
     short,
     told_of,
+    words_of,
 )
 
 __all__ = ["mean_over_random_bits", "round_with_random_bits", "stands_still", "stopping_rate"]
@@ -21,16 +23,7 @@ __all__ = ["mean_over_random_bits", "round_with_random_bits", "stands_still", "s
 
 # --- which sums stand still ---------------------------------------------------------------------
 
-_KINDS = (  # term in spacings, and whether the total's last bit is even, odd or either
-    (0.5, "even"),
-    (0.5, "odd"),
-    (0.75, "any"),
-    (0.28, "any"),
-    (0.44, "top"),
-    (0.62, "top"),
-    (1.0, "any"),
-    (0.03, "any"),
-)
+_KINDS = words_of(__file__)["kinds"]["terms"]
 
 
 def _sums(draw):
@@ -116,8 +109,7 @@ def round_with_random_bits(answer, numbers):
     recognise(got, beliefs)
     recognise(got, {"fair coin": made(t < 0x8000)})
     wrong = ~(got == made(noise >= 0x10000))
-    if (got.view(np.uint32) & 0xFFFF).any():
-        reject("not BF16")
+    reject_if((got.view(np.uint32) & 0xFFFF).any(), "not BF16")
     i = int(np.argmax(wrong))
     reject("other", count=wrong.sum(), size=x.size, x=x[i], toss=random_bits[i], got=got[i])
 
@@ -176,8 +168,7 @@ def mean_over_random_bits(answer, numbers):
     again = [float(answer(x, bits)) for x, bits in numbers.cases]
     if again != got or ((off(exact) < 0.2).all() and (off(exact) > 1e-5).any()):
         reject("a sample is not a proof")
-    if (off(exact) < 0.2).all():
-        reject("rounded mean")
+    reject_if((off(exact) < 0.2).all(), "rounded mean")
     i = int(np.argmax(off(exact)))
     x, bits = numbers.cases[i]
     reject("other", x=x, bits=bits, off=off(exact)[i])
@@ -221,10 +212,8 @@ def stopping_rate(answer, numbers):
 
 
 def _check_rate(got, rates, seed):
-    if got == 0:
-        reject("no rate found")
-    if got not in rates:
-        reject("no rate", returned=short(got))
+    reject_if(got == 0, "no rate found")
+    reject_if(got not in rates, "no rate", returned=short(got))
     gap = {
         rate: _accuracy("stochastic", rate, seed) - _accuracy("nearest", rate, seed)
         for rate in rates
@@ -236,10 +225,8 @@ def _check_rate(got, rates, seed):
         if got == min(rate for rate in rates if gap[rate] < _BEHIND):
             reject("last that works", got=got)
         reject("keeps up", got=got)
-    if got == min(counts):
-        reject("smallest instead of largest", got=got)
-    if gap[got] == max(gap.values()):
-        reject("widest gap", got=got)
+    reject_if(got == min(counts), "smallest instead of largest", got=got)
+    reject_if(gap[got] == max(gap.values()), "widest gap", got=got)
     reject("not the largest", got=got)
 
 

@@ -12,6 +12,7 @@ from trainium_edu.exercises.exercise import (
     is_number,
     recognise,
     reject,
+    reject_if,
 )
 from trainium_edu.neuroncore.systolic_array import (
     Pass,
@@ -95,8 +96,7 @@ def tiling_plan(answer, numbers):
     """Return (who stays, passes) for x[rows, k] @ W[k, columns]."""
     rows, k, columns = numbers.rows, numbers.k, numbers.columns
     got = answer(rows, k, columns)
-    if not has_form(got, str, (list, tuple)) or got[0] not in ("x", "W"):
-        reject("wrong form")
+    reject_if(not has_form(got, str, (list, tuple)) or got[0] not in ("x", "W"), "wrong form")
     who, plan = got
     if not 0 < len(plan) <= _MOST_PASSES or not all(isinstance(p, Pass) for p in plan):
         reject("no passes")
@@ -131,20 +131,16 @@ def _check_complete(plan, k, m, n):
             reject("a tile outside the limits", step=i, at=p, k=pk, m=pm, n=pn, most=(k, m, n))
         spot = (slice(p.m0, p.m1), slice(p.n0, p.n1))
         before = written[spot]
-        if p.accumulate and not before.all():
-            reject("adds to nothing", step=i)
-        if not p.accumulate and before.any():
-            reject("overwrites", step=i)
+        reject_if(p.accumulate and not before.all(), "adds to nothing", step=i)
+        reject_if(not p.accumulate and before.any(), "overwrites", step=i)
         written[spot] = True
         done[spot] += pk
         key = (p.k0, p.k1, p.m0, p.m1)
-        if not p.load and stands != key:
-            reject("no weights", step=i)
+        reject_if(not p.load and stands != key, "no weights", step=i)
         stands = key
         covered.setdefault((p.m0, p.n0), set()).update(range(p.k0, p.k1))
     whole = all(len(ks) == k for ks in covered.values())
-    if not whole or not (done == k).all():
-        reject("an incomplete product")
+    reject_if(not whole or not (done == k).all(), "an incomplete product")
 
 
 # --- who stays ----------------------------------------------------------------------------------
@@ -228,8 +224,7 @@ def faulty_player(student=""):
 )
 def find_fault(answer, numbers):
     """Name the row fed at the wrong time, by how many cycles, and what dst[0, 0] becomes."""
-    if not has_form(answer, NUMBER, NUMBER, NUMBER):
-        reject("wrong form")
+    reject_if(not has_form(answer, NUMBER, NUMBER, NUMBER), "wrong form")
     row, late, value = answer
     true_row, true_late = numbers.row, numbers.late
     if (row, late) == (true_row, true_late):
@@ -244,8 +239,6 @@ def find_fault(answer, numbers):
         "counts from one": (true_row + 1, true_late),
     }
     recognise((row, late), beliefs)
-    if row == true_row:
-        reject("wrong by how much")
-    if row in range(_SIDE):
-        reject("a healthy row", row=row)
+    reject_if(row == true_row, "wrong by how much")
+    reject_if(row in range(_SIDE), "a healthy row", row=row)
     reject("no such row", last=_SIDE - 1)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import compare, exercise, is_number, reject
+from trainium_edu.exercises.exercise import compare, exercise, is_number, reject, reject_if
 
 
 def _ring_distance(a, b, extent):
@@ -68,13 +68,11 @@ def _check_placement(found, shape):
     ranks = 2 * chips
     if isinstance(found, np.ndarray):
         found = found.tolist()
-    if not isinstance(found, list | tuple) or not all(map(is_number, found)):
-        reject("no list")
+    reject_if(not isinstance(found, list | tuple) or not all(map(is_number, found)), "no list")
     chip_of = [int(c) for c in found]
     if len(chip_of) != ranks:
         reject("wrong length", shape=shape, chips=chips, ranks=ranks, count=len(chip_of))
-    if any(not 0 <= c < chips for c in chip_of):
-        reject("no such chip", shape=shape, last=chips - 1)
+    reject_if(any(not 0 <= c < chips for c in chip_of), "no such chip", shape=shape, last=chips - 1)
     counts = np.bincount(chip_of, minlength=chips)
     if counts.max() > 2:
         reject("crowded chip", chip=int(counts.argmax()), ranks=int(counts.max()))

@@ -56,16 +56,11 @@ def _names(rank):
     def to_bf16(p, seed):
         return as_tensor(numerics.cast(p.numpy(), "bf16", "stochastic", seed=seed), device)
 
-    return {
-        "rank": rank,
-        "device": device,
-        "nn": nn,
-        "optim": optim,
-        "xm": xm,
-        "batch": batch,
-        "noise": lambda shape: as_tensor(rng.normal(0, 0.05, shape), device),
-        "to_bf16": to_bf16,
-    }
+    def noise(shape):
+        return as_tensor(rng.normal(0, 0.05, shape), device)
+
+    functions = {function.__name__: function for function in (batch, noise, to_bf16)}
+    return functions | {"rank": rank, "device": device, "nn": nn, "optim": optim, "xm": xm}
 
 
 def scripts(student: str = "") -> list[Script]:

@@ -6,7 +6,7 @@ The first two answers are C++, compiled and run on numbers of the check's own (`
 import numpy as np
 
 from trainium_edu.exercises.cpp import shape_source, tried
-from trainium_edu.exercises.exercise import compare, exercise, reject
+from trainium_edu.exercises.exercise import compare, exercise, reject, reject_if, words_of
 from trainium_edu.specs import CUSTOM_OPERATORS
 
 __all__ = ["COUNTING", "RACING", "best", "choose", "histogram", "sums"]
@@ -14,26 +14,7 @@ __all__ = ["COUNTING", "RACING", "best", "choose", "histogram", "sums"]
 # --- the race -------------------------------------------------------------------------------------
 
 #: Adds up rows on eight processors, and all of them write the whole result.
-RACING = """
-#include <torch/torch.h>
-#include <neuron/neuron-utils.hpp>
-
-torch::Tensor sums(const torch::Tensor& x) {
-  torch::Tensor y = get_dst_tensor();
-  size_t rows = x.size(0), columns = x.size(1);
-  float *row = (float *)torch::neuron::tcm_malloc(columns * sizeof(float));
-  float *sum = (float *)torch::neuron::tcm_malloc(columns * sizeof(float));
-  auto in = x.tcm_accessor();
-  auto out = y.tcm_accessor();
-  for (size_t j = 0; j < columns; j++) sum[j] = 0;
-  for (size_t i = get_cpu_id(); i < rows; i += get_cpu_count()) {  // every eighth row is mine
-    in.tensor_to_tcm<float>(row, i * columns, columns);
-    for (size_t j = 0; j < columns; j++) sum[j] += row[j];
-  }
-  out.tcm_to_tensor<float>(sum, 0, columns);
-  return y;
-}
-"""
+RACING = words_of(__file__)["programs"]["sums"]
 _MOST_OF_ONE = 0.4  # of all bytes that are copied; an eighth is a processor's share
 
 
@@ -70,26 +51,7 @@ def sums(answer, numbers):
 # --- a histogram ----------------------------------------------------------------------------------
 
 #: Counts all values at once, in more memory than there is.
-COUNTING = """
-#include <torch/torch.h>
-
-torch::Tensor histogram(const torch::Tensor& values, double bins) {
-  const size_t n = values.numel(), all = (size_t)bins, most = 1024;
-  torch::Tensor y = torch::zeros({(int64_t)all}, torch::kInt);
-  int32_t *count = (int32_t *)torch::neuron::tcm_malloc(all * sizeof(int32_t));
-  int32_t *buffer = (int32_t *)torch::neuron::tcm_malloc(most * sizeof(int32_t));
-  auto in = values.tcm_accessor();
-  auto out = y.tcm_accessor();
-  for (size_t k = 0; k < all; k++) count[k] = 0;
-  for (size_t i = 0; i < n; i += most) {
-    size_t m = n - i < most ? n - i : most;
-    in.tensor_to_tcm<int32_t>(buffer, i, m);
-    for (size_t j = 0; j < m; j++) count[buffer[j]]++;
-  }
-  out.tcm_to_tensor<int32_t>(count, 0, all);
-  return y;
-}
-"""
+COUNTING = words_of(__file__)["programs"]["histogram"]
 ASKED_NS = 100  #: a value
 
 
@@ -132,8 +94,7 @@ def histogram(answer, numbers):
     if ns <= ASKED_NS:
         return lambda: f"Your operator takes {ns:.0f} ns for a value."
     (work,) = one.works
-    if work.elements:
-        reject("element accessor", ns=ns, asked=ASKED_NS, elements=work.elements)
+    reject_if(work.elements, "element accessor", ns=ns, asked=ASKED_NS, elements=work.elements)
     each = work.copied_bytes // max(1, work.copies)
     reject("short copies", ns=ns, asked=ASKED_NS, copies=work.copies, each=each)
 

@@ -12,6 +12,7 @@ from trainium_edu.exercises.exercise import (
     exercise,
     has_form,
     reject,
+    reject_if,
     short,
     words_of,
 )
@@ -90,29 +91,7 @@ def _check_form(made, n, size):
 
 # --- a port ---------------------------------------------------------------------------------------
 
-_CUDA = """import torch
-from sklearn.datasets import load_digits
-
-torch.manual_seed(0)
-digits = load_digits()
-images = torch.tensor(digits.data / 16, dtype=torch.float32)[:640]
-labels = torch.tensor(digits.target)[:640]
-model = torch.nn.Sequential(
-    torch.nn.Linear(64, WIDTH), torch.nn.ReLU(), torch.nn.Linear(WIDTH, 10)
-).cuda()
-optimizer = torch.optim.Adam(model.parameters())
-loss_function = torch.nn.CrossEntropyLoss()
-
-for first in range(0, 640, 64):
-    samples = images[first : first + 64].cuda()
-    targets = labels[first : first + 64].cuda()
-    optimizer.zero_grad()
-    loss = loss_function(model(samples), targets)
-    loss.backward()
-    optimizer.step()
-    torch.cuda.synchronize()
-    print(f"loss {loss.item():.2f}")
-"""
+_CUDA = words_of(__file__)["programs"]["cuda"]
 
 
 def cuda_script(student: str = "") -> str:
@@ -139,22 +118,22 @@ def faults(script: str) -> list[tuple[str, str]]:
     ['cuda is left', 'no device', 'no mark']
     """
     tree = ast.parse(script)
-    nodes = list(ast.walk(tree))
     found = []
-    left = [
-        n.lineno
-        for n in nodes
-        if isinstance(n, ast.expr) and ("cuda" in _own_name(n) or _is_text(n, "cuda"))
-    ]
+    left = [n.lineno for n in _all(tree, ast.expr) if "cuda" in _own_name(n) or _is_text(n, "cuda")]
     if left:
         found.append(_fault("cuda is left", line=min(left)))
-    if not _called(tree) & {"xla_device", "device"} and not any(_is_text(n, "xla") for n in nodes):
+    is_named = any(_is_text(n, "xla") for n in _all(tree, ast.Constant))
+    if not _called(tree) & {"xla_device", "device"} and not is_named:
         found.append(_fault("no device"))
-    if _uses(nodes, "xm") and not any(isinstance(n, ast.alias) and n.asname == "xm" for n in nodes):
+    if _uses(tree, "xm") and not any(n.asname == "xm" for n in _all(tree, ast.alias)):
         found.append(_fault("no import"))
-    loops = (n for n in nodes if isinstance(n, ast.For))
-    inner = [n for n in loops if sum(isinstance(x, ast.For) for x in ast.walk(n)) == 1]
+    inner = [n for n in _all(tree, ast.For) if len(_all(n, ast.For)) == 1]
     return found + (_in_loop(tree, inner[0]) if inner else [])
+
+
+def _all(node, kind) -> list:
+    """Return the nodes of a kind in a tree."""
+    return [n for n in ast.walk(node) if isinstance(n, kind)]
 
 
 def _fault(name: str, **values) -> tuple[str, str]:
@@ -165,20 +144,12 @@ def _fault(name: str, **values) -> tuple[str, str]:
 def _in_loop(tree, loop) -> list[tuple[str, str]]:
     """Return what is wrong with the loop of a script."""
     found = []
-    moved = {
-        n.targets[0].id
-        for n in ast.walk(tree)
-        if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name) and _moves(n.value)
-    }
-    slices = [
-        n
-        for n in ast.walk(loop)
-        if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name) and n.value.id in moved
-    ]
+    assigned = [n for n in _all(tree, ast.Assign) if _moves(n.value)]
+    moved = {n.targets[0].id for n in assigned if isinstance(n.targets[0], ast.Name)}
+    slices = [n for n in _all(loop, ast.Subscript) if getattr(n.value, "id", None) in moved]
     if slices:
         found.append(_fault("slices on the chip", line=slices[0].lineno))
-    assigned = (n for n in ast.walk(loop) if isinstance(n, ast.Assign))
-    read = [n for n in assigned if any(isinstance(x, ast.Slice) for x in ast.walk(n.value))]
+    read = [n for n in _all(loop, ast.Assign) if _all(n.value, ast.Slice)]
     still = [n for n in read if not slices and not _moves(n.value) and not _moved_later(loop, n)]
     if still:
         found.append(_fault("not moved", line=still[0].lineno))
@@ -193,7 +164,7 @@ def _in_loop(tree, loop) -> list[tuple[str, str]]:
         if _asks(part):
             found.append(_fault("cut in two", line=part.lineno))
             break
-    if not _uses(ast.walk(loop), "print"):
+    if not _uses(loop, "print"):
         found.append(_fault("says nothing"))
     return found
 
@@ -207,17 +178,14 @@ def _is_text(node, text) -> bool:
     return isinstance(node, ast.Constant) and isinstance(value, str) and value.startswith(text)
 
 
-def _uses(nodes, name) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for n in nodes)
+def _uses(node, name) -> bool:
+    return any(n.id == name for n in _all(node, ast.Name))
 
 
 def _called(node) -> set[str]:
     """Return the names of what is called in a statement."""
-    return {
-        getattr(n.func, "attr", getattr(n.func, "id", ""))
-        for n in ast.walk(node)
-        if isinstance(n, ast.Call)
-    }
+    calls = _all(node, ast.Call)
+    return {getattr(call.func, "attr", getattr(call.func, "id", "")) for call in calls}
 
 
 def _marks(part) -> bool:
@@ -233,18 +201,9 @@ def _moves(node) -> bool:
 
 def _moved_later(loop, assigned) -> bool:
     """Whether a later statement of the loop moves what this one assigns."""
-    names = {
-        n.id for target in assigned.targets for n in ast.walk(target) if isinstance(n, ast.Name)
-    }
-    found = {
-        n.func.value.id
-        for n in ast.walk(loop)
-        if isinstance(n, ast.Call)
-        and isinstance(n.func, ast.Attribute)
-        and n.func.attr == "to"
-        and isinstance(n.func.value, ast.Name)
-    }
-    return names <= found
+    names = {n.id for target in assigned.targets for n in _all(target, ast.Name)}
+    moves = (call.func for call in _all(loop, ast.Call) if "to" in _own_name(call.func))
+    return names <= {getattr(getattr(move, "value", None), "id", "") for move in moves}
 
 
 def _asks(part) -> bool:
@@ -252,8 +211,8 @@ def _asks(part) -> bool:
     if "add_step_closure" in _called(part):
         return False
     asks = {"item", "float", "int", "tolist", "numpy", "cpu"}
-    printed = [n for n in ast.walk(part) if getattr(getattr(n, "func", 0), "id", "") == "print"]
-    return bool(_called(part) & asks) or any(_uses(ast.walk(n), "loss") for n in printed)
+    printed = [n for n in _all(part, ast.Call) if getattr(n.func, "id", "") == "print"]
+    return bool(_called(part) & asks) or any(_uses(n, "loss") for n in printed)
 
 
 def try_it(script: str) -> str:
@@ -290,8 +249,7 @@ def _for_gpu(draw):
 @exercise("10/port", numbers=_for_gpu)
 def port(answer, numbers):
     """Read the script's text for what is left to do, in the order of the checklist."""
-    if not isinstance(answer, str):
-        reject("no text")
+    reject_if(not isinstance(answer, str), "no text")
     if answer.strip() == numbers.script.strip():
         raise NotAttempted("The script is still the one for a GPU.")
     try:
@@ -301,8 +259,7 @@ def port(answer, numbers):
     if found:
         reject(*found[0])
     width = numbers.script.split("Linear(64, ")[1].split(")")[0]
-    if f"64, {width})" not in answer:
-        reject("another script", width=width)
+    reject_if(f"64, {width})" not in answer, "another script", width=width)
 
 
 # --- workers for a chip ---------------------------------------------------------------------------

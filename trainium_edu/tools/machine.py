@@ -5,6 +5,7 @@ named with ``--instance``; of several instances in one run it is the first.
 """
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -144,14 +145,12 @@ def usage(now: live.Totals, before: live.Totals) -> dict[int, Usage]:
 
 
 @checked
-def by_core(run: live.Seen) -> dict[int, dict[str, int]]:
+def by_core(run: live.Seen) -> dict[int, Counter]:
     """Return the device memory that a run uses, by NeuronCore and class."""
-    found: dict[int, dict[str, int]] = {}
+    found: dict[int, Counter] = {}
     for group in run.now.groups:
         for core in range(group.first, group.first + group.count):
-            sums = found.setdefault(core, dict.fromkeys(live.MEMORY, 0))
-            for kind, size in group.memory.items():
-                sums[kind] += size
+            found.setdefault(core, Counter(dict.fromkeys(live.MEMORY, 0))).update(group.memory)
     return dict(sorted(found.items()))
 
 

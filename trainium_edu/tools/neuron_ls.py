@@ -11,8 +11,14 @@ References: `aws-neuron-ls`, `aws-neuron-ls-trn1` in :data:`trainium_edu.specs.S
 real machines in the tests of lablup/all-smi (src/device/readers/neuron.rs) and lablup/backend.ai.
 """
 
+import io
 import json
 from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from trainium_edu.specs import TOOLS
 from trainium_edu.specs.signatures import checked
@@ -74,26 +80,16 @@ def table(of: Machine, *, is_wide: bool = False, also: Sequence[tuple[int, str]]
 
 
 def _drawn(columns: list[str], rows: list[list[list[str]]]) -> str:
-    heads = [column.split("\n") for column in columns]
-    widths = [
-        max(len(text) for text in (*head, *(line[i] for row in rows for line in row)))
-        for i, head in enumerate(heads)
-    ]
-    rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
-    head = ["|" + "|".join(f" {_centred(two[i], w)} " for two, w in zip(heads, widths, strict=True))
-            + "|" for i in (0, 1)]  # fmt: skip
-    drawn = [rule, *head, rule]
+    drawn = Table(box=box.ASCII2)
+    for column in columns:
+        drawn.add_column(Text(column, justify="center"), no_wrap=True)
     apart = any(len(row) > 1 for row in rows)
     for row in rows:
-        drawn += ["|" + "|".join(f" {cell:<{width}} " for cell, width in
-                                 zip(line, widths, strict=True)) + "|" for line in row]  # fmt: skip
-        drawn += [rule] if apart else []
-    return "\n".join(drawn if apart else [*drawn, rule])
-
-
-def _centred(text: str, width: int) -> str:
-    left = (width - len(text)) // 2
-    return f"{' ' * left}{text}".ljust(width)
+        for line in row:
+            drawn.add_row(*map(Text, line), end_section=apart and line is row[-1])
+    text = io.StringIO()
+    Console(width=10_000, file=text).print(drawn)
+    return text.getvalue().rstrip("\n")
 
 
 @checked

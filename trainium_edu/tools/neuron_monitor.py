@@ -30,14 +30,7 @@ import psutil
 from trainium_edu import live
 from trainium_edu.specs import INSTANCES, TOOLS
 from trainium_edu.specs.signatures import checked
-from trainium_edu.tools.machine import (
-    Machine,
-    by_core,
-    cpu_s,
-    resident_bytes,
-    tag,
-    usage,
-)
+from trainium_edu.tools.machine import Machine, by_core, cpu_s, resident_bytes, tag, usage
 from trainium_edu.tools.schema import checked as checked_by
 
 __all__ = ["Config", "Monitor", "read_config"]
@@ -160,19 +153,11 @@ def _percentiles(ns) -> dict | None:
 
 def _memory_used(of: _Since) -> dict:
     host = resident_bytes(of.run.pid)
-    cores = {c: m for c, m in by_core(of.run).items() if c < of.machine.cores}
-    return {
-        "neuron_runtime_used_bytes": {
-            "host": host,
-            "neuron_device": sum(sum(memory.values()) for memory in cores.values()),
-            "usage_breakdown": {
-                "host": _host(host),
-                "neuroncore_memory_usage": {str(core): memory for core, memory in cores.items()},
-            },
-        },
-        "loaded_models": [_model(of, model) for model in of.run.models],
-        "error": "",
-    }
+    cores = {str(c): dict(m) for c, m in by_core(of.run).items() if c < of.machine.cores}
+    used = {"host": host, "neuron_device": sum(sum(memory.values()) for memory in cores.values()),
+            "usage_breakdown": {"host": _host(host), "neuroncore_memory_usage": cores}}  # fmt: skip
+    models = [_model(of, model) for model in of.run.models]
+    return {"neuron_runtime_used_bytes": used, "loaded_models": models, "error": ""}
 
 
 def _host(application: int) -> dict[str, int]:
@@ -205,9 +190,9 @@ def _neuron_runtime_vcpu_usage(of: _Since) -> dict:
 
 
 _OF_RUN: dict[str, Callable[[_Since], dict]] = {
-    "neuroncore_counters": _neuroncore_counters, "execution_stats": _execution_stats,
-    "memory_used": _memory_used, "neuron_runtime_vcpu_usage": _neuron_runtime_vcpu_usage,
-}  # fmt: skip
+    tell.__name__[1:]: tell
+    for tell in (_neuroncore_counters, _execution_stats, _memory_used, _neuron_runtime_vcpu_usage)
+}
 
 
 # -- metric groups of the system ------------------------------------------------------------------
@@ -242,9 +227,8 @@ def _memory_info(of: Machine, before) -> tuple[dict, None]:
 
 
 _OF_SYSTEM: dict[str, Callable[[Machine, Any], tuple[dict, Any]]] = {
-    "neuron_hw_counters": _neuron_hw_counters, "vcpu_usage": _vcpu_usage,
-    "memory_info": _memory_info,
-}  # fmt: skip
+    tell.__name__[1:]: tell for tell in (_neuron_hw_counters, _vcpu_usage, _memory_info)
+}
 
 
 # -- reports --------------------------------------------------------------------------------------

@@ -387,7 +387,7 @@ def events(run: Run) -> dict:
     operands = [
         " ".join(f"{a.role}={a.geometry[0]}{list(a.geometry[1])}" for a in i.accesses)
         for i in instructions
-    ]  # fmt: skip
+    ]
     ends = np.where(core.engine == core.dma, core.done_ns, core.end_ns)
     for index, start, end in zip(core.instruction_index.tolist(), core.start_ns.tolist(),
                                  ends.tolist(), strict=True):  # fmt: skip

@@ -14,15 +14,16 @@ import os
 import select
 import sys
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from importlib.metadata import PackageNotFoundError, version
 
 import psutil
 from rich.console import Console
 from rich.live import Live as Screen
 from rich.text import Text
 
+import trainium_edu
 from trainium_edu import live
 from trainium_edu.specs import INSTANCES, TOOLS
 from trainium_edu.specs.arguments import whole
@@ -107,14 +108,12 @@ def screen(of: Machine, shows_flops: bool = False, *, width: int = 120, rows: in
     whole(width, "width", 1, _MOST_LETTERS)
     runs = of.runs
     host = sum(resident(run.pid) for run in runs)
-    memory: dict[int, dict[str, int]] = {}
-    for run in runs:
-        for core, sizes in by_core(run).items():
-            into = memory.setdefault(core, dict.fromkeys(live.MEMORY, 0))
-            for kind, size in sizes.items():
-                into[kind] += size
-    memory = {core: sizes for core, sizes in memory.items() if core < of.cores}
-    title = f"neuron-top of trainium_edu {_version()} running on NA ({of.instance})"
+    memory: dict[int, Counter] = defaultdict(Counter)
+    for core, sizes in (pair for run in runs for pair in by_core(run).items()):
+        if core < of.cores:
+            memory[core].update(sizes)
+    version = trainium_edu.__version__
+    title = f"neuron-top of trainium_edu {version} running on NA ({of.instance})"
     lines: list[Line] = [[(title.center(width), _TITLE)], []]
     lines += _cores(of, runs, shows_flops, width)
     lines += [[], _header("vCPU Utilization", width)]
@@ -127,13 +126,6 @@ def screen(of: Machine, shows_flops: bool = False, *, width: int = 120, rows: in
     held = [[(_row(*row, width), "")] for row in _details(of, runs, memory)]
     room = len(held) if rows is None else max(1, rows - len(lines) - 2)
     return [*lines, *held[:room], [], [(f" {_HELP}".ljust(width), "white on blue")]]
-
-
-def _version() -> str:
-    try:
-        return version("trainium_edu")
-    except PackageNotFoundError:
-        return ""
 
 
 def _header(text: str, width: int) -> Line:
@@ -179,18 +171,14 @@ def _vcpu(name: str, user: float, system: float, width: int) -> Line:
     space = max(10, width - 38)
     a = round(min(100.0, user) / 100 * space)
     b = min(space - a, round(min(100.0, system) / 100 * space))
-    rest = space - a - b
-    return [(f"{name:<19}", "bold"), ("|" * a, "green"), ("|" * b, "red"),
-            ("." * rest, "bright_black"), (f" [{user:6.2f}%,{system:6.2f}%]", "bold")]  # fmt: skip
+    bar = [("|" * a, "green"), ("|" * b, "red"), ("." * (space - a - b), "bright_black")]
+    return [(f"{name:<19}", "bold"), *bar, (f" [{user:6.2f}%,{system:6.2f}%]", "bold")]
 
 
 def _size(count: float) -> str:
     """Return bytes as the guide's pictures show them: 17.5GB."""
-    for unit in ("B", "KB", "MB", "GB"):
-        if count < 1024 or unit == "GB":
-            return f"{count:.1f}{unit}"
-        count /= 1024
-    raise AssertionError
+    power = min(3, max(0, int(count).bit_length() - 1) // 10)
+    return f"{count / 1024**power:.1f}{('B', 'KB', 'MB', 'GB')[power]}"
 
 
 def _summary(host: int, memory, width: int) -> list[Line]:

@@ -30,6 +30,24 @@ def _us(run, engine):
     return f"{run.timeline.busy_ns(engine) / 1e3:.0f}"
 
 
+def _panel(scene, side, left, name, numbers, lit, colour="tensor", opacity=0.7, spelled=False):
+    """Draw a matrix of boxes with its name; `lit` says of each box whether it is coloured."""
+    scene.text(left * side, 16, name, bold=True)
+    for (r, c), number in np.ndenumerate(numbers):
+        box = ((left + c) * side, (1 + r) * side, side, side)
+        if lit(r, c):
+            scene.rect(*box, ENGINE[colour], opacity=opacity)
+        scene.rect(*box, "muted", outline=True)
+        if spelled:
+            at, words = (box[0] + side / 2, box[1] + 0.65 * side), f"{number}".replace("-", "−")
+            scene.text(*at, words, anchor="middle", size=0.46 * side)
+
+
+def _square(top, first, size):
+    """Return what tells whether a box is within a square."""
+    return lambda r, c: top <= r < top + size and first <= c < first + size
+
+
 def convolution_film() -> Sketch:
     """Show a convolution of one small image as a film, place by place, and its pooling."""
     rng = np.random.default_rng(2)
@@ -41,28 +59,21 @@ def convolution_film() -> Sketch:
     ]
 
     def scene(width, done):
-        side, place = min(32.0, width / 22), places[min(done, 9) - 1]
+        side, (i, j, _) = min(32.0, width / 22), places[min(done, 9) - 1]
         total = sum((part for _, _, part in places[:done]), np.zeros((4, 4), int))
         now = f"place {done} of 9" if done < 10 else "all nine added, and pooled"
         drawn = Scene(width, 7.4 * side, now)
-        lit = {"window": (*place[:2], 1), "image": (*place[:2], 4), "sums": (0, 0, 4)}
-        panels = {"window": (0.2, window), "image": (4.4, image), "sums": (11.6, total)}
+        on = done > 0
+        lit = [_square(i, j, on), _square(i, j, 4 * on), _square(0, 0, 4 * on)]
+        panels = [(0.2, "window", window), (4.4, "image", image), (11.6, "sums", total)]
         if done > 9:
             pooled = total.reshape(2, 2, 2, 2).max((1, 3))
-            panels["pooled"], lit = (17, pooled), {"pooled": (0, 0, 2)}
-        for name, (left, numbers) in panels.items():
-            top, first, size = lit.get(name, (0, 0, 0))
-            drawn.text(left * side, 16, name, bold=True)
-            for (r, c), number in np.ndenumerate(numbers):
-                box = ((left + c) * side, (1 + r) * side, side, side)
-                is_lit = top <= r < top + size and first <= c < first + size
-                if done > 9 and name == "sums":
-                    is_lit = number == pooled[r // 2, c // 2]
-                if is_lit and done:
-                    drawn.rect(*box, ENGINE["vector" if done > 9 else "tensor"], opacity=0.35)
-                drawn.rect(*box, "muted", outline=True)
-                at, words = (box[0] + side / 2, box[1] + 0.65 * side), f"{number}".replace("-", "−")
-                drawn.text(*at, words, anchor="middle", size=0.46 * side)
+            largest = lambda r, c: total[r, c] == pooled[r // 2, c // 2]  # noqa: E731
+            lit = [_square(0, 0, 0), _square(0, 0, 0), largest, _square(0, 0, 2)]
+            panels.append((17, "pooled", pooled))
+        for panel, is_lit in zip(panels, lit, strict=True):
+            colour = "vector" if done > 9 else "tensor"
+            _panel(drawn, side, *panel, is_lit, colour, opacity=0.35, spelled=True)
         return drawn
 
     def draw(values) -> Page:
@@ -78,15 +89,9 @@ def nine_places() -> Sketch:
     def draw(values) -> Page:
         (i, j), side = divmod(values["place"], 3), min(26.0, values["width"] / 20)
         scene = Scene(values["width"], 7.3 * side)
-        panels = ((0.2, 3, "window", 1), (5, 6, "image", 4), (13, 4, "sums", 4))
-        for left, cells, words, size in panels:
-            scene.text(left * side, 16, words, bold=True)
-            top, first = (0, 0) if words == "sums" else (i, j)
-            for r, c in np.ndindex(cells, cells):
-                box = ((left + c) * side, (1 + r) * side, side, side)
-                if top <= r < top + size and first <= c < first + size:
-                    scene.rect(*box, ENGINE["tensor"], opacity=0.7)
-                scene.rect(*box, "muted", outline=True)
+        _panel(scene, side, 0.2, "window", np.zeros((3, 3)), _square(i, j, 1))
+        _panel(scene, side, 5, "image", np.zeros((6, 6)), _square(i, j, 4))
+        _panel(scene, side, 13, "sums", np.zeros((4, 4)), _square(0, 0, 4))
         part = f"weights[:, :, {i}, {j}] @ image[:, {i} : {i + 4}, {j} : {j + 4}]"
         return Page(scene, [f"Place {3 * i + j} adds **{part}** to the sums."])
 
@@ -123,11 +128,7 @@ def image(kept, image):
     """Return how many times as fast it is to keep the image's rows."""
     return Answer(
         _times(kept, image, 0),
-        wrong={
-            "nine places": 9,
-            "bytes": _bytes(kept, image),
-            "same products, same time": 1,
-        },
+        wrong={"nine places": 9, "bytes": _bytes(kept, image), "same products, same time": 1},
         terms={"kept_us": _us(kept, "dma"), "image_us": _us(image, "dma")},
         show=lambda guess: [
             board({"weights kept": kept, "image kept": image}),

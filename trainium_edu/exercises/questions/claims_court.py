@@ -22,38 +22,28 @@ _TRN1 = INSTANCES["trn1.32xlarge"]
 # --- overhead, as it was drawn --------------------------------------------------------------------
 
 
-def _faster(before, after):
-    """Return by what an instance has more network and more arithmetic than an earlier one."""
-    wires = after.network_bits_per_s / before.network_bits_per_s
-    return wires, after.peak_flops / before.peak_flops
-
-
 @question("11b/overhead")
 def overhead_share(share, before, after):
     """Return the per cent of communication if each instance keeps its work."""
-    wires, arithmetic = _faster(before, after)
+    wires = after.network_bits_per_s / before.network_bits_per_s
+    arithmetic = after.peak_flops / before.peak_flops
     weak, strong = (overhead(share, KEYNOTE, kind) for kind in ("weak", "strong"))
-    rows = [f"{'':24}{'as drawn':>9}{'each keeps its work':>22}{'all share one batch':>22}"]
-    rows += [
-        f"{bar.generation.instances:4} x {bar.generation.name:17}{said:9.0%}{bar.share:22.1%}"
-        f"{other.share:22.1%}"
-        for bar, other, said in zip(weak, strong, _SAID.values(), strict=True)
-    ]
-    bars = {
-        f"{bar.generation.name.split('.')[0]}, {reading}": {"": 100 * value}
-        for bar, other, said in zip(weak, strong, _SAID.values(), strict=True)
-        for reading, value in (
-            ("as drawn", said),
-            ("each keeps its work", bar.share),
-            ("all share one batch", other.share),
+    readings = ("as drawn", "each keeps its work", "all share one batch")
+    rows, bars = [f"{'':24}{readings[0]:>9}{readings[1]:>22}{readings[2]:>22}"], {}
+    for bar, other, said in zip(weak, strong, _SAID.values(), strict=True):
+        name, shares = bar.generation.name, (said, bar.share, other.share)
+        drawn, read, split = shares
+        rows.append(
+            f"{bar.generation.instances:4} x {name:17}{drawn:9.0%}{read:22.1%}{split:22.1%}"
         )
-    }
+        for reading, value in zip(readings, shares, strict=True):
+            bars[f"{name.split('.')[0]}, {reading}"] = {"": 100 * value}
     slide = 100 * list(_SAID.values())[1]
     return Answer(
         round(100 * overhead(share, (before, after), "weak")[1].share, 1),
         wrong={
-            "divided by the bandwidth": 100 * share / _faster(before, after)[0],
-            "arithmetic stood still": 100 / (1 + _faster(before, after)[0]),
+            "divided by the bandwidth": 100 * share / wires,
+            "arithmetic stood still": 100 / (1 + wires),
             "as before": 100 * share,
             "the slide's figure": slide,
         },
@@ -96,11 +86,7 @@ def two_weeks(sequences_per_s, instances, sequence, days):
             "at the peak": round(_COUNTS["trn1"] * _of_peak(days)),
             "of the 32": _fewest(sequences_per_s, 1, sequence, days),
         },
-        terms={
-            "alone": alone,
-            "count": _COUNTS["trn1"],
-            "days": alone * instances / _COUNTS["trn1"],
-        },
+        terms={"alone": alone, "count": counts[1], "days": alone * instances / counts[1]},
         show=lambda guess: [
             Numbers(
                 "instances    days\n"
@@ -119,48 +105,36 @@ def two_weeks(sequences_per_s, instances, sequence, days):
 # --- what 22 % faster saves -----------------------------------------------------------------------
 
 
-def _prices():
-    return [PRICES[name].sagemaker_usd_per_hour.value for name in ("trn1.32xlarge", "p4d.24xlarge")]
-
-
 @question("11b/sooner")
 def sooner(ours, theirs):
     """Return by how many per cent one job's billable seconds are more than the other's."""
     iterations, fixed = CLAIMS.sagemaker_iterations.value, CLAIMS.sagemaker_fixed_s.value
-    prices = _prices()
+    instances = PRICES["trn1.32xlarge"], PRICES["p4d.24xlarge"]
+    prices = [instance.sagemaker_usd_per_hour.value for instance in instances]
     printed = CLAIMS.sagemaker_cost_trn1.value, CLAIMS.sagemaker_cost_p4d.value
-    bills = [
-        (price, price * seconds / 3600, said)
-        for price, seconds, said in zip(prices, (ours, theirs), printed, strict=True)
-    ]
+    names = "ml.trn1.32xl", "ml.p4d.24xl"
+    bills = list(zip(names, (ours, theirs), prices, printed, strict=True))
     return Answer(
         round(100 * (theirs / ours - 1), 1),
         wrong={
             "the rate is the time": 100 * (CLAIMS.sagemaker_rate_ratio.value - 1),
             "less time for the other": 100 - 10000 / 122,
-            "the price": 100 * (_prices()[1] / _prices()[0] - 1),
+            "the price": 100 * (prices[1] / prices[0] - 1),
         },
-        terms={
-            "iterations": iterations,
-            "fixed": fixed,
-            "ratio": fixed / ours,
-        },
+        terms={"iterations": iterations, "fixed": fixed, "ratio": fixed / ours},
         show=lambda guess: [
             Numbers(
                 "              seconds   USD per hour    bill, USD   printed\n"
                 + "\n".join(
-                    f"{name:14}{s:7,}{price:15.3f}{bill:13.3f}{printed:10}"
-                    for name, s, price, bill, printed in (
-                        ("ml.trn1.32xl", ours, *bills[0]),
-                        ("ml.p4d.24xl", theirs, *bills[1]),
-                    )
+                    f"{name:14}{s:7,}{price:15.3f}{price * s / 3600:13.3f}{said:10}"
+                    for name, s, price, said in bills
                 ),
                 "Seconds of the bill",
                 {
                     name: {"iterations": total - fixed, "all else": fixed}
                     for name, total in (("trn1", ours), ("p4d", theirs))
                 },
-            ),
+            )
         ],
     )
 

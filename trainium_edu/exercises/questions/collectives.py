@@ -160,6 +160,6 @@ def inf2_factor(torus, ring, nbytes):
                 "\n".join(line for line, *_ in beside),
                 "How many times as long the ring takes",
                 {what: {"": ratio} for _, what, ratio in beside},
-            ),
+            )
         ],
     )

@@ -80,8 +80,7 @@ def strong(reports):
     """Return on how many ranks a step of the same images is shortest."""
     best = min(reports, key=lambda n: reports[n].step_ns)
     return Answer(
-        f"{best} ranks",
-        show=lambda guess: step_bars({f"{n} ranks": r for n, r in reports.items()}),
+        f"{best} ranks", show=lambda guess: step_bars({f"{n} ranks": r for n, r in reports.items()})
     )
 
 
@@ -103,12 +102,9 @@ def exposed(one, apart, more):
             "as much as one bucket shows": one.exposed_ns / 1e3,
         },
         terms={
-            "communication_us": in_us(more.communication_ns),
-            "one_communication_us": in_us(one.communication_ns),
-            "exposed_us": in_us(more.exposed_ns),
-            "one_exposed_us": in_us(one.exposed_ns),
-            "step_us": in_us(more.step_ns),
-            "one_step_us": in_us(one.step_ns),
+            f"{name}{part}_us": in_us(getattr(report, f"{part}_ns"))
+            for name, report in (("", more), ("one_", one))
+            for part in ("communication", "exposed", "step")
         },
         show=lambda guess: [
             Sketch(
@@ -152,11 +148,7 @@ def rounding(runs):
     return Answer(
         2 if nearest and dice else 0 if nearest else 1 if dice else 3,
         terms={"note": TASKS["digits-cnn"].note},
-        show=lambda guess: [
-            told,
-            ...,
-            accuracy_table(stored_digits_accuracy(), optimizer="adam"),
-        ],
+        show=lambda guess: [told, ..., accuracy_table(stored_digits_accuracy(), optimizer="adam")],
     )
 
 
@@ -185,7 +177,7 @@ def linear_rule(runs):
         terms={"lr": runs[32, True].job.lr},
         show=lambda guess: [
             "ranks    images   steps     rate   after 20 passes, of the test digits\n"
-            + "\n".join(line(*key) for key in runs),
+            + "\n".join(line(*key) for key in runs)
         ],
     )
 

@@ -107,6 +107,6 @@ def auto_cast(errors):
                 },
                 spell=lambda error: "exact" if error == 100 * _EXACT else f"{error:.3g} %",
                 log=True,
-            ),
+            )
         ],
     )

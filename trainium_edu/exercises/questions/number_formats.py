@@ -29,13 +29,11 @@ def _run(fmt, low, high):
 def between_powers(fmt, low, high):
     """Return how many numbers a format has from `low` to `high`."""
     run = _run(fmt, low, high)
-    rows = []
-    for start in (0.25, 1, 128, 256, low):
-        there = _run(fmt, start, 2 * start)
-        rows.append(
-            f"from {start:g} to {2 * start:g}: {there.count} numbers, "
-            f"{number_text(there.spacing)} apart"
-        )
+    runs = {start: _run(fmt, start, 2 * start) for start in (0.25, 1, 128, 256, low)}
+    rows = [
+        f"from {start:g} to {2 * start:g}: {it.count} numbers, {number_text(it.spacing)} apart"
+        for start, it in runs.items()
+    ]
 
     def show(guess):
         wrong = guess is not None and guess != run.count
@@ -60,23 +58,24 @@ def between_powers(fmt, low, high):
 @question("01/257-in-bf16")
 def at_a_tie(x):
     """Return what BF16 makes of x."""
-    rows = []
-    for name in ("bf16", "fp16", "fp8_e4m3"):
-        it = land(x, name)
-        rows.append(f"{name:9s} {x:g} -> {it.value:g} ({it.outcome}), gap here {it.spacing:g}")
-    it = land(x, "bf16")
+    landed = {name: land(x, name) for name in ("bf16", "fp16", "fp8_e4m3")}
+    rows = [
+        f"{name:9s} {x:g} -> {it.value:g} ({it.outcome}), gap here {it.spacing:g}"
+        for name, it in landed.items()
+    ]
+    it, fp16, fp8 = landed.values()
     return Answer(
         _spelled(it.value),
         wrong={
-            "whole numbers are exact": f"{land(x, 'fp16').value:g}",
-            "ties go up": f"{land(x, 'bf16').above:g}",
-            "FP8's range": _spelled(land(x, "fp8_e4m3").value),
+            "whole numbers are exact": f"{fp16.value:g}",
+            "ties go up": f"{it.above:g}",
+            "FP8's range": _spelled(fp8.value),
         },
         terms={"below": it.below, "above": it.above},
         show=lambda guess: [
             "\n".join(rows),
             ...,
-            number_line_explorer(x, ["bf16", "fp16", "fp8_e4m3"]),
+            number_line_explorer(x, list(landed)),
         ],
     )
 
@@ -127,12 +126,13 @@ def finite_numbers(exponent_bits, mantissa_bits):
     """Return how many finite numbers a float with infinities has."""
     here = range_of(configure(exponent_bits, mantissa_bits)).finite_values
     codes, nan = 2 ** (1 + exponent_bits + mantissa_bits), 2 * (2**mantissa_bits - 1)
-    rows = []
-    counts = [range_of(configure(e, 7 - e)).finite_values for e in range(2, 7)]
-    for e in range(2, 6):
-        r = range_of(configure(e, 7 - e))
-        ends = f"largest {r.max:g}, smallest {r.smallest_subnormal:.3g}"
-        rows.append(f"E{e}M{7 - e}: {r.finite_values} numbers, {ends}")
+    ranges = {e: range_of(configure(e, 7 - e)) for e in range(2, 7)}
+    counts = [it.finite_values for it in ranges.values()]
+    rows = [
+        f"E{e}M{7 - e}: {it.finite_values} numbers, largest {it.max:g}, smallest "
+        f"{it.smallest_subnormal:.3g}"
+        for e, it in list(ranges.items())[:-1]
+    ]
     return Answer(
         here,
         wrong={

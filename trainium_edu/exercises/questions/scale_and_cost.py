@@ -31,12 +31,11 @@ def fits_at_all(parameters, instance):
     rows = [f"{name:24}{each:6}{parameters * each / _GIB:12,.0f} GiB" for name, each in _KEPT]
     total = sum(each for _, each in _KEPT)
     rows.append(f"{'':24}{total:6}{parameters * total / _GIB:12,.0f} GiB")
-    dice = (*_KEPT[:2], ("Adam's two means, BF16", 4))
+    dice, memory = (*_KEPT[:2], ("Adam's two means, BF16", 4)), INSTANCES[instance].memory_bytes
     bars = {
         name: {part: parameters * each / _GIB for part, each in kept}
         for name, kept in (("with FP32 copies", _KEPT), ("rounded with dice", dice))
-    }
-    bars[f"one {instance}"] = {"memory": INSTANCES[instance].memory_bytes.value / _GIB}
+    } | {f"one {instance}": {"memory": memory.value / _GIB}}
     return Answer(
         _instances(parameters, total, instance),
         wrong={
@@ -86,23 +85,17 @@ def _least(shape, plan, part="total"):
 @question("11/cut")
 def cut(shape, plan, plans):
     """Return the least cut that fits, of those that are offered."""
-    held = {way: memory(shape, _at(plan, way)) for way in _CUT}
     parts = ("weights", "gradients", "master", "states", "activations", "buffers")
-    wide = {part: len(part) + 2 for part in parts}
-    head = f"{'GiB of 16':10}" + "".join(f"{n:>{w}}" for n, w in wide.items()) + "  total"
-    rows = [
-        f"{tensor:3} x {pipeline:<4}"
-        + "".join(f"{getattr(held[way], part) / _GIB:{w}.1f}" for part, w in wide.items())
-        + f"{held[way].total / _GIB:7.1f}"
-        + ("" if held[way].fits else "  too much")
-        for way, (tensor, pipeline) in _WAYS.items()
-    ]
-    bars = {
-        f"tensor {tensor} x pipeline {pipeline}": {
-            part: getattr(held[way], part) / _GIB for part in parts
+    rows = [f"{'GiB of 16':10}  {'  '.join(parts)}  total"]
+    bars = {}
+    for way, (tensor, pipeline) in _WAYS.items():
+        held = memory(shape, _at(plan, way))
+        gib = bars[f"tensor {tensor} x pipeline {pipeline}"] = {
+            part: getattr(held, part) / _GIB for part in parts
         }
-        for way, (tensor, pipeline) in _WAYS.items()
-    }
+        cells = "".join(f"{size:{len(part) + 2}.1f}" for part, size in gib.items())
+        much = "" if held.fits else "  too much"
+        rows.append(f"{tensor:3} x {pipeline:<4}{cells}{held.total / _GIB:7.1f}{much}")
     return Answer(
         _least(shape, plan),
         wrong={
@@ -110,7 +103,7 @@ def cut(shape, plan, plans):
             "ZeRO forgotten": _least(shape, replace(plan, zero=0)),
         },
         show=lambda guess: [
-            Numbers("\n".join([head, *rows]), "GiB that a NeuronCore would keep; it has 16", bars),
+            Numbers("\n".join(rows), "GiB that a NeuronCore would keep; it has 16", bars),
             ...,
             plans_table(plans),
         ],
@@ -126,16 +119,12 @@ def _bytes(sent, kind) -> float:
                for each in sent[kind])  # fmt: skip
 
 
-def _sums(sent) -> float:
-    """Return the bytes of the tensor sums alone: each is a reduce-scatter and an all-gather."""
-    (scattered,) = (each for each in sent["tensor"] if each.operation == "reduce_scatter")
-    return 2 * scattered.count * scattered.nbytes
-
-
 @question("11/wires")
 def wires(sent, plan):
     """Return the ratio of what passes between tensor neighbours and between replicas."""
     tensor, gradients = _bytes(sent, "tensor"), _bytes(sent, "data")
+    (scattered,) = (each for each in sent["tensor"] if each.operation == "reduce_scatter")
+    sums = 2 * scattered.count * scattered.nbytes  # each is a reduce-scatter and an all-gather
     rows = [
         f"{kind:10}{each.operation:16}{each.count:10,.0f} x {each.nbytes / 2**20:7.2f} MiB"
         f"{each.count * each.nbytes / _GIB:12,.2f} GiB"
@@ -146,9 +135,9 @@ def wires(sent, plan):
         float(f"{tensor / gradients:.3g}"),
         wrong={
             "one micro-batch": tensor / plan.micro_batches / gradients,
-            "the sums alone": _sums(sent) / gradients,
-            "forward only": _sums(sent) / 2 / gradients,
-            "one sum a layer": _sums(sent) / 4 / gradients,
+            "the sums alone": sums / gradients,
+            "forward only": sums / 2 / gradients,
+            "one sum a layer": sums / 4 / gradients,
             "the same": 1.0,
         },
         terms={"tensor_gib": tensor / _GIB, "gradients_gib": gradients / _GIB},
@@ -195,21 +184,11 @@ def bubble(stages, micro, batch):
 # --- the wall -------------------------------------------------------------------------------------
 
 
-def _grown(times):
-    return max(times) / min(times)
-
-
-def _bubble_left(times):
-    """Return the speed-up if nothing but the bubble grew."""
-    few, many = times[min(times)], times[max(times)]
-    left = [1 - t.parts["pipeline bubble"] / t.step_ns for t in (few, many)]
-    return _grown(times) * left[1] / left[0]
-
-
 @question("11/wall")
 def wall_of(times):
     """Return how many times as fast a step is on the most instances as on the fewest."""
-    few, many = times[min(times)], times[max(times)]
+    few, many, grown = times[min(times)], times[max(times)], max(times) / min(times)
+    left = [1 - t.parts["pipeline bubble"] / t.step_ns for t in (few, many)]
     shown = ("Tensor Engine", "pipeline bubble", "gradient sums")
     rows = [f"{'instances':>9}{'step, s':>10}{'MFU':>8}" + "".join(f"{n:>17}" for n in shown)]
     rows += [
@@ -220,9 +199,9 @@ def wall_of(times):
     return Answer(
         float(f"{few.step_ns / many.step_ns:.3g}"),
         wrong={
-            "as many times as fast": _grown(times),
-            "only the bubble": _bubble_left(times),
-            "the root": _grown(times) ** 0.5,
+            "as many times as fast": grown,
+            "only the bubble": grown * left[1] / left[0],
+            "the root": grown**0.5,
         },
         terms={"few_s": few.step_ns / 1e9, "many_s": many.step_ns / 1e9},
         show=lambda guess: Numbers(

@@ -11,33 +11,21 @@ from trainium_edu.viz.numbers import Numbers
 _LIGHT_METRES_PER_S = 299_792_458  # by definition of the metre
 
 
-def _workers(chip):
-    engine = chip.tensor_engine
-    return engine.rows.value * engine.columns.value
-
-
-def _beats(chip, metres):
-    return metres / _LIGHT_METRES_PER_S * chip.tensor_engine.clock_hz.value
-
-
-def _rounded(count):
-    return round(count, -3)
-
-
 @question("00/light")
 def light(chip, metres):
     """Return the multiply-accumulates of one chip while light goes some metres."""
-    workers, beats = chip.cores.value * _workers(chip), _beats(chip, metres)
-    spelled = f"{workers:,}"
+    engine, cores = chip.tensor_engine, chip.cores.value
+    workers = cores * engine.rows.value * engine.columns.value
+    beats = metres / _LIGHT_METRES_PER_S * engine.clock_hz.value
     return Answer(
-        _rounded(workers * beats),
+        round(workers * beats, -3),
         wrong={
-            "beats of the clock": round(_beats(chip, metres)),
-            "one beat": chip.cores.value * _workers(chip),
-            "one core": _rounded(_workers(chip) * _beats(chip, metres)),
-            "operations": _rounded(2 * chip.cores.value * _workers(chip) * _beats(chip, metres)),
+            "beats of the clock": round(beats),
+            "one beat": workers,
+            "one core": round(workers / cores * beats, -3),
+            "operations": round(2 * workers * beats, -3),
         },
-        terms={"spelled": spelled, "beats": beats},
+        terms={"spelled": f"{workers:,}", "beats": beats},
     )
 
 
@@ -67,23 +55,14 @@ def after(x):
     )
 
 
-def _history(learning_rate, passes):
-    """Train the lesson's network without its film."""
-    return train(
-        "stochastic", learning_rate=learning_rate, epochs=passes, seeds=[0], rounding_seed=0
-    )
-
-
-def _read(history):
-    """Return how many test images are read after each pass."""
-    return [round(share * len(digits().test_labels)) for share in history.accuracy[:, 0]]
-
-
 @question("00/reads")
 def reads(learning_rate, passes):
     """Return how many test images the trained network reads."""
-    history = _history(learning_rate, passes)
-    read = _read(history)
+    history = train(
+        "stochastic", learning_rate=learning_rate, epochs=passes, seeds=[0], rounding_seed=0
+    )
+    images = len(digits().test_labels)
+    read = [round(share * images) for share in history.accuracy[:, 0]]
     chosen = [n for n in (1, 2, 5, 10, 20) if n <= passes]
     rows = [
         f"pass {n:2}: mean loss {history.loss[n - 1, 0]:.3f}, then reads {read[n - 1]}"
@@ -97,14 +76,9 @@ def reads(learning_rate, passes):
         drawn = Numbers("\n".join(rows), "New images read after each pass", bars)
         return [drawn] if guess is None else [drawn, f"your {guess:g}: {when}"]
 
-    images = len(digits().test_labels)
     return Answer(
         read[-1],
-        wrong={
-            "guessing": len(digits().test_labels) // 10,
-            "all of them": len(digits().test_labels),
-            "one pass": _read(_history(learning_rate, 1))[-1],
-        },
+        wrong={"guessing": images // 10, "all of them": images, "one pass": read[0]},
         terms={"misread": images - read[-1], "by_chance": images // 10},
         show=show,
     )

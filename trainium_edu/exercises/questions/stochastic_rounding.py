@@ -59,26 +59,17 @@ def _option(ratio) -> str:
     return min(_TIMES.items(), key=lambda item: abs(math.log(item[0] / ratio)))[1]
 
 
-def _lengths(sums):
-    return [int(np.abs(sums.n - n).argmin()) for n in (1_000, 10_000)]
-
-
-def _more_terms(sums) -> float:
-    first, second = _lengths(sums)
-    return sums.n[second] / sums.n[first]
-
-
 @question("02/long-sums")
 def long_sums_grow(sums):
     """Return how the median relative error of the stochastic sums changes."""
-    first, second = _lengths(sums)
-    ratio = sums.stochastic[second] / sums.stochastic[first]
+    first, second = (int(np.abs(sums.n - n).argmin()) for n in (1_000, 10_000))
+    ratio, terms = sums.stochastic[second] / sums.stochastic[first], sums.n[second] / sums.n[first]
     return Answer(
         _option(ratio),
         wrong={
-            "n, the law of a bias": _option(_more_terms(sums)),
-            "√n, not divided by the sum": _option(_more_terms(sums) ** 0.5),
-            "√n over n": _option(_more_terms(sums) ** -0.5),
+            "n, the law of a bias": _option(terms),
+            "√n, not divided by the sum": _option(terms**0.5),
+            "√n over n": _option(terms**-0.5),
         },
         terms={"percent": 100 * sums.nearest[-1]},
         show=lambda guess: [

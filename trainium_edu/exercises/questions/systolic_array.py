@@ -31,6 +31,8 @@ def last_result(array, m, n):
     """Return the cycles of one tile alone."""
     load, rows = load_cycles(m, array), array.rows
     total = tile_cycles(m, n, array)
+    parts = {"load": load, "feed": n, "fall": rows - 1, "skew": m - 1}
+    spelled = [(name, f"{cycles}") for name, cycles in parts.items()]
     return Answer(
         total,
         wrong={
@@ -43,18 +45,12 @@ def last_result(array, m, n):
             "the feed alone": n,
             "the feed and one crossing": n + rows,
         },
-        terms={
-            "load": load,
-            "down": rows - 1,
-            "across": m - 1,
-            "total": total,
-            "busy": n / total,
-        },
+        terms={"load": load, "down": rows - 1, "across": m - 1, "total": total, "busy": n / total},
         show=lambda guess: [
             Numbers(
-                f"load {load}, feed {n}, fall {rows - 1}, skew {m - 1} cycles, together {total}",
+                f"{', '.join(map(' '.join, spelled))} cycles, together {total}",
                 "First weight in to last result out, in cycles",
-                {"one tile": {"load": load, "feed": n, "fall": rows - 1, "skew": m - 1}},
+                {"one tile": parts},
             ),
             f"The same array with {_VECTORS_SHOWN} vectors. The wave that crosses it is the skew:"
             " the PE in row k and column m lives k + m cycles after the corner.",

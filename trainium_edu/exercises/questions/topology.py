@@ -114,11 +114,7 @@ def nonblocking(machine):
     messages = machine.chips * (machine.chips - 1)
     return Answer(
         bisect((1.5, 4), even / limit),
-        terms={
-            "messages": messages,
-            "hops": hops,
-            "crossings": hops / machine.links,
-        },
+        terms={"messages": messages, "hops": hops, "crossings": hops / machine.links},
         show=lambda guess: [
             Numbers(
                 f"busiest channel: {even:.0f} messages = {even / limit:.2f} x a chip's limit\n"
@@ -129,6 +125,6 @@ def nonblocking(machine):
                     "the torus, both ways round": {"": even},
                     "the torus, one way round": {"": odd},
                 },
-            ),
+            )
         ],
     )

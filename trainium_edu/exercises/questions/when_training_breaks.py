@@ -11,12 +11,14 @@ from trainium_edu.widgets.picture import Picture
 # --- memory ---------------------------------------------------------------------------------------
 
 
+_PARTS = {"weights, BF16": "weights", "gradients, BF16": "gradients", "weights, FP32": "master",
+          "Adam's two means, FP32": "states"}  # fmt: skip
+
+
 def kept_table(plain) -> str:
     """Return what a NeuronCore keeps, in bytes per parameter."""
-    parts = ("weights", "gradients", "master", "states")
-    names = ("weights, BF16", "gradients, BF16", "weights, FP32", "Adam's two means, FP32")
     rows = [f"{name:24}{getattr(plain, part) / plain.parameters:6.2f}"
-            for name, part in zip(names, parts, strict=True)]  # fmt: skip
+            for name, part in _PARTS.items()]  # fmt: skip
     return "\n".join(["bytes per parameter", *rows, f"{'':24}{plain.bytes_per_parameter:6.2f}"])
 
 
@@ -24,8 +26,9 @@ def kept_table(plain) -> str:
 def zero_memory(plain, zero, ranks, same):
     """Return the bytes per parameter that ZeRO-1 keeps."""
     told = "the same, bit for bit" if same else "not the same"
-    parts = (plain.weights, plain.gradients, plain.master, plain.states)
-    weights, gradients, master, states = (part / plain.parameters for part in parts)
+    weights, gradients, master, states = (
+        getattr(plain, part) / plain.parameters for part in _PARTS.values()
+    )
     mib = [f"{held.total / 2**20:.1f} MiB" for held in (plain, zero)]
     return Answer(
         round(zero.bytes_per_parameter, 2),
@@ -63,16 +66,15 @@ def straggler(usual, slow, hidden, times):
             "compute_grew": 100 * grew[0],
             "step_grew": 100 * grew[1],
         },
-        show=lambda guess: [
-            step_bars(
-                {
-                    "ring": usual,
-                    "ring, one is slow": slow,
-                    "mesh": hidden[0],
-                    "mesh, one is slow": hidden[1],
-                }
-            ),
-        ],
+        show=lambda guess: step_bars(
+            dict(
+                zip(
+                    ("ring", "ring, one is slow", "mesh", "mesh, one is slow"),
+                    (usual, slow, *hidden),
+                    strict=True,
+                )
+            )
+        ),
     )
 
 
@@ -101,7 +103,7 @@ def enough(step_ms, decode_ms, batch) -> int:
 @question("09b/workers")
 def workers(step_ms, decode_ms, batch):
     """Return how many workers each rank needs."""
-    most = enough(step_ms, decode_ms, batch)
+    most, decode = enough(step_ms, decode_ms, batch), batch * decode_ms
     tried = [(1, 2), (most - 1, 2), (most - 1, 16), (most, 2)]
     found = {(n, ahead): feed(step_ms, n, ahead) for n, ahead in tried}
     starved, fed = found[most - 1, 2], found[most, 2]
@@ -111,16 +113,11 @@ def workers(step_ms, decode_ms, batch):
         most,
         wrong={
             "one runs ahead": 1,
-            "prefetch makes more": math.ceil(batch * decode_ms / step_ms / 2),
-            "for all ranks": 32 * math.ceil(batch * decode_ms / step_ms),
+            "prefetch makes more": math.ceil(decode / step_ms / 2),
+            "for all ranks": 32 * math.ceil(decode / step_ms),
             "one per image": batch,
         },
-        terms={
-            "decode": batch * decode_ms,
-            "read_ms": read_ms,
-            "others": most - 1,
-            "wait": wait,
-        },
+        terms={"decode": decode, "read_ms": read_ms, "others": most - 1, "wait": wait},
         show=lambda guess: [
             Picture(
                 lambda: plot_pipeline(starved),
@@ -164,29 +161,28 @@ def told(explained, lr) -> str:
     return "\n".join(f"{name:32}{value:10.6f}" for name, value in rows.items())
 
 
-def _share(explained) -> int:
-    return round(100 * explained.toss.share)
-
-
 @question("09b/toss")
 def toss(explained):
     """Return the chance in per cent that the toss went up."""
     e, t = explained, explained.toss
-    up = e.after == t.high
-    adds = sum(hop.adds for hop in e.hops)
+    adds, share = sum(hop.adds for hop in e.hops), round(100 * t.share)
     return Answer(
-        _share(e),
+        share,
         wrong={
-            "to the nearer": 100 * (explained.toss.share > 0.5),
+            "to the nearer": 100 * (t.share > 0.5),
             "a coin": 50,
-            "the other way round": 100 - _share(explained),
+            "the other way round": 100 - share,
         },
-        terms={"exact": e.exact, "bits": t.random_bits, "way": "up" if up else "down"},
+        terms={
+            "exact": e.exact,
+            "bits": t.random_bits,
+            "way": "up" if e.after == t.high else "down",
+        },
         show=lambda guess: [
             Picture(
                 lambda: plot_toss(e),
                 alt=f"{len(e.shards)} gradients, their mean, and the"
-                f" toss: {_share(e)} per cent of the way up.",
+                f" toss: {share} per cent of the way up.",
             ),
             f"{len(e.shards)} ranks, {adds} additions on the way; all ranks threw the same bits",
         ],

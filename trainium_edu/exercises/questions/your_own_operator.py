@@ -119,10 +119,7 @@ def tcm(stream, tcm):
     ratio = _ns(stream) / _ns(tcm)
     return Answer(
         bisect((1.5, 5), ratio),
-        terms={
-            "ratio": ratio,
-            "factor": stream.works[0].blocks / tcm.works[0].blocks,
-        },
+        terms={"ratio": ratio, "factor": stream.works[0].blocks / tcm.works[0].blocks},
         show=lambda guess: spent({"stream": stream, "TCM": tcm}),
     )
 

@@ -78,11 +78,12 @@ def printed(path, usual, outcome):
 def short_batch(outcome, epochs):
     """Return how many graphs a loop with a short last batch compiles."""
     event = [event for event in outcome.record.history if event.why][-1]
+    graphs = compiled(outcome.record)
     return Answer(
-        compiled(outcome.record),
+        graphs,
         wrong={
-            "a shape is data": compiled(outcome.record) - 1,
-            "again each epoch": compiled(outcome.record) - 1 + epochs,
+            "a shape is data": graphs - 1,
+            "again each epoch": graphs - 1 + epochs,
             "one a step": outcome.record.history[-1].step + 1,
         },
         terms={"step": event.step, "why": event.why},
@@ -118,32 +119,24 @@ def falls_back(path, outcome, operations):
     return Answer(
         count > 1,
         terms={"name": name, "calls": counters[name]},
-        show=lambda guess: [
-            report(outcome),
-            script_film(path, outcome.record),
-            rows_of(operations),
-        ],
+        show=lambda guess: [*_film(path, outcome)(guess), rows_of(operations)],
     )
 
 
 # --- a loader -------------------------------------------------------------------------------------
 
 
-def _chip_us(outcome):
-    return main_graph(outcome.record).makespan_ns / 1e3
-
-
 @question("10/starved")
 def starved(path, outcome, batch, sample_us, copy_us):
     """Return how far apart the steps of a starved chip are."""
-    chip, apart = _chip_us(outcome), step_us(outcome.record)
+    chip, apart = main_graph(outcome.record).makespan_ns / 1e3, step_us(outcome.record)
     load = batch * sample_us
     return Answer(
         round(apart, 1),
         wrong={
-            "one after the other": batch * sample_us + copy_us + _chip_us(outcome),
-            "the chip's time": _chip_us(outcome),
-            "the copies are free": batch * sample_us,
+            "one after the other": load + copy_us + chip,
+            "the chip's time": chip,
+            "the copies are free": load,
         },
         terms={"waits": load + copy_us, "chip": chip, "idle": 1 - chip / apart, "half": load / 2},
         show=_film(path, outcome),
@@ -186,14 +179,12 @@ def per_dollar(rows):
     more = inf2.against(trn1) - 1
     speed = (1 + PUBLISHED) / (trn1.usd_per_hour / inf2.usd_per_hour)
     low, high = trn1.band.low_ns / trn1.step_ns, trn1.band.high_ns / trn1.step_ns
-    inside = low <= 1 / speed <= high
-    cheaper = trn1.usd_per_hour / inf2.usd_per_hour * (1 - PUBLISHED)
     return Answer(
         round(100 * more),
         wrong={
             "as published": 100 * PUBLISHED,
             "same time, same value": 0,
-            "what is saved": 100 * (1 - _pair(rows)[0].usd_per_hour / _pair(rows)[1].usd_per_hour),
+            "what is saved": 100 * (1 - inf2.usd_per_hour / trn1.usd_per_hour),
         },
         terms={
             "PUBLISHED": PUBLISHED,
@@ -201,8 +192,8 @@ def per_dollar(rows):
             "slower": 1 / speed,
             "low": low,
             "high": high,
-            "allows": "has room for" if inside else "excludes",
-            "cheaper": cheaper,
+            "allows": "has room for" if low <= 1 / speed <= high else "excludes",
+            "cheaper": trn1.usd_per_hour / inf2.usd_per_hour * (1 - PUBLISHED),
         },
         show=lambda guess: Numbers(
             instances_table(rows),
