@@ -4,7 +4,7 @@ import numpy as np
 
 import trainium_edu.nki as nki
 from trainium_edu.exercises.predict import Answer, question
-from trainium_edu.viz.numbers import advised, board
+from trainium_edu.viz.numbers import Numbers, advised, board
 from trainium_edu.widgets.kernel_view import kernel_view
 from trainium_edu.widgets.roofline import roofline
 
@@ -26,6 +26,13 @@ def _instructions(run, name=""):
 
 def _bytes(run):
     return sum(r.timeline.hbm_bytes for r in (run if isinstance(run, tuple) else (run,)))
+
+
+def _traffic(runs):
+    """Return the MB that each run moves, as bars."""
+    moved = {name: _bytes(run) / 1e6 for name, run in runs.items()}
+    words = ", ".join(f"{name} {mb:.3g} MB" for name, mb in moved.items())
+    return Numbers(words, "To and from HBM, in MB", {name: {"": mb} for name, mb in moved.items()})
 
 
 def _us(run, name=""):
@@ -113,6 +120,7 @@ def hoisting(products):
             "deep_vector_us": _us(deep, "vector"),
         },
         show=lambda guess: [
+            _traffic(products),
             board(products),
             ...,
             roofline(*products.values(), names=list(products), spec=blocked.timeline.spec),
@@ -137,6 +145,6 @@ def fusion(three, one):
         terms={"bytes_ratio": _bytes(three) / _bytes(one)},
         show=lambda guess: [
             board({"three kernels": three, "fused": one}),
-            f"differ by less than 1e-5: {np.allclose(three[-1].outputs, one.outputs, 0, 1e-5)}",
+            f"The results agree to 1e-5: {np.allclose(three[-1].outputs, one.outputs, 0, 1e-5)}",
         ],
     )
