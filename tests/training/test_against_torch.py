@@ -4,6 +4,8 @@ Judge: PyTorch.  Whole trainings are compared step by step: the loss, and every 
 the norm of the difference over the norm of PyTorch's.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -32,8 +34,10 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-def encoder_layer():
-    return there.TransformerEncoderLayer(16, 4, 24, 0.0, "gelu", batch_first=True, norm_first=True)
+def encoder_layer(width=16, heads=4, hidden=24):
+    return there.TransformerEncoderLayer(
+        width, heads, hidden, 0.0, "gelu", batch_first=True, norm_first=True
+    )
 
 
 def heads():
@@ -44,23 +48,22 @@ def causal(x):
     return torch.triu(torch.ones(x.shape[1], x.shape[1], dtype=torch.bool), 1)
 
 
-#: name -> (ours, theirs, how theirs is called, shape of the input)
+#: name -> (made of a library's layers, shape of the input)
 LAYERS = {
-    "Linear": (lambda: nn.Linear(6, 4), lambda: there.Linear(6, 4), None, (5, 6)),
-    "Linear, three axes, no bias": (
-        lambda: nn.Linear(6, 4, bias=False), lambda: there.Linear(6, 4, bias=False), None,
-        (2, 5, 6)),
-    "LayerNorm": (lambda: nn.LayerNorm(12), lambda: there.LayerNorm(12), None, (3, 4, 12)),
-    "Conv2d": (lambda: nn.Conv2d(3, 5, 3), lambda: there.Conv2d(3, 5, 3), None, (2, 3, 8, 7)),
-    "Conv2d, stride 2, padding 1": (
-        lambda: nn.Conv2d(3, 5, 3, stride=2, padding=1),
-        lambda: there.Conv2d(3, 5, 3, stride=2, padding=1), None, (2, 3, 8, 8)),
-    "MaxPool2d": (lambda: nn.MaxPool2d(2), lambda: there.MaxPool2d(2), None, (2, 3, 6, 8)),
-    "ReLU": (nn.ReLU, there.ReLU, None, (7, 5)),
-    "GELU": (nn.GELU, there.GELU, None, (7, 5)),
-    "Flatten": (nn.Flatten, there.Flatten, None, (2, 3, 4)),
-    "Dropout in eval": (
-        lambda: nn.Dropout(0.3).eval(), lambda: there.Dropout(0.3).eval(), None, (7, 5)),
+    "Linear": (lambda m: m.Linear(6, 4), (5, 6)),
+    "Linear, three axes, no bias": (lambda m: m.Linear(6, 4, bias=False), (2, 5, 6)),
+    "LayerNorm": (lambda m: m.LayerNorm(12), (3, 4, 12)),
+    "Conv2d": (lambda m: m.Conv2d(3, 5, 3), (2, 3, 8, 7)),
+    "Conv2d, stride 2, padding 1": (lambda m: m.Conv2d(3, 5, 3, stride=2, padding=1), (2, 3, 8, 8)),
+    "MaxPool2d": (lambda m: m.MaxPool2d(2), (2, 3, 6, 8)),
+    "ReLU": (lambda m: m.ReLU(), (7, 5)),
+    "GELU": (lambda m: m.GELU(), (7, 5)),
+    "Flatten": (lambda m: m.Flatten(), (2, 3, 4)),
+    "Dropout in eval": (lambda m: m.Dropout(0.3).eval(), (7, 5)),
+}
+#: name -> (ours, theirs, how theirs is called, shape of the input)
+LAYERS = {name: (partial(make, nn), partial(make, there), None, shape)
+          for name, (make, shape) in LAYERS.items()} | {
     "MultiHeadAttention": (
         lambda: nn.MultiHeadAttention(16, 4), heads, lambda m, x: m(x, x, x)[0], (2, 5, 16)),
     "MultiHeadAttention, causal": (
@@ -172,75 +175,50 @@ def test_the_loss_and_its_gradient_are_pytorchs():
 # -- whole trainings --------------------------------------------------------------------------
 
 
-def torch_cnn():
-    return there.Sequential(
-        there.Conv2d(1, 8, 3, padding=1), there.ReLU(), there.MaxPool2d(2),
-        there.Conv2d(8, 16, 3, padding=1), there.ReLU(), there.MaxPool2d(2), there.Flatten(),
-        there.Linear(64, 10),
+def cnn(m):
+    return m.Sequential(
+        m.Conv2d(1, 8, 3, padding=1), m.ReLU(), m.MaxPool2d(2), m.Conv2d(8, 16, 3, padding=1),
+        m.ReLU(), m.MaxPool2d(2), m.Flatten(), m.Linear(64, 10),
     )  # fmt: skip
-
-
-def cnn():
-    return nn.Sequential(
-        nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(8, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-        nn.Linear(64, 10),
-    )  # fmt: skip
-
-
-class TorchDecoder(there.Module):
-    """``nn.Decoder`` of PyTorch's own layers."""
-
-    def __init__(self, vocabulary, length, width, depth, heads, hidden):
-        super().__init__()
-        self.tokens = there.Embedding(vocabulary, width)
-        self.places = there.Embedding(length, width)
-        self.decoder = there.ModuleList(
-            there.TransformerEncoderLayer(
-                width, heads, hidden, 0.0, "gelu", batch_first=True, norm_first=True
-            )
-            for _ in range(depth)
-        )
-        self.norm = there.LayerNorm(width)
-        self.head = there.Linear(width, vocabulary, bias=False)
-
-    def forward(self, numbers):
-        x = self.tokens(numbers) + self.places.weight[: numbers.shape[1]]
-        for block in self.decoder:
-            x = block(x, src_mask=causal(x))
-        return self.head(self.norm(x))
 
 
 class TorchEncoder(there.Module):
     """``nn.Encoder`` of PyTorch's own layers."""
 
-    def __init__(self, vocabulary, length, classes, width, depth, heads, hidden):
+    blocks = "encoder"
+
+    def __init__(self, vocabulary, length, classes, width, depth, heads, hidden, bias=True):
         super().__init__()
         self.tokens = there.Embedding(vocabulary, width)
         self.places = there.Embedding(length, width)
-        self.encoder = there.ModuleList(
-            there.TransformerEncoderLayer(
-                width, heads, hidden, 0.0, "gelu", batch_first=True, norm_first=True
-            )
-            for _ in range(depth)
-        )
-        self.norm, self.head = there.LayerNorm(width), there.Linear(width, classes)
+        layers = there.ModuleList(encoder_layer(width, heads, hidden) for _ in range(depth))
+        setattr(self, self.blocks, layers)
+        self.norm, self.head = there.LayerNorm(width), there.Linear(width, classes, bias)
+
+    def normed(self, numbers, mask=None):
+        x = self.tokens(numbers) + self.places.weight[: numbers.shape[1]]
+        for block in getattr(self, self.blocks):
+            x = block(x, src_mask=mask)
+        return self.norm(x)
 
     def forward(self, numbers):
-        return self.head(self.norm(self.blocks(numbers)[:, 0]))
-
-    def blocks(self, numbers):
-        x = self.tokens(numbers) + self.places.weight[: numbers.shape[1]]
-        for block in self.encoder:
-            x = block(x)
-        return x
+        return self.head(self.normed(numbers)[:, 0])
 
 
 class TorchGuesser(TorchEncoder):
-    """``nn.WordGuesser`` of PyTorch's own layers: an answer at each place."""
+    """``nn.WordGuesser``: an answer at each place."""
 
     def forward(self, numbers):
-        return self.head(self.norm(self.blocks(numbers)))
+        return self.head(self.normed(numbers))
+
+
+class TorchDecoder(TorchEncoder):
+    """``nn.Decoder``: an answer at each place, which looks at those before."""
+
+    blocks = "decoder"
+
+    def forward(self, numbers):
+        return self.head(self.normed(numbers, causal(numbers)))
 
 
 def of_digits(n, shape):
@@ -266,28 +244,23 @@ def of_sentences():
 MODELS = {
     "mlp": (lambda: nn.MLP(64, 256, 256, 10), torch_mlp, lambda: of_digits(256, (64,))),
     "vit": (nn.ViT, torch_vit, lambda: of_digits(64, (1, 8, 8))),
-    "cnn": (cnn, torch_cnn, lambda: of_digits(64, (1, 8, 8))),
+    "cnn": (lambda: cnn(nn), lambda: cnn(there), lambda: of_digits(64, (1, 8, 8))),
     "decoder": (lambda: nn.Decoder(27, 16, 32, 2, 4, 64),
-                lambda: TorchDecoder(27, 16, 32, 2, 4, 64), of_text),
+                lambda: TorchDecoder(27, 16, 27, 32, 2, 4, 64, bias=False), of_text),
     "encoder": (lambda: nn.Encoder(27, 16, 3, 32, 2, 4, 64),
                 lambda: TorchEncoder(27, 16, 3, 32, 2, 4, 64), of_sentences),
     "guesser": (lambda: nn.WordGuesser(27, 16),
                 lambda: TorchGuesser(27, 16, 27, 64, 2, 4, 128), of_text),
 }  # fmt: skip
 
-#: name -> (ours, theirs), from parameters
+#: name -> of a library's optimisers, from parameters
 OPTIMISERS = {
-    "sgd": (lambda p, **k: optim.SGD(p, 0.1, 0.9, **k), lambda p: torch.optim.SGD(p, 0.1, 0.9)),
-    "slow sgd": (lambda p: optim.SGD(p, 0.03, 0.9), lambda p: torch.optim.SGD(p, 0.03, 0.9)),
-    "sgd with decay": (
-        lambda p: optim.SGD(p, 0.1, weight_decay=0.01),
-        lambda p: torch.optim.SGD(p, 0.1, weight_decay=0.01)),
-    "adam": (
-        lambda p: optim.Adam(p, 1e-3, weight_decay=0.01),
-        lambda p: torch.optim.Adam(p, 1e-3, weight_decay=0.01)),
-    "adamw": (lambda p, **k: optim.AdamW(p, 1e-3, eps=1e-6, **k),
-              lambda p: torch.optim.AdamW(p, 1e-3, eps=1e-6)),
-}  # fmt: skip
+    "sgd": lambda o, p, **k: o.SGD(p, 0.1, 0.9, **k),
+    "slow sgd": lambda o, p: o.SGD(p, 0.03, 0.9),
+    "sgd with decay": lambda o, p: o.SGD(p, 0.1, weight_decay=0.01),
+    "adam": lambda o, p: o.Adam(p, 1e-3, weight_decay=0.01),
+    "adamw": lambda o, p, **k: o.AdamW(p, 1e-3, eps=1e-6, **k),
+}
 
 
 def steps(model, optimiser, data, count, dtype="float32"):
@@ -334,8 +307,8 @@ def test_a_training_is_pytorchs_step_by_step(model, optimiser, count):
     torch.manual_seed(0)
     theirs = make_theirs()
     ours, _ = shared(make(), theirs)
-    a = OPTIMISERS[optimiser][0](ours.parameters())
-    b = OPTIMISERS[optimiser][1](theirs.parameters())
+    a = OPTIMISERS[optimiser](optim, ours.parameters())
+    b = OPTIMISERS[optimiser](torch.optim, theirs.parameters())
     losses = []
     pairs = zip(steps(ours, a, data(), count), steps_there(theirs, b, data(), count), strict=True)
     for step, (found, wanted) in enumerate(pairs):
@@ -359,13 +332,13 @@ def test_bf16_trains_within_the_range_of_pytorchs_own_bf16_autocast(optimiser, h
         theirs = make_theirs()
         if seed == 0:
             ours.load_state_dict(theirs.state_dict())
-        b = OPTIMISERS[optimiser][1](theirs.parameters())
+        b = OPTIMISERS[optimiser](torch.optim, theirs.parameters())
         curves.append(list(steps_there(theirs, b, data(), 50, autocast=True)))
     setting = Setting("stochastic" if "stochastic" in how else "nearest")
     flags = parse(f"--{how.replace('cast ', 'cast=')}" if "auto" in how else "")
     dtype = "float32" if "auto" in how else "bfloat16"
     ours.to(Device(setting=setting, compiler=Compiler(flags=flags)), dtype)
-    a = OPTIMISERS[optimiser][0](ours.parameters(), master_weights="weights" in how)
+    a = OPTIMISERS[optimiser](optim, ours.parameters(), master_weights="weights" in how)
     curve = np.array(list(steps(ours, a, data(), 50, dtype)))
     low, high = np.min(curves, 0) * 0.9, np.max(curves, 0) * 1.1
     assert (low <= curve).all()

@@ -4,13 +4,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.for_each import for_rows, raises
+from tests.for_each import for_rows
 from trainium_edu.training.auto_cast import CASES, auto_cast_errors, error_table
 
 ERRORS = auto_cast_errors()
 
 
-def test_matmult_rounds_what_products_read_and_nothing_else():
+def test_matmult_rounds_what_products_read_and_none_rounds_nothing():
     draw = np.random.default_rng(0)
     x, w = (draw.normal(size=(256, 256)).astype(np.float32) for _ in range(2))
     narrow = [a.astype(ml_dtypes.bfloat16).astype(np.float64) for a in (x, w)]
@@ -18,18 +18,12 @@ def test_matmult_rounds_what_products_read_and_nothing_else():
     error = np.sqrt(((narrow[0] @ narrow[1] - right) ** 2).mean()) / right.std()
     assert ERRORS["a matrix product"]["matmult"] == pytest.approx(error, rel=1e-3)
     assert all(of["matmult"] == 0 for name, of in ERRORS.items() if name != "a matrix product")
-
-
-def test_nothing_is_rounded_by_default():
     assert all(of["none"] == 0 for of in ERRORS.values())
 
 
-def test_near_100_the_error_is_that_of_a_spacing_of_a_half():
+def test_all_errs_by_half_a_spacing_and_loses_an_update_of_a_thousandth():
     """Uniform within half a spacing to either side: spacing / sqrt(12), for numbers of spread 1."""
     assert ERRORS["layer norm of numbers near 100"]["all"] == pytest.approx(0.5 / 12**0.5, rel=0.1)
-
-
-def test_an_update_of_a_thousandth_is_lost():
     assert ERRORS["the change that an update makes"]["all"] > 1
 
 
@@ -43,7 +37,3 @@ def test_the_table_shows_every_case_in_per_cent():
     rows = error_table(ERRORS).splitlines()
     assert [row[:34].strip() for row in rows[1:]] == list(CASES)
     assert rows[1].split()[-2] == f"{100 * ERRORS['a matrix product']['all']:.2f}"
-
-
-def test_an_unknown_type_is_one_sentence():
-    raises(ValueError, "bf16, fp16, tf32", auto_cast_errors, "int8")

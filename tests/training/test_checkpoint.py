@@ -355,37 +355,26 @@ def test_a_nan_stops_the_run_names_what_made_it_and_keeps_the_last_good_state(tm
 
 
 INTERRUPTED = text_beside(__file__, "interrupted.py.txt")
+SAVING = text_beside(__file__, "saving.py.txt")
+
+
+def started(text, *arguments, cwd):
+    """Start Python on a text."""
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    return subprocess.Popen([sys.executable, "-c", text, *arguments], cwd=cwd, env=environment,
+                            text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
 
 
 @pytest.mark.parametrize("count", [5, pytest.param(60, marks=pytest.mark.soak)])
 def test_ctrl_c_at_any_moment_leaves_checkpoints_that_load_and_go_on(tmp_path, count):
-    root = Path(__file__).resolve().parents[2]
-    found = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, str(count)], cwd=tmp_path, capture_output=True,
-        text=True, env=os.environ | {"PYTHONPATH": str(root)}, timeout=300,
-    )  # fmt: skip
-    assert found.returncode == 0, found.stderr
-    assert int(found.stdout.split()[0]) >= count // 2
-
-
-SAVING = """
-import numpy as np, sys
-from trainium_edu.training import save_checkpoint
-big = np.arange(3_000_000, dtype=np.float32)
-print("ready", flush=True)
-for n in range(1, 10_000):
-    save_checkpoint("kept", {"number": n, "job": {}, "a": big + n})
-    print(n, flush=True)
-"""
+    with started(INTERRUPTED, str(count), cwd=tmp_path) as child:
+        out, errors = child.communicate(timeout=300)
+    assert child.returncode == 0, errors
+    assert int(out.split()[0]) >= count // 2
 
 
 def test_a_process_killed_while_it_saves_leaves_the_checkpoint_before(tmp_path):
-    root = Path(__file__).resolve().parents[2]
-    child = subprocess.Popen(
-        [sys.executable, "-c", SAVING], cwd=tmp_path, text=True, stdout=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": str(root)},
-    )  # fmt: skip
-    with child:
+    with started(SAVING, cwd=tmp_path) as child:
         for _ in range(3):
             child.stdout.readline()
         while not list(tmp_path.glob("kept/.*.part")):

@@ -9,7 +9,7 @@ from trainium_edu.training import batches, digits
 from trainium_edu.training.data import uniform
 
 
-def test_the_digits_are_scikit_learns_split_every_fifth():
+def test_the_digits_are_scikit_learns_split_every_fifth_and_exact_in_bf16():
     bunch = load_digits()
     data = digits()
     held_out = np.arange(1797) % 5 == 0
@@ -17,31 +17,18 @@ def test_the_digits_are_scikit_learns_split_every_fifth():
     assert (data.train_images * 16 == bunch.data[~held_out]).all()
     assert (data.test_labels == bunch.target[held_out]).all()
     assert (data.train_labels == bunch.target[~held_out]).all()
-
-
-def test_every_digit_is_in_both_parts():
-    data = digits()
     assert set(data.train_labels) == set(data.test_labels) == set(range(10))
-
-
-def test_pixels_are_exact_in_bf16():
     images = digits().train_images
     assert (images.astype(ml_dtypes.bfloat16).astype(np.float32) == images).all()
-
-
-def test_a_learner_cannot_change_the_data():
     with pytest.raises(ValueError, match="read-only"):
         digits().train_images[0, 0] = 1
 
 
-def test_an_epoch_deals_every_image_at_most_once():
+def test_an_epoch_deals_each_image_once_by_seed_and_epoch_alone():
     dealt = batches(1437, seed=3, epoch=5).ravel()
     assert len(dealt) == 1408 == len(set(dealt))
     assert dealt.min() >= 0
     assert dealt.max() < 1437
-
-
-def test_the_deal_depends_on_seed_and_epoch_alone():
     one = batches(1437, seed=3, epoch=5)
     assert (one == batches(1437, seed=3, epoch=5)).all()
     assert (one != batches(1437, seed=3, epoch=6)).any()

@@ -32,19 +32,20 @@ def test_a_toss_follows_from_the_exact_value_and_its_random_bits(run, weight):
     assert told.toss.share == (told.exact - told.toss.low) / (told.toss.high - told.toss.low)
 
 
-def test_the_explained_step_is_the_one_that_the_run_took(run):
+def test_the_explained_step_is_the_runs_own_and_leaves_it_alone(run):
+    """The sum of the shards is close to the sum that travelled in BF16: eight roundings apart."""
     last = run.steps[-1].number
     value = dict(run.trainer.model.named_parameters())["2.weight"].numpy()[:, 5, 6]
     told = explain(run, last, "2.weight[5, 6]")
     assert (value == told.after).all()
     assert told.before == explain(run, last - 1, "2.weight[5, 6]").after
-
-
-def test_explaining_leaves_the_run_alone(run):
     before, number = run.trainer.weights(), run.trainer.number
     explain(run, 3, "0.bias[0]")
     assert run.trainer.number == number
     assert all((before[k] == v).all() for k, v in run.trainer.weights().items())
+    told = explain(run, 12, "4.weight[0, 3]")
+    bound = 8 * 2.0**-8 * np.abs(told.shards).sum()
+    assert abs(told.shards.sum(dtype=np.float64) - told.total) <= bound
 
 
 def test_the_hops_tell_of_the_bits_that_the_run_summed_by(run, monkeypatch):
@@ -93,13 +94,6 @@ def test_hops_end_at_the_sum_that_the_fabric_makes(algorithm, rounding, dtype):
         assert all(hop.chips[0] == hop.src // 2 and hop.chips[-1] == hop.dst // 2 for hop in hops)
 
 
-def test_shards_are_the_gradients_that_each_rank_has_alone(run):
-    """The sum of the shards is close to the sum that travelled in BF16: eight roundings apart."""
-    told = explain(run, 12, "4.weight[0, 3]")
-    bound = 8 * 2.0**-8 * np.abs(told.shards).sum()
-    assert abs(told.shards.sum(dtype=np.float64) - told.total) <= bound
-
-
 def test_a_flipped_toss_changes_one_weight_and_then_the_rest(run):
     futures = flip(run, 5, "2.weight[0, 8]", steps=6)
     told = futures.explained
@@ -119,7 +113,3 @@ def test_a_flipped_toss_changes_one_weight_and_then_the_rest(run):
 ])  # fmt: skip
 def test_what_cannot_be_followed_is_refused_in_a_sentence(run, step, weight, told):
     raises(ValueError, told, explain, run, step, weight)
-
-
-def test_one_rank_has_nobody_to_sum_with():
-    raises(ValueError, "two ranks or more", explain, fit(Job(ranks=1, batch=8), 1), 0, "0.bias[0]")

@@ -4,7 +4,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.for_each import raises
 from trainium_edu.training import batches, digits, epochs, frozen_weights, gradient
 
 
@@ -27,7 +26,3 @@ def test_the_count_is_that_of_ml_dtypes():
 def test_a_smaller_rate_freezes_more():
     shares = [frozen_weights(rate, after_epochs=3).share for rate in (0.1, 0.03, 0.01, 0.003)]
     assert shares == sorted(shares)
-
-
-def test_a_rate_that_is_none_is_refused():
-    raises(ValueError, "finite number above 0", frozen_weights, float("nan"))

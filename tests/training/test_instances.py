@@ -36,18 +36,12 @@ def test_times_are_those_of_an_executable_for_that_chip_and_its_links(graph):
     assert found.band.low_ns <= found.step_ns <= found.band.high_ns
 
 
-def test_equal_engines_leave_the_ratio_of_the_prices(graph):
+def test_prices_and_waits_set_instances_apart(graph):
     trn1, inf2 = compare_instances(graph, 32, ["trn1.2xlarge", "inf2.xlarge"])
     assert inf2.step_ns == trn1.step_ns
     assert inf2.against(trn1) == pytest.approx(1.34 / 0.7582)
-
-
-def test_more_ranks_wait_longer_for_their_sum(graph):
     few, many = compare_instances(graph, 32, ["trn1.2xlarge", "trn1.32xlarge"])
     assert many.step_ns > few.step_ns
-
-
-def test_the_table_has_a_line_for_every_size(graph):
     lines = comparison_lines(graph)
     assert [line.split()[0] for line in lines[1:-1]] == list(SIZES)
 

@@ -15,15 +15,12 @@ def test_a_pass_over_all_images_ends_with_a_short_batch():
     assert "f32[157,64], and was f32[256,64]" in device.compiler.history[-1].why
 
 
-def test_steps_that_wait_for_one_cut_are_one_graph():
+def test_steps_that_wait_for_one_cut_are_one_graph_and_the_last_are_cut_too():
     one, two = Device(), Device()
     train_digits(one, steps=4, batch=8, hidden=8)
     train_digits(two, steps=4, batch=8, hidden=8, mark_every=2)
     assert (len(kinds(one)), len(kinds(two))) == (4, 2)
     assert len(two.compiler.newest.graph.nodes) > 1.5 * len(one.compiler.newest.graph.nodes)
-
-
-def test_the_last_steps_are_cut_too():
     device = Device()
     train_digits(device, steps=3, batch=8, hidden=8, mark_every=2)
     assert len(kinds(device)) == 2

@@ -4,7 +4,7 @@ and best, the documented rate), and the schedule with one of these facts changed
 
 import pytest
 
-from tests.for_each import for_rows, raises
+from tests.for_each import for_rows
 from trainium_edu.neuroncore.timing.scheduler import schedule
 from trainium_edu.specs import TRN1
 from trainium_edu.training import Job, Task, Trainer, lookup_paces, nn
@@ -21,15 +21,12 @@ def paces():
     return {one.width: one for one in lookup_paces()}
 
 
-def test_a_short_row_takes_a_packets_time_however_few_bytes_it_has(paces):
+def test_rows_take_a_packets_time_and_the_share_that_the_guide_says(paces):
     """Beside the row, a transfer of 128 rows brings their numbers and puts them back."""
     shortest = paces[8].ns_per_row
     assert all(paces[w].ns_per_row == pytest.approx(shortest, rel=0.01) for w in (32, 64, 128))
     turnarounds = 2 * float(TRN1.timing.dma_turnaround_ns) / (128 / QUEUES)
     assert PACKET_NS < QUEUES * shortest < PACKET_NS + turnarounds
-
-
-def test_rows_use_of_the_rate_what_the_guide_calls_poor_good_and_best(paces):
     of_bytes = {one.row_bytes: one for one in paces.values()}
     poor, good, best = (of_bytes[int(getattr(TRN1.dma, name))] for name in (
         "very_poor_below_bytes", "good_from_bytes", "saturated_from_bytes"))  # fmt: skip
@@ -79,12 +76,3 @@ def test_a_program_without_tables_has_no_lookups():
     trainer.step()
     assert trainer.report.lookups is None
     assert "lookups" not in str(trainer.report)
-
-
-@for_rows("width", 0, 8193, 2.5)
-def test_a_width_that_cannot_be_is_one_sentence(width):
-    raises((TypeError, ValueError), "width", lookup_paces, [width])
-
-
-def test_rows_that_cannot_be_are_one_sentence():
-    raises(ValueError, "rows is 0", lookup_program, 0, 8)

@@ -7,12 +7,11 @@ compared with PyTorch in ``test_against_torch.py``.
 import numpy as np
 import pytest
 
-from tests.for_each import for_rows, raises
+from tests.for_each import raises
 from trainium_edu.training import nn, optim
 from trainium_edu.xla.device import Device
-from trainium_edu.xla.executor import Setting, as_held
-from trainium_edu.xla.graph import as_type
-from trainium_edu.xla.tensor import Tensor, as_tensor
+from trainium_edu.xla.executor import Setting
+from trainium_edu.xla.tensor import as_tensor
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((12, 6)).astype(np.float32), RNG.integers(0, 3, 12).astype(np.int32)
@@ -99,17 +98,6 @@ def test_a_small_update_of_a_bf16_weight_is_lost_to_nearest_and_kept_on_average_
     assert (one_weight("nearest", master_weights=True) == 2).all()
 
 
-def test_the_same_seed_gives_the_same_bits_and_another_gives_others():
-    def weights(seed):
-        nn.manual_seed(1)
-        model = nn.MLP(6, 8, 3).to(Device(setting=Setting("stochastic", seed=seed)), "bfloat16")
-        train(model, optim.AdamW(model.parameters(), 1e-2), 5, dtype="bfloat16")
-        return np.concatenate([p.numpy().ravel() for p in model.parameters()])
-
-    np.testing.assert_array_equal(weights(1), weights(1))
-    assert not np.array_equal(weights(1), weights(2))
-
-
 def test_weights_without_a_gradient_stay():
     device = Device()
     used, idle = (as_tensor(np.ones(3, np.float32), device).requires_grad_() for _ in range(2))
@@ -143,28 +131,3 @@ def test_schedules_rise_to_the_peak_and_fall_to_nothing():
     assert (np.diff(rates[4:]) < 0).all()
     assert rates[20] == pytest.approx(0, abs=1e-12)
     assert optim.warmup_cosine(12, peak=0.5, warmup=4, steps=20) == pytest.approx(0.25)
-
-
-@for_rows("dtype", "float32", "bfloat16")
-def test_replicas_with_data_of_their_own_train_as_if_each_were_alone(dtype):
-    def run(replicas, parts):
-        nn.manual_seed(2)
-        device = Device(setting=Setting("stochastic", seed=1, replicas=replicas))
-        model = nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 3))
-        model.to(device, dtype)
-        optimiser = optim.AdamW(model.parameters(), 1e-2, master_weights=dtype == "bfloat16")
-        optimiser.init_states()
-        for _ in range(4):
-            optimiser.zero_grad()
-            x = Tensor(device, as_type((3, 6), dtype), data=as_held(X[parts], as_type((), dtype)))
-            y = Tensor(device, as_type((3,), "int32"), data=Y[parts])
-            nn.cross_entropy(model(x), y).backward()
-            optimiser.step()
-            device.mark_step()
-        return [p.numpy() for p in model.parameters()]
-
-    parts = np.arange(12).reshape(4, 3)
-    together = run(4, parts)
-    for i in (0, 3):
-        for joint, alone in zip(together, run(None, parts[i]), strict=True):
-            np.testing.assert_allclose(joint[i], alone, rtol=1e-5, atol=1e-6)

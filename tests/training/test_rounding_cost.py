@@ -1,16 +1,7 @@
 """The stored times.  Judge: the file names its command and machine; times themselves vary."""
 
-import json
-
 from trainium_edu.training import stored_rounding_cost
 from trainium_edu.training.rounding_cost import Cost, RoundingCost
-from trainium_edu.training.stored import path_of
-
-
-def test_the_file_begins_with_its_command_and_machine():
-    stored = json.loads(path_of("rounding_cost").read_text(encoding="utf-8"))
-    assert list(stored)[:2] == ["command", "machine"]
-    assert stored["command"] == "python -m trainium_edu.training.rounding_cost"
 
 
 def test_every_time_is_positive_and_rounding_cost_something():

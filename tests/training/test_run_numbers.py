@@ -22,16 +22,13 @@ def run():
     return digits_run(9, looks=(2,), odd=(7,), falls=(4,), wait_ns=50_000.0)
 
 
-def test_a_step_lasts_from_the_end_of_the_one_before(run):
+def test_a_step_lasts_from_the_end_of_the_one_before_and_its_time_adds_up(run):
     told = numbers(run)
     ends = [one.end_ns for one in run.steps if one.kind == "step"]
     periods = [end - before for before, end in zip([0.0, *ends], ends, strict=False)]
     assert told["steps"]["ns"] == periods
     assert told["step"]["median_ns"] == median(periods[1:])
     assert told["step"]["count"] == 9
-
-
-def test_what_the_time_went_to_adds_up_to_it(run):
     spent = numbers(run)["spent"]
     assert sum(spent.values()) == pytest.approx(run.steps[-1].end_ns)
     assert spent["waiting for the loader"] == pytest.approx(9 * 50_000)
@@ -79,12 +76,9 @@ def test_sums_over_links_can_bind():
     assert found == "collective"
 
 
-def test_several_instances_cost_several_times_as_much(run):
+def test_prices_and_engines_add_up_over_instances_and_parts(run):
     one, four = (numbers(replace(run, nodes=nodes))["price"] for nodes in (1, 4))
     assert four["usd_per_step"] == pytest.approx(4 * one["usd_per_step"])
-
-
-def test_engines_at_work_add_up_over_the_parts_of_the_step(run):
     graph = numbers(run)["graph"]
     for name, parts in graph["profile"].items():
         if name != "DMA":  # whose queues work for several operations at once

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from tests.for_each import raises
 from trainium_edu.training import digits, train
 from trainium_edu.training.samples import SAMPLES, sample
 
@@ -45,7 +44,3 @@ def test_the_photograph_is_scikit_learns():
     np.testing.assert_array_equal(
         np.round(sample("photo") * 255), load_sample_image("china.jpg")[::3, ::3]
     )
-
-
-def test_no_such_sample():
-    raises(ValueError, "there are weights", sample, "cat")

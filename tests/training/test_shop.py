@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.stats import entropy
 
-from tests.for_each import for_rows, raises
 from trainium_edu.numerics import draw_bits
 from trainium_edu.training import shop
 from trainium_edu.training.shop import BASKET, ITEMS, baskets, expected_loss
@@ -74,15 +73,6 @@ def test_one_seed_makes_the_same_samples_and_another_others():
     assert (before.inputs == again.inputs).all()
     assert (before.labels == again.labels).all()
     assert not (before.inputs == baskets(2).inputs).all()
-
-
-@for_rows("probability, said, told",
-    ([0.5], [0.5, 0.5], "one of each"), ([1.5], [0.5], "probability has 1.5"),
-     ([0.5], [-0.1], "said has -0.1"), ([], [], "one of each"),
-     ([float("nan")], [0.5], "probability has nan"),
-)  # fmt: skip
-def test_what_is_no_probability_is_one_sentence(probability, said, told):
-    raises(ValueError, told, expected_loss, probability, said)
 
 
 def test_a_trainers_probabilities_are_the_softmax_of_what_it_says():

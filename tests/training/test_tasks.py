@@ -12,26 +12,23 @@ from trainium_edu.training.trainer import Job, Trainer
 
 @pytest.mark.parametrize("name", sorted(TASKS))
 class TestEveryTask:
-    def test_has_one_label_for_each_sample_or_position(self, name):
+    def test_has_a_label_for_each_sample_and_tests_apart(self, name):
         inputs, labels, test_inputs, test_labels = TASKS[name].data()
         assert (len(inputs), len(test_inputs)) == (len(labels), len(test_labels))
         assert inputs.shape[1:] == test_inputs.shape[1:]
         assert labels.min() >= 0
         assert len(inputs) >= 512  # 512 ranks have one each
-
-    def test_keeps_its_test_samples_out_of_training(self, name):
         inputs, _, test_inputs, _ = TASKS[name].data()
         seen = {sample.tobytes() for sample in inputs}
         assert not any(sample.tobytes() in seen for sample in test_inputs)
 
 
-def test_every_note_of_the_file_is_a_task_s():
+def test_notes_are_the_files_and_tasks_can_be_keys():
+    """``scaling`` keeps a task's compiled program by it."""
     notes = tomllib.loads(Path(tasks.__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     assert notes == {name: task.note for name, task in TASKS.items() if task.note}
-
-
-def test_a_convolutional_network_is_told_to_be_none_of_the_chips_models_at_the_time():
     assert "not supported" in TASKS["digits-cnn"].note
+    assert len({*TASKS.values()}) == len(TASKS)
 
 
 @pytest.mark.slow
@@ -43,8 +40,3 @@ def test_digits_are_read_right_at_97_percent_after_the_steps_of_the_tasks_schedu
     for _ in range(job.schedule_steps):
         trainer.step()
     assert trainer.evaluate() >= 0.97
-
-
-def test_a_task_can_be_a_key():
-    """``scaling`` keeps a task's compiled program by it."""
-    assert len({*TASKS.values()}) == len(TASKS)

@@ -7,7 +7,6 @@ counted here; years that catalogues give.
 import numpy as np
 import pytest
 
-from tests.for_each import raises
 from trainium_edu.training import nn, text
 from trainium_edu.training.tasks import TASKS
 from trainium_edu.training.trainer import Job, Trainer
@@ -33,17 +32,13 @@ def entropies():
 
 @pytest.mark.parametrize("book", text.BOOKS, ids=lambda book: book.name)
 class TestBooks:
-    def test_is_free_of_what_publishers_added(self, book):
+    def test_is_long_free_of_additions_and_out_of_copyright(self, book):
         content = text.read(book.name)
         assert content.isascii()
         for word in ("gutenberg", " etext", "copyright", "edition 2.9", "chapter", "dramatis"):
             assert word not in content.lower()
-
-    def test_its_copyright_has_ended(self, book):
         assert book.died + 100 < 2026  # the longest term of a country is a hundred years
         assert book.printed < 1900
-
-    def test_is_long_enough_for_an_epoch_on_32_ranks(self, book):
         assert len(text.read(book.name)) > 100_000
 
 
@@ -55,9 +50,12 @@ def test_books_take_less_than_a_quarter_of_a_megabyte():
 
 
 class TestLetters:
-    def test_each_label_is_the_letter_that_follows(self):
+    def test_labels_follow_and_pairs_tell_more_than_letters(self):
         for inputs, labels in zip(*[iter(text.letters())] * 2, strict=True):
             np.testing.assert_array_equal(inputs[:, 1:], labels[:, :-1])
+        alone, after = entropies()
+        assert 4.2 < alone < 4.7
+        assert 3.2 < after < 3.7
 
     def test_no_stretch_of_the_test_was_trained_on(self):
         inputs, _, test_inputs, _ = text.letters()
@@ -65,11 +63,6 @@ class TestLetters:
         seen = {"".join(known[i] for i in window[:40]) for window in inputs[:, :40]}
         held_out = {"".join(known[i] for i in window[:40]) for window in test_inputs}
         assert not seen & held_out
-
-    def test_pairs_of_letters_tell_more_than_letters_alone(self):
-        alone, after = entropies()
-        assert 4.2 < alone < 4.7
-        assert 3.2 < after < 3.7
 
     def test_a_few_steps_beat_letters_that_are_drawn_blindly(self):
         _, losses = trained("letters", 25)
@@ -92,17 +85,13 @@ class TestLetters:
 
 
 class TestAuthors:
-    def test_hides_the_words_that_give_a_book_away(self):
+    def test_passages_begin_with_a_token_and_hide_what_gives_a_book_away(self):
         known = text.vocabulary()
         assert "the" in known
         assert not {"alice", "rosalind", "satan", "orlando", "rabbit", "adam"} & known.keys()
-
-    def test_guessing_the_largest_book_is_right_as_often_as_the_note_says(self):
         labels = text.authors()[3]
         share = np.bincount(labels).max() / len(labels)
         assert f"{share:.0%}".replace("%", " %") in TASKS["authors"].note
-
-    def test_every_passage_begins_with_its_class_token(self):
         for passages in text.authors()[::2]:
             assert (passages[:, 0] == text.CLS).all()
             assert (passages[:, 1:] != text.CLS).all()
@@ -132,11 +121,3 @@ class TestModels:
         one, other = logits.numpy()
         far = np.abs(one - other) > 1e-4  # products of other rows are summed in other orders
         assert (far[:-1] if causal else far).any() == reached
-
-
-def test_a_text_without_room_for_a_test_is_refused_in_one_sentence():
-    raises(ValueError, "100 letters, which is too short", text.letters, "ab" * 50)
-
-
-def test_an_unknown_book_is_refused_with_the_known_ones():
-    raises(ValueError, "use alice, as_you_like_it, paradise_lost", text.read, "hamlet")

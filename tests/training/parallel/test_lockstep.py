@@ -16,19 +16,14 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from tests.for_each import for_rows, raises
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu.fabric import FabricError
 from trainium_edu.specs import INF2, TRN1
 from trainium_edu.training import nn, optim
 from trainium_edu.training.data import shuffled
 from trainium_edu.training.loader import deal
 from trainium_edu.training.parallel.collectives import links
-from trainium_edu.training.parallel.lockstep import (
-    RanksDisagree,
-    ReplicasDrift,
-    launch,
-    stacked,
-)
+from trainium_edu.training.parallel.lockstep import RanksDisagree, ReplicasDrift, launch, stacked
 from trainium_edu.training.trainer import Job, Trainer
 from trainium_edu.xla import MpDeviceLoader, as_tensor, xm
 from trainium_edu.xla.executor import Setting
@@ -386,96 +381,70 @@ def test_the_master_alone_may_evaluate_while_others_wait_or_have_ended():
 # -- what goes wrong ------------------------------------------------------------------------------
 
 
-def stuck(function, ranks=4):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EarlyRun)
-        caught = raises(RanksDisagree, "", launch, function, ranks)
-    return str(caught)
+STUCK = {}
 
 
-def test_a_value_that_needs_all_ranks_and_that_one_asks_for_is_refused():
-    def main(index):
-        loss = summed(1.0)
-        if xm.is_master_ordinal():
-            loss.item()
+def told(*words):
+    """Put a rank's function into the table of those that get stuck, with words of the sentence."""
+    return lambda main: STUCK.update({main.__name__: (main, words)})
+
+
+@told("rank 0 asks for a value at test_lockstep.py:", "rank 1 marks a step at test_lockstep.py:",
+      "wait for each other for ever")  # fmt: skip
+def a_value_that_needs_all_is_asked_for_by_one(index):
+    loss = summed(1.0)
+    if xm.is_master_ordinal():
+        loss.item()
+    xm.mark_step()
+
+
+@told("rank 2 at test_lockstep.py:", "recorded another graph than rank 0 at test_lockstep.py:",
+      "reduce_max at test_lockstep.py:", "in place of reduce_min")  # fmt: skip
+def one_graph_differs(index):
+    x = vector([1.0, 2.0])
+    y = x.max() if index == 2 else x.min()  # noqa: F841
+    xm.mark_step()
+
+
+@told("is f32[4], and on rank 0 f32[3]", "drop_last", "sampler")
+def a_last_batch_has_another_size(index):
+    x = vector(np.ones(3 + (index == 2)))
+    loss = xm.all_reduce("sum", x.sum())  # noqa: F841
+    xm.mark_step()
+
+
+@told("rank 0 marks a step at test_lockstep.py:", "rank 1 has ended")
+def one_takes_fewer_steps(index):
+    for _ in range(3 - (index == 1)):
+        x = summed(1.0)  # noqa: F841
         xm.mark_step()
 
-    told = stuck(main)
-    assert "rank 0 asks for a value at test_lockstep.py:" in told
-    assert "rank 1 marks a step at test_lockstep.py:" in told
-    assert "wait for each other for ever" in told
+
+@told("rank 0 waits at rendezvous 'load' at test_lockstep.py:",
+      "rank 1 waits at rendezvous 'save'")  # fmt: skip
+def they_wait_at_two_tags(index):
+    xm.rendezvous("save" if index else "load")
 
 
-def test_the_first_difference_between_graphs_is_told_with_both_lines():
-    def main(index):
-        x = vector([1.0, 2.0])
-        y = x.max() if index == 2 else x.min()  # noqa: F841
-        xm.mark_step()
-
-    told = stuck(main)
-    assert "rank 2 at test_lockstep.py:" in told
-    assert "recorded another graph than rank 0 at test_lockstep.py:" in told
-    assert "reduce_max at test_lockstep.py:" in told
-    assert "in place of reduce_min" in told
+@pytest.mark.filterwarnings("ignore::trainium_edu.xla.tensor.EarlyRun")
+@for_each("mistake", STUCK)
+def test_ranks_that_would_wait_for_ever_are_told_who_waits_and_where(mistake):
+    main, words = STUCK[mistake]
+    sentence = str(raises(RanksDisagree, "", launch, main, 4))
+    assert [one for one in words if one not in sentence] == []
 
 
-def test_a_last_batch_of_another_size_is_told_with_what_to_do():
-    def main(index):
-        x = vector(np.ones(3 + (index == 2)))
-        loss = xm.all_reduce("sum", x.sum())  # noqa: F841
-        xm.mark_step()
-
-    told = stuck(main)
-    assert "is f32[4], and on rank 0 f32[3]" in told
-    assert "drop_last" in told
-    assert "sampler" in told
-
-
-def test_a_rank_that_takes_fewer_steps_is_named():
-    def main(index):
-        for _ in range(3 - (index == 1)):
-            x = summed(1.0)  # noqa: F841
-            xm.mark_step()
-
-    told = stuck(main)
-    assert "rank 0 marks a step at test_lockstep.py:" in told
-    assert "rank 1 has ended" in told
-
-
-def test_a_rank_at_another_tag_is_named():
-    told = stuck(lambda index: xm.rendezvous("save" if index else "load"))
-    assert "rank 0 waits at rendezvous 'load' at test_lockstep.py:" in told
-    assert "rank 1 waits at rendezvous 'save'" in told
-
-
-def test_training_without_sums_over_ranks_is_noticed():
+def test_training_without_sums_or_from_other_weights_is_noticed():
     with pytest.warns(ReplicasDrift, match="xm.optimizer_step") as caught:
         launch(one_step(reduce=False, steps=3), 4)
     assert len(caught) == 1
     assert caught[0].filename == __file__
-
-
-def test_training_from_different_weights_is_noticed():
     with pytest.warns(ReplicasDrift, match="manual_seed"):
         launch(one_step(weights_of=lambda index: index), 4)
-
-
-def test_equal_replicas_are_left_in_peace():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         launch(one_step(steps=2), 4)
         launch(one_step(reduce=False), 1)
-
-
-@for_rows("ranks", 0, -1, True, "8", 2.5, 10**9)
-def test_a_number_of_ranks_that_cannot_be_is_refused(ranks):
-    raises((TypeError, ValueError), "ranks is", launch, lambda index: None, ranks)
-
-
-def test_more_ranks_than_the_topology_holds_are_refused():
-    raises(FabricError, "33 ranks", launch, lambda index: None, 33)
-    with pytest.raises(ValueError, match="4 ranks, and the links reach 8"):
-        launch(lambda index: None, 4, reached=links(8))
 
 
 def test_an_error_keeps_its_kind_and_line_and_ends_the_others_quietly():
