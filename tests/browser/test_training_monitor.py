@@ -26,7 +26,7 @@ LIT = """() => {
   const canvas = document.querySelector('.te-tm-torus canvas');
   const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
   let lit = 0;
-  for (let i = 0; i < data.length; i += 4) lit += data[i] > 180 && data[i + 2] < 60;
+  for (let i = 0; i < data.length; i += 4) lit += data[i] - data[i + 1] > 50 && data[i + 2] > 100;
   return lit;
 }"""
 #: The milliseconds that the page needs for each of twenty places of a slider, drawing included.

@@ -41,10 +41,17 @@ def test_both_timelines_come_back_in_order_of_their_starts(packed):
 
 def test_a_section_is_named_by_its_operations_and_tracks_of_single_engines_are_left_out():
     names = [f"op_{i % 7}" for i in range(20)]
-    spans = [Span("engines", "dot+19", 0, 9, {"operations": names}), Span("DMA", "dot+19", 0, 2)]
+    spans = [Span("engines", "dot+19", 0, 9, {"operations": names, "phases": []}),
+             Span("DMA", "dot+19", 0, 2)]  # fmt: skip
     found = unpacked(step_frames(spans, spans))
     assert found["names"] == ["op 0, op 1, op 2, op 3, op 4 and 2 more"]
     assert len(found["on_name"]) == 1
+
+
+def test_a_section_of_known_parts_of_a_step_is_named_by_them():
+    info = {"operations": ["dot", "fusion"], "phases": ["forward", "backward"]}
+    found = unpacked(step_frames([Span("engines", "dot+1", 0, 9, info)], []))
+    assert found["names"] == ["forward, backward"]
 
 
 def test_links_carry_what_the_bill_says(packed):

@@ -57,6 +57,7 @@ def run(count=60, ranks=32, odd_from=None, odd=13):
         job=Job(ranks=ranks),
         trainer=SimpleNamespace(
             model=SimpleNamespace(parameters=lambda: parameters),
+            task=SimpleNamespace(name="digits"),
             device=SimpleNamespace(executable=None),
             links=None,
         ),

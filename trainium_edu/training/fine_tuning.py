@@ -90,7 +90,8 @@ def few_authors(per_author: int, *, seed: int = 0, beginning: str = "pre-trained
     each = [order[labels[order] == book][:per_author] for book in range(len(text.BOOKS))]
     chosen = np.concatenate(each)
     model = from_pretrained if beginning == "pre-trained" else TASKS["authors"].model
-    return Task(f"authors-{per_author}", model, lambda: (inputs[chosen], labels[chosen], *test))
+    name = f"{beginning}, {per_author} of each author"
+    return Task(name, model, lambda: (inputs[chosen], labels[chosen], *test))
 
 
 @checked

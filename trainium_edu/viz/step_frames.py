@@ -99,8 +99,9 @@ def step_frames(overlapped: Iterable[Span], apart: Iterable[Span], bills: Sequen
 
 
 def _name(span) -> str:
-    """Return the operations of a section, each once, or the label of another span."""
-    names = list(dict.fromkeys(span.info.get("operations", (span.label,))))
+    """Return a section's parts of the step or its operations, or the label of another span."""
+    told = span.info.get("phases") or span.info.get("operations", (span.label,))
+    names = list(dict.fromkeys(told))
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return (", ".join(names[:_MOST_NAMES]) + more).replace("_", " ")
 

@@ -19,6 +19,7 @@ __all__ = ["TrainingMonitor", "training_monitor"]
 EVERY_S = 0.15  # between two messages to the page; steps may be faster
 _MOST_EARLIER, _MOST_POINTS = 5, 300  # runs whose curves stay, and points of each
 _WORDS: dict[str, Callable] = {
+    "task": str,
     "ranks": "{} ranks".format,
     "lr": "rate {:g}".format,
     "dtype": {"float32": "FP32", "bfloat16": "BF16"}.get,
@@ -64,9 +65,8 @@ def training_monitor(run=None, *, steps: int = 200, ranks: int = 32, passes: int
     return monitor
 
 
-def _names(jobs) -> list[str]:
-    """Name each job by what tells it from the others."""
-    plain = [asdict(job) for job in jobs]
+def _names(plain) -> list[str]:
+    """Name each job, with its task, by what tells it from the others."""
     differ = [key for key in plain[0] if any(job[key] != plain[0][key] for job in plain)]
     told = [key for key in _WORDS if key in differ] or differ
     words = {key: _WORDS.get(key, f"{key} {{}}".format) for key in told}
@@ -109,7 +109,8 @@ class TrainingMonitor(anywidget.AnyWidget):
     def begin(self, run):
         """Watch a run from now on; ``fit`` calls this."""
         earlier = [*self.earlier, self._kept()][-_MOST_EARLIER:] if self._loss else []
-        self._jobs = [*self._jobs[len(self._jobs) - len(earlier) :], run.job]
+        job = {**asdict(run.job), "task": run.trainer.task.name}
+        self._jobs = [*self._jobs[len(self._jobs) - len(earlier) :], job]
         *before, name = _names(self._jobs)
         self.run = run
         self._clear()

@@ -93,6 +93,8 @@ def test_tracks_and_engines_do_one_thing_at_a_time(trainer, report):
             assert all(a.end_ns <= b.start_ns * (1 + 1e-12) for a, b in pairwise(spans.on(track)))
     assert report.spans.makespan_ns == pytest.approx(report.step_ns)
     assert {"engines", "CC-cores", "Tensor Engine", "DMA"} <= set(report.spans.tracks)
+    first, *_, last = report.spans.on("engines")
+    assert (first.info["phases"][0], last.info["phases"]) == ("forward", ["update"])
     together = report.compute_ns / report.step_ns
     assert all(0 <= share <= together for share in report.engines.values())
     assert report.engines["Tensor Engine"] > 0

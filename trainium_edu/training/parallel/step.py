@@ -221,6 +221,12 @@ def link_shares(links: Links | None, placed: Iterable[Placed], step: float) -> n
     return busy / step if step else busy
 
 
+def _phase(node: Node) -> str:
+    """Return the part of a step in which a layer, its gradient or an update was recorded."""
+    part = node.scope.partition("/")[0]
+    return part if part in ("backward", "update") else "forward"
+
+
 def step_spans(executable: Executable, placed: Sequence[Placed], slowest: float = 1.0) -> Timeline:
     """Return sections, each engine's part of them, and collectives, in time."""
     spans: list[Span] = []
@@ -230,8 +236,9 @@ def step_spans(executable: Executable, placed: Sequence[Placed], slowest: float 
             done.setdefault(operation.section, []).append(operation)
     before = executable.tracks()
     for i, section in enumerate(placed):
-        names = [node.title for node in section.section.nodes]
-        info = {"section": i, "operations": names}
+        nodes = section.section.nodes
+        phases = dict.fromkeys(_phase(node) for node in nodes if node.scope)
+        info = {"section": i, "operations": [n.title for n in nodes], "phases": [*phases]}
         spans.append(Span(section.track, section.name, section.start_ns, section.end_ns, info))
         if section.track == LINKS:
             continue

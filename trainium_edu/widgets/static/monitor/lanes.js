@@ -8,7 +8,7 @@ import { nsText, roundStep } from "../shared/words.js";
 import { linear } from "../shared/plot.js";
 
 const LEFT = 62;
-const RIGHT = 14;
+const RIGHT = 24;
 const LANES = { compute: 8, links: 38 }; // their tops
 const HIGH = 26;
 const MARK = 72;
@@ -64,9 +64,7 @@ export class Lanes {
     }
     for (const ns of timeTicks(film.end)) {
       parts.push(line(x(ns), AXIS - 3, x(ns), AXIS + 2, "te-axis"));
-      parts.push(
-        words(x(ns), AXIS + 16, ns ? nsText(ns) : "0", "te-small", ns ? "middle" : "start"),
-      );
+      parts.push(words(x(ns), AXIS + 16, ns ? nsText(ns) : "0", "te-small", "middle"));
     }
     parts.push(line(LEFT, AXIS, width - RIGHT, AXIS, "te-axis"));
     parts.push(line(x(timeline.end), 2, x(timeline.end), AXIS, "te-tm-end"));

@@ -6,7 +6,7 @@ import { fitCanvas, write } from "../shared/canvas.js";
 import { make } from "../shared/elements.js";
 
 const ROOM = 0.1; // of a chip, as a share of the picture
-const CAPTION = "A box is a chip with two ranks, a line a link between chips.";
+const CAPTION = "A box is a chip with two ranks, a line a link. Pink links carry the sum.";
 
 class TorusPainter extends StagePainter {
   paint(c, { film, plan, traffic: { heatOf, part }, tones }) {
@@ -46,7 +46,9 @@ export class Torus {
     const width = Math.max(220, this.element.clientWidth);
     const size = { width, height: Math.round(Math.min(width * 0.86, 330)) };
     const layout = { ...film.layout, room: Math.min(ROOM, film.layout.room) };
-    Object.assign(this, { film, tones, size, plan: new Plan(film, layout, size) });
+    const mark = getComputedStyle(this.element).getPropertyValue("--links").trim() || tones.mark;
+    const plan = new Plan(film, layout, size);
+    Object.assign(this, { film, size, plan, tones: { ...tones, mark } });
     this.painter.forget();
   }
   draw(traffic, said) {
