@@ -23,7 +23,7 @@ def test_the_ladder_leads_from_two_terabytes_to_a_plan_that_fits():
     sketch = memory_planner()
     plan = {"cluster": Cluster(instances=8), "global_batch": 1536, "precision": "bf16-master"}
     first = memory("gpt3-175b", Plan(**plan))
-    assert said(sketch).startswith(f"**{first.total / 2**30:,.1f} of 16 GiB")
+    assert said(sketch).startswith(f"**{first.total / 2**30:,.0f} of 16 GiB")
     assert "would take" in said(sketch)
     press(sketch, "states", "tensor", "stages", "sequence", "again")
     plan |= {"zero": 1, "tensor": 32, "pipeline": 8, "sequence_parallel": True}
@@ -40,7 +40,7 @@ def test_the_ladder_leads_from_two_terabytes_to_a_plan_that_fits():
     assert f"states {kept.states / 2**30:.3g}" in texts(sketch)
     assert f"pipeline bubble {time.parts['pipeline bubble'] / 1e9:.3g}" in texts(sketch)
     press(sketch, "start")
-    assert said(sketch).startswith(f"**{first.total / 2**30:,.1f} of 16 GiB")
+    assert said(sketch).startswith(f"**{first.total / 2**30:,.0f} of 16 GiB")
     assert f"round with dice {kept.total / 2**30:.1f} GiB" in repr(sketch)
 
 

@@ -598,7 +598,7 @@ class AgainstP4d:
         low, used, high = (-p.cost_reduction for p in (self.low, self.used, self.high))
         fast, between, slow = self.p4d_step_s
         return (
-            f"P4d's step: {fast:.4g} to {slow:.4g} s, {between:.4g} in between\n"
+            f"P4d's step: {fast:.3g} to {slow:.3g} s, {between:.3g} in between\n"
             f"cost of the same work on Trainium: {used:+.1%} ({low:+.1%} to {high:+.1%})\n"
             f"if the speeds were as for BERT: {-self.by_bert.cost_reduction:+.1%}\n"
             f"both cost the same where P4d reaches {self.break_even:.1%} of its peak"
@@ -645,7 +645,7 @@ def against_p4d(
     Examples
     --------
     >>> print(against_p4d(1e18, 40.0, Cluster("trn1.32xlarge", 16)))
-    P4d's step: 48.15 to 58.23 s, 52.72 in between
+    P4d's step: 48.2 to 58.2 s, 52.7 in between
     cost of the same work on Trainium: -50.2% (-45.5% to -54.9%)
     if the speeds were as for BERT: -46.3%
     both cost the same where P4d reaches 95.4% of its peak

@@ -139,8 +139,9 @@ class Memory:
             getattr(self, part) / self.total,
             {"master": "master weights"}.get(part, part),
         )
-        said = (f"{self.total / 2**30:,.1f} of {self.available / 2**30:.0f} GiB{at}{many}: {words} "
-                f"take {share:.0%} of it").replace("%", " %")  # fmt: skip
+        held, room = _digits(self.total / 2**30), f"{self.available / 2**30:.0f} GiB"
+        share = f"{share:.0%}".replace("%", " %")
+        said = f"{held} of {room}{at}{many}: {words} take {share} of it"
         if self.fits:
             return said
         return f"{said}; {self._remedy(part)}"
@@ -171,7 +172,12 @@ class Memory:
 
 def _size(nbytes) -> str:
     """Write bytes in GiB, or in MiB where that would be nothing."""
-    return f"{nbytes / 2**30:,.1f} GiB" if nbytes >= 2**30 else f"{nbytes / 2**20:,.1f} MiB"
+    unit, name = (2**30, "GiB") if nbytes >= 2**30 else (2**20, "MiB")
+    return f"{_digits(nbytes / unit)} {name}"
+
+
+def _digits(size) -> str:
+    return f"{size:,.0f}" if size >= 100 else f"{size:.1f}"
 
 
 @checked

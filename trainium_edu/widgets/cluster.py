@@ -333,7 +333,8 @@ def _point_words(kind, point) -> str:
     if not point.time:
         return f"**{kind}** none, for {point.reason}"
     replicas = point.plan.data
-    rings = f" ({replicas:,} replicas are no power of two: they sum round rings)"
-    return (f"**{kind}** {long_time_text(point.step_ns / 1e9)} a step, {point.tokens_per_s:,.0f} "
-            f"tokens/s, **{100 * point.efficiency:.1f} %** efficient"
+    rings = f" ({replicas:,} replicas are not a power of two: they sum round rings)"
+    pace = float(f"{point.tokens_per_s:.3g}")
+    return (f"**{kind}** {long_time_text(point.step_ns / 1e9)} a step, {pace:,.0f} tokens/s, "
+            f"**{100 * point.efficiency:.1f} %** efficient"
             + rings * bool(replicas & (replicas - 1)))  # fmt: skip
