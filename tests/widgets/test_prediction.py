@@ -215,6 +215,7 @@ def test_error_factor(guess, answer, factor):
         ("%", 76, 77, "Close: 1 point above the answer."),
         ("cycles", 798, 799, "Off by one. Look again."),
         ("hops", 4, 5, "Off by one. Look again."),
+        ("workers", 3, 5, "2 above the answer. Look again."),
         ("µs", 100, 85, "15 % below the answer. Look again."),
         ("µs", 100, 95, "Close: 5 % below the answer."),
         ("µs", 100, 250, "2.5 times the answer. Look again."),

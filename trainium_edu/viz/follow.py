@@ -33,7 +33,7 @@ def plot_toss(explained):
             f"{explained.name} is kept in FP32, so nothing was tossed; explain a weight of a run "
             "in BF16"
         )
-    fig = style.figure(9, 4.6, margins=(0.75, 0.3, 0.55, 0.4))
+    fig = style.figure(9, 4.2, margins=(0.75, 0.3, 0.1, 0.4))
     grads, line = fig.subplots(2, 1, gridspec_kw={"hspace": 0.75, "height_ratios": [1, 1.15]})
     _draw_shards(grads, explained)
     _draw_line(line, explained)
@@ -76,12 +76,12 @@ def _draw_line(ax, told):
             ax.text(x, -0.675, words, ha=side, va="center")
         at = toss.random_bits / _TOSSES
         ax.plot([at, at], [-0.95, -0.4], color=style.ink(), linewidth=2.2)
-        ax.text(at, -1.05, f"random bits {toss.random_bits} of 65,536", va="top",
+        ax.text(at, -1.05, f"random bits {toss.random_bits:,} of 65,536", va="top",
                 ha="left" if at < 0.5 else "right")  # fmt: skip
     how = "to the nearer" if toss.random_bits is None else "up" if went_up else "down"
     ax.set(title=f"step {told.step}: {told.name}[{', '.join(map(str, told.index))}] lies "
            f"{toss.share:.1%} of the way, and went {how}",
-           xlim=(-0.03, 1.03), ylim=(-1.5, 1.1), xticks=[], yticks=[])  # fmt: skip
+           xlim=(-0.03, 1.03), ylim=(-1.35, 1.1), xticks=[], yticks=[])  # fmt: skip
     ax.spines[:].set_visible(False)
     ax.grid(visible=False)
 

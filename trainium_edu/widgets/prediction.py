@@ -305,6 +305,8 @@ class Prediction(anywidget.AnyWidget):
             told = f"{round(off, 1):g} point{'s' * (off != 1)} {side}."
         elif off == 1 and self.unit != "times":
             return f"Off by one. {again}".strip()
+        elif factor < 2 and max(guess, answer) <= 20 and float(off).is_integer():
+            told = f"{off:g} {side}."  # of a few things, a share says less than their number
         elif factor < 2:
             told = f"{round(100 * off / abs(answer)) or 'less than 1'} % {side}."
         elif math.isinf(factor):

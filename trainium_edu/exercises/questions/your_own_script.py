@@ -1,6 +1,7 @@
 """Questions of lesson 10: a loop's graphs; what cuts, compiles again, falls back, starves it."""
 
 import difflib
+import re
 from bisect import bisect
 from collections import Counter
 from itertools import pairwise
@@ -22,7 +23,8 @@ def changed(before: str | Path, after: str | Path) -> str:
 
 def report(outcome) -> str:
     """Return three lines of a run's report: time of a step, graphs, what ran early."""
-    return "\n".join(summary_lines(outcome.record)[1:4])
+    lines = "\n".join(summary_lines(outcome.record)[1:4])
+    return re.sub(r"(\d+\.\d) us", lambda us: f"{float(us[1]):.3g} µs", lines)
 
 
 def compiled(record) -> int:
@@ -132,13 +134,13 @@ def starved(path, outcome, batch, sample_us, copy_us):
     chip, apart = main_graph(outcome.record).makespan_ns / 1e3, step_us(outcome.record)
     load = batch * sample_us
     return Answer(
-        round(apart, 1),
+        round(apart),
         wrong={
             "one after the other": load + copy_us + chip,
             "the chip's time": chip,
             "the copies are free": load,
         },
-        terms={"waits": load + copy_us, "chip": chip, "idle": 1 - chip / apart, "half": load / 2},
+        terms={"waits": apart, "chip": chip, "idle": 1 - chip / apart, "half": load / 2},
         show=_film(path, outcome),
     )
 
@@ -163,7 +165,7 @@ def instances_table(rows) -> str:
 
 def prices_table(rows) -> str:
     """Return the two smallest sizes with their ranks and prices."""
-    return "\n".join(f"{one.instance:14}{one.ranks} ranks{one.usd_per_hour:9.4f} USD an hour"
+    return "\n".join(f"{one.instance:14}{one.ranks} ranks{one.usd_per_hour:8.3f} USD an hour"
                      for one in _pair(rows))  # fmt: skip
 
 
@@ -213,12 +215,12 @@ def host(outcome):
     """Return which part of an iteration the chip computes."""
     chip_ms = main_graph(outcome.record).makespan_ns / 1e6
     share = chip_ms * MLP_PER_S / 1e3
-    here = 1e6 / step_us(outcome.record)
+    here, alone = (float(f"{n:.3g}") for n in (1e6 / step_us(outcome.record), 1e3 / chip_ms))
     return Answer(
         2 - bisect((0.3, 0.7), share),
         terms={"chip_ms": chip_ms, "share": share, "here": here},
         show=lambda guess: (
             f"published, one worker: {MLP_PER_S:.0f} iterations per second; two: 163 each\n"
-            f"chip alone, as modelled: {1e3 / chip_ms:,.0f}"
+            f"chip alone, as modelled: {alone:,.0f}"
         ),
     )
