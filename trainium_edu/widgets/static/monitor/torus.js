@@ -44,7 +44,8 @@ export class Torus {
     this.element.hidden = !film.chips;
     if (!film.chips) return;
     const width = Math.max(220, this.element.clientWidth);
-    const size = { width, height: Math.round(Math.min(width * 0.86, 330)) };
+    const height = film.chips > 2 ? Math.round(Math.min(width * 0.86, 330)) : 90; // two in a row
+    const size = { width, height };
     const layout = { ...film.layout, room: Math.min(ROOM, film.layout.room) };
     const mark = getComputedStyle(this.element).getPropertyValue("--links").trim() || tones.mark;
     const plan = new Plan(film, layout, size);
