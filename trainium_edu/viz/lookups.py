@@ -64,10 +64,12 @@ def plot_paces(paces: Sequence[Pace], *, spec: Record = TRN1):
         share.annotate(words, (width, 104 if words == "good" else 111), fontsize=8, ha=side,
                        xytext=(3 if side == "left" else -3, 0), textcoords="offset points",
                        color=ink("muted"), va="center")  # fmt: skip
+    names = [f"{one.width}\n{size_text(one.row_bytes)}" for one in paces]
+    if len(names) > 6:
+        names[1::2] = [""] * (len(names) // 2)  # all of them run into each other
     for ax in (time, share):
         ax.set_xscale("log", base=2)
-        ax.set_xticks(widths, [f"{one.width}\n{size_text(one.row_bytes)}" for one in paces],
-                      fontsize=8)  # fmt: skip
+        ax.set_xticks(widths, names, fontsize=8)
         ax.minorticks_off()
         ax.set_xlabel("numbers in a row, and bytes of its descriptor")
         ax.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, 0.88 if ax is share else 1))
