@@ -11,13 +11,13 @@ from pathlib import Path
 BUDGETS = {
     "specs": 1093, "numerics": 2209, "timeline.py": 55, "settings.py": 122, "aside.py": 59,
     "files.py": 38, "names.py": 69, "sealed.py": 73, "neuroncore": 12013, "nki": 8055, "xla": 5921,
-    "fabric": 3160, "training": 4556, "cluster": 3040, "torch": 6222, "live.py": 284, "viz": 3591,
-    "tools": 1184, "widgets": 3905, "exercises": 6573, "cli": 3163, "doctor.py": 170,
-    "tests": 55495,
+    "fabric": 3160, "training": 4561, "cluster": 3044, "torch": 6222, "live.py": 284, "viz": 3594,
+    "tools": 1184, "widgets": 3909, "exercises": 6575, "cli": 3163, "doctor.py": 170,
+    "tests": 55827,
 }  # fmt: skip
 #: Of what stands in the package beside Python: endings, budget.
 OTHERS = {
-    "JavaScript": ((".js",), 8687), "CSS": ((".css",), 2360), "C++": ((".cpp", ".h", ".hpp"), 1749),
+    "JavaScript": ((".js",), 8688), "CSS": ((".css",), 2369), "C++": ((".cpp", ".h", ".hpp"), 1749),
 }  # fmt: skip
 
 
