@@ -44,7 +44,7 @@ def run():
     return nki.run(halves, X, Y)
 
 
-def test_a_run_holds_outputs_program_and_time(run):
+def test_a_run_holds_outputs_program_time_and_the_kernels_names_and_lines(run):
     assert np.array_equal(run.outputs["first"], X / 2)
     assert np.array_equal(run.outputs["more"][0], Y)
     assert run.timeline.makespan_ns == measure(run.programs[0]).makespan_ns
@@ -53,21 +53,12 @@ def test_a_run_holds_outputs_program_and_time(run):
     assert low <= run.timeline.makespan_ns <= high
     assert repr(run).startswith("Run('halves', 20 instructions, ")
     assert "halves" in str(run)
-
-
-def test_the_reasons_add_up_to_the_time(run):
     why = run.why()
     assert sum(piece.end_ns - piece.start_ns for piece in why.pieces) == run.timeline.makespan_ns
-
-
-def test_arguments_keep_the_names_of_the_kernel(run):
-    assert [a.name for a in run.programs[0].allocations[:2]] == ["x", "y"]
-
-
-def test_lines_are_the_kernels_own(run):
-    lines = {i.line.function for i in run.programs[0].instructions}
-    assert lines == {"halves"}
-    assert {i.line.file for i in run.programs[0].instructions} == {__file__}
+    program = run.programs[0]
+    assert [a.name for a in program.allocations[:2]] == ["x", "y"]
+    lines = {(i.line.function, i.line.file) for i in program.instructions}
+    assert lines == {("halves", __file__)}
 
 
 def test_buffers_change_the_time_and_not_the_values(run):
@@ -99,10 +90,8 @@ def test_a_run_is_saved_and_loaded_bit_for_bit(run, tmp_path):
     assert np.array_equal(loaded.outputs["first"], run.outputs["first"])
     second, seven = loaded.outputs["more"]
     assert second.dtype == ml_dtypes.bfloat16
-    assert second.tobytes() == run.outputs["more"][0].tobytes()
-    assert seven == 7
-    assert repr(loaded) == repr(run)
-    assert str(loaded) == str(run)
+    assert (second.tobytes(), seven) == (run.outputs["more"][0].tobytes(), 7)
+    assert (repr(loaded), str(loaded)) == (repr(run), str(run))
     assert [str(w) for w in loaded.advice] == [str(w) for w in run.advice]
     loaded.save(tmp_path / "b.run")
     assert (tmp_path / "a.run").read_bytes() == (tmp_path / "b.run").read_bytes()

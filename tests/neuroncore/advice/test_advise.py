@@ -11,6 +11,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_rows
+from tests.nki.cases import stored
 from trainium_edu.nki.examples import matmul
 from trainium_edu.specs import TRN1
 
@@ -74,9 +75,7 @@ def narrow_work(x):
     tile = nl.load(x)
     for _ in range(20):
         nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=1.5)
-    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    nl.store(out, tile)
-    return out
+    return stored(tile, x.dtype)
 
 
 def test_few_partitions_cost_the_lanes_that_stand_still():
@@ -95,9 +94,7 @@ def strided_work(x, step):
     part = tile[:, 0 : 512 * step : step]
     for _ in range(10):
         nisa.tensor_scalar(dst=part, data=part, op0=nl.multiply, operand0=1.5)
-    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    nl.store(out, tile)
-    return out
+    return stored(tile, x.dtype)
 
 
 def test_a_long_stride_costs_half_of_the_port():
@@ -120,9 +117,7 @@ def sum_of_parts(x, width, whole):
     for k in range(x.shape[1] // width):
         part = blocks[k] if whole else x[:, k * width : (k + 1) * width]
         nisa.tensor_tensor(dst=total, data1=total, data2=nl.load(part), op=nl.add)
-    out = nl.ndarray(total.shape, nl.float32, buffer=nl.shared_hbm)
-    nl.store(out, total)
-    return out
+    return stored(total, nl.float32)
 
 
 def test_short_rows_cost_what_their_packets_cost_and_little_where_they_travel_together():
@@ -392,8 +387,7 @@ def test_warnings_come_with_line_cost_and_remedy_and_the_costliest_first():
 
 
 def test_a_good_kernel_gets_no_warning_about_its_work():
-    given = _square(2048, ml_dtypes.bfloat16)
-    run = nki.run(matmul.fully_blocked, *given, values=False)
+    run = nki.run(matmul.fully_blocked, *_square(2048, ml_dtypes.bfloat16), values=False)
     assert not kinds(run) & {"few partitions", "long stride", "FP32 matmul", "uninitialised"}
 
 
@@ -401,12 +395,12 @@ def test_a_good_kernel_gets_no_warning_about_its_work():
 
 
 @nki.jit
-def gathers(table, index):
-    """Load 32 rows that data names, twice."""
+def gathers(table, index, function):
+    """Load 32 rows that data names, twice, and store a function of them."""
     out = nl.ndarray((2, 32, table.shape[1]), table.dtype, buffer=nl.shared_hbm)
     for k in range(2):
         rows = nl.load(index[k])
-        nl.store(out[k], nl.load(table.vector_select(0, rows)))
+        nl.store(out[k], function(nl.load(table.vector_select(0, rows))))
     return out
 
 
@@ -414,17 +408,15 @@ def test_gathers_of_other_rows_are_no_repeated_loads():
     """Judge: the rows that the two indices name have none in common."""
     table = np.arange(64 * 512, dtype=np.float32).reshape(64, 512)
     index = np.random.default_rng(0).permutation(64).astype(np.int32).reshape(2, 32, 1)
-    run = nki.run(gathers, table, index)
+    run = nki.run(gathers, table, index, nl.copy)
     np.testing.assert_array_equal(run.outputs, table[index[..., 0]])
     assert "repeated loads" not in kinds(run)
-    assert "repeated loads" not in kinds(nki.run(gathers, table, index, values=False))
+    assert "repeated loads" not in kinds(nki.run(gathers, table, index, nl.copy, values=False))
 
 
 @nki.jit
 def one_column(x):
-    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    nl.store(out, nl.exp(nl.load(x)))
-    return out
+    return stored(nl.exp(nl.load(x)), x.dtype)
 
 
 @for_rows("columns", 1, 16)
@@ -530,15 +522,8 @@ def test_a_gather_starves_for_its_table_not_for_its_index():
     table = np.ones((64, 4096), np.float32)
     index = np.arange(64, dtype=np.int32).reshape(2, 32, 1)
 
-    @nki.jit
-    def kernel(table, index):
-        out = nl.ndarray((2, 32, 4096), table.dtype, buffer=nl.shared_hbm)
-        for k in range(2):
-            rows = nl.load(index[k])
-            nl.store(out[k], nl.exp(nl.load(table.vector_select(0, rows))))
-        return out
-
-    assert "longest for table" in the(nki.run(kernel, table, index), "starved engine").text
+    run = nki.run(gathers, table, index, nl.exp)
+    assert "longest for table" in the(run, "starved engine").text
 
 
 def test_a_run_at_the_end_of_a_cell_shows_its_warnings():

@@ -10,6 +10,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_each
+from tests.nki.cases import stored
 from trainium_edu.neuroncore.advice.costs import Cost, Costing, WhatIf
 from trainium_edu.neuroncore.timing.causes import without
 from trainium_edu.nki.examples import matmul
@@ -58,9 +59,7 @@ def scale_often(x, times):
     tile = nl.load(x)
     for _ in range(times):
         nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=1.5)  # narrow or not
-    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    nl.store(out, tile)
-    return out
+    return stored(tile, x.dtype)
 
 
 @nki.jit
@@ -71,9 +70,7 @@ def sum_columns(x, is_turned):
     for _ in range(6):
         data = cube.permute((0, 2, 1)) if is_turned else cube
         nisa.tensor_reduce(dst=sums, op=nl.add, data=data, axis=2)  # strided or not
-    out = nl.ndarray(sums.shape, nl.float32, buffer=nl.shared_hbm)
-    nl.store(out, sums)
-    return out
+    return stored(sums, nl.float32)
 
 
 @nki.jit
@@ -83,9 +80,7 @@ def products(x, dtype, times):
     sums = nl.ndarray((128, 512), nl.float32, buffer=nl.psum)
     for _ in range(times):
         nisa.nc_matmul(dst=sums, stationary=tile[:, 0:128], moving=tile)  # four passes or one
-    out = nl.ndarray(sums.shape, nl.float32, buffer=nl.shared_hbm)
-    nl.store(out, nl.copy(sums))
-    return out
+    return stored(nl.copy(sums), nl.float32)
 
 
 def product_into(sums, tile):
@@ -104,9 +99,7 @@ def maxima(x, count, where):
             sums = nl.ndarray((128, 512), nl.float32, buffer=nl.psum)
         product_into(sums, tile)
         nisa.tensor_reduce(dst=most[:, k : k + 1], op=nl.maximum, data=sums, axis=1)
-    out = nl.ndarray(most.shape, nl.float32, buffer=nl.shared_hbm)
-    nl.store(out, most)
-    return out
+    return stored(most, nl.float32)
 
 
 @nki.jit
@@ -218,9 +211,7 @@ def add_up_in(columns):
                 nisa.tensor_tensor(dst=total, data1=total, data2=total, op=nl.add)
             part = total[:, 0:columns]
             nisa.tensor_tensor(dst=part, data1=part, data2=tile, op=nl.add)
-        out = nl.ndarray(total.shape, nl.float32, buffer=nl.shared_hbm)
-        nl.store(out, total)
-        return out
+        return stored(total, nl.float32)
 
     return kernel
 

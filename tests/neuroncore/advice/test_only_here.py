@@ -72,8 +72,7 @@ def test_what_aws_lists_is_warned_of_once_and_gives_its_numbers(name):
     assert "(nki-release-notes, NKI 0." in warning.text
     assert "Known Issues" in warning.text
     assert SOURCES[fact.source].url.endswith("release-notes/components/nki.rst")
-    assert warning.remedy == fact.note
-    assert warning.line.file == __file__
+    assert (warning.remedy, warning.line.file) == (fact.note, __file__)
     np.testing.assert_allclose(run.outputs, wanted(X), rtol=1e-5, atol=1e-5)
     assert len(issues(nki.run(by(function), X, values=False))) == 1
 

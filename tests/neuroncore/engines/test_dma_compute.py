@@ -34,12 +34,6 @@ def test_transposes_every_rank_and_dtype(dtype, shape, memory):
     assert core.program.instructions[-1].work[1:4] == (values.size, size, values.size * size)
 
 
-def test_gathering_transposes_need_a_later_chip(timed):
-    rows = IndirectView.of(timed.hbm((32, 16)), timed.sbuf((32, 1), "uint32"), is_vector=True)
-    with pytest.raises(NkiValidationError, match="NeuronCore-v3"):
-        timed.dma_transpose(dst=timed.sbuf((16, 32)), src=rows)
-
-
 # -- dma_compute ------------------------------------------------------------------------------
 
 
@@ -97,31 +91,3 @@ def test_gather_adds_rows_to_a_tile_and_leaves_out_what_is_outside(core):
     np.testing.assert_array_equal(core.value(tile), [table[4] + 1, np.ones(4), table[1] + 1])
     roles = [a.role for a in core.program.instructions[-1].accesses]
     assert "srcs.index" in roles
-
-
-@for_rows("change, words",
-    ({"srcs": []}, "list of 1 to 16"), ({"srcs": "ab"}, "list of 1 to 16"),
-        ({"reduce_op": "multiply"}, "DMA engines only add"),
-        ({"scales": [2.0, 1.0]}, "1.0 for each"), ({"scales": [1.0]}, "1.0 for each"),
-)  # fmt: skip
-def test_compute_limits(change, words):
-    core = NeuronCore(values=False)
-    options = {"dst": core.sbuf((4, 8)), "srcs": [core.hbm((4, 8)), core.hbm((4, 8))],
-               "reduce_op": "add", **change}  # fmt: skip
-    raises(NkiValidationError, words, core.dma_compute, **options)
-
-
-def test_seventeen_sources_and_other_shapes(timed):
-    with pytest.raises(NkiValidationError, match="list of 1 to 16"):
-        timed.dma_compute(dst=timed.sbuf((4, 8)), srcs=[timed.hbm((4, 8))] * 17, reduce_op="add")
-    with pytest.raises(NkiValidationError, match="different element counts"):
-        timed.dma_compute(dst=timed.sbuf((4, 8)), srcs=[timed.hbm((4, 9))], reduce_op="add")
-
-
-def test_an_index_takes_two_sources_and_unique_rows(timed):
-    rows = IndirectView.of(timed.hbm((5, 4)), timed.sbuf((2, 1), "int32"), is_vector=True)
-    tile = timed.sbuf((2, 4))
-    with pytest.raises(NkiValidationError, match="exactly 2"):
-        timed.dma_compute(dst=rows, srcs=[tile], reduce_op="add")
-    with pytest.raises(NkiValidationError, match="must be unique"):
-        timed.dma_compute(dst=rows, srcs=[tile, rows], reduce_op="add", unique_indices=False)

@@ -7,28 +7,12 @@ import numpy as np
 import pytest
 
 from tests.for_each import for_each
+from tests.texts import table_beside
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 
 DTYPE_NAMES = list(DTYPES)
-P, N = 4, 10
-CALLS = {
-    "tensor_copy": ("src", {}, N),
-    "tensor_tensor": ("data1", {"data2": "same", "op": "multiply"}, N),
-    "tensor_scalar": ("data", {"op0": "multiply", "operand0": 1.25, "op1": "add",
-                               "operand1": 0.5}, N),
-    "tensor_reduce": ("data", {"op": "add", "axis": 1}, 1),
-    "activation": ("data", {"op": "sigmoid", "scale": 0.5}, N),
-    "tensor_tensor_scan": ("data0", {"data1": "same", "initial": 1.0, "op0": "add",
-                                     "op1": "maximum"}, N),
-    "tensor_scalar_cumulative": ("src", {"op0": "multiply", "op1": "add", "imm0": 0.5}, N),
-    "reciprocal": ("data", {}, N),
-    "scalar_tensor_tensor": ("data", {"op0": "add", "operand0": 0.5, "op1": "multiply",
-                                      "operand1": "same"}, N),
-    "tensor_scalar_reduce": ("data", {"op0": "multiply", "operand0": 1.5, "reduce_op": "add"}, N),
-    "bn_stats": ("data", {}, 6),
-    "max8": ("src", {}, 8),
-    "nc_match_replace8": ("data", {"vals": "eight", "imm": 3.0}, N),
-}  # fmt: skip
+P = 4
+CALLS = table_beside(__file__, "formats.toml")
 VALUES = np.array([[1, 2, 3, 5, 7, 6, 4, 2, 1, 3]] * P) * np.array([[1], [1], [2], [3]])
 
 

@@ -47,8 +47,7 @@ def test_tensor_scalar_reduce_goes_on_loads_and_negates(bench):
         bench.core.tensor_scalar_reduce(**operands)
         return bench.core.value(total).item()
 
-    assert run() == 3
-    assert run(reduce_cmd="reduce") == 6
+    assert (run(), run(reduce_cmd="reduce")) == (3, 6)
     assert run(reduce_cmd="load_reduce", reduce_init=10.0, reduce_res_negate=True) == -13
     assert run(reduce_cmd="reduce") == 16  # negation left the registers alone
     assert run(reduce_op="maximum") == 2

@@ -4,17 +4,15 @@ Refusals that a kernel reaches stand in tests/nki/limits.toml, which come here t
 those of this table are the others.
 """
 
-import tomllib
-from pathlib import Path
-
 import numpy as np
 
 from tests.for_each import for_each, raises
 from tests.neuroncore.engines.bench import Bench
+from tests.texts import table_beside
 from trainium_edu.neuroncore.recording.indirect import OutOfBoundsError
 from trainium_edu.specs import NkiValidationError
 
-REFUSED = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text("utf-8"))
+REFUSED = table_beside(__file__, "refusals.toml")
 ERRORS = {"refused": NkiValidationError, "wrong": TypeError, "outside": OutOfBoundsError}
 NUMBERS = tuple(range(32))
 

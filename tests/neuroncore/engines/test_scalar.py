@@ -53,8 +53,7 @@ def test_registers_belong_to_lanes(bench):
     for data in (x, bench.tile(np.full((64, 2), 5.0))):
         bench.core.activation(dst=data, data=data, op="copy", **kept)
     held = bench.core.state["scalar_accumulators"]
-    assert set(held[:64]) == {10}
-    assert set(held[64:]) == {2}
+    assert (set(held[:64]), set(held[64:])) == ({10}, {2})
 
 
 def test_activation_reduce_sums_before_rounding(bench):

@@ -9,6 +9,7 @@ import pytest
 import threadpoolctl
 
 from tests.for_each import raises
+from tests.texts import text_beside
 from trainium_edu.neuroncore.execution import products
 
 
@@ -130,22 +131,5 @@ def test_each_thread_in_its_turn_has_one_blas_thread():
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 def test_a_forked_process_starts_helpers_of_its_own():
-    code = """
-import os, numpy as np
-from trainium_edu.neuroncore.execution import products
-products.cpus, products._WORTH_HELP = lambda: 3, 1
-def work():
-    ones, out = np.ones((8, 8), np.float32), np.zeros((8, 8), np.float32)
-    found = products.Sum((), out, False, None)
-    found.factors.append((ones, ones))
-    found.offer()
-    assert found._done.acquire(timeout=30) and out[0, 0] == 8
-with products.one_blas_thread():
-    work()
-    child = os.fork()
-    work()
-    if not child:
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-"""
+    code = text_beside(__file__, "forked.py.txt")
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=120)

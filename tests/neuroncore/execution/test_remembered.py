@@ -7,43 +7,11 @@ import numpy as np
 import pytest
 
 from tests.for_each import for_each, raises
+from tests.texts import table_beside
 from trainium_edu.neuroncore import INSTRUCTIONS, NeuronCore
 from trainium_edu.specs.errors import NkiValidationError
 
-CALLS = {
-    "dma_copy": lambda t: {"dst": t("out"), "src": t("x")},
-    "nc_matmul": lambda t: {"dst": t("sum"), "stationary": t("x"), "moving": t("y"),
-                            "accumulate": False},
-    "nc_transpose": lambda t: {"dst": t("turned"), "data": t("x")},
-    "memset": lambda t: {"dst": t("out"), "value": 1.5},
-    "tensor_copy": lambda t: {"dst": t("out"), "src": t("x")},
-    "tensor_tensor": lambda t: {"dst": t("out"), "data1": t("x"), "data2": t("y"), "op": "add"},
-    "tensor_scalar": lambda t: {"dst": t("out"), "data": t("x"), "op0": "multiply",
-                                "operand0": t("v"), "op1": "add", "operand1": 2.0},
-    "tensor_reduce": lambda t: {"dst": t("one"), "data": t("x"), "op": "maximum", "axis": 1},
-    "activation": lambda t: {"dst": t("out"), "data": t("x"), "op": "tanh", "scale": 0.5},
-    "activation_reduce": lambda t: {"dst": t("out"), "data": t("x"), "op": "exp",
-                                    "reduce_op": "add", "reduce_res": t("one")},
-    "tensor_tensor_scan": lambda t: {"dst": t("out"), "data0": t("x"), "data1": t("y"),
-                                     "initial": t("v"), "op0": "multiply", "op1": "add"},
-    "tensor_scalar_cumulative": lambda t: {"dst": t("out"), "src": t("x"), "op0": "add",
-                                           "op1": "add", "imm0": 1.0},
-    "reciprocal": lambda t: {"dst": t("out"), "data": t("x")},
-    "scalar_tensor_tensor": lambda t: {"dst": t("out"), "data": t("x"), "op0": "add",
-                                       "operand0": t("v"), "op1": "multiply", "operand1": t("y")},
-    "tensor_scalar_reduce": lambda t: {"dst": t("out"), "data": t("x"), "op0": "add",
-                                       "operand0": 1.0, "reduce_op": "add", "reduce_res": t("one")},
-    "bn_stats": lambda t: {"dst": t("six"), "data": t("x")},
-    "bn_aggr": lambda t: {"dst": t("two"), "data": t("x")},
-    "tensor_copy_predicated": lambda t: {"dst": t("y"), "src": t("x"), "predicate": t("mask")},
-    "select_reduce": lambda t: {"dst": t("out"), "predicate": t("mask"), "on_true": t("x"),
-                                "on_false": -9.0, "reduce_cmd": "reset_reduce",
-                                "reduce_res": t("one")},
-    "max8": lambda t: {"dst": t("eight"), "src": t("x")},
-    "nc_find_index8": lambda t: {"dst": t("index"), "data": t("x"), "vals": t("vals")},
-    "nc_match_replace8": lambda t: {"dst": t("out"), "data": t("x"), "vals": t("vals"),
-                                    "imm": 0.0, "dst_idx": t("index")},
-}  # fmt: skip
+CALLS = table_beside(__file__, "calls.toml")
 P, N = 8, 24
 
 
@@ -74,10 +42,10 @@ def test_known_and_new_agree_in_record_and_value(name):
     core, tiles = _core()
     for seed in range(3):
         _fill(tiles, seed)
-        core.issue(name, **CALLS[name](tiles.__getitem__))
+        core.issue(name, **eval(f"dict({CALLS[name]})", tiles))
         fresh, others = _core()
         _fill(others, seed)
-        fresh.issue(name, **CALLS[name](others.__getitem__))
+        fresh.issue(name, **eval(f"dict({CALLS[name]})", others))
         found, wanted = core.program.instructions[-1], fresh.program.instructions[-1]
         for part in ("name", "engine", "accesses", "work", "options", "flops", "loops"):
             assert getattr(found, part) == getattr(wanted, part)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.for_each import for_rows, raises
+from tests.for_each import for_each, for_rows, raises
+from tests.texts import table_beside
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS, define
@@ -91,8 +92,7 @@ def test_a_loop_body_is_recorded_once_with_its_count(core):
 def test_reading_what_was_never_written_is_noted(core):
     core.twice(dst=core.sbuf((4, 4)), src=core.sbuf((4, 4), name="empty"))
     (note,) = core.notes
-    assert note[:3] == ("uninitialised", 0, "src")
-    assert note[3].name == "empty"
+    assert (note[:3], note[3].name) == (("uninitialised", 0, "src"), "empty")
 
 
 def test_hbm_arrays_are_used_in_place(core):
@@ -107,30 +107,13 @@ def test_inferentia2_has_the_same_core(spec):
     assert NeuronCore(spec).sbuf_memory.bytes_per_partition == 192 * 1024
 
 
-@for_rows("what, error, message",
-    (lambda c: c.sbuf((256, 4)), NkiValidationError,
-         "partition dimension 256 exceeds maximum 128"),
-        (lambda c: c.sbuf((128, 50_000)), NkiValidationError, "196608"),
-        (lambda c: c.psum((128, 5000)), NkiValidationError, "16384"),
-        (lambda c: c.sbuf((128,)), NkiValidationError, r"\(128, 1\)"),
-        (lambda c: c.sbuf((4, -1)), NkiValidationError, "below 1"),
-        (lambda c: c.sbuf("ab"), TypeError, "whole numbers"),
-        (lambda c: c.sbuf((4, 2.5)), TypeError, "whole numbers"),
-        (lambda c: c.sbuf((4, 4), "complex64"), NkiValidationError, "complex64"),
-        (lambda c: c.sbuf((4, 4), address=196_600), NkiValidationError, "would end"),
-        (lambda c: c.sbuf((4, 4), address=0, start_partition=16), NkiValidationError,
-         "0 or 32 or 64 or 96"),
-        (lambda c: c.sbuf((48, 4), address=0, start_partition=32), NkiValidationError, "0 or 64"),
-        (lambda c: c.hbm((2**20, 2**13), "float32"), NkiValidationError, "half of the chip's"),
-        (lambda c: c.issue("no_such"), NkiValidationError, "no instruction"),
-        (lambda c: c.twice(dst=c.sbuf((4, 4)), src=c.sbuf((4, 4)), engine=Engine.TENSOR),
-         NkiValidationError, "runs on the Vector Engine or GpSimd Engine"),
-        (lambda c: c.nothing(), AttributeError, "no attribute or instruction"),
-)  # fmt: skip
-def test_limits_raise_with_what_limit_and_remedy(what, error, message):
-    raises(error, message, what, NeuronCore())
-
-
 @for_rows("spec", None, "trn1", INSTANCES)
 def test_what_is_no_neuroncore_raises(spec):
     raises(ValueError, "has no NeuronCore; take specs", NeuronCore, spec)
+
+
+@for_each("call, error, words", table_beside(__file__, "refused.toml")["calls"])
+def test_limits_raise_with_what_limit_and_remedy(call, error, words):
+    core, errors = NeuronCore(), {"NkiValidationError": NkiValidationError}
+    names = {"c": core, "t": core.sbuf((4, 6)), "np": np, "Engine": Engine}
+    raises(eval(error, errors), words, eval, call, names)

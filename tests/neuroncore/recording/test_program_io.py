@@ -19,8 +19,7 @@ def test_a_saved_program_loads_as_it_was(tmp_path):
     core.program.instructions[-1].after = (0, 2)
     save(core.program, tmp_path / "run.json.gz")
     back = load(tmp_path / "run.json.gz")
-    assert back.instructions == core.program.instructions
-    assert back.loops == core.program.loops
+    assert (back.instructions, back.loops) == (core.program.instructions, core.program.loops)
     assert (back.spec, back.name, back.outputs) == (core.program.spec, "program", [3])
     for a, b in zip(back.allocations, core.program.allocations, strict=True):
         for field in ("name", "memory", "shape", "dtype", "row_bytes", "site", "address",

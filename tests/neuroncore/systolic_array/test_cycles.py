@@ -85,8 +85,7 @@ def test_the_worked_example_of_the_front_page():
 
 
 def test_a_full_tile_hides_its_load_and_a_short_one_does_not():
-    assert steady_interval(128, 512) == 512
-    assert steady_interval(128, 8) == 32
+    assert (steady_interval(128, 512), steady_interval(128, 8)) == (512, 32)
     assert steady_interval(128, 512, SystolicArray(background_load=False)) == 544
     assert steady_interval(128, 512, SystolicArray(load_speed=1, background_load=False)) == 640
 
@@ -104,8 +103,7 @@ def test_utilisation_rises_with_n_along_the_closed_form():
     shares = [utilisation(128, 128, n, tiles=1) for n in (1, 8, 64, 512)]
     assert shares == sorted(shares)
     assert shares[-1] == 128 * 128 * 512 / (128 * 128 * 798)
-    assert utilisation(128, 128, 512) == 1.0
-    assert utilisation(64, 128, 512) == 0.5
+    assert (utilisation(128, 128, 512), utilisation(64, 128, 512)) == (1.0, 0.5)
 
 
 @for_rows("bad", 0, -1, 2.5, True, "8", None)

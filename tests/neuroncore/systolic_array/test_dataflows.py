@@ -65,8 +65,7 @@ def test_scale_sim_counts_the_same_by_one_formula(row):
     flow = row["dataflow"]
     rows, columns, k, m, n, cycles, stalls, moving, stationary = map(int, list(row.values())[1:])
     array = SystolicArray(rows, columns)
-    assert stalls == 0
-    assert scale_sim_cycles(flow, k, m, n, array) == cycles
+    assert (stalls, scale_sim_cycles(flow, k, m, n, array)) == (0, cycles)
     reads = dataflow_traffic(flow, k, m, n, array)
     assert (reads.moving_reads, reads.stationary_reads) == (moving, stationary)
 

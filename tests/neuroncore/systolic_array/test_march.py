@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.for_each import for_rows, raises
+from tests.for_each import raises
 from tests.neuroncore.systolic_array.elements import simulate_elements
 from trainium_edu.neuroncore.systolic_array import (
     Pass,
@@ -20,7 +20,6 @@ from trainium_edu.neuroncore.systolic_array import (
     run,
 )
 from trainium_edu.neuroncore.systolic_array.operands import check_operands
-from trainium_edu.specs import NkiValidationError
 
 FORMATS = ("bf16", "fp16", "tf32", "fp8_e5m2", "fp8_e4m3", "fp8_e3m4", "fp32")
 
@@ -93,8 +92,7 @@ def test_every_register_at_every_cycle_equals_the_twin(case):
     np.testing.assert_array_equal(bits(recorded.result), bits(result))
     assert_same_registers(recorded, history)
     multiplied = [int(recorded.state(t).multiplied.sum()) for t in range(recorded.cycles)]
-    assert recorded.working.tolist() == multiplied
-    assert sum(multiplied) == recorded.macs
+    assert (recorded.working.tolist(), sum(multiplied)) == (multiplied, recorded.macs)
 
 
 @given(runs())
@@ -193,35 +191,6 @@ def test_looking_into_an_unrecorded_run_says_what_to_do():
 def test_no_such_cycle_or_element():
     done = run([[1.0]], [[1.0]], fmt="bf16", array=SystolicArray(2, 2), record=True)
     raises(IndexError, "cycles 0 to", done.state, done.cycles)
-
-
-@for_rows(
-    "plan, error, says",
-    ((), ValueError, "no pass"),
-    (((0, 4, 0, 4, 0, 4),), TypeError, "Pass"),
-    ((Pass(0, 5, 0, 4, 0, 4),), ValueError, "outside"),
-    ((Pass(0, 4, 0, 4, 4, 4),), ValueError, "empty"),
-    ((Pass(0, 4, 0, 4, 0, 4, load=False),), ValueError, "load it"),
-    ((Pass(0, 4, 0, 4, 0, 4, stationary_piece=1),), ValueError, "piece"),
-)
-def test_impossible_plans_are_refused(plan, error, says):
-    raises(error, says, run, np.ones((4, 4)), np.ones((4, 4)), fmt="bf16", plan=plan)
-
-
-@for_rows("shape, axis", ((9, 4, 4), "K"), ((4, 9, 4), "M"), ((4, 4, 513), "N"))
-def test_one_tile_over_a_limit_says_which_and_why(shape, axis):
-    k, m, n = shape
-    with pytest.raises(NkiValidationError, match=f"{axis} = .*the limit is"):
-        run(
-            np.ones((k, m)), np.ones((k, n)), fmt="bf16", array=SystolicArray(8, 8),
-            plan=(Pass(0, k, 0, m, 0, n),),
-        )  # fmt: skip
-
-
-@for_rows("skew", (1, 2), (0,), (0, -1), (0, 99), (0, 1.5))
-def test_impossible_skews_are_refused(skew):
-    with pytest.raises((ValueError, TypeError)):
-        run(np.ones((2, 2)), np.ones((2, 2)), fmt="bf16", array=SystolicArray(2, 2), skew=skew)
 
 
 def test_recording_too_much_is_refused_before_memory_is_taken():

@@ -46,16 +46,13 @@ def close(got, want, dtype="float32", slack=2e-6):
     np.testing.assert_allclose(wide(got), want, rtol=error, atol=error * max(1, np.abs(want).max()))
 
 
-def same_program_without_values(run, arrays, out_shape, out_dtype="float32"):
-    """A template issues the same instructions whether or not values are computed."""
-    counts = []
-    for values in (True, False):
-        core = NeuronCore(values=values)
-        views = [core.hbm(a) for a in arrays]
-        dst = core.hbm(out_shape, out_dtype)
-        run(core, dst, *views)
-        counts.append([(i.name, i.engine, i.work) for i in core.program.instructions])
-    assert counts[0] == counts[1]
+def done(function, shape, *operands, dtype="float32", **options):
+    """Run a template on a fresh core: arrays come from HBM, and so does what it returns."""
+    core = NeuronCore()
+    dst = core.hbm(shape, dtype)
+    views = [core.hbm(x, dtype) if isinstance(x, np.ndarray) else x for x in operands]
+    function(core, dst, *views, **options)
+    return core.value(dst)
 
 
 # -- matmul -----------------------------------------------------------------------------------
@@ -67,12 +64,10 @@ def same_program_without_values(run, arrays, out_shape, out_dtype="float32"):
 def test_matmul_is_numpys(sizes, layouts):
     k, m, n = sizes
     a, b = make((k, m)), make((k, n), seed=1)
-    core = NeuronCore()
-    left = core.hbm(a if layouts[0] == "KM" else np.ascontiguousarray(a.T))
-    right = core.hbm(b if layouts[1] == "KN" else np.ascontiguousarray(b.T))
-    dst = core.hbm((m, n))
-    matmul(core, dst, left, right, stationary_layout=layouts[0], moving_layout=layouts[1])
-    close(core.value(dst), wide(a).T @ wide(b), slack=2e-6 * k**0.5)
+    left = a if layouts[0] == "KM" else np.ascontiguousarray(a.T)
+    right = b if layouts[1] == "KN" else np.ascontiguousarray(b.T)
+    named = {"stationary_layout": layouts[0], "moving_layout": layouts[1]}
+    close(done(matmul, (m, n), left, right, **named), wide(a).T @ wide(b), slack=2e-6 * k**0.5)
 
 
 @for_each("dtype", FLOATS)
@@ -126,10 +121,9 @@ def test_a_large_matmul_comes_near_the_peak(timed):
 @for_rows("k", 7000, 9001)
 def test_matmul_with_a_long_k_keeps_its_sums_open(k):
     a, b = make((k, 140)), make((k, 530), seed=1)
-    core = NeuronCore()
-    dst = core.hbm((140, 530))
-    matmul(core, dst, core.hbm(a), core.hbm(b))
-    close(core.value(dst), wide(a).T @ wide(b), slack=2e-6 * k**0.5)
+    close(done(matmul, (140, 530), a, b), wide(a).T @ wide(b), slack=2e-6 * k**0.5)
+    core = NeuronCore(values=False)
+    matmul(core, core.hbm((140, 530)), core.hbm((k, 140)), core.hbm((k, 530)))
     place(core.program)  # fits
 
 
@@ -154,10 +148,7 @@ def test_matmul_says_what_does_not_match(timed):
 @for_rows("dtype", "float32", "bfloat16", "float16")
 def test_transpose_moves_every_number(shape, dtype):
     x = make(shape, dtype)
-    core = NeuronCore()
-    dst = core.hbm(shape[::-1], dtype)
-    transpose(core, dst, core.hbm(x))
-    np.testing.assert_array_equal(core.value(dst), x.T)
+    np.testing.assert_array_equal(done(transpose, shape[::-1], x, dtype=dtype), x.T)
 
 
 @for_rows("dtype", "bfloat16", "float16", "int16", "uint16")
@@ -180,33 +171,26 @@ def test_transpose_by_dma(dtype):
 )  # fmt: skip
 def test_elementwise_of_two(shape, op, numpy):
     x, y = make(shape), make(shape, seed=1)
-    core = NeuronCore()
-    dst = core.hbm(shape)
-    elementwise(core, dst, op, core.hbm(x), core.hbm(y), columns=300)
-    np.testing.assert_array_equal(core.value(dst), numpy(x, y))
+    np.testing.assert_array_equal(done(elementwise, shape, op, x, y, columns=300), numpy(x, y))
 
 
 @for_each("dtype", FLOATS)
 def test_elementwise_rounds_once(dtype):
     """The sum is exact in FP32 for these inputs, so one rounding is what ml_dtypes gives."""
     x, y = make((50, 9), dtype), make((50, 9), dtype, seed=1)
-    core = NeuronCore()
-    dst = core.hbm((50, 9), dtype)
-    elementwise(core, dst, "add", core.hbm(x, dtype), core.hbm(y, dtype))
+    got = done(elementwise, (50, 9), "add", x, y, dtype=dtype)
     want = (x.astype(np.float32) + y.astype(np.float32)).astype(get_dtype(dtype).storage)
     if dtype == "tfloat32":
-        close(core.value(dst), wide(want), dtype)
+        close(got, wide(want), dtype)
     else:
-        np.testing.assert_array_equal(core.value(dst), want)
+        np.testing.assert_array_equal(got, want)
 
 
 @for_each("dtype", INTEGERS)
 def test_elementwise_of_small_integers_is_exact(dtype):
     x = np.arange(60).reshape(20, 3).astype(get_dtype(dtype).storage)
-    core = NeuronCore()
-    dst = core.hbm((20, 3), dtype)
-    elementwise(core, dst, "add", core.hbm(x), core.hbm(x))
-    np.testing.assert_array_equal(core.value(dst), 2 * x)
+    got = done(elementwise, (20, 3), "add", x, x, dtype=dtype)
+    np.testing.assert_array_equal(got, 2 * x)
 
 
 @for_rows("shape", (1, 1), (3, 5), (129, 513), (300, 1))
@@ -214,11 +198,8 @@ def test_elementwise_repeats_a_number_a_column_and_a_row(shape):
     x = make(shape)
     row, column = make((1, shape[1]), seed=2), make((shape[0], 1), seed=3)
     for other, want in ((2.5, x + 2.5), (row, x + row), (column, x + column)):
-        core = NeuronCore()
-        dst = core.hbm(shape)
-        second = other if isinstance(other, float) else core.hbm(other)
-        elementwise(core, dst, "add", core.hbm(x), second)
-        np.testing.assert_array_equal(core.value(dst), want.astype(np.float32))
+        got = done(elementwise, shape, "add", x, other)
+        np.testing.assert_array_equal(got, want.astype(np.float32))
 
 
 @for_rows("op, numpy", ("exp", np.exp), ("tanh", np.tanh))
@@ -254,11 +235,9 @@ def test_elementwise_refuses_shapes_that_do_not_match(timed):
 @for_each(("op", "numpy"), [("add", np.sum), ("maximum", np.max)])
 def test_reduce_is_numpys(shape, axis, op, numpy):
     x = make(shape)
-    core = NeuronCore()
-    dst = core.hbm((shape[0], 1) if axis else (1, shape[1]))
-    reduce(core, dst, op, core.hbm(x), axis=axis, columns=200)
     want = numpy(wide(x), axis=axis, keepdims=True)
-    close(core.value(dst), want, slack=0.0 if op == "maximum" else 1e-6 * max(shape) ** 0.5)
+    got = done(reduce, want.shape, op, x, axis=axis, columns=200)
+    close(got, want, slack=0.0 if op == "maximum" else 1e-6 * max(shape) ** 0.5)
 
 
 def test_summing_over_partitions_uses_the_tensor_engine(timed):
@@ -277,10 +256,7 @@ def softmax_of(x):
 @for_rows("shape", *SHAPES, WIDE)
 def test_softmax_is_numpys(shape):
     x = make(shape, low=-30, high=30)
-    core = NeuronCore()
-    dst = core.hbm(shape)
-    softmax(core, dst, core.hbm(x), scale=0.25)
-    got = core.value(dst)
+    got = done(softmax, shape, x, scale=0.25)
     close(got, softmax_of(0.25 * wide(x)), slack=1e-5)
     close(got.sum(axis=1), np.ones(shape[0]), slack=1e-5)
 
@@ -288,13 +264,11 @@ def test_softmax_is_numpys(shape):
 @for_each("dtype", FLOATS)
 def test_softmax_in_every_float_format(dtype):
     x = make((40, 30), dtype)
-    core = NeuronCore()
-    dst = core.hbm((40, 30), dtype)
-    softmax(core, dst, core.hbm(x, dtype))
+    got = done(softmax, (40, 30), x, dtype=dtype)
     want = softmax_of(wide(x))
     step = TOLERANCE[dtype]
     tiny = float(np.abs(want).max()) * step + float(DTYPES[dtype].fmt.smallest_subnormal)
-    np.testing.assert_allclose(wide(core.value(dst)), want, rtol=step, atol=tiny)
+    np.testing.assert_allclose(wide(got), want, rtol=step, atol=tiny)
 
 
 @for_rows("shape", (1, 2), (3, 5), (128, 512), (129, 513), (300, 1100))
@@ -302,25 +276,20 @@ def test_softmax_in_every_float_format(dtype):
 def test_layer_norm_is_numpys(shape, with_weights):
     x = make(shape)
     gamma, beta = make((1, shape[1]), seed=1), make((1, shape[1]), seed=2)
-    core = NeuronCore()
-    dst = core.hbm(shape)
-    weights = [core.hbm(gamma), core.hbm(beta)] if with_weights else []
-    layer_norm(core, dst, core.hbm(x), *weights)
+    got = done(layer_norm, shape, x, *([gamma, beta] if with_weights else []))
     v = wide(x)
     want = (v - v.mean(1, keepdims=True)) / np.sqrt(v.var(1, keepdims=True) + 1e-5)
     if with_weights:
         want = want * wide(gamma) + wide(beta)
-    close(core.value(dst), want, slack=3e-5)
+    close(got, want, slack=3e-5)
 
 
 @for_each("dtype", FLOATS)
 def test_layer_norm_in_every_float_format(dtype):
     x = make((40, 64), dtype)
-    core = NeuronCore()
-    dst = core.hbm((40, 64), dtype)
-    layer_norm(core, dst, core.hbm(x, dtype))
+    got = done(layer_norm, (40, 64), x, dtype=dtype)
     v = wide(x)
-    close(core.value(dst), (v - v.mean(1, keepdims=True)) / np.sqrt(v.var(1, keepdims=True) + 1e-5),
+    close(got, (v - v.mean(1, keepdims=True)) / np.sqrt(v.var(1, keepdims=True) + 1e-5),
           dtype, slack=3e-5)  # fmt: skip
 
 
@@ -338,7 +307,13 @@ def test_layer_norm_in_every_float_format(dtype):
          "layer_norm"],
 )  # fmt: skip
 def test_without_values_the_same_instructions_are_recorded(run, shapes, out):
-    same_program_without_values(run, [make(s, seed=i) for i, s in enumerate(shapes)], out)
+    counts = []
+    for values in (True, False):
+        core = NeuronCore(values=values)
+        views = [core.hbm(make(shape, seed=k)) for k, shape in enumerate(shapes)]
+        run(core, core.hbm(out), *views)
+        counts.append([(i.name, i.engine, i.work) for i in core.program.instructions])
+    assert counts[0] == counts[1]
 
 
 def test_tiles_of_one_template_have_sites_of_their_own(timed):
@@ -367,11 +342,8 @@ def test_argmax_is_numpys(shape, dtype):
 @for_rows("shape", *SHAPES, WIDE)
 def test_log_softmax_is_numpys(shape):
     x = make(shape, low=-30, high=30)
-    core = NeuronCore()
-    dst = core.hbm(shape)
-    log_softmax(core, dst, core.hbm(x))
     shifted = wide(x) - wide(x).max(1, keepdims=True)
-    close(core.value(dst), shifted - np.log(np.exp(shifted).sum(1, keepdims=True)))
+    close(done(log_softmax, shape, x), shifted - np.log(np.exp(shifted).sum(1, keepdims=True)))
 
 
 @for_rows("columns", 64, 4096)

@@ -79,9 +79,7 @@ def test_sentences_say_what_costs_and_what_hides():
 def test_the_table_names_all_pairs_and_prints():
     program = stream(16)
     table = causes_table(schedule(program, place(program, buffers=1)))
-    assert len(table.alone_ns) == 4
-    assert len(table.pairs_ns) == 6
-    assert table.first == "dma"
+    assert (len(table.alone_ns), len(table.pairs_ns), table.first) == (4, 6, "dma")
     text = str(table)
     assert "as it is" in text
     assert "transfers cost" in text

@@ -179,16 +179,6 @@ def test_what_nobody_reads_stays(timed):
         assert dropped(timed.program, passes) == 0
 
 
-def test_no_passes_change_nothing_and_the_program_stays_as_recorded():
-    core, _ = mamba.record(2, tiles=1)
-    before = [str(i) for i in core.program.instructions]
-    assert [str(i) for i in optimise(core.program, ()).instructions] == before
-    optimise(core.program, EVERY)
-    assert [str(i) for i in core.program.instructions] == before
-    with pytest.raises(ValueError, match="no pass 'inline'; choose from vectorised_loops, loads"):
-        optimise(core.program, ["inline"])
-
-
 # -- values -----------------------------------------------------------------------------------
 
 

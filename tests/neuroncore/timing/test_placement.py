@@ -201,8 +201,7 @@ def test_more_room_is_not_slower():
         times = [schedule(program, place(program, with_sbuf(room))).makespan_ns for room in rooms]
         losses.append(max(b / min(times[: k + 1]) for k, b in enumerate(times)))
         gains.append(times[0] / times[-1])
-    assert len(gains) == 18
-    assert sorted(losses)[:-1] == [1.0] * 17
+    assert (len(gains), sorted(losses)[:-1]) == (18, [1.0] * 17)
     assert max(losses) <= 1.16
     assert max(gains) > 1.1
 
@@ -285,14 +284,18 @@ def test_a_slot_goes_to_the_tile_after_the_one_that_died_first(timed):
     assert [placement.where(t)[2] for t in tiles] == [0, 1, 2, 1, 2]
 
 
+def too_big(core):
+    x = core.hbm((128, 16 * 1024), name="x")
+    tiles = [core.sbuf((128, 16 * 1024), name="weights") for _ in range(4)]
+    for tile in tiles:
+        core.dma_copy(dst=tile, src=x)
+    for tile in tiles:
+        core.tensor_copy(dst=tile, src=tiles[0])
+
+
 def test_what_does_not_fit_is_timed_beside_the_rest_where_that_is_asked_for(timed):
     """Judge: the same program in endless memory."""
-    x = timed.hbm((128, 16 * 1024), name="x")
-    tiles = [timed.sbuf((128, 16 * 1024), name="weights") for _ in range(4)]
-    for tile in tiles:
-        timed.dma_copy(dst=tile, src=x)
-    for tile in tiles:
-        timed.tensor_copy(dst=tile, src=tiles[0])
+    too_big(timed)
     placement = place(timed.program, beside=True)
     assert sorted(t.address for t in placement.tiles()) == [65536 * k for k in range(4)]
     assert placement.notes == (
@@ -304,12 +307,7 @@ def test_what_does_not_fit_is_timed_beside_the_rest_where_that_is_asked_for(time
 
 
 def test_too_big_says_what_was_there_and_what_spilling_costs(timed):
-    x = timed.hbm((128, 16 * 1024), name="x")
-    tiles = [timed.sbuf((128, 16 * 1024), name="weights") for _ in range(4)]
-    for tile in tiles:
-        timed.dma_copy(dst=tile, src=x)
-    for tile in tiles:
-        timed.tensor_copy(dst=tile, src=tiles[0])
+    too_big(timed)
     caught = raises(NkiValidationError, "", place, timed.program)
     text = str(caught)
     assert "262144 bytes of each SBUF partition" in text
@@ -380,8 +378,7 @@ def test_many_overlaps_are_not_all_told(timed):
     for k in range(2000):
         timed.memset(dst=timed.sbuf((128, 64), address=k, name=f"t{k}"), value=0.0)
     placement = place(timed.program)
-    assert len(placement.notes) == 21
-    assert placement.notes[-1] == "more stated tiles overlap"
+    assert (len(placement.notes), placement.notes[-1]) == (21, "more stated tiles overlap")
 
 
 def test_other_partitions_are_other_bytes(timed):
