@@ -8,7 +8,7 @@ import trainium_edu.nki as nki
 from tests.viz.programs import gelu_linear
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.nki.examples import matmul
-from trainium_edu.viz.core_listing import listing_of, listing_to_bytes
+from trainium_edu.viz.core_listing import listing_of, listing_to_bytes, words_of
 
 HERE = Path(__file__).name
 
@@ -148,3 +148,15 @@ def test_statements_outside_a_function_are_cut_where_nothing_was_recorded(tmp_pa
     parts = [p for p in listing_of(core.program)["sources"] if p["file"] == "cell.py"]
     assert sorted(p["first"] for p in parts) == [1, 31]
     assert all(len(p["text"]) <= 3 for p in parts)
+
+
+def test_words_of_a_line_add_up_to_it_and_say_their_kind():
+    text = 'for i in range(128):  # "all"'
+    found = words_of(text)
+    assert "".join(word for word, _ in found) == text
+    assert [pair for pair in found if pair[1]] == [
+        ("for", "keyword"), ("in", "keyword"), ("128", "number"), ('# "all"', "comment"),
+    ]  # fmt: skip
+    assert words_of("'#' + x1") == [("'#'", "string"), (" + x1", "")]
+    part = listing_of(small())["sources"][0]
+    assert ["".join(word for word, _ in words) for words in part["words"]] == part["text"]

@@ -5,7 +5,7 @@ import json
 from tests.for_each import for_rows, raises
 from tests.widgets.page import send
 from trainium_edu.viz.scene import Scene
-from trainium_edu.widgets.sketch import Page, Sketch, check, choice, slider
+from trainium_edu.widgets.sketch import Page, Sketch, control, slider
 
 
 def _sketch():
@@ -17,8 +17,9 @@ def _sketch():
         scene.text(0, 20, values["n"])
         return Page(scene, [f"**{values['n']}**"], ranges={"n": (0, 6)} if values["on"] else {})
 
-    controls = [slider("n", "Number", 0, 9, 3), choice("kind", "Kind", {"a": "A", "b": "B"}, "a"),
-                check("on", "on", False)]  # fmt: skip
+    kinds = {"options": {"a": "A", "b": "B"}, "value": "a"}
+    controls = [slider("n", "Number", 0, 9, 3), control("kind", "choice", "Kind", **kinds),
+                control("on", "check", "on", value=False)]  # fmt: skip
     double = ("double", "Twice as many", lambda v: {"n": 2 * v["n"]})
     return Sketch(controls, draw, "Test", press={"double": double}), seen
 

@@ -1,6 +1,7 @@
 """A recorded program as plain data for pictures: names, operands, lines, tiles, and the source."""
 
 import linecache
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,12 @@ _AROUND = 1  # source lines shown before the first and after the last that issue
 _LONGEST = 200  # lines of a function that are looked through for its ``def``
 _GAP = 12  # more silent lines than this in between begin another part
 _NOTHING, _EMPTY = (None, False), ("none", "unknown", (), [])  # options that say nothing
+_KEYWORDS = "and|as|assert|def|elif|else|False|for|from|if|import|in|None|not|or|raise|return|True"
+#: The words of a line of Python that have a colour of their own; the name is their kind.
+_WORDS = re.compile(
+    r"""(?P<comment>\#.*$)|(?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
+    rf"|\b(?P<keyword>{_KEYWORDS}|while|with)\b|(?P<number>\b\d[\d_.]*\b)"
+)
 _DTYPE = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "tfloat32": "tf32"}
 
 
@@ -180,8 +187,18 @@ def _part(file, found):
         "function": _function_at(text, found[0][0]),
         "first": low,
         "text": [b[indent:] for b in body],
+        "words": [words_of(b[indent:]) for b in body],
         "lines": [numbers.get(n, -1) for n in range(low, high + 1)],
     }
+
+
+def words_of(text) -> list[tuple[str, str]]:
+    """Cut a line of Python into words and their kinds; the kind of what lies between is ""."""
+    found, last = [], 0
+    for word in _WORDS.finditer(text):
+        found += [(text[last : word.start()], ""), (word[0], word.lastgroup)]
+        last = word.end()
+    return [part for part in (*found, (text[last:], "")) if part[0]]
 
 
 def _def_above(text, number):

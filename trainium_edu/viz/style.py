@@ -15,24 +15,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from trainium_edu.specs.arguments import number
-from trainium_edu.viz.colours import COLOURS, ENGINE, FORMAT, ROUNDING
+from trainium_edu.viz.colours import COLOURS, ENGINE, FORMAT, ROUNDING, TABLES
 
-__all__ = [
-    "COLOURS",
-    "ENGINE",
-    "FORMAT",
-    "ROUNDING",
-    "figure",
-    "ink",
-    "theme",
-    "to_png",
-]
+__all__ = ["COLOURS", "ENGINE", "FORMAT", "ROUNDING", "figure", "ink", "theme", "to_png"]
 
 _CSS_PIXELS_PER_INCH = 100
-_THEMES = {
-    False: {"ink": "#1f2328", "muted": "#6e7781", "grid": "#d0d7de", "paper": "#ffffff"},
-    True: {"ink": "#e6edf3", "muted": "#9aa4af", "grid": "#3d444d", "paper": "#111111"},
-}
+_THEMES = {False: TABLES["light"], True: TABLES["dark"]}
 _dark = False
 
 
@@ -41,34 +29,9 @@ def theme(dark: bool = False):
     """Draw what follows for a light (default) or a dark page."""
     global _dark
     before, _dark = _dark, bool(dark)
-    tones = _THEMES[_dark]
-    settings = {
-        "figure.facecolor": tones["paper"],
-        "axes.facecolor": tones["paper"],
-        "savefig.facecolor": tones["paper"],
-        "text.color": tones["ink"],
-        "axes.labelcolor": tones["ink"],
-        "axes.titlecolor": tones["ink"],
-        "xtick.color": tones["ink"],
-        "ytick.color": tones["ink"],
-        "axes.edgecolor": tones["muted"],
-        "grid.color": tones["grid"],
-        "legend.frameon": False,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "axes.axisbelow": True,
-        "grid.linewidth": 0.6,
-        "font.size": 10,
-        "axes.titlesize": 11,
-        "axes.titlelocation": "left",
-        "axes.titleweight": "bold",
-        "axes.titley": 1.0,  # stated, or every redraw measures all tick labels to find it
-        "font.family": "DejaVu Sans",
-        "svg.hashsalt": "trainium_edu",
-    }
+    tones = {name: ink(tone) for name, tone in TABLES["toned"].items()}
     try:
-        with matplotlib.rc_context(settings):
+        with matplotlib.rc_context(TABLES["figure"] | tones):
             yield
     finally:
         _dark = before

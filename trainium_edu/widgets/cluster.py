@@ -27,7 +27,7 @@ from trainium_edu.viz.cluster import draw_group
 from trainium_edu.viz.cluster_curves import draw_wall
 from trainium_edu.viz.units import long_time_text, size_text
 from trainium_edu.widgets.cluster_cost import PLAN, bill, checkpoint_interval, court, hearing
-from trainium_edu.widgets.sketch import Page, Sketch, check, choice, slider
+from trainium_edu.widgets.sketch import RECIPES, Page, controls_of, say, sketch
 
 __all__ = ["bill", "checkpoint_interval", "court", "hearing", "memory_planner",
            "plan_on_cluster", "wall"]  # fmt: skip
@@ -35,32 +35,11 @@ __all__ = ["bill", "checkpoint_interval", "court", "hearing", "memory_planner",
 _GIB = 2**30
 _KEPT = ("weights", "gradients", "master", "states", "activations", "buffers")
 _POWERS = ("instances", "tensor", "pipeline")  # sliders of powers of two
-_ZERO = {
-    "0": "none",
-    "1": "ZeRO-1: states",
-    "2": "ZeRO-2: gradients too",
-    "3": "ZeRO-3: weights too",
-}
-_MICRO = {str(2**k): str(2**k) for k in range(5)}
-_AGAIN = {"none": "nothing", "selective": "attention's scores", "full": "whole blocks"}
-_PRECISION = {"bf16-master": "BF16, FP32 master weights", "bf16-sr": "BF16 rounded with dice",
-              "fp32": "FP32"}  # fmt: skip
-_START = {"instances": 3, "tensor": 0, "pipeline": 0, "micro_batch": "1", "zero": "0",
-          "sequence_parallel": False, "recompute": "none", "precision": "bf16-master"}  # fmt: skip
-#: The ladder: what each button says, and what it sets; sliders count powers of two.
-_RUNGS: dict[str, tuple[str, str, dict]] = {
-    "states": ("1 Shard the states", "ZeRO-1: replicas share its states", {"zero": "1"}),
-    "tensor": ("2 Shard over tensor", "32 ranks of one instance share each matrix", {"tensor": 5}),
-    "stages": ("3 Cut into stages", "A pipeline of 8 stages", {"pipeline": 3}),
-    "sequence": ("4 Split sequences", "What tensor parallelism leaves whole is split by tokens",
-                 {"sequence_parallel": True}),
-    "again": ("5 Compute again", "Backward makes attention's scores again",
-              {"recompute": "selective"}),
-    "dice": ("6 Round with dice", "BF16 weights and states, without FP32 copies",
-             {"precision": "bf16-sr"}),
-}  # fmt: skip
+_START = {control["name"]: control["value"] for control in controls_of("planner")}
+#: The ladder: what each button says, and what it sets.
+_RUNGS = {key: (*rung, _START)[:3] for key, rung in RECIPES["planner"]["press"].items()}
 #: The controls' values at first and after each button, pressed one after the other.
-_CLIMB = list(accumulate([_START, *(rung[2] for rung in _RUNGS.values())], or_))
+_CLIMB = list(accumulate((rung[2] for rung in _RUNGS.values()), or_))
 
 
 @checked
@@ -101,7 +80,7 @@ def memory_planner(model: str = "gpt3-175b", *, global_batch: int = 1536):
             kept, time, said = None, None, [f"**No such plan:** {error}."]
         if kept and kept.total != totals[-1]:
             totals[:] = totals[-1], kept.total
-        pressed = [key for key, step in zip(press, _CLIMB, strict=True)
+        pressed = [key for key, step in zip(_RUNGS, _CLIMB, strict=True)
                    if step.items() <= values.items()]  # fmt: skip
         scene = _memory_scene(kept, time, values["width"], totals[0] / _GIB)
         return Page(scene, said, outputs, pressed="".join(pressed))
@@ -109,19 +88,8 @@ def memory_planner(model: str = "gpt3-175b", *, global_batch: int = 1536):
     totals = [0.0, 0.0]  # before the last move, and now
     if aside.HAS_THREADS:
         Thread(target=look_ahead, args=(shape, global_batch), daemon=True).start()
-    press = {"start": ("Start again", "Everything on every NeuronCore", _START), **_RUNGS}
-    controls = [
-        slider("instances", "Instances", 0, 10, _START["instances"]),
-        slider("tensor", "Tensor", 0, 5, 0, help="Ranks that share each matrix"),
-        slider("pipeline", "Pipeline", 0, 6, 0, help="Stages"),
-        choice("micro_batch", "Micro-batch", _MICRO, "1", help="Samples of one replica at a time"),
-        choice("zero", "Replicas share", _ZERO, _START["zero"]),
-        choice("recompute", "Compute again", _AGAIN, _START["recompute"]),
-        choice("precision", "Numbers", _PRECISION, _START["precision"]),
-        check("sequence_parallel", "split sequences", False),
-    ]
-    return Sketch(controls, page, f"Memory of {shape.name}", press=press,
-                  words=[_ladder_words(shape, global_batch)])  # fmt: skip
+    words = [_ladder_words(shape, global_batch)]
+    return sketch("planner", page, words=words, named={"model": shape.name})
 
 
 def _planned(values, global_batch) -> Plan:
@@ -140,25 +108,22 @@ def _planned(values, global_batch) -> Plan:
 def _ladder_words(model, global_batch) -> str:
     """Say what a NeuronCore keeps and a step takes, climbing from rung to rung."""
     said = []
-    for text, values in zip(["at first", *(rung[0] for rung in _RUNGS.values())], _CLIMB,
-                            strict=True):  # fmt: skip
+    for (text, *_), values in zip(_RUNGS.values(), _CLIMB, strict=True):
         try:
             plan = _planned(values, global_batch)
             found = f"{memory(model, plan).total / _GIB:,.1f} GiB"
             found += f", {long_time_text(step_time(model, plan).step_ns / 1e9)} a step"
         except PlanError:
             found = "no plan"
-        said.append(f"{text.lower()} {found}")
+        said.append(f"{text.lower() if said else 'at first'} {found}")
     return "; ".join(said)
 
 
 def _step_words(kept, time) -> str:
     low, step, high = (long_time_text(ns / 1e9) for ns in (time.low_ns, time.step_ns, time.high_ns))
-    would = "takes" if kept.fits else "would take"
-    return (
-        f"A step of {time.plan.global_batch:,} samples {would} **{step}** ({low} to {high}), MFU "
-        f"{100 * time.mfu:.1f} %. {_spaced(time.why)}."
-    )
+    would, why = "takes" if kept.fits else "would take", _spaced(time.why)
+    return say("planner", batch=time.plan.global_batch, would=would, step=step, low=low, high=high,
+               mfu=100 * time.mfu, why=why)[0]  # fmt: skip
 
 
 def _memory_scene(kept, time, width, before):
@@ -174,8 +139,6 @@ def _memory_scene(kept, time, width, before):
 
 _CALLED = {"all_reduce": "all-reduces", "all_gather": "gathers", "reduce_scatter": "scatters",
            "send": "sends"}  # fmt: skip
-_TALKS = {"tensor": "tensor: shares of each matrix", "data": "data: replicas sum gradients",
-          "pipeline": "pipeline: one stage to the next"}  # fmt: skip
 
 
 @checked
@@ -212,29 +175,20 @@ def plan_on_cluster(model: str = "gpt3-175b", plan: Plan | None = None):
     def page(values):
         rank, kind = values["rank"], values["kind"]
         instance, chip, core = places[rank].tolist()
-        group = groups[kind][np.nonzero(groups[kind] == rank)[0][0]]
-        scene = draw_group(machine, plan.cluster.instances, group, rank, closed=kind != "pipeline",
+        peers = groups[kind][np.nonzero(groups[kind] == rank)[0][0]]
+        scene = draw_group(machine, plan.cluster.instances, peers, rank, closed=kind != "pipeline",
                            width=values["width"])  # fmt: skip
-        said = [f"Rank **{rank:,}** is NeuronCore {core} of chip {chip} of instance {instance:,}. "
-                f"{_group_words(kind, where)}"]  # fmt: skip
+        group = where.group(kind)
+        across = f", in {group.across:,} instances" if group.across > 1 else ""
+        (talks,) = say("plan", "group" if group.ranks > 1 else "alone", kind=kind, group=group,
+                       across=across, wires=where.wires(kind))  # fmt: skip
+        said = say("plan", rank=rank, core=core, chip=chip, instance=instance, group=talks)
         table = [{"cells": cells, "colour": None, "marked": k == kind} for k, cells in rows.items()]
-        return Page(scene, said, head=["group", "ranks", "wires", "in a step", "bytes", "time",
-                                       "share"], rows=table)  # fmt: skip
+        return Page(scene, said, head=RECIPES["plan"]["head"], rows=table)
 
-    controls = [slider("rank", "Rank", 0, plan.cluster.ranks - 1, 0),
-                choice("kind", "Group", _TALKS, "tensor")]  # fmt: skip
-    words = [f"{plan}", *(" ".join(cells) for cells in rows.values())]
-    return Sketch(controls, page, f"{shape.name} on its cluster", words=["; ".join(words)])
-
-
-def _group_words(kind, where) -> str:
-    """Say how large a group is, and over which wires it talks."""
-    group = where.group(kind)
-    if group.ranks == 1:
-        return f"Its {kind} group is itself: it talks to nobody."
-    across = f", in {group.across:,} instances" if group.across > 1 else ""
-    return (f"Its {kind} group has **{group.ranks:,} ranks**, {group.stride:,} apart{across}: the "
-            f"slowest wires between them are **{where.wires(kind)}**.")  # fmt: skip
+    words = ["; ".join([f"{plan}", *(" ".join(cells) for cells in rows.values())])]
+    return sketch("plan", page, words=words, named={"model": shape.name},
+                  rank={"max": plan.cluster.ranks - 1})  # fmt: skip
 
 
 def _sent_row(kind, where, sent, step_ns) -> list[str]:
@@ -306,16 +260,14 @@ def wall(model: str = "gpt3-175b", plan: Plan | None = None):
                 f"{_point_words('weak', weak[here])}.", _wall_words(found)]  # fmt: skip
         return Page(scene, said, {"instances": f"{counts[here]:,} ({chips[here]:,} chips)"})
 
-    controls = [
-        slider("instances", "Instances", 0, len(counts) - 1, min(4, len(counts) - 1)),
-        choice("batch", "Global batch", {str(b): f"{b:,} samples" for b in batches},
-               str(plan.global_batch)),
-    ]  # fmt: skip
-    words = []
+    words, last = [], len(counts) - 1
     for batch in batches:
         half = scaled(batch)[0].half
         words.append(f"batch {batch:,}: " + (f"wall at {half:,} instances" if half else "no wall"))
-    return Sketch(controls, page, f"The wall of {shape.name}", words=["; ".join(words)])
+    offered = {str(batch): f"{batch:,} samples" for batch in batches}
+    return sketch("wall", page, words=["; ".join(words)], named={"model": shape.name},
+                  instances={"max": last, "value": min(4, last)},
+                  batch={"options": offered, "value": str(plan.global_batch)})  # fmt: skip
 
 
 def _spaced(words) -> str:
@@ -332,9 +284,7 @@ def _point_words(kind, point) -> str:
     """Say a step and its efficiency, or why there is none."""
     if not point.time:
         return f"**{kind}** none, for {point.reason}"
-    replicas = point.plan.data
-    rings = f" ({replicas:,} replicas are not a power of two: they sum round rings)"
-    pace = float(f"{point.tokens_per_s:.3g}")
-    return (f"**{kind}** {long_time_text(point.step_ns / 1e9)} a step, {pace:,.0f} tokens/s, "
-            f"**{100 * point.efficiency:.1f} %** efficient"
-            + rings * bool(replicas & (replicas - 1)))  # fmt: skip
+    replicas, step = point.plan.data, long_time_text(point.step_ns / 1e9)
+    rings = say("wall", "rings", replicas=replicas) if replicas & (replicas - 1) else [""]
+    return say("wall", "point", kind=kind, step=step, pace=float(f"{point.tokens_per_s:.3g}"),
+               percent=100 * point.efficiency, rings=rings[0])[0]  # fmt: skip

@@ -18,16 +18,12 @@ from trainium_edu.viz.cluster_curves import draw_claim, draw_interval
 from trainium_edu.viz.units import long_time_text
 from trainium_edu.widgets import journal
 from trainium_edu.widgets.prediction import Prediction
-from trainium_edu.widgets.sketch import Page, Sketch, choice, first, seal, slider
+from trainium_edu.widgets.sketch import Page, control, say, sketch, slider
 
 __all__ = ["PLAN", "bill", "checkpoint_interval", "court", "hearing"]
 
 #: The plan of the pictures, unless said otherwise.
 PLAN = Plan(Cluster(instances=64), 8, 8, zero=1, recompute="selective", sequence_parallel=True)
-
-
-_PRICES = {"on-demand": "on demand", "reserved": "reserved (RI-effective)",
-           "sagemaker": "through SageMaker"}  # fmt: skip
 _WASTED = {
     "pipeline bubble": ("pipeline bubble",),
     "communication": ("tensor-parallel sums", "pipeline sends", "gradient sums"),
@@ -85,18 +81,12 @@ def bill(model: str = "gpt3-175b", plan: Plan | None = None, tokens: float = 300
         low, usd, high = (
             f"${n / scale:,.3g} {unit[:-4]}" for n in (found.low, found.usd, found.high)
         )
-        said = [
-            f"{plan.cluster.instances:,} instances for **{found.hours / 24:.3g} days**: **{usd}**, "
-            f"from {low} to {high}.",
-            f"{100 * found.shares.get(Kind.ASSUMED, 0.0):.3g} % of it rests on assumed inputs "
-            f"(faded: {', '.join(unsure) or 'nothing'}), and the rest is derived; what moves it "
-            f"most: **{found.tornado[0].name}**.",
-        ]
+        said = say("bill", instances=plan.cluster.instances, days=found.hours / 24, usd=usd,
+                   low=low, high=high, assumed=100 * found.shares.get(Kind.ASSUMED, 0.0),
+                   faded=", ".join(unsure) or "nothing", most=found.tornado[0].name)  # fmt: skip
         return Page(scene, said, {"goodput": f"{values['goodput']} %"})
 
-    controls = [choice("price", "Price", _PRICES, "on-demand"),
-                slider("goodput", "Goodput (useful share of the time)", 50, 100, 90)]  # fmt: skip
-    return Sketch(controls, page, f"Bill of {shape.name}", words=page(first(controls)).said)
+    return sketch("bill", page, named={"model": shape.name})
 
 
 @checked
@@ -143,13 +133,11 @@ def hearing(key: str, verdict: Prediction | None = None):
             counted.append(values["number"])
             told = {"key": f"11b/{key.replace('_', '-')}-number", "kind": "number", "value": guess}
             journal.append("predictions", told)
-        said = [f"“{claim.text}” ({claim.source}, {claim.when})."]
-        if found:
-            between = claim.spell(low) + f" to {claim.spell(high)}" * (low < high)
-            said.append(f"You say {claim.spell(guess)}. What is open allows **{between}**.")
-            ranges = {"number": counted * 2} if counted else {}
-        else:
-            said.append("**Drag your number first**; then the seals can be opened.")
+        between = claim.spell(low) + f" to {claim.spell(high)}" * (low < high)
+        text, asked, first = say("hearing", claim=claim, guess=claim.spell(guess), between=between)
+        said = [text, asked if found else first]
+        ranges = {"number": counted * 2} if counted else {}
+        if not found:
             ranges = dict.fromkeys(seals, (False, False))
         outputs = {**evidence, "number": claim.spell(guess) if found else "none yet"}
         scene = draw_claim(
@@ -159,17 +147,18 @@ def hearing(key: str, verdict: Prediction | None = None):
         )  # fmt: skip
         return Page(scene, said, outputs, ranges)
 
-    controls = [slider("number", "Your number", 0, 100, 0), seal("formula", "the formula")]
+    sealed_words = {"formula": "the formula"}
     evidence = {"formula": claim.arithmetic.replace("*", "×")}
     for each in claim.inputs:
-        controls.append(seal(each.name, each.words))
+        sealed_words[each.name] = each.words
         evidence |= {each.name: each.said, f"{each.name}_range": each.said_range}
         if each.fact and each.is_range:
-            controls.append(seal(f"{each.name}_range", f"{each.words}: do the sources agree?"))
-    seals = [control["name"] for control in controls[1:]]
+            sealed_words[f"{each.name}_range"] = f"{each.words}: do the sources agree?"
+    seals = list(sealed_words)
+    more = [control(name, "seal", text, value=False) for name, text in sealed_words.items()]
     if verdict:
         verdict.first = lambda: "" if counted else "Drag your number and open a seal first."
-    return Sketch(controls, page, f"Hearing: {claim.text}")
+    return sketch("hearing", page, words=(), named={"claim": claim}, more=more)
 
 
 @checked
@@ -211,23 +200,18 @@ def court(key: str = "petaflops"):
             ends=reach(claim, claim.inputs), write=claim.spell, tick=claim.tick,
             width=values["width"],
         )  # fmt: skip
-        said = [f"“{claim.text}” ({claim.source}, {claim.when}): **{ruling.verdict}**.",
-                ruling.sentence]  # fmt: skip
+        said = say("court", claim=claim, ruling=ruling)
         outputs = {name: each.written(set_[name], 3) if name in set_ else each.said_range
                    for name, each in moving.items()}  # fmt: skip
         return Page(scene, said, outputs)
 
-    controls = [slider(name, f"Object: {each.words}", 0, 101, 0, help=each.said_range)
-                for name, each in moving.items()]  # fmt: skip
-    press = {"start": ("Start again", "All inputs as the sources have them",
-                       dict.fromkeys(moving, 0))}  # fmt: skip
-    return Sketch(controls, page, f"Claims court: {key}", press=press if moving else None,
-                  words=page(first(controls)).said)  # fmt: skip
+    more = [slider(name, f"Object: {each.words}", 0, 101, 0, help=each.said_range)
+            for name, each in moving.items()]  # fmt: skip
+    return sketch("court", page, named={"key": key}, more=more)
 
 
 _INTERVALS = np.geomspace(1 / 6, 1440, 200)  # minutes: 10 s to a day
 _FILE_SYSTEM = 100.0  # TiB
-_STORES = {"fsx-1000": f"FSx for Lustre, {_FILE_SYSTEM:.0f} TiB", "nvme": "local disks", "s3": "S3"}
 _RELIABLE = ("llama3", "opt", "rsc_1", "rsc_2")
 
 
@@ -281,15 +265,8 @@ def checkpoint_interval(model: str = "gpt3-175b", *, instances: int = 128):
         found = failures.daly_interval_s(mtbf, written.stall_s) / 60
         return {"interval": int(np.abs(_INTERVALS - found).argmin())}
 
-    controls = [
-        slider("interval", "Every", 0, len(_INTERVALS) - 1, 120, help="Between two checkpoints"),
-        slider("instances", "Instances", 0, 12, power),
-        choice("reliable", "One instance fails as in", machines, "llama3"),
-        choice("store", "Written to", _STORES, "fsx-1000"),
-    ]
-    press = {"best": ("Daly's interval", "Go to where least is lost", best)}
-    return Sketch(controls, page, f"Checkpoints of {model}", press=press,
-                  words=page(first(controls)).said)  # fmt: skip
+    return sketch("checkpoints", page, press={"best": best}, named={"model": model},
+                  instances=power, reliable={"options": machines})  # fmt: skip
 
 
 def _mtbf_days(name) -> float:
@@ -310,13 +287,10 @@ def _interval_page(mtbf, written, place, width):
     marks = {name: (minutes, lost(minutes)[1]) for name, minutes in found.items()}
     here = _INTERVALS[place]
     scene = draw_interval(_INTERVALS, writing, both - writing, marks, here, width=width)
-    said = "; ".join(f"{name}: {long_time_text(60 * minutes)}, {100 * share:.3g} %"
-                     for name, (minutes, share) in marks.items())  # fmt: skip
-    return scene, [
-        f"The job fails every **{long_time_text(mtbf)}**. A checkpoint of "
-        f"{written.nbytes / 1e12:.3g} TB takes {stall:.3g} s, bound by {written.bound}; a restart "
-        f"{long_time_text(again)}, most of it assumed.",
-        f"Written every **{long_time_text(60 * here)}**, checkpoints and failures take **"
-        f"{100 * both[place]:.3g} %** of the time: {100 * writing[place]:.3g} % to write, the rest "
-        f"to restart and to do work again. {said}.",
-    ]
+    rules = "; ".join(f"{name}: {long_time_text(60 * minutes)}, {100 * share:.3g} %"
+                      for name, (minutes, share) in marks.items())  # fmt: skip
+    mtbf, again, every = (long_time_text(seconds) for seconds in (mtbf, again, 60 * here))
+    return scene, say(
+        "checkpoints", mtbf=mtbf, terabytes=written.nbytes / 1e12, stall=stall, bound=written.bound,
+        again=again, every=every, both=100 * both[place], writing=100 * writing[place], rules=rules,
+    )  # fmt: skip

@@ -11,21 +11,15 @@ from trainium_edu.numerics.quantisation import quantise
 from trainium_edu.specs import arguments
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.samples import SAMPLES, sample
-from trainium_edu.viz.formats import (
-    colour_of,
-    draw_code_points,
-    draw_range_precision,
-    label_of,
-    raised,
-)
+from trainium_edu.viz.formats import colour_of, draw_code_points, draw_range_precision, label_of
+from trainium_edu.viz.units import raised
 from trainium_edu.widgets.quantisation import ratio_text
-from trainium_edu.widgets.sketch import Page, Sketch, check, choice, slider
+from trainium_edu.widgets.sketch import RECIPES, Page, say, sketch
 
 __all__ = ["cfp8", "cfp8_explorer", "range_explorer"]
 
 _FLOATS = ("fp32", "tf32", "bf16", "fp16", "fp8_e3m4", "fp8_e4m3", "fp8_e5m2")
 _OFFERED = {"none": "no data", **{k: k for k in SAMPLES if k != "digit"}}
-_SHIFT = 16  # how far the bias slider goes to either side
 
 
 @checked
@@ -50,17 +44,12 @@ def range_explorer(data: str = "gradients", *, formats: Sequence = _FLOATS):
     """
     formats = [get_format(f) for f in formats]
     arguments.choice(data, "data", _OFFERED)
-    controls = [
-        choice("data", "Data", _OFFERED, data, help="; ".join(SAMPLES.values())),
-        slider("power", "Multiply by", -24, 24, 0, help="A scale in powers of two"),
-    ]
+    offered = {"options": _OFFERED, "value": data, "help": "; ".join(SAMPLES.values())}
     words = []
     if data != "none":
         lost = ", ".join(f"{label_of(f)} {quantise(sample(data), f).vanished}" for f in formats)
         words = [f"of {np.count_nonzero(sample(data))} {data} become zero: {lost}"]
-    return Sketch(
-        controls, lambda v: _range_page(formats, v), "Range against precision", words=words
-    )
+    return sketch("range", lambda v: _range_page(formats, v), words=words, data=offered)
 
 
 def _range_page(formats, values) -> Page:
@@ -68,8 +57,7 @@ def _range_page(formats, values) -> Page:
     power, name = int(values["power"]), values["data"]
     x = None if name == "none" else sample(name)
     scene = draw_range_precision(formats, values=x, label=name, power=power, width=values["width"])
-    head = ["format", "significant bits", "largest", "smallest normal", "smallest at all"]
-    rows, lost = [], []
+    head, (rows, lost) = RECIPES["range"]["head"], ([], [])
     for fmt in formats:
         reach = range_of(fmt)
         cells = [label_of(fmt), str(fmt.mantissa_bits + (fmt.exponent_bits > 0))]
@@ -82,12 +70,11 @@ def _range_page(formats, values) -> Page:
         rows.append({"cells": cells, "colour": colour_of(fmt)})
     said = []
     if x is not None:
-        head += ["become zero", "subnormal", "too large"]
+        head = [*head, *RECIPES["range"]["head_of_data"]]
         sizes = np.ldexp(np.abs(x[x != 0].astype(float)), power)
-        ends = f"from {_short(sizes.min())} to {_short(sizes.max())}"
-        said = [f"{np.count_nonzero(x)} {name} that are not zero{_times(power)} run {ends}. "
-                + (f"Some are lost in **{', '.join(lost)}**." if lost else "**All formats hold "
-                   "them**, each as finely as it can.")]  # fmt: skip
+        (fate,) = say("range", "lost" if lost else "held", lost=", ".join(lost))
+        said = say("range", count=np.count_nonzero(x), data=name, times=_times(power), fate=fate,
+                   low=_short(sizes.min()), high=_short(sizes.max()))  # fmt: skip
     return Page(scene, said, {"power": f"2{raised(power)}"}, head=head, rows=rows)
 
 
@@ -141,15 +128,8 @@ def cfp8_explorer(data: str = "weights"):
     """
     arguments.choice(data, "data", _OFFERED)
     named = {n: label_of(n) for n in ("fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn", "fp8_e3m4")}
-    controls = [
-        slider("exponent", "Exponent bits", 1, 6, 4, help="The rest of seven bits is mantissa"),
-        slider("shift", "Bias", -_SHIFT, _SHIFT, 0, help="Moves all numbers by powers of two"),
-        check("infinities", "infinities", True, help="Reserve the top exponent, as IEEE 754 does"),
-        check("nan", "NaN", True, help="Without infinities: keep one code for NaN"),
-        choice("compared", "Compare with", {"none": "nothing", **named}, "fp8_e5m2"),
-        choice("data", "Try it on", _OFFERED, data),
-    ]
-    return Sketch(controls, _cfp8_page, "Configurable FP8")
+    return sketch("cfp8", _cfp8_page, words=(), data={"options": _OFFERED, "value": data},
+                  compared={"options": {"none": "nothing", **named}})  # fmt: skip
 
 
 def _cfp8_page(values) -> Page:
@@ -160,17 +140,12 @@ def _cfp8_page(values) -> Page:
     compared = None if values["compared"] == "none" else FORMATS[values["compared"]]
     scene = draw_code_points(fmt, compared, width=values["width"])
     formats = [fmt] + ([compared] if compared else [])
-    head = ["format", "finite numbers", "largest", "smallest normal", "smallest subnormal",
-            "ulp at 1", "powers of two", "other codes"]  # fmt: skip
-    said = []
+    head, said = RECIPES["cfp8"]["head"], []
     if values["data"] != "none":
         found = [quantise(sample(values["data"]), f) for f in formats]
-        head += ["SNR", "become zero", "too large"]
-        q, ratios = found[0], [ratio_text(f, "exact", " dB") for f in found]
-        said = [
-            f"The {q.count} {values['data']} keep a signal-to-noise ratio of **{ratios[0]}**; "
-            f"{q.vanished} become zero, {q.saturated} are too large and stop at the largest."
-        ]
+        head = [*head, *RECIPES["cfp8"]["head_of_data"]]
+        ratios = [ratio_text(f, "exact", " dB") for f in found]
+        said = say("cfp8", q=found[0], data=values["data"], ratio=ratios[0])
     rows = []
     for i, f in enumerate(formats):
         reach, holds_one = range_of(f), f.smallest_normal <= 1 <= f.max

@@ -13,7 +13,7 @@ from trainium_edu.viz.formats import colour_of, label_of
 from trainium_edu.viz.quantisation import draw_quantised
 from trainium_edu.viz.units import raised
 from trainium_edu.widgets.number_line import share_of
-from trainium_edu.widgets.sketch import Page, Sketch, check, choice, slider
+from trainium_edu.widgets.sketch import RECIPES, Page, say, sketch
 
 __all__ = ["quantise_explorer"]
 
@@ -46,25 +46,18 @@ def quantise_explorer(data: str = "weights", fmt="fp8_e4m3", *, formats: Sequenc
     """
     offered = {f.name: f for f in (*map(get_format, formats), get_format(fmt))}
     arguments.choice(data, "data", SAMPLES)
-    controls = [
-        choice("data", "Data", {k: k for k in SAMPLES}, data, help="; ".join(SAMPLES.values())),
-        choice("format", "Format", {k: label_of(f) for k, f in offered.items()},
-               get_format(fmt).name),
-        slider("power", "Multiply first by", -_POWERS, _POWERS, 0,
-               help="A scale for the whole array; divided out again afterwards"),
-        check("infinity", "too large becomes infinity", False,
-              help="Otherwise it stops at the largest number"),
-    ]  # fmt: skip
+    samples = {"options": {name: name for name in SAMPLES}, "help": "; ".join(SAMPLES.values())}
+    labels = {name: label_of(each) for name, each in offered.items()}
 
     def fit(values):
         best = best_power(sample(values["data"]), offered[values["format"]])
         return {"power": max(-_POWERS, min(_POWERS, best))}
 
-    press = {"fit": ("fit to the format", "The largest power of two without overflow", fit)}
     found = (_quantised(data, f, 0, "saturate") for f in offered.values())
     first = ", ".join(f"{label_of(q.fmt)} {ratio_text(q, 'exact')}" for q in found)
-    return Sketch(controls, lambda v: _page(offered, v), "Quantise real data", press=press,
-                  words=[f"{data}, SNR in dB: {first}"])  # fmt: skip
+    return sketch("quantise", lambda v: _page(offered, v), press={"fit": fit},
+                  words=[f"{data}, SNR in dB: {first}"], data=samples | {"value": data},
+                  format={"options": labels, "value": get_format(fmt).name})  # fmt: skip
 
 
 @lru_cache(maxsize=512)
@@ -81,13 +74,7 @@ def _page(offered, values) -> Page:
     q = found[values["format"]]
     scene = draw_quantised(sample(name), q, title=name, width=values["width"])
     ratio = ratio_text(q, "no error", " dB")
-    said = [
-        f"{label_of(q.fmt)}: signal-to-noise ratio **{ratio}**, largest relative error "
-        f"**{_worst(q)}**, {q.vanished:,} of {q.count:,} become zero, {q.saturated:,} are too "
-        "large."
-    ]
-    head = ["format", "bits", "SNR in dB", "largest relative error", "become zero", "subnormal",
-            "too large", "exact"]  # fmt: skip
+    said = say("quantise", label=label_of(q.fmt), ratio=ratio, worst=_worst(q), q=q)
     rows = [
         {"cells": [label_of(r.fmt), str(r.fmt.bits),
                    ratio_text(r, "exact"), _worst(r),
@@ -95,7 +82,8 @@ def _page(offered, values) -> Page:
          "colour": colour_of(r.fmt), "marked": key == values["format"]}
         for key, r in found.items()
     ]  # fmt: skip
-    return Page(scene, said, {"power": f"2{raised(power)}"}, head=head, rows=rows)
+    outputs = {"power": f"2{raised(power)}"}
+    return Page(scene, said, outputs, head=RECIPES["quantise"]["head"], rows=rows)
 
 
 def ratio_text(q, no_error, unit="") -> str:

@@ -1,8 +1,10 @@
 """Controls over a picture that is redrawn while they move: values in, shapes and words out."""
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import isfinite
+from pathlib import Path
 
 import anywidget
 import traitlets
@@ -11,7 +13,11 @@ from trainium_edu.viz.scene import Scene
 from trainium_edu.viz.svg import to_svg
 from trainium_edu.widgets.static import load
 
-__all__ = ["Page", "Sketch", "check", "choice", "first", "seal", "slider"]
+__all__ = ["Page", "Sketch", "buttons_of", "control", "controls_of", "first", "say", "sketch",
+           "slider"]  # fmt: skip
+
+#: Names, controls, buttons and sentences of the sketches, by their keys.
+RECIPES = tomllib.loads(Path(__file__).with_name("sketches.toml").read_text(encoding="utf-8"))
 
 _WIDTH = (320, 1400)  # CSS pixels a page may ask for
 _FIRST_WIDTH = 890  # inside a stored picture, which is 900 wide
@@ -32,31 +38,51 @@ class Page:
     rate: float = 24.0  #: scenes a second
 
 
+def control(name, kind, text, **more) -> dict:
+    """Describe a control: a ``range``, ``choice`` or ``check``, or a ``seal`` to open.
+
+    A range has ``min`` and ``max`` (whole numbers), a choice ``options`` (a dict of values to what
+    the learner reads); a click on a seal shows what the page's `outputs` say of it.
+    """
+    made = {"name": name, "kind": kind, "text": text, "help": "", **more}
+    return made | {"options": list(made["options"].items())} if "options" in made else made
+
+
 def slider(name, text, low, high, value, *, help=""):
     """Describe a slider over whole numbers."""
-    return {"name": name, "kind": "range", "text": text, "min": low, "max": high, "value": value,
-            "help": help}  # fmt: skip
+    return control(name, "range", text, min=low, max=high, value=value, help=help)
 
 
-def choice(name, text, options, value, *, help=""):
-    """Describe a drop-down list; `options` maps values to what the learner reads."""
-    return {"name": name, "kind": "choice", "text": text, "options": list(options.items()),
-            "value": value, "help": help}  # fmt: skip
+def controls_of(key, **changes) -> list[dict]:
+    """Return a recipe's controls; `changes` are other first values, or dicts of other fields."""
+    made = []
+    for name, row in RECIPES[key].get("controls", {}).items():
+        change = changes.get(name, {})
+        row = row | (change if isinstance(change, dict) else {"value": change})
+        made.append(control(name, **row))
+    return made
 
 
-def check(name, text, value, *, help=""):
-    """Describe a box to tick."""
-    return {"name": name, "kind": "check", "text": text, "value": bool(value), "help": help}
+def buttons_of(key, controls, press) -> dict:
+    """Return a recipe's buttons; without a change in `press` or the recipe they begin again."""
+    made = {}
+    for name, (text, help, *change) in RECIPES[key].get("press", {}).items():
+        made[name] = text, help, press.get(name) or [*change, _values(controls)][0]
+    return made
 
 
-def seal(name, text, *, help=""):
-    """Describe a seal to open: a click shows what the page's `outputs` say of it."""
-    return {**check(name, text, False, help=help), "kind": "seal"}
+def say(key, part="said", **numbers) -> list[str]:
+    """Return sentences of a recipe with their numbers."""
+    return [text.format(**numbers) for text in RECIPES[key][part]]
+
+
+def _values(controls) -> dict:
+    return {control["name"]: control["value"] for control in controls}
 
 
 def first(controls) -> dict:
     """Return the values that controls begin with, as a drawing function takes them."""
-    return {"width": _FIRST_WIDTH, **{control["name"]: control["value"] for control in controls}}
+    return {"width": _FIRST_WIDTH, **_values(controls)}
 
 
 class Sketch(anywidget.AnyWidget):
@@ -65,7 +91,7 @@ class Sketch(anywidget.AnyWidget):
     Parameters
     ----------
     controls : list of dict
-        From :func:`slider`, :func:`choice`, :func:`check`, :func:`seal`.
+        From :func:`control` or :func:`controls_of`.
     draw : callable
         Takes the values (a dict that has ``width`` too), returns a :class:`Page`.
     name : str
@@ -73,7 +99,8 @@ class Sketch(anywidget.AnyWidget):
     press : dict of str to (text, help, change), optional
         Buttons: the values to change, or a callable that takes all and returns those.
     words : list of str, optional
-        What the fixed ``repr`` says behind the name: numbers that a stored notebook should keep.
+        What the fixed ``repr`` says behind the name: numbers that a stored notebook should keep;
+        None for what the first page says.
     """
 
     _esm = load("sketch.js")
@@ -87,7 +114,6 @@ class Sketch(anywidget.AnyWidget):
 
     def __init__(self, controls, draw: Callable, name: str, *, press=None, words=()):
         self._draw, self._press = draw, press or {}
-        self._name = f"{name}; {_plain(words)}" if words else name
         self._kinds = {control["name"]: control for control in controls}
         self.scene = Scene(_WIDTH[0], 1)  #: the picture that is shown
         self._ranges: dict[str, tuple] = {}
@@ -96,6 +122,8 @@ class Sketch(anywidget.AnyWidget):
         self.buttons = [[key, text, help] for key, (text, help, _) in self._press.items()]
         self.on_msg(self._on_request)
         self.values = {**first(controls), "ask": 0}
+        words = _plain(self.page["said"] if words is None else words)
+        self._name = f"{name}; {words}" if words else name
 
     @traitlets.validate("values")
     def _check_values(self, proposal):
@@ -161,6 +189,30 @@ class Sketch(anywidget.AnyWidget):
 
     def __repr__(self):
         return f"Sketch({self._name!r})"
+
+
+def sketch(key, draw: Callable, *, press=None, words=None, named=None, more=(), **changes):
+    """Return the :class:`Sketch` of a recipe.
+
+    Parameters
+    ----------
+    key : str
+        Of ``sketches.toml``.
+    draw, words
+        As for :class:`Sketch`.
+    press : dict of str to callable, optional
+        What buttons change, where the recipe does not say it.
+    named : dict, optional
+        Words for the recipe's name.
+    more : sequence of dict, optional
+        Controls behind those of the recipe.
+    **changes
+        As for :func:`controls_of`.
+    """
+    controls = [*controls_of(key, **changes), *more]
+    buttons = buttons_of(key, controls, press or {}) if controls else {}
+    name = RECIPES[key]["name"].format(**(named or {}))
+    return Sketch(controls, draw, name, press=buttons, words=words)
 
 
 def _sent(scene) -> dict:

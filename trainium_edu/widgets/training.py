@@ -9,7 +9,7 @@ from trainium_edu.specs.arguments import whole
 from trainium_edu.training import ARMS, epochs
 from trainium_edu.viz import training as picture
 from trainium_edu.widgets.live import LiveRun
-from trainium_edu.widgets.sketch import Page, Sketch, check, slider
+from trainium_edu.widgets.sketch import RECIPES, Page, Sketch, buttons_of, control, controls_of, say
 
 __all__ = ["RATES", "TrainingExplorer", "offered_rate", "training_explorer"]
 
@@ -69,16 +69,14 @@ class TrainingExplorer(Sketch):
     def __init__(self, learning_rate, count):
         rate = RATES.index(offered_rate(learning_rate))
         count = whole(count, "epochs", 5, _MOST_EPOCHS)
-        controls = [
-            slider("rate", "learning rate", 0, len(RATES) - 1, rate),
-            slider("epochs", "epochs", 5, _MOST_EPOCHS, count, help="Over the training images"),
-            *(check(name, arm.short, True, help=arm.label) for name, arm in ARMS.items()),
-        ]
-        press = {"train": ("▶ Train again", "Train again", lambda _: self.start()),
-                 "stop": ("■ Stop", "Stop training", lambda _: self._stop())}  # fmt: skip
+        arms = [control(name, "check", arm.short, value=True, help=arm.label)
+                for name, arm in ARMS.items()]  # fmt: skip
+        controls = [*controls_of("training", rate=rate, epochs=count), *arms]
+        press = {"train": lambda _: self.start(), "stop": lambda _: self._stop()}
+        press = buttons_of("training", controls, press)
         self._trained: tuple = ()  # rate, epochs and arms of the last training
         self.live = LiveRun(self._show)  #: the training under way
-        super().__init__(controls, self._page, "Train live", press=press)
+        super().__init__(controls, self._page, RECIPES["training"]["name"], press=press)
 
     @property
     def rate(self) -> float:
@@ -153,10 +151,7 @@ class TrainingExplorer(Sketch):
             f"{ARMS[name].short} {100 * self.curves[i, 1, n - 1]:.1f} %"
             for i, (name, n) in enumerate(zip(self._trained[2], self._counts, strict=True))
         ]
-        return (
-            f"Test accuracy at learning rate {self.rate:g} after epoch {min(self._counts)}: "
-            f"{', '.join(parts)}."
-        )
+        return say("training", rate=self.rate, epoch=min(self._counts), arms=", ".join(parts))[0]
 
     def __repr__(self):
         return f"TrainingExplorer({self.summary()})"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import product
 
 import numpy as np
 
@@ -15,12 +16,12 @@ from trainium_edu.viz import training as picture
 from trainium_edu.viz.data_parallel import step_scene
 from trainium_edu.widgets.live import LiveRun
 from trainium_edu.widgets.picture import Picture
-from trainium_edu.widgets.sketch import Page, Sketch, choice, first, slider
+from trainium_edu.widgets.sketch import RECIPES, Page, Sketch, say, sketch
 
 __all__ = ["accuracy_picture", "faster_panel", "step_panel"]
 
 _TOKENS = np.geomspace(64, 16384, 97)
-_OPTIMIZERS = {"sgd": "SGD", "momentum": "SGD with momentum", "adam": "Adam"}
+_OPTIMIZERS = RECIPES["faster"]["controls"]["optimizer"]["options"]
 
 
 @checked
@@ -67,12 +68,8 @@ def faster_panel(*, optimizer: str = "adam", utilisation: float = 0.4):
         Values ``optimizer`` and ``share`` (percent).
     """
     words = _faster_words(optimizer, utilisation)
-    controls = [
-        choice("optimizer", "Optimizer", _OPTIMIZERS, optimizer),
-        slider("share", "Share of the peak reached (assumed)", 10, 100,
-               min(max(round(100 * utilisation), 10), 100)),
-    ]  # fmt: skip
-    return Sketch(controls, _faster_page, "What 30 % faster requires", words=[words])
+    share = min(max(round(100 * utilisation), 10), 100)
+    return sketch("faster", _faster_page, words=words, optimizer=optimizer, share=share)
 
 
 def _faster_page(values) -> Page:
@@ -82,27 +79,21 @@ def _faster_page(values) -> Page:
     scene = picture.draw_faster(
         _TOKENS, split.faster_by, split.update_share, _claimed(), width=values["width"]
     )
-    return Page(scene, [_faster_words(optimizer, utilisation)], {"share": f"{values['share']} %"})
+    return Page(scene, _faster_words(optimizer, utilisation), {"share": f"{values['share']} %"})
 
 
-def _faster_words(optimizer, utilisation) -> str:
+def _faster_words(optimizer, utilisation) -> list[str]:
     gain = step_share(_TOKENS, optimizer=optimizer, utilisation=utilisation).faster_by
     needed = 100 * share_needed(_claimed(), optimizer=optimizer)
     most = np.interp(-_claimed(), -gain, _TOKENS) if gain[0] >= _claimed() else None
     reach = f"up to {most:.0f} tokens a step" if most else "at no size shown"
-    return (
-        f"{100 * _claimed():.0f} % needs the update to take {needed:.0f} % of the step. With "
-        f"{_OPTIMIZERS[optimizer]} at {100 * utilisation:.0f} % of the peak that is so {reach} per "
-        f"NeuronCore; at 4096 tokens the gain is {100 * np.interp(4096, _TOKENS, gain):.1f} %."
-    )
+    return say("faster", claimed=100 * _claimed(), needed=needed, reach=reach,
+               optimizer=_OPTIMIZERS[optimizer], share=100 * utilisation,
+               gain=100 * np.interp(4096, _TOKENS, gain))  # fmt: skip
 
 
 def _claimed() -> float:
     return CLAIMS.stochastic_rounding_faster_by.value
-
-
-_BUCKETS = {"0": "one", "4000000": "4 MB", "2500000": "2.5 MB", "1000000": "1 MB"}
-_ALGORITHMS = {"ring": "ring", "kangaring": "KangaRing", "mesh": "mesh"}
 
 
 def step_panel() -> Sketch:
@@ -110,16 +101,11 @@ def step_panel() -> Sketch:
 
     What the handles can reach is computed between two clicks, so that a move answers at once.
     """
-    controls = [
-        slider("doublings", "Ranks", 1, 9, 5, help="2 to 512; an instance has 32"),
-        choice("bytes", "Buckets", _BUCKETS, "2500000", help="Gradients that are summed together"),
-        choice("algorithm", "Algorithm", _ALGORITHMS, "kangaring"),
-    ]
-    words = _step_page(first(controls)).said
-    panel = Sketch(controls, _step_page, "One step in your hand", words=words)
+    panel = sketch("step", _step_page)
     if not settings.lesson().quiet:
-        work = (_reported(2**k, b, a) for a in _ALGORITHMS for b in _BUCKETS for k in range(1, 10))
-        LiveRun(lambda: None).start(work)
+        _, sizes, names = ([value for value, _ in one.get("options", ())] for one in panel.controls)
+        each = product(names, sizes, range(1, 10))
+        LiveRun(lambda: None).start(_reported(2**k, size, name) for name, size, k in each)
     return panel
 
 
@@ -129,12 +115,10 @@ def _step_page(values) -> Page:
     step = _reported(ranks, values["bytes"], values["algorithm"])
     end = next(ns for ns in (800e3, 2.4e6, 8e6, 1e9) if step.step_ns < ns)
     scene = step_scene({f"{ranks} ranks": step}, width=values["width"], end_ns=end)
-    said = (
-        f"**{step.step_ns / 1e3:,.0f} µs** a step: {step.compute_ns / 1e3:,.0f} of computing, and"
-        f" of {step.communication_ns / 1e3:,.0f} of sums **{step.exposed_ns / 1e3:,.0f} show**;"
-        f" {step.samples_per_s / 1e6:.1f} million images per second."
-    )
-    return Page(scene, [said], {"doublings": str(ranks)})
+    said = say("step", step=step.step_ns / 1e3, compute=step.compute_ns / 1e3,
+               sums=step.communication_ns / 1e3, exposed=step.exposed_ns / 1e3,
+               rate=step.samples_per_s / 1e6)  # fmt: skip
+    return Page(scene, said, {"doublings": str(ranks)})
 
 
 @cache

@@ -1,5 +1,8 @@
 """Fly from a cluster of 100,000 chips into one multiply-accumulate; every figure has its source."""
 
+import json
+from pathlib import Path
+
 import anywidget
 import traitlets
 
@@ -11,38 +14,10 @@ from trainium_edu.widgets.static import load
 
 __all__ = ["ZoomLadder", "zoom_ladder"]
 
-#: Which part of the drawing a figure is about; the names are those of PLACES in zoom/places.js.
-PARTS = {
-    "ultracluster": {"size, over": "instances", "that makes": "instances"},
-    "instance": {
-        "chips": "chips", "how they are wired": "links", "memory on the chips": "chips",
-        "NeuronLink of one chip": "links", "network to other instances": "network",
-    },
-    "chip": {
-        "NeuronCores": "cores", "peak, BF16": "cores", "memory (HBM)": "hbm",
-        "memory bandwidth": "hbm", "links to other chips": "links", "data movers (DMA)": "dma",
-        "cores for collectives": "cc",
-    },
-    "neuroncore": {
-        "Tensor Engine clock": "tensor", "Vector Engine clock": "vector",
-        "Scalar Engine clock": "scalar", "GpSimd Engine clock": "gpsimd",
-        "SBUF, the working memory": "sbuf", "PSUM, where sums land": "psum",
-        "DMA, to and from HBM": "dma",
-    },
-    "tensor_engine": {
-        "size": "array", "rows": "rows", "columns": "columns",
-        "peak, BF16": "array", "largest matmul": "sums",
-    },
-    "element": {"work of one beat": "times", "inputs, for example": "times", "sums": "plus"},
-}  # fmt: skip
-_COLOURS = {
-    **colours.ENGINE,
-    "chip": colours.COLOURS["green"],
-    "link": colours.COLOURS["orange"],
-    "hbm": colours.COLOURS["sky"],
-    "psum": colours.COLOURS["yellow"],
-    "mark": colours.COLOURS["red"],
-}
+#: Per level its parts in the drawing, which of them a figure is about, and what is drawn.
+_LEVELS = Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
+_NAMED = {"chip": "green", "link": "orange", "hbm": "sky", "psum": "yellow", "mark": "red"}
+_COLOURS = colours.ENGINE | {part: colours.COLOURS[name] for part, name in _NAMED.items()}
 _WEIGHT, _INPUTS, _SUMS = 0.75, (2.0, -1.5, 0.5, 4.0), (1.25, 3.0, -0.5, 0.0)
 
 
@@ -89,11 +64,16 @@ class ZoomLadder(anywidget.AnyWidget):
     beats = traitlets.List().tag(sync=True)  #: what one processing element does, beat by beat
     colours = traitlets.Dict().tag(sync=True)
     counts = traitlets.Dict().tag(sync=True)  #: how many the picture draws, of what
+    levels = traitlets.Dict().tag(sync=True)  #: of ``zoom.json``
     level = traitlets.Int(0).tag(sync=True)
 
     def __init__(self, rungs, level, spec):
-        super().__init__(rungs=_shown(rungs), beats=_beats(), colours=_COLOURS,
-                         counts=_counts(spec), level=level)  # fmt: skip
+        levels, counts = _LEVELS, _counts(spec)
+        for name, count in counts.items():
+            levels = levels.replace(f"{{{name}}}", f"{count}")
+        levels = json.loads(levels)
+        super().__init__(rungs=_shown(rungs, levels), beats=_beats(), colours=_COLOURS,
+                         counts=counts, levels=levels, level=level)  # fmt: skip
 
     @traitlets.validate("level")
     def _keep_on_the_ladder(self, proposal):
@@ -103,13 +83,11 @@ class ZoomLadder(anywidget.AnyWidget):
         return f"ZoomLadder({len(self.rungs)} levels)"
 
 
-def _shown(rungs) -> list[dict]:
+def _shown(rungs, levels) -> list[dict]:
     """Turn the rungs' facts into what the page shows."""
     return [
-        {
-            "key": rung.key, "name": rung.name, "holds": rung.holds, "sentence": rung.sentence,
-            "figures": [_figure(rung.key, label, fact) for label, fact in rung.figures],
-        }
+        {"key": rung.key, "name": rung.name, "holds": rung.holds, "sentence": rung.sentence,
+         "figures": [_figure(levels[rung.key]["parts"], *figure) for figure in rung.figures]}
         for rung in rungs
     ]  # fmt: skip
 
@@ -122,7 +100,7 @@ def _counts(spec) -> dict:
     }  # fmt: skip
 
 
-def _figure(key, label, fact) -> dict:
+def _figure(parts, label, fact) -> dict:
     behind = documents(fact)
     if fact.inputs:
         said = f"derived: {fact.locator}, from {', '.join(one.title for one in behind)}."
@@ -131,7 +109,7 @@ def _figure(key, label, fact) -> dict:
         said = f"{fact.kind}: {who}: {fact.locator}."
     return {
         "label": label, "value": fact.pretty, "kind": str(fact.kind), "source": said,
-        "note": fact.note, "url": url_of(fact), "part": PARTS[key].get(label, ""),
+        "note": fact.note, "url": url_of(fact), "part": parts.get(label, ""),
     }  # fmt: skip
 
 

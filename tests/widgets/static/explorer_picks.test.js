@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { lighting } from "../../../trainium_edu/widgets/static/explorer/lighting.js";
-import { timePerLine, wordsOf } from "../../../trainium_edu/widgets/static/explorer/line_times.js";
+import { timePerLine } from "../../../trainium_edu/widgets/static/explorer/line_times.js";
 import { resultText } from "../../../trainium_edu/widgets/static/explorer/result.js";
 import { RunState } from "../../../trainium_edu/widgets/static/explorer/run_state.js";
 import { partOf } from "../../../trainium_edu/widgets/static/shared/pointing.js";
@@ -57,25 +57,6 @@ test("a line's time is that of its pieces, its own or in what it calls", () => {
       [0, 0, 20],
     ],
   );
-});
-
-test("words of a line of Python add up to it, and say their kind", () => {
-  const text = 'for i in range(128):  # "all"';
-  const found = wordsOf(text);
-  assert.equal(found.map(([word]) => word).join(""), text);
-  assert.deepEqual(
-    found.filter(([, kind]) => kind),
-    [
-      ["for", "keyword"],
-      ["in", "keyword"],
-      ["128", "number"],
-      ['# "all"', "comment"],
-    ],
-  );
-  assert.deepEqual(wordsOf("'#' + x1"), [
-    ["'#'", "string"],
-    [" + x1", ""],
-  ]);
 });
 
 test("what is picked stays while the rows are the same, and is brought into view", () => {

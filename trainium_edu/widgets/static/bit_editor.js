@@ -5,7 +5,7 @@
 import { drawNear, drawRange } from "./bit_editor/maps.js";
 import { Strip } from "./bit_editor/strip.js";
 import { field, menu } from "./shared/controls.js";
-import { button, focusable, make } from "./shared/elements.js";
+import { button, focusable, make, swatch } from "./shared/elements.js";
 import { countDrawing, onChange, onSize, shows } from "./shared/life.js";
 
 const span = (kind, ...parts) => make("span", `te-be-${kind}`, ...parts);
@@ -96,23 +96,13 @@ class BitEditor {
     const head = heads.map((text) => make("th", { scope: "col" }, text));
     const rows = answer.others.map(({ format, value, hex, outcome, said }) => {
       const { label, colour } = this.formats.find((f) => f.name === format);
-      const open = make(
-        "button",
-        {
-          ...focusable(`Edit the bits in ${label}`, { type: "button", class: "te-be-open" }),
-          on: { click: () => this.send({ do: "format", format }) },
-        },
-        make("i", { style: `background:${colour}` }),
-        " ",
-        label,
-      );
-      const cells = { number: value, code: hex, [outcome]: said };
-      return make(
-        "tr",
-        {},
-        make("th", { scope: "row" }, open),
-        ...Object.entries(cells).map(([kind, text]) => make("td", `te-be-${kind}`, text)),
-      );
+      const click = () => this.send({ do: "format", format });
+      const look = { type: "button", class: "te-be-open", on: { click } };
+      const name = focusable(`Edit the bits in ${label}`, look);
+      const open = make("button", name, swatch(colour), " ", label);
+      const cells = Object.entries({ number: value, code: hex, [outcome]: said });
+      const data = cells.map(([kind, text]) => make("td", `te-be-${kind}`, text));
+      return make("tr", {}, make("th", { scope: "row" }, open), ...data);
     });
     this.others.replaceChildren(
       make("caption", {}, answer.others_caption),

@@ -15,10 +15,7 @@ import { glide, mix, wantsNoMotion } from "./shared/time.js";
 const HINT =
   "Point at a chip or a link, or reach it with Tab and the arrow keys: its history appears here. " +
   "Keys: space plays, ← → step, R reverses, + − change the speed.";
-const HEATS = [
-  ["step", "heat: this step"],
-  ["sofar", "heat: busy so far"],
-];
+const HEATS = Object.entries({ step: "heat: this step", sofar: "heat: busy so far" });
 
 class CollectivePlayer {
   constructor(model, el) {
@@ -64,23 +61,14 @@ class CollectivePlayer {
     this.caption = make("div", "te-coll-caption");
     const status = { role: "status", "aria-live": "polite" };
     this.story = make("div", { class: "te-coll-story", ...status });
-    this.player = new Playback({
-      frames: this.film.steps + 1,
-      label: "collective",
-      framesPerSecond: 1.25,
-      onFrame: (position) => this.onFrame(position),
-      describe: (step) => `step ${step} / ${this.film.steps}`,
-    });
-    this.root = make(
-      "div",
-      { class: "te te-coll", role: "group", on: { keydown: this.player.onKey } },
-      make("div", "te-row te-coll-top", ...top),
-      this.player.element,
-      this.caption,
-      this.view.body,
-      this.view.canvases.band,
-      this.story,
-    );
+    const describe = (step) => `step ${step} / ${this.film.steps}`;
+    const pace = { framesPerSecond: 1.25, describe };
+    const onFrame = (position) => this.onFrame(position);
+    this.player = new Playback("collective", this.film.steps + 1, onFrame, pace);
+    const look = { class: "te te-coll", role: "group", on: { keydown: this.player.onKey } };
+    const head = [make("div", "te-row te-coll-top", ...top), this.player.element, this.caption];
+    const { body, canvases } = this.view;
+    this.root = make("div", look, ...head, body, canvases.band, this.story);
   }
 
   // ---- what is shown

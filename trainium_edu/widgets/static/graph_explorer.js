@@ -11,15 +11,12 @@ import { State } from "./graph/state.js";
 import { isLayer } from "./graph/tree.js";
 import { flopsText, passesText, trafficText } from "./graph/words.js";
 import { choices } from "./shared/controls.js";
-import { button, make } from "./shared/elements.js";
+import { button, make, swatch } from "./shared/elements.js";
 import { countDrawing, onChange, onSize, shows, tell } from "./shared/life.js";
 
 const PATIENCE = 3000; // ms
 const NARROW = 720; // pixels
-const SIDES = [
-  ["recorded", "recorded"],
-  ["compiled", "compiled"],
-];
+const SIDES = ["recorded", "compiled"].map((side) => [side, side]);
 const HINT =
   "Click a layer (or Enter) to open it, an operation to choose it. Lines lead from a value down " +
   "to what reads it; long ones show for the row you point at.";
@@ -80,9 +77,7 @@ class GraphExplorer {
   }
   legend() {
     const { colours, engines } = this.s;
-    const items = engines.map((engine, e) =>
-      make("span", {}, make("i", { style: `background:${colours[e]}` }), engine),
-    );
+    const items = engines.map((engine, e) => make("span", {}, swatch(colours[e]), engine));
     return [...items, make("span", {}, make("b"), "at best (roofline)")];
   }
 

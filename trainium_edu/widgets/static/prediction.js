@@ -14,12 +14,8 @@ class Question {
     this.model = model;
     this.key = model.get("key");
     this.body = make("div");
-    this.live = make("p", {
-      class: "te-predict-status",
-      role: "status",
-      "aria-live": "polite",
-      tabindex: -1,
-    });
+    const status = { role: "status", "aria-live": "polite", tabindex: -1 };
+    this.live = make("p", { class: "te-predict-status", ...status });
     const label = `Prediction: ${model.get("question")}`;
     const tag = make("div", "te-predict-tag", "Predict first");
     const question = make("div", "te-predict-question", model.get("question"));

@@ -52,13 +52,10 @@ class ScriptFilm {
     );
     this.picture = shape("svg", { height: TALL, role: "img", "aria-label": film.label });
     this.told = make("div", "te-sf-told");
-    this.player = new Playback({
-      frames: film.frames,
-      label: film.label,
-      framesPerSecond: PER_SECOND,
-      onFrame: (position) => this.draw(position),
-      describe: (frame) => `${this.time(frame).toFixed(0)} µs`,
-    });
+    const describe = (frame) => `${this.time(frame).toFixed(0)} µs`;
+    const pace = { framesPerSecond: PER_SECOND, describe };
+    const draw = (position) => this.draw(position);
+    this.player = new Playback(film.label, film.frames, draw, pace);
     const named = { class: "te-sf-lines", "aria-label": "the loop of the script" };
     const side = make("div", "te-sf-side", this.picture, ...legend, this.told);
     const both = make("div", "te-sf-both", make("ol", named, ...this.rows), side);

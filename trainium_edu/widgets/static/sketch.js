@@ -73,13 +73,11 @@ class Sketch {
   /** Play the page's film; who wants no motion sees its end first. */
   play() {
     const film = () => this.model.get("page").film;
-    this.player = new Playback({
-      frames: film().length,
-      framesPerSecond: this.model.get("page").rate,
-      label: this.model.get("label"),
-      onFrame: (at) => this.stage.draw(film()[Math.round(at)]),
-      describe: (frame) => film()[frame].alt,
-    });
+    const pace = { framesPerSecond: this.model.get("page").rate };
+    const describe = (frame) => film()[frame].alt;
+    const draw = (at) => this.stage.draw(film()[Math.round(at)]);
+    const name = this.model.get("label");
+    this.player = new Playback(name, film().length, draw, { ...pace, describe });
     this.stage.element.before(this.player.element);
     if (wantsNoMotion()) this.player.seek(film().length);
     else this.player.begin();

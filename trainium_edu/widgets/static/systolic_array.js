@@ -51,13 +51,9 @@ class ArrayPlayer {
     this.past = new PastStrip(film);
     const pointing = { onPoint: redraw, onFollow: (m, n) => this.result.follow(m, n) };
     this.matrices = film.w && new Matrices(film, label, pointing);
-    this.player = new Playback({
-      frames: film.cycles,
-      label,
-      framesPerSecond: film.cycles_per_second,
-      onFrame: (position) => this.draw(position),
-      describe: (t) => `cycle ${t} / ${film.cycles - 1}`,
-    });
+    const describe = (t) => `cycle ${t} / ${film.cycles - 1}`;
+    const pace = { framesPerSecond: film.cycles_per_second, describe };
+    this.player = new Playback(label, film.cycles, (position) => this.draw(position), pace);
     const show = (what) => {
       this.stage.show(what);
       redraw();
@@ -73,16 +69,9 @@ class ArrayPlayer {
     this.strip = make("div", "te-array-strip", this.busy.canvas);
     this.story = make("div", { class: "te-array-story", role: "status", "aria-live": "polite" });
     const keydown = (event) => this.player.onKey(event);
-    this.root = make(
-      "div",
-      { class: "te te-array", role: "group", "aria-label": label, on: { keydown } },
-      make("div", "te-row te-array-head", title, shows),
-      this.player.element,
-      this.story,
-      this.body,
-      legendOf(film),
-      this.strip,
-    );
+    const look = { class: "te te-array", role: "group", "aria-label": label, on: { keydown } };
+    const head = [make("div", "te-row te-array-head", title, shows), this.player.element];
+    this.root = make("div", look, ...head, this.story, this.body, legendOf(film), this.strip);
   }
   /** Take the page's width and colours. */
   fit() {

@@ -79,17 +79,12 @@ class Explorer {
     this.live = make("div", "te-live");
     for (const spoken of [this.result, this.live]) spoken.setAttribute("aria-live", "polite");
     this.time = div("time", ...[this.overview, this.lanes, this.memory].map((p) => p?.element));
-    this.root = make(
-      "div",
-      { class: "te te-core", role: "group", "aria-label": s.label },
-      div("head te-row", this.title, this.tools.element),
-      this.knobs.element,
-      this.result,
-      div("body", this.source?.element, div("right", this.time, this.legend)),
-      div("hint", HINTS[has("timeline") ? "timeline" : "memory"]),
-      this.details,
-      this.live,
-    );
+    const head = div("head te-row", this.title, this.tools.element);
+    const body = div("body", this.source?.element, div("right", this.time, this.legend));
+    const hint = div("hint", HINTS[has("timeline") ? "timeline" : "memory"]);
+    const parts = [head, this.knobs.element, this.result, body, hint, this.details, this.live];
+    const look = { class: "te te-core", role: "group", "aria-label": s.label };
+    this.root = make("div", look, ...parts);
     this.tip = new Tip(this.root);
     for (const panel of [this.lanes, this.memory]) if (panel) listenTo(s, panel, this);
   }

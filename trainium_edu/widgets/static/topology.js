@@ -90,12 +90,9 @@ class TopologyExplorer {
     this.layouts.offer(Object.entries(layouts).map(([key, { label }]) => [key, label]));
     this.stage.offer(this.scene);
     const drawn = layouts[model.get("drawn_as")] ? model.get("drawn_as") : Object.keys(layouts)[0];
-    tell(model, {
-      start: Math.min(chips - 1, model.get("start")),
-      end: Math.min(chips - 1, model.get("end")),
-      cut: this.cut >= 0 ? model.get("cut") : "",
-      drawn_as: drawn,
-    });
+    const [start, end] = ["start", "end"].map((name) => Math.min(chips - 1, model.get(name)));
+    const cut = this.cut >= 0 ? model.get("cut") : "";
+    tell(model, { start, end, cut, drawn_as: drawn });
     this.layout = this.before = layouts[drawn];
     this.grown = 1;
     this.pointed = -1;

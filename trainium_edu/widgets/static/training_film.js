@@ -45,23 +45,15 @@ class TrainingFilm {
     });
     this.rateText = make("output");
     this.numbers = make("div", "te-tf-numbers");
-    this.player = new Playback({
-      frames: this.frames,
-      label: "a training run",
-      framesPerSecond: offer.per_pass * 2,
-      onFrame: (position) => this.draw(position),
-      describe: (frame) => `${this.passText(frame)} / ${offer.passes}`,
-    });
+    const describe = (frame) => `${this.passText(frame)} / ${offer.passes}`;
+    const pace = { framesPerSecond: offer.per_pass * 2, describe };
+    const draw = (position) => this.draw(position);
+    this.player = new Playback("a training run", this.frames, draw, pace);
     const rate = ["learning rate", this.rate, this.rateText];
-    this.root = make(
-      "div",
-      { class: "te te-tf", "data-lm-suppress-shortcuts": "true" },
-      make("label", "te-control", ...rate),
-      this.player.element,
-      this.numbers,
-      make("div", "te-plots", ...this.plots.map((plot) => plot.element)),
-      this.wall.element,
-    );
+    const head = [make("label", "te-control", ...rate), this.player.element, this.numbers];
+    const plots = make("div", "te-plots", ...this.plots.map((plot) => plot.element));
+    const look = { class: "te te-tf", "data-lm-suppress-shortcuts": "true" };
+    this.root = make("div", look, ...head, plots, this.wall.element);
   }
   passText(frame) {
     return `pass ${frame / this.offer.per_pass}`;
@@ -105,12 +97,10 @@ class TrainingFilm {
     const frame = Math.floor(position + 1e-6);
     for (const part of [...this.plots, this.wall]) part.draw(position);
     const begin = ": before training, all weights are random";
-    this.numbers.replaceChildren(
-      make("b", {}, `${this.right[frame]} of ${this.count}`),
-      " read correctly, ",
-      make("b", "te-tf-wrong", `${this.count - this.right[frame]} wrong`),
-      frame === 0 ? begin : `; loss ${lossText(this.loss[frame])}`,
-    );
+    const right = make("b", {}, `${this.right[frame]} of ${this.count}`);
+    const wrong = make("b", "te-tf-wrong", `${this.count - this.right[frame]} wrong`);
+    const end = frame === 0 ? begin : `; loss ${lossText(this.loss[frame])}`;
+    this.numbers.replaceChildren(right, " read correctly, ", wrong, end);
   }
 }
 

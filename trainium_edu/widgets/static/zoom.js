@@ -26,7 +26,9 @@ class Zoom {
     this.model = model;
     this.rungs = model.get("rungs");
     this.beats = model.get("beats");
+    this.levels = model.get("levels");
     this.counts = model.get("counts");
+    this.places = placesOf(this.levels, this.counts);
     this.keys = this.rungs.map((rung) => rung.key);
     this.last = this.rungs.length - 1;
     this.build();
@@ -128,8 +130,9 @@ class Zoom {
     const { z } = this.camera;
     const beat = { now: this.beats[this.beat], progress: this.progress };
     const part = this.isAtLevel && this.figures.part;
-    const { keys, counts } = this;
-    drawPicture(this.canvas, this.colours, { keys, z, width, counts, beat, part });
+    const { keys, levels, places, counts } = this;
+    const now = { counts, beat };
+    drawPicture(this.canvas, this.colours, { keys, levels, places, z, width, now, part });
     this.root.dataset.z = z.toFixed(3);
     countDrawing(this.root);
   }
@@ -141,8 +144,7 @@ class Zoom {
   // ---- mouse and keys
   partUnder({ offsetX, offsetY }) {
     const scale = WIDE / this.canvas.clientWidth;
-    const places = placesOf(this.counts);
-    return partAt(this.keys[this.shown], offsetX * scale, offsetY * scale, places);
+    return partAt(this.places[this.keys[this.shown]], offsetX * scale, offsetY * scale);
   }
   point(event) {
     if (!this.isAtLevel) return;

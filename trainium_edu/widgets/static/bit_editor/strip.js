@@ -49,14 +49,10 @@ export class Strip {
       this.focus(i);
       this.flipAt(i);
     };
-    return make("button", {
-      type: "button",
-      role: "switch",
-      class: "te-be-bit",
-      tabindex: i === this.at ? 0 : -1,
-      "data-lm-suppress-shortcuts": "true",
-      on: { click, keydown: (event) => this.onKey(event) },
-    });
+    const on = { click, keydown: (event) => this.onKey(event) };
+    const look = { class: "te-be-bit", tabindex: i === this.at ? 0 : -1, on };
+    const kind = { type: "button", role: "switch", "data-lm-suppress-shortcuts": "true" };
+    return make("button", { ...kind, ...look });
   }
   onKey(event) {
     const { at, bits } = this;

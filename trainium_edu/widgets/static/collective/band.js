@@ -1,6 +1,6 @@
 // How busy the links are over time: a row per link, and their mean.
 
-import { stroke, write } from "../shared/canvas.js";
+import { frame, stroke, write } from "../shared/canvas.js";
 import { Sprites } from "../shared/sprites.js";
 import { nsText } from "../shared/words.js";
 
@@ -29,20 +29,11 @@ export class BandPainter {
   draw(c, { film, position, wire, tones, width }) {
     Object.assign(this, { film, tones, inner: width - LEFT - 8 });
     const { height } = BandPainter;
-    c.drawImage(
-      this.whole.get("", width, height, (p) => this.paint(p)),
-      0,
-      0,
-      width,
-      height,
-    );
-    if (wire >= 0) {
-      const row = ROWS / film.linkCount;
-      c.strokeStyle = tones.brand;
-      c.lineWidth = 1.5;
-      for (const k of film.linksOn(wire)) {
-        c.strokeRect(LEFT, TOP + k * row - 0.5, this.inner, row + 1);
-      }
+    const whole = this.whole.get("", width, height, (p) => this.paint(p));
+    c.drawImage(whole, 0, 0, width, height);
+    const row = ROWS / film.linkCount;
+    for (const k of wire >= 0 ? film.linksOn(wire) : []) {
+      frame(c, tones.brand, 1.5, LEFT, TOP + k * row - 0.5, this.inner, row + 1);
     }
     const x = this.xOf(film.timeAt(position));
     stroke(c, x, TOP - 3, x, FOOT, tones.full, 2);
@@ -64,11 +55,8 @@ export class BandPainter {
     for (const share of [0, 0.25, 0.5, 0.75, 1]) {
       const align = share === 0 ? "left" : share === 1 ? "right" : "center";
       const ns = share * film.total;
-      write(c, nsText(ns), this.xOf(film.begin + ns), FOOT + 4, {
-        ...small,
-        align,
-        baseline: "top",
-      });
+      const look = { ...small, align, baseline: "top" };
+      write(c, nsText(ns), this.xOf(film.begin + ns), FOOT + 4, look);
     }
   }
   paintStep(c, step) {

@@ -34,9 +34,8 @@ export class BufferPainter {
     if (step < film.steps && this.width > 5) this.outlineMoves(c, position - step);
   }
   eachCell(action) {
-    for (let r = 0; r < this.film.ranks; r++) {
-      for (let k = 0; k < this.film.chunks; k++) action(r, k);
-    }
+    const { ranks, chunks } = this.film;
+    for (let i = 0; i < ranks * chunks; i++) action(Math.floor(i / chunks), i % chunks);
   }
   /** The middle of a cell. */
   middle(rank, chunk) {

@@ -1,6 +1,6 @@
 // The collective's pictures: their sizes, what is drawn on them, and what is under the pointer.
 
-import { fitCanvas, readTones } from "../shared/canvas.js";
+import { cleared, readTones } from "../shared/canvas.js";
 import { make } from "../shared/elements.js";
 import { Spots } from "../shared/spots.js";
 import { chipName } from "../shared/words.js";
@@ -19,30 +19,19 @@ export function sizesFor(width, ranks) {
   const stage = isWide ? Math.round(width * 0.55) : width;
   const height = Math.round(Math.min(stage * 0.86, 470));
   const rows = 60 + ranks * (ranks <= 8 ? 56 : 22);
-  return {
-    isWide,
-    stage: { width: stage, height },
-    cells: {
-      width: isWide ? width - stage - 12 : width,
-      height: isWide ? height : Math.round(Math.min(height, rows)),
-    },
-    band: { width, height: BandPainter.height },
-  };
+  const below = { width, height: Math.round(Math.min(height, rows)) };
+  const cells = isWide ? { width: width - stage - 12, height } : below;
+  const band = { width, height: BandPainter.height };
+  return { isWide, stage: { width: stage, height }, cells, band };
 }
 
 export class View {
   /** `pick({ kind, index })` when a chip or a wire is pointed at, `seek(ns)` on the band. */
   constructor({ pick, seek }) {
-    this.painters = {
-      stage: new StagePainter(),
-      cells: new BufferPainter(),
-      band: new BandPainter(),
-    };
-    this.canvases = {
-      stage: make("canvas", { role: "img" }),
-      cells: make("canvas", { role: "img" }),
-      band: make("canvas", { role: "img", class: "te-coll-band" }),
-    };
+    const painters = { stage: new StagePainter(), cells: new BufferPainter() };
+    this.painters = { ...painters, band: new BandPainter() };
+    const canvas = (kind) => make("canvas", { role: "img", class: kind });
+    this.canvases = { stage: canvas(), cells: canvas(), band: canvas("te-coll-band") };
     const spots = (label, kind) => {
       const choose = (index) => pick({ kind, index });
       const on = { focus: choose, click: choose };
@@ -70,10 +59,9 @@ export class View {
   /** Show another film. */
   setFilm(film) {
     this.film = film;
-    this.chips.offer(
-      Array.from({ length: film.chips }, (_, i) => chipName(i, film.ranks_per_chip)),
-    );
-    this.wires.offer(Array.from({ length: film.wireCount }, (_, i) => wireName(film, i)));
+    const upTo = (count) => [...Array(count).keys()];
+    this.chips.offer(upTo(film.chips).map((chip) => chipName(chip, film.ranks_per_chip)));
+    this.wires.offer(upTo(film.wireCount).map((wire) => wireName(film, wire)));
   }
   /** Draw everything anew next time: the look or the place of things has changed. */
   forget() {
@@ -102,8 +90,7 @@ export class View {
     const { film, isMoving, layout, plan, tones } = this;
     const paint = (name, what) => {
       const { width, height } = this.sizes[name];
-      const c = fitCanvas(this.canvases[name], width, height);
-      c.clearRect(0, 0, width, height);
+      const c = cleared(this.canvases[name], width, height);
       this.painters[name].draw(c, { film, position, tones, width, height, ...what });
     };
     const heatOf = (link) =>

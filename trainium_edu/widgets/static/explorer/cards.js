@@ -1,7 +1,7 @@
 // Words about one instruction, one piece of the critical path, one tile, or the whole run.
 // Everything said here was worked out in Python.
 
-import { fact, focusable, make } from "../shared/elements.js";
+import { fact, focusable, make, swatch } from "../shared/elements.js";
 import { pieceColour } from "./critical_path.js";
 import { siteColour } from "./memory_map.js";
 import { bytesText, momentText, nsText, percent } from "../shared/words.js";
@@ -11,7 +11,6 @@ const KINDS = { documented: "▣", derived: "ƒ", measured: "◷", assumed: "≈
 const div = (css, ...children) => make("div", `te-core-${css}`, ...children);
 const span = (...children) => make("span", {}, ...children);
 const bold = (text) => make("b", {}, text);
-const swatch = (colour) => make("i", { style: `background:${colour}` });
 const badge = (kind) =>
   make("span", `te-core-kind te-core-${kind}`, `${KINDS[kind] ?? ""} ${kind}`);
 const place = (line) => [

@@ -1,13 +1,13 @@
 // What all panels of a run draw with: boxes, lines, words, the axis of time.
 
-import { fitCanvas, stroke } from "../shared/canvas.js";
+import { stroke } from "../shared/canvas.js";
+import { focusable, make } from "../shared/elements.js";
 import { GUTTER, ticks } from "./time_window.js";
 
-/** Fit a canvas to its place on the screen and clear it; returns its context. */
-export function cleared(canvas, width, height) {
-  const c = fitCanvas(canvas, width, height);
-  c.clearRect(0, 0, width, height);
-  return c;
+/** A panel's canvas, which the keyboard reaches: its name says what the keys do. */
+export function panelCanvas(name, kind) {
+  const look = { title: null, tabindex: "0", role: "application", class: kind };
+  return make("canvas", focusable(name, look));
 }
 
 /** Set the type of what is written next. */
@@ -20,12 +20,6 @@ export function fill(c, colour, alpha, x, y, width, height) {
   c.globalAlpha = alpha;
   c.fillRect(x, y, width, height);
   c.globalAlpha = 1;
-}
-
-export function frame(c, colour, width, x, y, wide, high) {
-  c.strokeStyle = colour;
-  c.lineWidth = width;
-  c.strokeRect(x, y, wide, high);
 }
 
 /** The middle of the pixel that a moment falls on. */

@@ -1,9 +1,8 @@
 // The panel of engines and queues: what stood where from when to when.
 
-import { stroke } from "../shared/canvas.js";
-import { focusable, make } from "../shared/elements.js";
+import { cleared, frame, stroke } from "../shared/canvas.js";
 import { drawLinks, drawPieces } from "./critical_path.js";
-import { cleared, column, drawPlot, drawTimeAxis, fill, frame, type } from "./drawing.js";
+import { column, drawPlot, drawTimeAxis, fill, panelCanvas, type } from "./drawing.js";
 import { hitLane, layOutLanes, neighbour } from "./lane_layout.js";
 import { drawLoad, drawSpans } from "./lane_spans.js";
 import { GUTTER } from "./time_window.js";
@@ -14,12 +13,7 @@ export function createLanes(s) {
   const keys =
     "Left and right arrows go from instruction to instruction, up and down from lane to lane, " +
     "Enter zooms in, plus and minus zoom, Home shows the whole run, C goes along the critical path";
-  const element = make("canvas", {
-    ...focusable(`Engines over time: ${s.label}. ${keys}`, { title: null }),
-    tabindex: "0",
-    role: "application",
-    class: "te-core-lanes",
-  });
+  const element = panelCanvas(`Engines over time: ${s.label}. ${keys}`, "te-core-lanes");
   let plan = { lanes: [], laneOf: [], height: 0 };
   return {
     element,

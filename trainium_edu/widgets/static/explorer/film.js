@@ -15,12 +15,8 @@ export function indexFilm(film) {
   );
   film.waitsOf = chains(film.rows_start.length, film.waits_row);
   film.piecesOf = chains(film.rows_start.length, film.pieces_row);
-  film.path = {
-    start: film.pieces_start,
-    end: film.pieces_end,
-    until: film.pieces_end,
-    row: film.pieces_row,
-  };
+  const { pieces_start: start, pieces_end: end, pieces_row: row } = film;
+  film.path = { start, end, until: end, row };
   film.mostLoad = film.load.reduce((most, n) => Math.max(most, n), 0);
   return film;
 }

@@ -52,16 +52,12 @@ export function createKnobs(model, label) {
 
 function sliderKnob({ text, help, options }, onValue) {
   const out = make("output");
-  const input = slider(text, (at) => onValue(options[at][0]), {
-    title: help,
-    max: options.length - 1,
-    on: { keydown: (event) => event.stopPropagation() },
-  });
+  const on = { keydown: (event) => event.stopPropagation() };
+  const look = { title: help, max: options.length - 1, on };
+  const input = slider(text, (at) => onValue(options[at][0]), look);
   const set = (value) => {
-    const at = Math.max(
-      0,
-      options.findIndex(([v]) => v === value),
-    );
+    const found = options.findIndex(([v]) => v === value);
+    const at = Math.max(0, found);
     input.value = String(at);
     out.textContent = options[at][1];
     input.setAttribute("aria-valuetext", out.textContent);

@@ -14,12 +14,8 @@ export function layOutLanes(film, shown) {
   const laneOf = film.tracks.map(() => -1); // number of a track's lane
   let y = TOP;
   const add = (name, kind, key, tracks, gap = GAP[kind] ?? 5) => {
-    const spans =
-      kind === "critical"
-        ? film.path
-        : tracks.length > 1
-          ? rowsOf(film, tracks)
-          : film.byTrack[tracks[0]];
+    const own = tracks.length > 1 ? rowsOf(film, tracks) : film.byTrack[tracks[0]];
+    const spans = kind === "critical" ? film.path : own;
     const busy = Math.max(0, ...tracks.map((t) => film.busy?.[t] ?? 0));
     for (const t of tracks) laneOf[t] = lanes.length;
     lanes.push({ name, kind, key, tracks, y, height: TALL[kind], spans, busy });

@@ -109,11 +109,8 @@ export function drawLoad(c, s, lane) {
 /** How many queues are at work in each column of pixels, on average. */
 export function loadByColumn({ load_ns: when, load }, view) {
   const columns = new Float32Array(Math.ceil(view.width) + 1);
-  for (
-    let i = Math.max(0, upper(when, view.lo) - 1);
-    i < when.length - 1 && when[i] < view.hi;
-    i++
-  ) {
+  const from = Math.max(0, upper(when, view.lo) - 1);
+  for (let i = from; i < when.length - 1 && when[i] < view.hi; i++) {
     if (!load[i]) continue;
     const x1 = Math.min(view.width, view.x(when[i + 1]) - GUTTER);
     for (let x = Math.max(0, view.x(when[i]) - GUTTER); x < x1;) {

@@ -11,14 +11,11 @@ export function lighting({ film, book, line, tile, picked, word }) {
   if (line >= 0) return ofLine(film, book, line);
   if (tile >= 0) {
     const allocation = film.tiles_allocation[tile];
-    const isInside = (r) =>
-      film.rows_start[r] >= film.tiles_start[tile] - NS &&
-      film.rows_end[r] <= film.tiles_end[tile] + NS;
+    const [begin, end] = [film.tiles_start[tile] - NS, film.tiles_end[tile] + NS];
+    const isInside = (r) => film.rows_start[r] >= begin && film.rows_end[r] <= end;
     const touches = (i) => i >= 0 && touchedBy(book, i).includes(allocation);
-    return {
-      lit: (r) => isInside(r) && touches(film.rows_instruction[r]),
-      litTile: (i) => i === tile,
-    };
+    const lit = (r) => isInside(r) && touches(film.rows_instruction[r]);
+    return { lit, litTile: (i) => i === tile };
   }
   if (picked < 0 || film.rows_instruction[picked] < 0) return { lit: null, litTile: null };
   const touched = new Set(touchedBy(book, film.rows_instruction[picked]));
@@ -31,14 +28,11 @@ export function lighting({ film, book, line, tile, picked, word }) {
 
 /** A line lights what it issued or called, the tiles it made, and who touches those. */
 function ofLine(film, book, line) {
-  const made = new Set(
-    [...book.allocations.keys()].filter((a) => book.allocations[a].line === line),
-  );
-  const wanted = Uint8Array.from(
-    book.i_line,
-    (at, i) =>
-      at === line || book.i_call[i] === line || touchedBy(book, i).some((a) => made.has(a)),
-  );
+  const isMade = (a) => book.allocations[a].line === line;
+  const made = new Set([...book.allocations.keys()].filter(isMade));
+  const isWanted = (at, i) =>
+    at === line || book.i_call[i] === line || touchedBy(book, i).some((a) => made.has(a));
+  const wanted = Uint8Array.from(book.i_line, isWanted);
   const touched = new Set(made);
   if (!made.size)
     wanted.forEach((on, i) => on && touchedBy(book, i).forEach((a) => touched.add(a)));

@@ -1,23 +1,14 @@
 // SBUF and PSUM over time: a tile is a rectangle, bytes of each partition high, from its first to
 // its last access long.
 
-import { focusable, make } from "../shared/elements.js";
-import { letterOn, stroke } from "../shared/canvas.js";
-import { cleared, drawPlot, drawTimeAxis, fill, frame, type } from "./drawing.js";
+import { cleared, frame, letterOn, stroke } from "../shared/canvas.js";
+import { drawPlot, drawTimeAxis, fill, panelCanvas, type } from "./drawing.js";
 import { hitTile, layOutMemories, nextTile, yOf } from "./memory_layout.js";
 import { GUTTER } from "./time_window.js";
 import { bytesText, shortened } from "../shared/words.js";
 
-const SITE_COLOURS = [
-  "#0072B2",
-  "#E69F00",
-  "#009E73",
-  "#CC79A7",
-  "#56B4E9",
-  "#D55E00",
-  "#C9B800",
-  "#8C8C8C",
-];
+const COLOURS = "#0072B2 #E69F00 #009E73 #CC79A7 #56B4E9 #D55E00 #C9B800 #8C8C8C";
+const SITE_COLOURS = COLOURS.split(" ");
 const NARROW = 1.2; // pixels: of such tiles one per column is drawn
 
 export const siteColour = (allocation) =>
@@ -25,12 +16,7 @@ export const siteColour = (allocation) =>
 
 export function createMemory(s) {
   const keys = "Left and right arrows go from tile to tile, plus and minus zoom";
-  const element = make("canvas", {
-    ...focusable(`SBUF and PSUM over time: ${s.label}. ${keys}`, { title: null }),
-    tabindex: "0",
-    role: "application",
-    class: "te-core-memory",
-  });
+  const element = panelCanvas(`SBUF and PSUM over time: ${s.label}. ${keys}`, "te-core-memory");
   const isAlone = !s.panels.includes("timeline");
   let plan = { boxes: [], order: [], height: 0 };
   return {

@@ -1,7 +1,8 @@
 // The whole run on a few lines above the lanes, with the window that is shown; drag it to move.
 
+import { cleared, frame } from "../shared/canvas.js";
 import { make } from "../shared/elements.js";
-import { cleared, fill, frame, type } from "./drawing.js";
+import { fill, type } from "./drawing.js";
 import { Shades } from "./shades.js";
 import { GUTTER } from "./time_window.js";
 import { percent } from "../shared/words.js";

@@ -1,14 +1,7 @@
 // What stands above and below the pictures: how long the run takes, the legend, what is picked.
 
-import { make } from "../shared/elements.js";
-import {
-  certaintyCard,
-  instructionCard,
-  offPathCard,
-  pieceCard,
-  tileCard,
-  wholeCard,
-} from "./cards.js";
+import { make, swatch } from "../shared/elements.js";
+import * as cards from "./cards.js";
 import { REASONS } from "./lane_spans.js";
 import { nsText } from "../shared/words.js";
 
@@ -37,17 +30,14 @@ export function showLegend(element, film, tones) {
     waits.map(({ legend, style }) => [legend, `${REASONS[style] ?? REASONS.data};height:4px`]),
   );
   if (film.path.start.length) items.set("on the critical path", `${tones.ink};height:3px`);
-  element.replaceChildren(
-    ...[...items].map(([text, look]) =>
-      make("span", {}, make("i", { style: `background:${look}` }), text),
-    ),
-  );
+  const entry = ([text, look]) => make("span", {}, swatch(look), text);
+  element.replaceChildren(...[...items].map(entry));
 }
 
 /** Fill the two columns of details; return what a screen reader hears of them. */
 export function showDetails(element, s) {
   const isPicked = s.tile >= 0 || s.picked >= 0;
-  const columns = isPicked ? pickedCards(s) : [wholeCard(s), certaintyCard(s)];
+  const columns = isPicked ? pickedCards(s) : [cards.wholeCard(s), cards.certaintyCard(s)];
   element.replaceChildren(...columns.map((column) => make("div", {}, ...column)));
   element.hidden = columns.every((column) => !column.length);
   if (!isPicked) return "";
@@ -56,16 +46,16 @@ export function showDetails(element, s) {
 }
 
 function pickedCards(s) {
-  if (s.tile >= 0) return [tileCard(s, s.tile), []];
+  if (s.tile >= 0) return [cards.tileCard(s, s.tile), []];
   const pieces = s.piece >= 0 ? [s.piece] : s.film.piecesOf.of(s.picked);
-  const path = s.film.path.start.length ? offPathCard() : [];
-  const why = pieces.length ? pieces.flatMap((p) => pieceCard(s, p)) : path;
-  return [instructionCard(s, s.picked, { isFull: true }), why];
+  const path = s.film.path.start.length ? cards.offPathCard() : [];
+  const why = pieces.length ? pieces.flatMap((p) => cards.pieceCard(s, p)) : path;
+  return [cards.instructionCard(s, s.picked, { isFull: true }), why];
 }
 
 /** What a tip says about what the pointer is on. */
 export function tipOf(s, { row, piece, tile, idle }) {
-  if (tile >= 0) return tileCard(s, tile);
-  if (piece >= 0) return pieceCard(s, piece);
-  return row >= 0 ? instructionCard(s, row, { isIdle: idle }) : [];
+  if (tile >= 0) return cards.tileCard(s, tile);
+  if (piece >= 0) return cards.pieceCard(s, piece);
+  return row >= 0 ? cards.instructionCard(s, row, { isIdle: idle }) : [];
 }

@@ -3,19 +3,15 @@
 import { focusable, make } from "../shared/elements.js";
 import { answerKey } from "../shared/keys.js";
 import { clamp } from "../shared/time.js";
-import { timePerLine, wordsOf } from "./line_times.js";
+import { timePerLine } from "./line_times.js";
 import { nsText } from "../shared/words.js";
 
 /** Make the panel; `choose(line)` is called with a line of the book, or -1. */
 export function createSource(s, choose) {
   const keys = "Up and down arrows choose a line and mark its instructions";
-  const list = make("div", {
-    ...focusable(`Source lines of the kernel: ${s.label}. ${keys}`, { title: null }),
-    class: "te-core-source-list",
-    role: "listbox",
-    tabindex: "0",
-    on: { keydown: onKey },
-  });
+  const look = { class: "te-core-source-list", role: "listbox", tabindex: "0", title: null };
+  const name = `Source lines of the kernel: ${s.label}. ${keys}`;
+  const list = make("div", focusable(name, { ...look, on: { keydown: onKey } }));
   const heads = ["Source", "time on the critical path"].map((text) => make("span", {}, text));
   const head = make("div", "te-core-code-head", ...heads);
   const element = make("div", "te-core-code", head, list);
@@ -33,10 +29,10 @@ export function createSource(s, choose) {
   function build() {
     rows = [];
     list.replaceChildren();
-    for (const { file, function: name, first, text, lines } of s.book.sources) {
-      const title = name ? `${file}, ${name}` : file;
+    for (const { file, function: of, first, words, lines } of s.book.sources) {
+      const title = of ? `${file}, ${of}` : file;
       list.append(make("div", { class: "te-core-code-file", role: "presentation" }, title));
-      const made = text.map((words, k) => lineOf(s.id, lines[k], first + k, words));
+      const made = words.map((line, k) => lineOf(s.id, lines[k], first + k, line));
       list.append(...made.map((row) => row.node));
       rows.push(...made);
     }
@@ -78,19 +74,16 @@ export function createSource(s, choose) {
 }
 
 /** Make a line of text: its number, its words, a bar and a time. */
-function lineOf(id, line, number, text) {
-  const words = wordsOf(text).map(([word, kind]) =>
-    kind ? make("span", `te-core-${kind}`, word) : word,
-  );
-  const code = make("code", { title: text.trim() }, ...(words.length ? words : [" "]));
+function lineOf(id, line, number, words) {
+  const text = words.map(([word]) => word).join("");
+  const shown = words.map(([word, kind]) => (kind ? make("span", `te-core-${kind}`, word) : word));
+  const code = make("code", { title: text.trim() }, ...(shown.length ? shown : [" "]));
   const no = make("span", "te-core-no", String(number));
   const bar = make("span", "te-core-line-bar");
   const time = make("span", "te-core-line-time");
   const issued = { role: "option", "aria-selected": "false", id: `${id}-line-${line}` };
-  const attributes =
-    line >= 0
-      ? { class: "te-core-line te-core-issued", ...issued }
-      : { class: "te-core-line", role: "presentation" };
+  const silent = { class: "te-core-line", role: "presentation" };
+  const attributes = line >= 0 ? { class: "te-core-line te-core-issued", ...issued } : silent;
   const node = make("div", attributes, no, code, bar, time);
   return { node, line, bar, time, said: `line ${number}: ${text.trim()}` };
 }

@@ -8,9 +8,8 @@ const OF_TIME = [
   { name: "All DMA queues", text: "DMA queues", key: "queues", in: hasTrack("queue") },
   { name: "Shared ports", text: "ports", key: "ports", in: hasTrack("port") },
 ];
-const OF_MEMORY = [
-  { name: "Memory up to its capacity", text: "all of SBUF", key: "allMemory", in: () => true },
-];
+const WHOLE = { name: "Memory up to its capacity", text: "all of SBUF", in: () => true };
+const OF_MEMORY = [{ ...WHOLE, key: "allMemory" }];
 
 /** Make the buttons; `relayout()` is called when one of the state's flags was turned. */
 export function createTools(s, relayout) {
@@ -29,14 +28,11 @@ export function createTools(s, relayout) {
     const node = button(`${name}: ${label}`, text, flip, look);
     return node;
   });
-  const element = make(
-    "div",
-    { class: "te-row te-layouts", role: "group", "aria-label": `What is shown: ${label}` },
-    button(`Zoom in: ${label}`, "+", () => view.zoom(1.6)),
-    button(`Zoom out: ${label}`, "−", () => view.zoom(1 / 1.6)),
-    button(`Show the whole run: ${label}`, "whole run", () => view.whole()),
-    ...toggles,
-  );
+  const group = { role: "group", "aria-label": `What is shown: ${label}` };
+  const into = button(`Zoom in: ${label}`, "+", () => view.zoom(1.6));
+  const out = button(`Zoom out: ${label}`, "−", () => view.zoom(1 / 1.6));
+  const all = button(`Show the whole run: ${label}`, "whole run", () => view.whole());
+  const element = make("div", { class: "te-row te-layouts", ...group }, into, out, all, ...toggles);
   const show = (film) => toggles.forEach((node, k) => (node.hidden = !flags[k].in(film)));
   return { element, show };
 }

@@ -1,14 +1,13 @@
 // What is said about one row, or about the whole step, and what to improve first.
 
 import { bytesText, many, nsText, percent } from "../shared/words.js";
-import { button, fact, make } from "../shared/elements.js";
+import { button, fact, make, swatch } from "../shared/elements.js";
 import { pathOf } from "./tree.js";
 import { boundText, fateText, flopsText, trafficText, typeFacts } from "./words.js";
 
 const NAMED = 6; // operations in a list, before "and 3 more"
 
 const div = (kind, ...children) => make("div", `te-graph-${kind}`, ...children);
-const swatch = (colour) => make("i", { style: `background:${colour}` });
 
 function listed(numbers, nodes) {
   const names = numbers.slice(0, NAMED).map((k) => `${nodes[k].operation} ${nodes[k].id}`);
@@ -82,10 +81,8 @@ export function adviceList(s, choose) {
     const style = `width:${((100 * ns) / most).toFixed(1)}%`;
     const share = `${nsText(ns)} (${percent(ns / s.total)})`;
     const name = `${k + 1}. ${text}: ${share}, ${many(nodes.length, "operation")}, ${line}`;
-    const item = button(name, "", () => choose(k), {
-      class: "te-button te-graph-advice",
-      title: null,
-    });
+    const look = { class: "te-button te-graph-advice", title: null };
+    const item = button(name, "", () => choose(k), look);
     const code = line ? [make("code", {}, line)] : [];
     const gain = make("span", "te-graph-gain", make("i", { style }));
     item.append(make("span", {}, `${k + 1}. `, ...code, ` ${text}`), make("b", {}, share), gain);

@@ -26,20 +26,16 @@ export class RowList {
     this.rows = make("div", { class: "te-graph-rows", role: "presentation" });
     this.inner = make("div", { class: "te-graph-inner", role: "presentation" });
     this.inner.append(this.gutter.element, this.rows);
-    this.element = make("div", {
-      ...focusable(`Operations of ${s.name}. ${KEYS}`, { title: null }),
-      class: "te-graph-list",
-      role: "tree",
-      tabindex: "0",
-      on: {
-        scroll: () => this.draw(),
-        keydown: (event) => this.onKey(event),
-        pointermove: (event) => this.point(this.rowAt(event)),
-        pointerleave: () => this.point(-1),
-        click: (event) => this.onClick(event),
-      },
-    });
-    this.element.append(this.inner);
+    const listeners = {
+      scroll: () => this.draw(),
+      keydown: (event) => this.onKey(event),
+      pointermove: (event) => this.point(this.rowAt(event)),
+      pointerleave: () => this.point(-1),
+      click: (event) => this.onClick(event),
+    };
+    const look = { class: "te-graph-list", role: "tree", tabindex: "0", title: null };
+    const named = focusable(`Operations of ${s.name}. ${KEYS}`, { ...look, on: listeners });
+    this.element = make("div", named, this.inner);
   }
 
   // ---- what shows

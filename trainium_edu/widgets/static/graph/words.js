@@ -9,10 +9,7 @@ export function typeFacts(type) {
   const found = /^(\w+)\[([\d,]*)\]$/.exec(type);
   if (!found) return [["type", type]];
   const shape = found[2] ? found[2].split(",").join(" × ") : "one number";
-  return [
-    ["shape", shape],
-    ["dtype", found[1]],
-  ];
+  return Object.entries({ shape, dtype: found[1] });
 }
 
 /** How far the engine that works longest is from the roofline. */
@@ -25,13 +22,8 @@ export function boundText(ns, bound) {
 }
 
 export function flopsText(flops, ns) {
-  const [scale, unit] = [
-    [1e12, "TFLOP"],
-    [1e9, "GFLOP"],
-    [1e6, "MFLOP"],
-    [1e3, "kFLOP"],
-    [1, "FLOP"],
-  ].find(([size]) => flops >= size) ?? [1, "FLOP"];
+  const units = Object.entries({ TFLOP: 1e12, GFLOP: 1e9, MFLOP: 1e6, kFLOP: 1e3 });
+  const [unit, scale] = units.find(([, size]) => flops >= size) ?? ["FLOP", 1];
   const [per, name] = flops / ns >= 1e3 ? [1e3, "TFLOPS"] : [1, "GFLOPS"];
   const rate = ns > 0 ? `, ${(flops / ns / per).toPrecision(3)} ${name}` : "";
   return `${Number((flops / scale).toPrecision(3))} ${unit}${rate}`;

@@ -28,22 +28,13 @@ export class Lanes {
     this.cursor = line(0, 2, 0, AXIS, "te-cursor te-tm-now");
     this.picture = shape("svg", { class: "te-plot", height: HEIGHT });
     this.picture.append(this.still, this.cursor);
-    const drag = (event) => {
-      if (event.buttons) seek(this.back(event.offsetX));
-    };
+    const drag = (event) => event.buttons && seek(this.back(event.offsetX));
     const actions = { ArrowLeft: () => walk(-1), ArrowRight: () => walk(1), ...keys };
     const name = "Timeline of one step: arrow keys go from event to event, O switches overlap";
-    this.element = make(
-      "div",
-      focusable(name, {
-        class: "te-tm-lanes",
-        tabindex: 0,
-        role: "group",
-        title: null,
-        on: { keydown: (event) => answerKey(event, actions), pointerdown: drag, pointermove: drag },
-      }),
-      this.picture,
-    );
+    const keydown = (event) => answerKey(event, actions);
+    const on = { keydown, pointerdown: drag, pointermove: drag };
+    const look = { class: "te-tm-lanes", tabindex: 0, role: "group", title: null, on };
+    this.element = make("div", focusable(name, look), this.picture);
   }
   draw(film, timeline) {
     const width = Math.max(300, this.element.clientWidth);

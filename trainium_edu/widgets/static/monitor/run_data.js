@@ -1,5 +1,7 @@
 // A run so far as Python sends it: loss and agreement of every step, accuracy now and then.
 
+import { pairsOf } from "../shared/bytes.js";
+
 export class RunData {
   /** `loss` float32[steps]; `points` float32[n, 2]: step, accuracy; `differ` bits[steps, ranks];
    *  `earlier`: the runs before, stretched so that passes lie above passes. */
@@ -16,9 +18,7 @@ export class RunData {
   }
   /** The ranks that differ after a step. */
   differing(step) {
-    return Array.from({ length: this.ranks }, (_, rank) => rank).filter((r) =>
-      this.differs(step, r),
-    );
+    return [...Array(this.ranks).keys()].filter((rank) => this.differs(step, rank));
   }
   /** The first step after which not all ranks agree, or -1. */
   get firstSplit() {
@@ -30,7 +30,6 @@ export class RunData {
     return this.accuracies.findLast(([at]) => at <= step + 1) ?? null;
   }
   get accuracies() {
-    const { points } = this;
-    return Array.from({ length: points.length / 2 }, (_, i) => [points[2 * i], points[2 * i + 1]]);
+    return pairsOf(this.points);
   }
 }

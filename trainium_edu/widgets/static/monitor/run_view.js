@@ -39,21 +39,12 @@ export class RunView {
     this.replicas = new Replicas();
     this.said = make("div", "te-tm-said");
     this.names = make("div", "te-row te-tm-key");
-    this.player = new Playback({
-      frames: 1,
-      label: "steps of the run",
-      onFrame: (position) => this.draw(Math.floor(position + 1e-6)),
-      describe: (step) => `step ${this.run?.done ? step + 1 : 0} / ${this.run?.planned ?? 0}`,
-    });
-    this.element = make(
-      "div",
-      "te-tm-run",
-      this.player.element,
-      this.said,
-      make("div", "te-plots", this.loss.element, this.accuracy.element),
-      this.names,
-      this.replicas.element,
-    );
+    const describe = (step) => `step ${this.run?.done ? step + 1 : 0} / ${this.run?.planned ?? 0}`;
+    const draw = (position) => this.draw(Math.floor(position + 1e-6));
+    this.player = new Playback("steps of the run", 1, draw, { describe });
+    const plots = make("div", "te-plots", this.loss.element, this.accuracy.element);
+    const parts = [this.player.element, this.said, plots, this.names, this.replicas.element];
+    this.element = make("div", "te-tm-run", ...parts);
   }
   /** Take a run, grown or new; a cursor at its end stays there. */
   take(run) {

@@ -2,6 +2,7 @@
 // travel during the backward pass and "off" after it, and the links' bytes in each collective.
 
 import { Wiring } from "../collective/wiring.js";
+import { pairsOf } from "../shared/bytes.js";
 import { clamp } from "../shared/time.js";
 
 const TRACKS = ["compute", "links", "host"];
@@ -18,11 +19,7 @@ class Line {
       const [start, end] = ns.subarray(2 * i, 2 * i + 2);
       return { name: film.names[text] + number, track, bucket, start, end };
     });
-    const pairs = film[`${name}_exposed`];
-    this.exposed = Array.from({ length: pairs.length / 2 }, (_, i) => [
-      pairs[2 * i],
-      pairs[2 * i + 1],
-    ]);
+    this.exposed = pairsOf(film[`${name}_exposed`]);
     this.buckets = this.spans.filter((span) => span.bucket >= 0);
     this.end = Math.max(0, ...this.spans.map((span) => span.end));
     this.exposedNs = this.exposed.reduce((sum, [from, to]) => sum + to - from, 0);
@@ -96,10 +93,8 @@ export function timeAt(moments, position) {
 
 /** The position of a time among moments. */
 export function positionAt(moments, ns) {
-  const i = Math.max(
-    0,
-    moments.findLastIndex((t) => t <= ns),
-  );
+  const before = moments.findLastIndex((t) => t <= ns);
+  const i = Math.max(0, before);
   const next = moments[i + 1];
   return next === undefined ? i : i + Math.max(0, (ns - moments[i]) / (next - moments[i]));
 }

@@ -11,6 +11,10 @@ import { Torus } from "./torus.js";
 import { momentText, sharesText, stepText } from "./words.js";
 
 const PLAY_S = 12; // a whole step
+const [compute, links] = ["engines at work", "sum over ranks"];
+const KEYS = { compute, links, exposed: "exposed: only links work" };
+const keyOf = ([kind, text]) =>
+  make("span", {}, make("span", `te-tm-swatch te-tm-swatch-${kind}`), text);
 
 export class StepView {
   /** `overlap(isOn)` when the switch is used. */
@@ -26,46 +30,21 @@ export class StepView {
     this.whole = make("div", "te-tm-said");
     this.shares = make("div", "te-hint");
     this.moment = make("div", "te-tm-moment");
-    this.player = new Playback({
-      frames: 1,
-      label: "time within one step",
-      onFrame: (position) => this.draw(position),
-      describe: (frame) => `event ${frame + 1} / ${this.line?.moments.length ?? 1}`,
-    });
+    const describe = (frame) => `event ${frame + 1} / ${this.line?.moments.length ?? 1}`;
+    const draw = (position) => this.draw(position);
+    this.player = new Playback("time within one step", 1, draw, { describe });
+    const label = make("span", "te-tm-label", "One step");
+    const words = "sums overlap with the backward pass";
+    const bar = [label, make("label", "te-tm-switch", this.switch, words)];
+    const keys = make("div", "te-row te-tm-key", ...Object.entries(KEYS).map(keyOf));
+    const parts = [this.whole, this.lanes.element, keys, this.moment, this.shares];
     this.element = make(
       "div",
       { class: "te-tm-step", hidden: true },
-      make(
-        "div",
-        "te-row te-tm-bar",
-        make("span", "te-tm-label", "One step"),
-        make("label", "te-tm-switch", this.switch, "sums overlap with the backward pass"),
-      ),
+      make("div", "te-row te-tm-bar", ...bar),
       this.player.element,
-      make(
-        "div",
-        "te-tm-both",
-        make(
-          "div",
-          {},
-          this.whole,
-          this.lanes.element,
-          make(
-            "div",
-            "te-row te-tm-key",
-            this.key("compute", "engines at work"),
-            this.key("links", "sum over ranks"),
-            this.key("exposed", "exposed: only links work"),
-          ),
-          this.moment,
-          this.shares,
-        ),
-        this.torus.element,
-      ),
+      make("div", "te-tm-both", make("div", {}, ...parts), this.torus.element),
     );
-  }
-  key(kind, text) {
-    return make("span", {}, make("span", `te-tm-swatch te-tm-swatch-${kind}`), text);
   }
   get line() {
     return this.film && (this.isOn ? this.film.on : this.film.off);

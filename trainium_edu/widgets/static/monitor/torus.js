@@ -2,7 +2,7 @@
 
 import { Plan } from "../collective/plan.js";
 import { StagePainter } from "../collective/stage.js";
-import { fitCanvas, write } from "../shared/canvas.js";
+import { cleared, write } from "../shared/canvas.js";
 import { make } from "../shared/elements.js";
 
 const ROOM = 0.1; // of a chip, as a share of the picture
@@ -55,8 +55,7 @@ export class Torus {
   draw(traffic, said) {
     const { film, plan, size, tones } = this;
     if (!film?.chips) return;
-    const c = fitCanvas(this.canvas, size.width, size.height);
-    c.clearRect(0, 0, size.width, size.height);
+    const c = cleared(this.canvas, size.width, size.height);
     this.painter.paint(c, { film, plan, tones, traffic: traffic ?? { heatOf: () => 0, part: 0 } });
     this.canvas.setAttribute("aria-label", `The machine's chips and links: ${said}`);
   }

@@ -28,16 +28,10 @@ function marker({ most, known }, input, onEnter) {
 
 export function askNumber(model, commit) {
   const onEnter = (event) => event.key === "Enter" && commit();
-  const input = make("input", {
-    ...SAFE,
-    type: "text",
-    class: "te-field",
-    inputmode: "decimal",
-    autocomplete: "off",
-    spellcheck: "false",
-    "aria-label": `Your prediction: ${model.get("question")}`,
-    on: { keydown: onEnter },
-  });
+  const name = { "aria-label": `Your prediction: ${model.get("question")}`, class: "te-field" };
+  const typing = { inputmode: "decimal", autocomplete: "off", spellcheck: "false" };
+  const on = { keydown: onEnter };
+  const input = make("input", { ...SAFE, type: "text", ...name, ...typing, on });
   const row = { class: "te-row", style: "margin-bottom:8px" };
   const axis = model.get("axis");
   const drag = axis.most ? marker(axis, input, onEnter) : "";

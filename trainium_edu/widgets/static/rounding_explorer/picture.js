@@ -86,11 +86,8 @@ export class Picture {
     const [left, right] = [this.at(0), this.at(1)];
     const beside = BAR.wide / 2 + 6;
     const anchor = anchorAt(x - left, right - left, 100);
-    const shifts = {
-      start: Math.max(0, left + beside - x),
-      middle: 0,
-      end: Math.min(0, right - beside - x),
-    };
+    const [start, end] = [Math.max(0, left + beside - x), Math.min(0, right - beside - x)];
+    const shifts = { start, middle: 0, end };
     return [
       path(`M${x},${LINE - 9}l9,9l-9,9l-9,-9z`, "te-re-mean"),
       words(x + shifts[anchor], LINE - 17, "mean of the throws", "te-re-meantext", anchor),

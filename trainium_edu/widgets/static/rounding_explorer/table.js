@@ -10,14 +10,9 @@ function row(name, kept, low, note, cut = "") {
   const fields = [kept[0], kept.slice(1, 9), kept.slice(9)].map((bits, i) =>
     make("span", `te-${FIELDS[i]}`, bits ?? ""),
   );
-  return make(
-    "tr",
-    {},
-    make("th", { scope: "row" }, name),
-    make("td", "te-re-kept", ...fields),
-    make("td", `te-re-low ${cut}`, low),
-    make("td", "te-re-note", note),
-  );
+  const head = [make("th", { scope: "row" }, name), make("td", "te-re-kept", ...fields)];
+  const added = [make("td", `te-re-low ${cut}`, low), make("td", "te-re-note", note)];
+  return make("tr", {}, ...head, ...added);
 }
 
 function history({ n, random_bits: words, went_up: wentUp }) {

@@ -14,6 +14,10 @@ export function bytesOf(view) {
   return new Uint8Array(view.buffer, view.byteOffset, view.byteLength).slice();
 }
 
+/** Numbers that follow each other as pairs. */
+export const pairsOf = (numbers) =>
+  Array.from({ length: numbers.length / 2 }, (_, i) => [numbers[2 * i], numbers[2 * i + 1]]);
+
 /**
  * Return the header with its arrays in place.  `lead` counts the bytes before the header, of which
  * the first four hold its length; `types` adds kinds of arrays.

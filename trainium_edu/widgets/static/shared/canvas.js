@@ -14,6 +14,20 @@ export function fitCanvas(canvas, width, height) {
   return context;
 }
 
+/** Fit a canvas to its place on the screen and clear it; returns its context. */
+export function cleared(canvas, width, height) {
+  const c = fitCanvas(canvas, width, height);
+  c.clearRect(0, 0, width, height);
+  return c;
+}
+
+/** Draw the outline of a rectangle; the next lines are one pixel wide again. */
+export function frame(c, colour, lineWidth, x, y, width, height) {
+  Object.assign(c, { strokeStyle: colour, lineWidth });
+  c.strokeRect(x, y, width, height);
+  c.lineWidth = 1;
+}
+
 /** Whether JupyterLab's theme is dark, or, on another page, the reader's system. */
 export function pageIsDark() {
   const light = document.body.dataset.jpThemeLight;

@@ -32,6 +32,9 @@ export function focusable(name, more = {}) {
   return { "aria-label": name, title: name, "data-lm-suppress-shortcuts": "true", ...more };
 }
 
+/** A spot of a colour, beside what the colour means. */
+export const swatch = (colour) => make("i", { style: `background:${colour}` });
+
 /** A row of a card: a name and what there is to say. */
 export const fact = (name, ...value) =>
   make("div", "te-fact", make("span", {}, name), make("span", {}, ...value));

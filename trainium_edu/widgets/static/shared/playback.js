@@ -1,6 +1,6 @@
 // The controls of a player: play, pause, reverse, step, scrub, speed, keys.
 //
-//   const player = new Playback({ frames, label, framesPerSecond, onFrame });
+//   const player = new Playback(label, frames, onFrame, { framesPerSecond, describe });
 //   root.append(player.element);   player.seek(3);   player.pause();
 //
 // onFrame(position) is called with a fractional position in [0, frames - 1] whenever it changes;
@@ -14,8 +14,8 @@ import { Clock, clamp, wantsNoMotion } from "./time.js";
 const SPEEDS = [0.25, 0.5, 1, 2, 4, 8, 16];
 
 export class Playback {
-  constructor({ frames, label, onFrame, framesPerSecond = 8, describe = null, speeds = SPEEDS }) {
-    Object.assign(this, { label, onFrame, speeds });
+  constructor(label, frames, onFrame, { framesPerSecond = 8, describe = null } = {}) {
+    Object.assign(this, { label, onFrame });
     this.clock = new Clock(frames, framesPerSecond);
     this.describe = describe ?? ((frame) => `${frame} / ${this.clock.last}`);
     this.shown = NaN;
@@ -37,19 +37,15 @@ export class Playback {
     this.play = control("Play", GLYPHS.play, () => this.toggle(1));
     const look = { max: this.clock.last, value: 0, class: "te-scrub" };
     this.scrub = slider(`Position: ${label}`, (frame) => this.goTo(frame), look);
-    const paces = this.speeds.map((speed) => [speed, `${speed} ×`]);
+    const paces = SPEEDS.map((speed) => [speed, `${speed} ×`]);
     const setPace = (speed) => this.setSpeed(Number(speed));
     this.pace = menu(`Speed: ${label}`, paces, setPace, { class: "te-speed" });
     this.pace.value = "1";
     this.readout = make("span", { class: "te-readout", "aria-live": "off" });
-    const named = {
-      role: "group",
-      "aria-label": `Player controls: ${label}`,
-      "data-playing": "no",
-    };
+    const named = { "aria-label": `Player controls: ${label}`, "data-playing": "no" };
     this.element = make(
       "div",
-      { class: "te-row te-playback", ...named, on: { keydown: this.onKey } },
+      { class: "te-row te-playback", role: "group", ...named, on: { keydown: this.onKey } },
       control("To the first frame", "|◀", () => this.goTo(0)),
       this.reverse,
       control("One step back", "−1", () => this.walk(-1)),
@@ -85,8 +81,8 @@ export class Playback {
     this.pace.value = String(speed);
   }
   changeSpeed(by) {
-    const at = this.speeds.indexOf(this.clock.speed) + by;
-    this.setSpeed(this.speeds[clamp(at, 0, this.speeds.length - 1)]);
+    const at = SPEEDS.indexOf(this.clock.speed) + by;
+    this.setSpeed(SPEEDS[clamp(at, 0, SPEEDS.length - 1)]);
   }
 
   /** Show where the clock stands. */

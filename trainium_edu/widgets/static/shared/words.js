@@ -53,12 +53,8 @@ export const decimals = (step) => Math.min(6, Math.max(0, Math.ceil(-Math.log10(
 
 export function bytesText(bytes) {
   if (bytes < 0) return "−" + bytesText(-bytes);
-  const units = [
-    [2 ** 30, "GiB"],
-    [2 ** 20, "MiB"],
-    [2 ** 10, "KiB"],
-  ];
-  const [scale, unit] = units.find(([size]) => bytes >= size) ?? [1, "B"];
+  const units = Object.entries({ GiB: 2 ** 30, MiB: 2 ** 20, KiB: 2 ** 10 });
+  const [unit, scale] = units.find(([, size]) => bytes >= size) ?? ["B", 1];
   return `${Number((bytes / scale).toPrecision(bytes < 1000 * scale ? 3 : 4))} ${unit}`;
 }
 

@@ -16,11 +16,9 @@ export function drawRoomyCells(c, film, pens, { t, way, what }) {
   const [isBig, isRoomy] = [cell >= 52, cell >= 34];
   const all = what === "all";
   const each = (bit, plane, draw) => {
-    for (let k = 0; k < film.rows; k++) {
-      for (let m = 0; m < film.columns; m++) {
-        const i = film.at(t, k, m);
-        if (film.state[i] & bit) draw(left + m * cell, top + k * cell, number(plane, i));
-      }
+    for (let j = 0, i = t * film.per; j < film.per; j++, i++) {
+      const [k, m] = [Math.floor(j / film.columns), j % film.columns];
+      if (film.state[i] & bit) draw(left + m * cell, top + k * cell, number(plane, i));
     }
   };
   const falling = (isWhole, from) => (x, y, value) =>
@@ -74,7 +72,7 @@ export class SmallCells {
   }
   write(pens, t, what) {
     const { film } = this;
-    const { columns, per, rows, state } = film;
+    const { across, columns, down, per, rows, state, stays } = film;
     const { cell } = pens.box;
     const c = fitCanvas(this.canvas, columns * cell, rows * cell);
     if (this.what !== what) {
@@ -86,11 +84,7 @@ export class SmallCells {
     const wide = c.measureText("0").width; // of a digit; a point is half as wide
     const room = cell - 2;
     const isFit = (text) => (text.length - 0.5 * text.includes(".")) * wide <= room;
-    const planes = {
-      sums: [film.down, DOWN],
-      stays: [film.stays, STAYS],
-      across: [film.across, ACROSS],
-    };
+    const planes = { sums: [down, DOWN], stays: [stays, STAYS], across: [across, ACROSS] };
     const [plane, bit] = planes[what];
     for (let i = 0; i < per; i++) {
       const value = state[t * per + i] & bit ? number(plane, t * per + i) : null;

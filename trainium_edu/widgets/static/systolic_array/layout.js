@@ -19,16 +19,9 @@ export function layoutFor(width, { rows, columns, isLarge, keepsSums }) {
   const cell = Math.floor(Math.min((width - 34) / (columns + queue), most));
   const left = 30 + queue * cell;
   const top = 18 + above * cell;
-  return {
-    left,
-    top,
-    queue,
-    above,
-    below,
-    cell,
-    width: Math.min(width, Math.ceil(left + columns * cell + 4)),
-    height: top + (rows + below) * cell + 2,
-  };
+  const wide = Math.min(width, Math.ceil(left + columns * cell + 4));
+  const height = top + (rows + below) * cell + 2;
+  return { left, top, queue, above, below, cell, width: wide, height };
 }
 
 /** The letters that fit into a cell, in pixels. */

@@ -1,6 +1,6 @@
 // W, X and dst as matrices beside the array: which of their numbers is where, cycle by cycle.
 
-import { fitCanvas, write } from "../shared/canvas.js";
+import { cleared, frame, write } from "../shared/canvas.js";
 import { make } from "../shared/elements.js";
 import { short } from "./numbers.js";
 import { Operands } from "./operands.js";
@@ -19,11 +19,7 @@ export function placeMatrices([w, x, dst], width) {
   const second = 1 + w.wide * cell + GAP;
   const third = isBelow ? 1 : second + x.wide * cell + GAP;
   const under = isBelow ? 2 * TITLE + w.high * cell + 6 : TITLE;
-  const places = [
-    [1, TITLE],
-    [second, TITLE],
-    [third, under],
-  ];
+  const places = [1, second, third].map((left, i) => [left, i < 2 ? TITLE : under]);
   const height = Math.max(TITLE + w.high * cell, under + dst.high * cell) + 4;
   return { cell, places, height };
 }
@@ -85,8 +81,7 @@ export class Matrices {
   }
   draw(t, picked, element) {
     const { all, film, operands, pointed, tones } = this;
-    const c = fitCanvas(this.canvas, this.width, this.height);
-    c.clearRect(0, 0, this.width, this.height);
+    const c = cleared(this.canvas, this.width, this.height);
     operands.fill(t);
     const where = operands.whereabouts(t);
     for (const [name, matrix] of Object.entries(all))
@@ -107,10 +102,8 @@ export class Matrices {
     c.font = `${Math.max(7, Math.min(12, cell * 0.5))}px sans-serif`;
     c.textAlign = "center";
     for (let i = 0; i < high * wide; i++) this.drawElement(c, t, name, matrix, i, where[i]);
-    const isLit = name === this.lit;
-    c.lineWidth = isLit ? 3 : 1;
-    c.strokeStyle = isLit ? tones.mark : tones.line;
-    c.strokeRect(x - 0.5, y - 0.5, wide * cell + 1, high * cell + 1);
+    const [colour, width] = name === this.lit ? [tones.mark, 3] : [tones.line, 1];
+    frame(c, colour, width, x - 0.5, y - 0.5, wide * cell + 1, high * cell + 1);
   }
   /** `here` is where the element is in this cycle (see Operands), 0 if nowhere in the array. */
   drawElement(c, t, name, matrix, i, here) {
@@ -124,9 +117,8 @@ export class Matrices {
     c.fillRect(x, y, cell, cell);
     if (here && !isInUse) {
       const [inset, width] = cell < 18 ? [1, 1.2] : [2.5, 2];
-      c.strokeStyle = isSum ? INK.above : here & 2 || name === "W" ? INK.wait : INK.across;
-      c.lineWidth = width;
-      c.strokeRect(x + inset, y + inset, cell - 2 * inset, cell - 2 * inset);
+      const colour = isSum ? INK.above : here & 2 || name === "W" ? INK.wait : INK.across;
+      frame(c, colour, width, x + inset, y + inset, cell - 2 * inset, cell - 2 * inset);
     }
     const isStrong = here || (isSum && operands.isFinished(i));
     c.fillStyle = isStrong ? tones.ink : tones.muted;
@@ -135,18 +127,15 @@ export class Matrices {
     c.fillText(text, x + cell / 2, y + cell / 2 + 0.5);
   }
   frame(c, name, i, colour) {
-    c.strokeStyle = colour;
-    c.lineWidth = 2;
-    c.strokeRect(...this.cornerOf(this.all[name], i), this.cell, this.cell);
-    c.lineWidth = 1;
+    frame(c, colour, 2, ...this.cornerOf(this.all[name], i), this.cell, this.cell);
   }
   /** A column of W and a column of X make an element of dst. */
   frameFactors(c, i) {
     const { W, X } = this.all;
     const { k, n } = this.film;
     const height = k * this.cell;
-    c.strokeStyle = this.tones.ink;
-    c.strokeRect(W.x + Math.floor(i / n) * this.cell, W.y, this.cell, height);
-    c.strokeRect(X.x + (i % n) * this.cell, X.y, this.cell, height);
+    const { ink } = this.tones;
+    frame(c, ink, 1, W.x + Math.floor(i / n) * this.cell, W.y, this.cell, height);
+    frame(c, ink, 1, X.x + (i % n) * this.cell, X.y, this.cell, height);
   }
 }

@@ -10,10 +10,8 @@ export class Operands {
   constructor(film) {
     this.film = film;
     const { keepsMoving, keepsSums, m, n } = film;
-    const staying = [
-      [film.of_stays, STAYS],
-      [film.of_waiting, WAITS],
-    ];
+    const stays = [film.of_stays, STAYS];
+    const staying = [stays, [film.of_waiting, WAITS]];
     const across = [[film.of_across, ACROSS]];
     // by operand: planes of labels, and the bit that says that a label is there
     if (keepsSums) this.holds = { W: [[film.of_down, DOWN]], X: across };
@@ -58,10 +56,7 @@ export class Operands {
     const X = new Uint8Array(k * n);
     const dst = new Uint16Array(m * n);
     for (let j = 0, i = t * per; j < per; j++, i++) {
-      for (const [name, where] of [
-        ["W", W],
-        ["X", X],
-      ]) {
+      for (const [name, where] of Object.entries({ W, X })) {
         for (const [labels, bit] of this.holds[name]) {
           if (state[i] & bit) where[labels[i] - 1] |= bit === WAITS ? 2 : 1;
         }

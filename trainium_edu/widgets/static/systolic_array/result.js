@@ -36,10 +36,8 @@ export class ResultTable {
   }
   follow(m, n) {
     const { film } = this;
-    this.element = {
-      m: clamp(Math.round(m) || 0, 0, film.m - 1),
-      n: clamp(Math.round(n) || 0, 0, film.n - 1),
-    };
+    const within = (i, count) => clamp(Math.round(i) || 0, 0, count - 1);
+    this.element = { m: within(m, film.m), n: within(n, film.n) };
     this.m.value = String(this.element.m);
     this.n.value = String(this.element.n);
     this.steps = lifeOf(film, this.element.m, this.element.n);

@@ -1,6 +1,6 @@
 // The array itself: drawn for a cycle and what is under way to the next one; a PE may be picked.
 
-import { fitCanvas } from "../shared/canvas.js";
+import { cleared, frame } from "../shared/canvas.js";
 import { focusable, make } from "../shared/elements.js";
 import { ARROWS, answerKey } from "../shared/keys.js";
 import { clamp } from "../shared/time.js";
@@ -72,8 +72,7 @@ export class Stage {
   draw(position, { step, holders }) {
     const { box, film, pens } = this;
     const t = Math.floor(position);
-    const c = fitCanvas(this.canvas, box.width, box.height);
-    c.clearRect(0, 0, box.width, box.height);
+    const c = cleared(this.canvas, box.width, box.height);
     if (this.heat) {
       this.heat.draw(c, pens, t, this.what);
       return this.outline(c, this.picked, pens.tones.mark, Math.max(box.cell, 7));
@@ -95,9 +94,6 @@ export class Stage {
   outline(c, { k, m }, colour, size) {
     const { left, top, cell } = this.box;
     const more = (size - cell) / 2;
-    c.strokeStyle = colour;
-    c.lineWidth = 2;
-    c.strokeRect(left + m * cell - more, top + k * cell - more, size, size);
-    c.lineWidth = 1;
+    frame(c, colour, 2, left + m * cell - more, top + k * cell - more, size, size);
   }
 }

@@ -1,7 +1,7 @@
 // Pictures over all cycles, with a line at the present one: how many PEs multiply, and one PE's
 // sums.
 
-import { fitCanvas, stroke, write } from "../shared/canvas.js";
+import { cleared, stroke, write } from "../shared/canvas.js";
 import { make } from "../shared/elements.js";
 import { roundStep } from "../shared/words.js";
 import { DOWN, STAYS, WORKS } from "./film.js";
@@ -31,13 +31,10 @@ class Strip {
   }
   draw(t, what, paint) {
     if (this.shown !== what) {
-      const c = fitCanvas(this.whole, this.width, HEIGHT);
-      c.clearRect(0, 0, this.width, HEIGHT);
-      paint(c);
+      paint(cleared(this.whole, this.width, HEIGHT));
       this.shown = what;
     }
-    const c = fitCanvas(this.canvas, this.width, HEIGHT);
-    c.clearRect(0, 0, this.width, HEIGHT);
+    const c = cleared(this.canvas, this.width, HEIGHT);
     c.drawImage(this.whole, 0, 0, this.width, HEIGHT);
     const x = this.xOf(t + 0.5);
     stroke(c, x, 12, x, this.bottom, this.tones.mark, 2);

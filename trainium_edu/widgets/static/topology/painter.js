@@ -9,12 +9,8 @@ import { write } from "../shared/canvas.js";
  */
 export function paint(c, seen, { way, onWay, cut, pointed, notes, tones }) {
   for (const k of seen.cablesByDepth((cable) => onWay.has(cable))) {
-    paintCable(c, seen.cables[k], {
-      isOnWay: onWay.has(k),
-      isCut: k === cut,
-      isPointed: k === pointed,
-      tones,
-    });
+    const state = { isOnWay: onWay.has(k), isCut: k === cut, isPointed: k === pointed };
+    paintCable(c, seen.cables[k], { ...state, tones });
   }
   for (const chip of seen.chipsByDepth) {
     const place = way.indexOf(chip);

@@ -1,8 +1,8 @@
 // The machine's picture: a canvas, buttons over its chips and cables, and the hand that turns it.
 
-import { fitCanvas } from "../shared/canvas.js";
+import { cleared } from "../shared/canvas.js";
 import { focusable, make } from "../shared/elements.js";
-import { answerKey } from "../shared/keys.js";
+import { ARROWS, answerKey } from "../shared/keys.js";
 import { Spots } from "../shared/spots.js";
 import { chipName } from "../shared/words.js";
 import { watchPointer } from "./grip.js";
@@ -21,12 +21,9 @@ export class Stage {
     this.canvas = make("canvas", { role: "img" });
     this.chips = new Spots(CHIPS, "te-spot te-chip", chips);
     this.wires = new Spots(CABLES, "te-spot te-wire", wires);
-    const keydown = (event) => {
-      const by = (yaw, pitch) => () => turn(yaw, pitch);
-      const keys = { ArrowLeft: by(-0.12, 0), ArrowRight: by(0.12, 0) };
-      const more = { ArrowUp: by(0, -0.12), ArrowDown: by(0, 0.12) };
-      if (event.target === this.element) answerKey(event, { ...keys, ...more });
-    };
+    const turns = ([key, [x, y]]) => [key, () => turn(0.12 * x, 0.12 * y)];
+    const keys = Object.fromEntries(Object.entries(ARROWS).map(turns));
+    const keydown = (event) => event.target === this.element && answerKey(event, keys);
     const look = { class: "te-topo-stage", tabindex: 0, role: "group", title: null };
     const parts = [this.canvas, this.wires.element, this.chips.element];
     this.element = make("div", focusable(NAME, { ...look, on: { keydown } }), ...parts);
@@ -58,8 +55,7 @@ export class Stage {
     const pair = (a, b) => `${Math.min(a, b)},${Math.max(a, b)}`;
     const hops = new Set(way.slice(1).map((chip, i) => pair(way[i], chip)));
     const onWay = new Set([...wires.keys()].filter((k) => hops.has(pair(...wires[k]))));
-    const c = fitCanvas(this.canvas, size.width, size.height);
-    c.clearRect(0, 0, size.width, size.height);
+    const c = cleared(this.canvas, size.width, size.height);
     paint(c, seen, { way, onWay, cut, pointed, notes: layout.notes, tones });
     this.canvas.setAttribute("aria-label", about);
   }

@@ -1,7 +1,7 @@
 // A wall of digits on a canvas: filled where the network misreads one, flashing when it turns
 // right.
 
-import { fitCanvas, pageIsDark } from "../shared/canvas.js";
+import { cleared, fitCanvas, frame as outline, pageIsDark } from "../shared/canvas.js";
 import { focusable, make } from "../shared/elements.js";
 import { ARROWS, isPlain, take } from "../shared/keys.js";
 import { clamp } from "../shared/time.js";
@@ -98,16 +98,14 @@ export class DigitWall {
     const ink = isDark || strength > 0.4 ? this.sheets.white : this.sheets.black;
     pen.drawImage(ink, ...cornerOf(i, 8), 8, 8, x + edge, y + edge, size, size);
     if (i !== this.chosen) return;
-    pen.strokeStyle = isDark ? "#fff" : "#000";
-    pen.lineWidth = Math.max(2, side / 10);
-    pen.strokeRect(x + 1, y + 1, side - 2, side - 2);
+    const width = Math.max(2, side / 10);
+    outline(pen, isDark ? "#fff" : "#000", width, x + 1, y + 1, side - 2, side - 2);
   }
   drawChosen(frame) {
     const { chosen: i, guesses, large } = this;
     large.hidden = i < 0;
     if (i >= 0) {
-      const pen = fitCanvas(large, 56, 56);
-      pen.clearRect(0, 0, 56, 56);
+      const pen = cleared(large, 56, 56);
       pen.imageSmoothingEnabled = false;
       const ink = pageIsDark() ? this.sheets.white : this.sheets.black;
       pen.drawImage(ink, ...cornerOf(i, 8), 8, 8, 0, 0, 56, 56);

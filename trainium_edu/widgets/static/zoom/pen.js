@@ -16,6 +16,10 @@ export class Pen {
   at([x, y, wide]) {
     Object.assign(this, { x, y, scale: wide / WIDE });
   }
+  /** A colour by its name, or as it is. */
+  ink(colour) {
+    return this.colours[colour] ?? colour;
+  }
   point([x, y]) {
     return [this.x + x * this.scale, this.y + y * this.scale];
   }
@@ -34,11 +38,11 @@ export class Pen {
     ctx.beginPath();
     ctx.roundRect(x, y, w, h, radius * this.scale);
     if (fill) {
-      ctx.fillStyle = fill;
+      ctx.fillStyle = this.ink(fill);
       ctx.fill();
     }
     if (line) {
-      ctx.strokeStyle = line;
+      ctx.strokeStyle = this.ink(line);
       ctx.lineWidth = this.pixels(width, 0.5, 6);
       ctx.setLineDash(dash);
       ctx.stroke();
@@ -65,7 +69,7 @@ export class Pen {
     ];
     const [left, right] = seen(x0, x1 - x0, this.width, columns);
     const [top, bottom] = seen(y0, y1 - y0, this.height, rows);
-    ctx.fillStyle = colour;
+    ctx.fillStyle = this.ink(colour);
     for (let j = top; j < bottom; j++)
       for (let i = left; i < right; i++) {
         ctx.globalAlpha = shade(i, j) * this.alpha;
@@ -76,7 +80,7 @@ export class Pen {
   line(points, colour, width = 3, { a = 1, dash = [] } = {}) {
     const { ctx } = this;
     ctx.globalAlpha = a * this.alpha;
-    ctx.strokeStyle = ctx.fillStyle = colour;
+    ctx.strokeStyle = ctx.fillStyle = this.ink(colour);
     ctx.lineWidth = this.pixels(width, 0.6, 8);
     ctx.setLineDash(dash.map((d) => d * this.scale));
     ctx.beginPath();

@@ -58,10 +58,8 @@ export class Figures {
 
 function figureButton({ label, value, source, kind }, choose) {
   const name = make("span", "te-zoom-label", label);
-  const item = button(`${label}: ${value}. ${source}`, name, choose, {
-    class: "te-zoom-figure",
-    on: { pointerenter: choose, focus: choose },
-  });
+  const look = { class: "te-zoom-figure", on: { pointerenter: choose, focus: choose } };
+  const item = button(`${label}: ${value}. ${source}`, name, choose, look);
   item.append(make("b", {}, value), make("i", `te-zoom-kind te-${kind}`, kind));
   return item;
 }
