@@ -73,12 +73,8 @@ def _draw_ends(scene, box, test, documented):
     law = 100 * np.histogram(test.law.values, edges, weights=test.law.probabilities)[0]
     top = 1.45 * max(runs.max(), law.max())
     chart = Chart(scene, box, (edges[0], edges[-1]), (0, top))
-    chart.axes(
-        "Where it ends, % of runs",
-        "final sum",
-        plain_ticks(edges[0], edges[-1], 6),
-        plain_ticks(0, top),
-    )
+    ticks = plain_ticks(edges[0], edges[-1], 6)
+    chart.axes("Where it ends, % of runs", "final sum", ticks, plain_ticks(0, top))
     for middle, share in zip(edges[:-1] + wide / 2, runs, strict=True):
         chart.bar(middle, share, 0.9 * wide, _BLUE)
     chart.curve(np.repeat(edges, 2), np.concatenate([[0], np.repeat(law, 2), [0]]), "ink",
@@ -117,12 +113,8 @@ def _draw_relative_errors(scene, box, sums, guess):
     low = max(min(sums.stochastic.min(), sums.nearest[sums.nearest > 0].min()), 1e-5) / 1.5
     x = (float(sums.n[0]), float(sums.n[-1]))
     chart = Chart(scene, box, x, (low, 1.6), log="xy")
-    chart.axes(
-        "Sums of numbers from 0 to 1: relative error",
-        "terms added",
-        ten_ticks(*x),
-        ten_ticks(low, 1.6),
-    )
+    title = "Sums of numbers from 0 to 1: relative error"
+    chart.axes(title, "terms added", ten_ticks(*x), ten_ticks(low, 1.6))
     settled = _TYPICAL * sums.saturation
     chart.curve(x, [settled, settled], "muted", width=1.6, dash="dotted",
                 words="where stochastic rounding settles")  # fmt: skip
@@ -135,9 +127,8 @@ def _draw_relative_errors(scene, box, sums, guess):
            ("theory", "ink", 1.6, "dashed")]  # fmt: skip
     if guess is not None:
         start = float(np.interp(1_000, sums.n, sums.stochastic))
-        chart.curve(
-            (1_000, 10_000), (start, guess * start), COLOURS["orange"], width=3, words="your guess"
-        )
+        ends = (start, guess * start)
+        chart.curve((1_000, 10_000), ends, COLOURS["orange"], width=3, words="your guess")
         key.append(("your guess", COLOURS["orange"], 3.0, ""))
     chart.legend(box[0] + box[2] - 130, box[1] + box[3] + 4 - 18 * len(key), *key)
 
@@ -154,9 +145,8 @@ def _draw_summed_errors(scene, box, growth):
     seen = np.concatenate([ys[ys > 0] for ys, *_ in curves])
     x, y = (float(growth.n[0]), float(growth.n[-1])), (seen.min() / 1.3, seen.max() * 1.3)
     chart = Chart(scene, box, x, y, log="xy")
-    chart.axes(
-        f"{growth.value:.4g} rounded n times: error in ε", "roundings", ten_ticks(*x), ten_ticks(*y)
-    )
+    title = f"{growth.value:.4g} rounded n times: error in ε"
+    chart.axes(title, "roundings", ten_ticks(*x), ten_ticks(*y))
     for ys, words, colour, width, dash in curves:
         chart.curve(growth.n, ys, colour, width=width, dash=dash, words=words)
     chart.legend(box[0] + 12, box[1] + 14, *(entry for _, *entry in curves))

@@ -8,30 +8,16 @@ from matplotlib.ticker import LogLocator
 
 from trainium_edu.specs.signatures import Numbers, checked
 from trainium_edu.viz import style
+from trainium_edu.viz.colours import TABLES
 from trainium_edu.viz.layered import Layered
 from trainium_edu.viz.units import size_text
 
-__all__ = [
-    "ALGORITHM",
-    "plot_bus_bandwidth",
-    "plot_learning",
-    "plot_link_use",
-    "plot_scaling",
-    "plot_times",
-]
+__all__ = ["ALGORITHM", "plot_bus_bandwidth", "plot_learning", "plot_link_use", "plot_scaling",
+           "plot_times"]  # fmt: skip
 
 #: One colour and one dash per algorithm, the same in every picture.
-ALGORITHM = {
-    "mesh": ("green", (0, (1, 1))),
-    "mesh_single_step": ("grey", (0, (1, 2))),
-    "rdh": ("orange", (0, (5, 2))),
-    "halving_doubling": ("yellow", (0, (5, 1, 1, 1))),
-    "kangaring": ("blue", "-"),
-    "ring": ("pink", (0, (3, 1, 1, 1))),
-    "ring_by_dimension": ("sky", (0, (6, 1, 1, 1, 1, 1))),
-    "hierarchical": ("blue", "-"),
-    "flat ring": ("pink", (0, (3, 1, 1, 1))),
-}
+ALGORITHM = {name: (colour, (0, tuple(dash)) if dash else "-")
+             for name, (colour, dash) in TABLES["algorithm"].items()}  # fmt: skip
 _OTHERS = (("red", "-"), ("sky", (0, (2, 1))), ("green", (0, (4, 2))))
 
 

@@ -57,12 +57,8 @@ def plot_sizes(sizes: Mapping[str, Sizes], *, spec: Record = TRN1):
     bits.plot([row.bzip2_bits for row in rows], places, "o", color=ink("ink"), markersize=7,
               markerfacecolor="none", label="bzip2")  # fmt: skip
     bits.axvline(_WHOLE, color=ink("muted"), linestyle=(0, (4, 3)), label="as it is")
-    bits.set(
-        xlim=(0, 18),
-        xticks=range(0, 17, 4),
-        xlabel="bits per number",
-        title="Measured: bits without loss",
-    )
+    bits.set(xlim=(0, 18), xticks=range(0, 17, 4))
+    bits.set(xlabel="bits per number", title="Measured: bits without loss")
     bits.set_yticks(places, list(sizes))
     bits.invert_yaxis()
     plain = float(spec.dma.bytes_per_s) / 1e9

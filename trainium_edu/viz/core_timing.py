@@ -1,5 +1,8 @@
 """From a timed program to the trace that the page draws: nothing is computed here but sums."""
 
+import tomllib
+from pathlib import Path
+
 import numpy as np
 
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
@@ -14,30 +17,11 @@ from trainium_edu.viz.units import size_text
 __all__ = ["trace_of_core"]
 
 _DMA, _SYNC = ENGINES.index(Engine.DMA), ENGINES.index(Engine.SYNC)
-#: What a wait is, for its colour: data, a place in memory, a port, a queue, the stream's own order.
-_STYLES = {
-    Wait.START: "order", Wait.ENGINE: "order", Wait.OPERANDS: "data", Wait.CHAIN: "data",
-    Wait.OVERWRITES: "place", Wait.PLACE: "place", Wait.PORT: "port", Wait.QUEUE: "queue",
-    Wait.STATED: "order", Wait.GENERATOR: "queue",
-}  # fmt: skip
-_LEGENDS = {
-    "data": "waits for data",
-    "place": "waits for a place in memory",
-    "port": "waits for a port",
-    "queue": "waits for a queue",
-    "order": "waits for its turn",
-}
+_SAYS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _PORTS = (
     ("port: Vector/GpSimd on SBUF", (Engine.VECTOR, Engine.GPSIMD), 1),
     ("port: Vector/Scalar on PSUM", (Engine.VECTOR, Engine.SCALAR), 2),
 )
-_TEXTS = {
-    "fixed overhead": ("fixed", "what each instruction costs besides its elements"),
-    "result latency": ("latency", "until others can read the result"),
-    "load stationary": ("weights", "until the stationary matrix is loaded"),
-    "DMA start": ("start-up", "from the request to the first byte"),
-    "DMA transfer": ("transfer", "DMA transfer"),
-}
 _MOST_CAUSES = 7
 KINDS = ("documented", "derived", "measured", "assumed")
 
@@ -68,9 +52,8 @@ def trace_of_core(core, *, why=None, band=None) -> CoreTrace:
         pieces, path = _pieces(core, why)
         rows["critical"][pieces["row"][pieces["row"] >= 0]] = 1
     words = {
-        "reasons": [
-            {"style": _STYLES[w], "text": w.words, "legend": _LEGENDS[_STYLES[w]]} for w in Wait
-        ],
+        "reasons": [{"style": style, "text": w.words, "legend": _SAYS["legends"][style]}
+                    for w in Wait for style in [_SAYS["waits"][w.name]]],
         "kinds": list(KINDS), "knowsWaits": True, "band": list(band) if band else None,
         "memories": _memories(core), "sites": _sites(core), "summary": _summary(core), **path,
     }  # fmt: skip
@@ -244,30 +227,22 @@ def _pieces(core, why):
 
 def _what(name):
     work = name in ("work", "DMA transfer")
-    short, text = _TEXTS.get(name, (name, name))
+    short, text = _SAYS["pieces"].get(name, (name, name))
     return {"style": "work" if work else "fixed", "name": name, "short": short, "text": text}
 
 
 def _causes(why):
     """Return the largest causes of the critical path, and the rest as one."""
     shares = list(why.share_by_cause().items())
-    said = [_cause(name, share, why.makespan_ns) for name, share in shares[:_MOST_CAUSES]]
     rest = sum(share for _, share in shares[_MOST_CAUSES:])
-    if rest:
-        said.append({"name": "everything else", "share": rest, "ns": rest * why.makespan_ns,
-                     "colour": ENGINE["sync"], "work": False})  # fmt: skip
+    said = []
+    for name, share in [*shares[:_MOST_CAUSES], *[("everything else", rest)] * bool(rest)]:
+        other = Engine.DMA if name != "everything else" else Engine.SYNC
+        colour = ENGINE[next((e for e in ENGINES if name.startswith(e.title)), other)]
+        is_work = _what(name.split(": ")[-1])["style"] == "work"
+        said.append({"name": name, "share": share, "ns": share * why.makespan_ns,
+                     "colour": colour, "work": is_work})  # fmt: skip
     return said
-
-
-def _cause(name, share, makespan):
-    key = next((e for e in ENGINES if name.startswith(e.title)), Engine.DMA)
-    return {
-        "name": name,
-        "share": share,
-        "ns": share * makespan,
-        "colour": ENGINE[key],
-        "work": _what(name.split(": ")[-1])["style"] == "work",
-    }
 
 
 def _facts(core, facts, changed):

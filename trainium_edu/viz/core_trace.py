@@ -15,13 +15,8 @@ from trainium_edu.viz.packing import pack
 
 __all__ = ["CoreTrace", "Track", "trace_of_timeline"]
 
-_ENGINE_TRACKS = {
-    "Tensor Engine": "tensor",
-    "Vector Engine": "vector",
-    "Scalar Engine": "scalar",
-    "GpSimd Engine": "gpsimd",
-    "Sync Engine": "sync",
-}
+_NAMES = ("Tensor", "Vector", "Scalar", "GpSimd", "Sync")
+_ENGINE_TRACKS = {f"{name} Engine": name.lower() for name in _NAMES}
 
 
 #: The arrays of each group of a trace, and their kinds.
@@ -75,18 +70,13 @@ class CoreTrace:
 
     def to_bytes(self, **more) -> bytes:
         """Pack everything for the page; `more` goes into the header."""
-        header = {
-            "title": self.title,
-            "makespan": self.makespan_ns,
-            "tracks": [[t.name, t.key, t.kind] for t in self.tracks],
-            **self.words,
-            **more,
-        }
+        tracks = [[t.name, t.key, t.kind] for t in self.tracks]
+        header = {"title": self.title, "makespan": self.makespan_ns, "tracks": tracks}
         arrays = {f"{g}_{n}": a for g in GROUPS for n, a in getattr(self, g).items()}
         for name in ("spans_start", "spans_end"):  # where to draw; what is said comes from rows
             arrays[name] = arrays[name].astype(np.float32)
         load_ns, load = self.dma_load()
-        return pack(header, {**arrays, "load_ns": load_ns, "load": load})
+        return pack(header | self.words | more, {**arrays, "load_ns": load_ns, "load": load})
 
     def of_kind(self, kind: str) -> np.ndarray:
         """Return which spans stand on tracks of one kind, bool[spans]."""

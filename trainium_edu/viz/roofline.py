@@ -129,13 +129,8 @@ def point_of(timeline, name: str = "") -> Point:
         )
     per_ns = 1e9 * work
     band = band_of(timeline)
-    return Point(
-        name,
-        work / moved,
-        per_ns / timeline.makespan_ns,
-        per_ns / band.high_ns,
-        per_ns / band.low_ns,
-    )
+    rates = (per_ns / ns for ns in (timeline.makespan_ns, band.high_ns, band.low_ns))
+    return Point(name, work / moved, *rates)
 
 
 def _operations(instruction) -> int:
@@ -166,13 +161,8 @@ def plot_roofline(points: Iterable[Point] = (), *, spec: Record = TRN1):
     xs = [p.flop_per_byte for p in points]
     low = max(0.05, min(xs) / 60) if xs and min(xs) > 0.15 else min([0.05, *(x / 3 for x in xs)])
     high = max([6000, *(3 * x for x in xs)])
-    floor = min(
-        [
-            dma * low,
-            tops["Vector Engine"] / 4,
-            *(0.4 * (p.low_flop_per_s or p.flop_per_s) for p in points),
-        ]
-    )
+    reached = (0.4 * (p.low_flop_per_s or p.flop_per_s) for p in points)
+    floor = min([dma * low, tops["Vector Engine"] / 4, *reached])
     fig = figure(8.4, 4.5, margins=(0.78, 0.2, 0.55, 0.4))
     ax = fig.subplots()
     at = np.geomspace(low, high, 200)
@@ -194,9 +184,8 @@ def plot_roofline(points: Iterable[Point] = (), *, spec: Record = TRN1):
     x = float(ridge.get("printed", ours))
     words = f"AWS prints {x:.0f};\nours {ours:.1f}" if "printed" in ridge else f"ours {ours:.1f}"
     ax.text(x * 0.93, floor * 1.5, words, ha="right", va="bottom", size=9)
-    ax.text(
-        sustained * 1.07, floor * 1.5, f"by what DMA sustains\n{sustained:.0f}", va="bottom", size=9
-    )
+    words = f"by what DMA sustains\n{sustained:.0f}"
+    ax.text(sustained * 1.07, floor * 1.5, words, va="bottom", size=9)
     for i, p in enumerate(points):
         _draw_point(ax, p, i)
     _name_points(ax, points, [(high, float(roof[n])) for n in list(roof)[2:]])

@@ -13,11 +13,7 @@ from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.layered import Layered
 from trainium_edu.viz.style import COLOURS, figure, ink
 
-__all__ = [
-    "describe_reuse",
-    "plot_reuse",
-    "reuse_shares",
-]
+__all__ = ["describe_reuse", "plot_reuse", "reuse_shares"]
 
 _N = np.unique(np.round(np.geomspace(1, 512, 80)).astype(int))
 
@@ -77,14 +73,11 @@ def plot_reuse(
     def over(fig):
         ax = fig.axes[0]
         here = reuse_shares(n, m=m, array=array)
-        return [
-            ax.axvline(n, color=ink("muted"), lw=0.8),
-            *(
-                ax.plot(n, 100 * here[name], "o", color=colour, ms=7)[0]
-                for name, (colour, *_) in _REUSE_LOOKS.items()
-            ),
-            ax.text(0, 1.02, f"N = {n}", transform=ax.transAxes, weight="bold", size=11),
-        ]
+        line = ax.axvline(n, color=ink("muted"), lw=0.8)
+        points = [ax.plot(n, 100 * here[name], "o", color=colour, ms=7)[0]
+                  for name, (colour, *_) in _REUSE_LOOKS.items()]  # fmt: skip
+        words = ax.text(0, 1.02, f"N = {n}", transform=ax.transAxes, weight="bold", size=11)
+        return [line, *points, words]
 
     layered = Layered() if layered is None else layered
     return layered.figure((m, array, guess), lambda: _reuse_curves(m, array, guess), over)
@@ -101,9 +94,8 @@ def _reuse_curves(m, array, guess):
     ticks = [1, 4, 16, 64, 128, 512]
     ax.set_xticks(ticks, ticks)
     ax.minorticks_off()
-    ax.set(
-        xlim=(1, 530), ylim=(0, 104), xlabel="N, moving vectors per tile", ylabel="utilisation, %"
-    )
+    ax.set(xlim=(1, 530), ylim=(0, 104))
+    ax.set(xlabel="N, moving vectors per tile", ylabel="utilisation, %")
     load = load_cycles(m, array)
     ax.axvline(load, color=ink("muted"), ls=":")
     ax.text(load, 30, f" a load ends: {load}", size=9)

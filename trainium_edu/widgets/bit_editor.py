@@ -205,12 +205,8 @@ def _places(now) -> list[dict]:
             else:
                 worth = f"2{raised(-1 - i)}"
             name = label.partition(",")[0]
-            say = (
-                f"{name} bit {right}, worth {worth}, is {bit}"
-                if kind != "sign"
-                else (f"sign bit, is {bit}")
-            )
-            places.append({"kind": kind, "bit": bit, "worth": worth, "say": say})
+            where = "sign bit" if kind == "sign" else f"{name} bit {right}, worth {worth}"
+            places.append({"kind": kind, "bit": bit, "worth": worth, "say": f"{where}, is {bit}"})
     return places
 
 
@@ -218,11 +214,8 @@ def _formula(now) -> list[list]:
     """Return the value as a product, each part with the field it comes from."""
     fmt = now.fmt
     if now.kind in (Kind.NAN, Kind.INFINITY):
-        return (
-            [["exponent", "exponent field"], ["", " all ones"], ["", ": no number but a signal"]]
-            if fmt.has_infinities
-            else [["", "the one code kept for NaN"]]
-        )
+        ones = [["exponent", "exponent field"], ["", " all ones"], ["", ": no number but a signal"]]
+        return ones if fmt.has_infinities else [["", "the one code kept for NaN"]]
     if fmt.is_integer:
         if not fmt.sign_bits:
             return [["mantissa", f"{int(now.mantissa, 2):,}"]]
@@ -309,11 +302,8 @@ def _range_map(now) -> dict:
     ends = [[share(sign * float("inf")), "∞" if sign > 0 else "−∞"] for sign in signs]
     if not fmt.has_infinities:
         ends = [[share(sign * fmt.max), number_text(sign * fmt.max, fmt)] for sign in signs]
-    named = [
-        v
-        for v in (1.0, fmt.smallest_normal, fmt.smallest_subnormal, fmt.max)
-        if fmt.smallest_subnormal <= v <= fmt.max
-    ]
+    least = fmt.smallest_subnormal
+    named = [v for v in (1.0, fmt.smallest_normal, least, fmt.max) if least <= v <= fmt.max]
     marks = [[centre, "0"], *ends]
     marks += [
         [share(sign * v), number_text(sign * float(f"{v:.3g}"))] for v in named for sign in signs
@@ -321,12 +311,8 @@ def _range_map(now) -> dict:
     zone = [centre, share(fmt.smallest_normal)] if isfinite(fmt.smallest_normal) else None
     if zone and fmt.sign_bits:
         zone[0] = 2 * centre - zone[1]
-    caption = (
-        "In the whole range of the format (each tick a power of two; shaded: subnormal)"
-        if step == 1
-        else f"In the whole range of the format (ticks: factors of 2{raised(step)}; "
-        "shaded: subnormal)"
-    )
+    each = "each tick a power of two" if step == 1 else f"ticks: factors of 2{raised(step)}"
+    caption = f"In the whole range of the format ({each}; shaded: subnormal)"
     return {"ticks": ticks, "marks": marks, "here": share(value), "zone": zone, "caption": caption}
 
 

@@ -94,6 +94,8 @@ MACHINES = {
     "2 × Trn1 (64 ranks)": lambda: fabric.ultracluster(32),
     "Trn2 (16 chips, 64 ranks)": fabric.trn2_48xlarge,
 }
+_ALGORITHMS = ("kangaring", "ring", "mesh", "rdh", "ring_by_dimension", "halving_doubling",
+               "hierarchical")  # fmt: skip
 _SIZES = {"64 KiB": 2**16, "1 MiB": 2**20, "16 MiB": 2**24, "256 MiB": 2**28}
 
 
@@ -149,28 +151,14 @@ def collective_explorer(
 
 
 def _menu(name, options, value):
-    return ipywidgets.Dropdown(
-        options=options,
-        value=value,
-        description=name,
-        style={"description_width": "initial"},
-        layout={"width": "auto"},
-    )
+    look = {"style": {"description_width": "initial"}, "layout": {"width": "auto"}}
+    return ipywidgets.Dropdown(options=options, value=value, description=name, **look)
 
 
 def _able(machine, collective):
     """Return the algorithms that can do this collective on this machine."""
     topology = MACHINES[machine]()
-    names = (
-        "kangaring",
-        "ring",
-        "mesh",
-        "rdh",
-        "ring_by_dimension",
-        "halving_doubling",
-        "hierarchical",
-    )
-    return [name for name in names if _can(topology, collective, name)]
+    return [name for name in _ALGORITHMS if _can(topology, collective, name)]
 
 
 def _can(topology, collective, algorithm):

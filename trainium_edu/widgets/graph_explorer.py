@@ -11,13 +11,7 @@ import traitlets
 from trainium_edu.specs.arguments import choice, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.colours import ENGINE
-from trainium_edu.viz.graph_rows import (
-    ENGINES,
-    GraphRows,
-    numbered,
-    rows_of,
-    table_text,
-)
+from trainium_edu.viz.graph_rows import ENGINES, GraphRows, numbered, rows_of, table_text
 from trainium_edu.viz.units import time_text
 from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.static import load

@@ -128,13 +128,9 @@ class NumberLine(anywidget.AnyWidget):
     @traitlets.observe("view")
     def _answer(self, _change=None, message=""):
         v = self.view
-        self.answer = {
-            "ask": v["ask"],
-            "x": v["x"],
-            "x_text": number_text(v["x"]),
-            "message": message,
-            "rows": [self._row(self._formats[name]) for name in v["shown"]],
-        }
+        rows = [self._row(self._formats[name]) for name in v["shown"]]
+        x = {"x": v["x"], "x_text": number_text(v["x"])}
+        self.answer = {"ask": v["ask"], **x, "message": message, "rows": rows}
 
     @property
     def x(self) -> float:
@@ -162,34 +158,28 @@ class NumberLine(anywidget.AnyWidget):
         ]
         inside = sum(r.count for r in found if r.count)
         joined = any(r.spacing is None for r in found)
-        value = landing.value if isfinite(landing.value) else None
+        value, below, above = (
+            number if isfinite(number) else None
+            for number in (landing.value, landing.below, landing.above)
+        )
         before, lands, error, _ = say_landing(landing, fmt)
-        near = _near(landing, fmt)
-        label = label_of(fmt)
+        near, label = _near(landing, fmt), label_of(fmt)
+        said = {"before": before, "lands": lands, "error": error, "near": near}
+        sentence = f"{label}: {before} {lands} {error}; {near}"
+        way = 0 if value is not None else (1 if landing.x > 0 else -1)
         fields = zip(("sign", "exponent", "mantissa"), bit_fields(landing.code, fmt), strict=True)
         beyond = "infinity" if fmt.has_infinities else "NaN" if fmt.has_nan else "its last number"
         return {
-            "name": fmt.name,
-            "x": landing.x,
-            "value": value,
-            "way": 0 if value is not None else (1 if landing.x > 0 else -1),
-            "below": landing.below if isfinite(landing.below) else None,
-            "above": landing.above if isfinite(landing.above) else None,
-            "below_text": number_text(landing.below, fmt),
-            "above_text": number_text(landing.above, fmt),
-            "before": before,
-            "lands": lands,
-            "error": error,
-            "near": near,
-            "sentence": f"{label}: {before} {lands} {error}; {near}",
+            "name": fmt.name, "x": landing.x, "value": value, "way": way,
+            "below": below, "below_text": number_text(landing.below, fmt),
+            "above": above, "above_text": number_text(landing.above, fmt),
+            **said, "sentence": sentence, "pieces": pieces, "labelled": fmt.bits <= 8,
             "bits": [[kind, text] for kind, text in fields if text],
-            "pieces": pieces,
-            "labelled": fmt.bits <= 8,
             "band_text": f"{'over ' if joined else ''}{inside:,} numbers here",
             "beyond": [[fmt.max, 1e39], [-1e39, fmt.min]],
             "beyond_text": f"no numbers here: x becomes {beyond}",
             "can_zoom": value is not None and landing.spacing < 8 * pixel,
-        }
+        }  # fmt: skip
 
     def _on_request(self, _widget, content, _buffers):
         """Answer what is more than a move: a typed number, a jump, a zoom to one format."""

@@ -33,11 +33,9 @@ class PayloadCurve:
 
     def knee(self, share: float = 0.9) -> int:
         """Return the shortest row from which the stream reaches that share of its best rate."""
-        return next(
-            b
-            for b, rate in zip(self.row_bytes, self.stream, strict=True)
-            if rate >= share * max(self.stream)
-        )
+        best = max(self.stream)
+        rows = zip(self.row_bytes, self.stream, strict=True)
+        return next(nbytes for nbytes, rate in rows if rate >= share * best)
 
     def __str__(self):
         head = f"{'bytes per row':>13} {'alone':>8} {'stream':>8}   GB/s (stream between)"
@@ -74,13 +72,7 @@ def payload_curve(
     alone = tuple(_ROWS * b / transfers(b, 1).makespan_ns for b in row_bytes)
     bands = [band_of(transfers(b, count)) for b in row_bytes]
 
-    def rates(times):
-        return tuple(count * _ROWS * b / ns for b, ns in zip(row_bytes, times, strict=True))
-
-    return PayloadCurve(
-        tuple(row_bytes),
-        alone,
-        rates(band.nominal_ns for band in bands),
-        rates(band.high_ns for band in bands),
-        rates(band.low_ns for band in bands),
-    )
+    times = zip(*((band.nominal_ns, band.high_ns, band.low_ns) for band in bands), strict=True)
+    rates = (tuple(count * _ROWS * b / ns for b, ns in zip(row_bytes, each, strict=True))
+             for each in times)  # fmt: skip
+    return PayloadCurve(tuple(row_bytes), alone, *rates)

@@ -81,15 +81,9 @@ class Prediction(anywidget.AnyWidget):
         self.first = lambda: ""  # what the learner has to do before an answer is taken
         self._followers: list[Callable[[], None]] = []
         self._reading_along = settings.lesson().predictions_committed
-        super().__init__(
-            key=_checked_key(key),
-            kind=kind,
-            question=str(question),
-            unit=str(unit),
-            options=list(options),
-            axis=axis or {},
-            locked=self._reading_along,
-        )
+        asked = {"key": _checked_key(key), "kind": kind, "question": str(question)}
+        asked |= {"unit": str(unit), "options": list(options), "axis": axis or {}}
+        super().__init__(**asked, locked=self._reading_along)
         self.commitment = Commitment() if self._reading_along else self._remembered()
         self._show_status()
         self.on_msg(self._receive)
@@ -185,10 +179,9 @@ class Prediction(anywidget.AnyWidget):
         elif self.committed:
             parts = [f"You predicted {self.spell(self.commitment.counted)}."]
             if self.commitment.changes_after_answer:
-                parts.append(
-                    f"After the answer was shown you changed it to "
-                    f"{self.spell(self.commitment.present)}; the first one counts."
-                )
+                present = self.spell(self.commitment.present)
+                changed = f"After the answer was shown you changed it to {present}"
+                parts.append(f"{changed}; the first one counts.")
             self.status = " ".join([*parts, complaint]).strip()
 
     def spell(self, value) -> str:
@@ -214,15 +207,10 @@ class Prediction(anywidget.AnyWidget):
         data = dict(bundle[0] if isinstance(bundle, tuple) else bundle or {})
         data["text/plain"] = self._text()
         if self.commitment.commits:
-            data[MIME] = {
-                **self._identity(),
-                "question": self.question,
-                "unit": self.unit,
-                "options": list(self.options),
-                "value": self.commitment.counted,
-                "present": self.commitment.present,
-                "changes_after_answer": self.commitment.changes_after_answer,
-            }
+            asked = {"question": self.question, "unit": self.unit, "options": list(self.options)}
+            made, changes = self.commitment, self.commitment.changes_after_answer
+            told = {"value": made.counted, "present": made.present, "changes_after_answer": changes}
+            data[MIME] = self._identity() | asked | told
         return data
 
     def _ipython_display_(self, **_kwargs):
@@ -321,14 +309,10 @@ class Prediction(anywidget.AnyWidget):
         if self.kind == "number":
             return number_strip(guess, answer, self.spell)
         if self.kind == "choice":
-            return marked_list(
-                [(option, option == answer, option == guess) for option in self.options]
-            )
+            return marked_list([(each, each == answer, each == guess) for each in self.options])
         return marked_list(
-            [
-                (item if item == mine else f"{item}, where you put {mine}", item == mine, False)
-                for item, mine in zip(answer, guess, strict=True)
-            ]
+            (item if item == mine else f"{item}, where you put {mine}", item == mine, False)
+            for item, mine in zip(answer, guess, strict=True)
         )
 
 

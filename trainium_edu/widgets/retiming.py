@@ -14,14 +14,8 @@ __all__ = ["Retiming", "core_of"]
 
 _CLOCKS = tuple(f"{e}_clock_hz" for e in ("tensor", "vector", "scalar", "gpsimd"))
 _MOST_KEPT = 6  # placements
-_DMA_TIMES = (
-    "dma_packet_ns",
-    "dma_far_packet_ns",
-    "dma_buffer_ns",
-    "dma_row_ns",
-    "dma_turnaround_ns",
-    "dma_burst_turnaround_ns",
-)
+_DMA = ("packet", "far_packet", "buffer", "row", "turnaround", "burst_turnaround")
+_DMA_TIMES = tuple(f"dma_{name}_ns" for name in _DMA)
 
 
 def core_of(source, *, buffers=None):
@@ -98,20 +92,14 @@ class Retiming:
         placement = self._placements.get(key)
         program, spec = self.core.program, self.core.spec
         if placement is None:
-            asked = {0: None, -1: self.core.placement.buffers}.get(
-                settings.buffers, settings.buffers
-            )
+            special = {0: None, -1: self.core.placement.buffers}
+            asked = special.get(settings.buffers, settings.buffers)
             placement = place(program, spec, buffers=asked, endless=key[1])
             self._placements[key] = placement
             if len(self._placements) > _MOST_KEPT:  # the oldest goes; the recorded one stays
                 self._placements.pop(list(self._placements)[1])
-        return schedule(
-            program,
-            placement,
-            spec,
-            parameters=self._parameters(settings),
-            without=settings.without,
-        )
+        parameters = self._parameters(settings)
+        return schedule(program, placement, spec, parameters=parameters, without=settings.without)
 
     def times(self, core: CoreTimeline) -> Times:
         """Return the ``Times`` of what ``time`` gave; its ``ends`` bound the makespan.

@@ -82,12 +82,8 @@ class RoundingExplorer(anywidget.AnyWidget):
         """Round x stochastically n more times."""
         trials = round_repeatedly(self.between, n, seed=self._seed, step=self._step)
         self._step += 1
-        self.tally = {
-            "n": self.tally["n"] + trials.n,
-            "up": self.tally["up"] + trials.up,
-            "random_bits": list(trials.random_bits),
-            "went_up": list(trials.went_up),
-        }
+        last = {"random_bits": list(trials.random_bits), "went_up": list(trials.went_up)}
+        self.tally = {"n": self.tally["n"] + trials.n, "up": self.tally["up"] + trials.up, **last}
 
     def _go_to(self, between):
         """Show another gap, without trials."""

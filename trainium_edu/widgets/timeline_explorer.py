@@ -1,6 +1,8 @@
 """The timeline explorer: a run's engines, queues, ports and memories, timed again by sliders."""
 
+import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 
 import anywidget
 import traitlets
@@ -24,12 +26,9 @@ _MOST_ROWS = 200_000
 _BAND_ROWS = 2500  # more instructions than this: the band stays with the first timing
 _DMA = [(2.0 ** (k / 2), f"{2.0 ** (k / 2):.3g} ×") for k in range(-4, 5)]
 _CLOCK = [(2.0 ** (k / 4), f"{2.0 ** (k / 4):.3g} ×") for k in range(-4, 5)]
-_SWITCHES = {
-    "no_dma": ("dma", "DMA time", "Transfers take no time"),
-    "no_ports": ("ports", "port conflicts", "Engines use the memories' ports together"),
-    "no_buffers": ("buffers", "buffer waits", "Every tile has bytes of its own"),
-    "no_fixed": ("fixed", "fixed costs", "No fixed overhead, no latency of results, no DMA start"),
-}
+_SLIDERS, _SWITCHES = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+).values()
 
 
 class TimelineExplorer(anywidget.AnyWidget):
@@ -138,14 +137,10 @@ class TimelineExplorer(anywidget.AnyWidget):
         buffers = [(0, "as fits"), *((b, str(b)) for b in range(1, 9))]
         if self._retiming.first.buffers == -1:
             buffers.insert(0, (-1, "as given"))
-        said = {
-            "dma": ("DMA bandwidth", _DMA, "Times the documented rate of every queue"),
-            "clock": ("clocks", _CLOCK, "Times the documented clock of every engine"),
-            "buffers": ("buffers", buffers, "How many tiles of each line take turns"),
-        }
+        options = {"dma": _DMA, "clock": _CLOCK, "buffers": buffers}
         return [
-            {"name": n, "text": text, "options": [list(o) for o in options], "help": more}
-            for n, (text, options, more) in said.items()
+            {"name": n, "text": text, "options": list(map(list, options[n])), "help": more}
+            for n, (text, more, _) in _SLIDERS.items()
         ]
 
     @staticmethod
@@ -165,11 +160,7 @@ class TimelineExplorer(anywidget.AnyWidget):
         return value in range(1, 9) or value in (0, self._retiming.first.buffers)
 
     def _takes(self, name):
-        return {
-            "dma": "a factor from 0.25 to 4",
-            "clock": "a factor from 0.5 to 2",
-            "buffers": "it takes 1 to 8, or 0 for as many as fit",
-        }.get(name, "it takes True or False")
+        return _SLIDERS[name][2] if name in _SLIDERS else "it takes True or False"
 
     @traitlets.observe("knobs")
     def _retime(self, change):

@@ -14,11 +14,11 @@ from trainium_edu.widgets.static import load
 
 __all__ = ["ZoomLadder", "zoom_ladder"]
 
-#: Per level its parts in the drawing, which of them a figure is about, and what is drawn.
-_LEVELS = Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
+#: Per level its parts in the drawing, which of them a figure is about, and what is drawn; a few
+#: beats of one processing element, all numbers exact in BF16 and FP32.
+_DRAWN = Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
 _NAMED = {"chip": "green", "link": "orange", "hbm": "sky", "psum": "yellow", "mark": "red"}
 _COLOURS = colours.ENGINE | {part: colours.COLOURS[name] for part, name in _NAMED.items()}
-_WEIGHT, _INPUTS, _SUMS = 0.75, (2.0, -1.5, 0.5, 4.0), (1.25, 3.0, -0.5, 0.0)
 
 
 def zoom_ladder(level: int | str = 0, *, spec: Record = TRN1):
@@ -68,12 +68,12 @@ class ZoomLadder(anywidget.AnyWidget):
     level = traitlets.Int(0).tag(sync=True)
 
     def __init__(self, rungs, level, spec):
-        levels, counts = _LEVELS, _counts(spec)
+        drawn, counts = _DRAWN, _counts(spec)
         for name, count in counts.items():
-            levels = levels.replace(f"{{{name}}}", f"{count}")
-        levels = json.loads(levels)
-        super().__init__(rungs=_shown(rungs, levels), beats=_beats(), colours=_COLOURS,
-                         counts=counts, levels=levels, level=level)  # fmt: skip
+            drawn = drawn.replace(f"{{{name}}}", f"{count}")
+        drawn = json.loads(drawn)
+        super().__init__(rungs=_shown(rungs, drawn["levels"]), colours=_COLOURS, counts=counts,
+                         level=level, **drawn)  # fmt: skip
 
     @traitlets.validate("level")
     def _keep_on_the_ladder(self, proposal):
@@ -111,18 +111,3 @@ def _figure(parts, label, fact) -> dict:
         "label": label, "value": fact.pretty, "kind": str(fact.kind), "source": said,
         "note": fact.note, "url": url_of(fact), "part": parts.get(label, ""),
     }  # fmt: skip
-
-
-def _beats() -> list[dict]:
-    """Compute a few beats of one processing element; all numbers are exact in BF16 and FP32."""
-    beats = []
-    for n, (x, above) in enumerate(zip(_INPUTS, _SUMS, strict=True), 1):
-        product, out = _WEIGHT * x, above + _WEIGHT * x
-        shown = [f"{v:g}".replace("-", "−") for v in (_WEIGHT, x, product, above, out)]
-        weight, moving, times, sum_in, sum_out = shown
-        beats.append({
-            "number": n, "of": len(_INPUTS), "weight": weight, "input": moving, "product": times,
-            "sum_in": sum_in, "sum_out": sum_out,
-            "text": f"{sum_in} + {weight} × {moving} = {sum_out}",
-        })  # fmt: skip
-    return beats

@@ -15,7 +15,7 @@ import {
 } from "../../../trainium_edu/widgets/static/zoom/places.js";
 
 const FILE = new URL("../../../trainium_edu/widgets/zoom.json", import.meta.url);
-const DRAWN = JSON.parse(readFileSync(FILE, "utf-8"));
+const DRAWN = JSON.parse(readFileSync(FILE, "utf-8")).levels;
 const PLACES = placesOf(DRAWN, { cores: 2 });
 const LEVELS = Object.keys(PLACES);
 const near = (a, b) => a.every((v, i) => Math.abs(v - b[i]) < 1e-6 * Math.max(1, Math.abs(b[i])));
