@@ -196,7 +196,7 @@ def words_of(text) -> list[tuple[str, str]]:
     """Cut a line of Python into words and their kinds; the kind of what lies between is ""."""
     found, last = [], 0
     for word in _WORDS.finditer(text):
-        found += [(text[last : word.start()], ""), (word[0], word.lastgroup)]
+        found += [(text[last : word.start()], ""), (word[0], word.lastgroup or "")]
         last = word.end()
     return [part for part in (*found, (text[last:], "")) if part[0]]
 

@@ -3,7 +3,7 @@
 import { clamp } from "../shared/time.js";
 import { coreAt, dotAt, elementAt, fade, middle } from "./places.js";
 
-/** Drawings by their names in zoom.json: each takes a pen, { counts, beat }, and what stands there. */
+/** Drawings by their names in zoom.json; each takes a pen, { counts, beat } and its arguments. */
 export const LIVE = {
   instances(p) {
     p.dots(dotAt, 125, 50, "chip", (i, j) => 0.5 + 0.4 * (((i * 7 + j * 13) % 10) / 10));

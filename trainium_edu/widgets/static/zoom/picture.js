@@ -10,7 +10,7 @@ const SEEN = 10; // pixels: a smaller level is not drawn
 
 /**
  * Draw the levels `keys` from `z` (whole numbers are levels, between them the camera is under way),
- * drawn as `levels` say, their parts at `places`; `now` is of the chip and of the last level's beat,
+ * drawn as `levels` say, parts at `places`; `now` is of the chip and of the last level's beat,
  * and a part of the nearest level may be marked.
  */
 export function drawPicture(canvas, colours, { keys, levels, places, z, width, now, part }) {

@@ -22,7 +22,7 @@ export function coreAt(n, cores) {
   return [392 + step * (n % columns), n < columns ? 160 : 285, 1.6 * high, high];
 }
 
-/** Per level of zoom.json, its parts by name, of a chip with so many cores; `inside` is the frame of
+/** Per level of zoom.json, its parts by name, for a number of cores; `inside` is the frame of
  *  the next level. */
 export function placesOf(levels, { cores }) {
   const places = Object.entries(levels).map(([key, level]) => [key, { ...level.places }]);
