@@ -40,7 +40,10 @@ class RoundingExplorer {
     };
     this.stops = [
       onChange(model, actions),
-      onSize(this.draw, this.root),
+      onSize(([{ contentRect }]) => {
+        this.width = contentRect.width || this.width; // the page takes it away for a moment
+        this.draw();
+      }, this.root),
       this.draw.cancel,
       () => this.picture.stopFlight(),
     ];
@@ -116,7 +119,7 @@ class RoundingExplorer {
     const { model, gap, place, x } = this;
     const isThere = model.get("place") === place; // else the throws belong to the place before
     const tally = isThere ? model.get("tally") : NO_TRIALS;
-    this.picture.draw(Math.max(300, this.root.clientWidth), gap, place, x, tally);
+    this.picture.draw(Math.max(300, this.width ?? this.root.clientWidth), gap, place, x, tally);
     if (document.activeElement !== this.typed) this.typed.value = tidy(x.value);
     this.format.value = model.get("format");
     this.message.textContent = model.get("message");
