@@ -17,7 +17,7 @@ BUDGETS = {
 }  # fmt: skip
 #: Of what stands in the package beside Python: endings, budget.
 OTHERS = {
-    "JavaScript": ((".js",), 8214), "CSS": ((".css",), 2369), "C++": ((".cpp", ".h", ".hpp"), 1749),
+    "JavaScript": ((".js",), 8217), "CSS": ((".css",), 2369), "C++": ((".cpp", ".h", ".hpp"), 1749),
 }  # fmt: skip
 
 
