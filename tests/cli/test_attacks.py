@@ -20,6 +20,7 @@ from tests.texts import text_beside
 from trainium_edu import __main__, exercises
 from trainium_edu.cli import grade, sandbox
 from trainium_edu.cli.limits import Limits
+from trainium_edu.cli.row import Row, keep_row, read_kept
 from trainium_edu.exercises import afterwards
 
 pytestmark = pytest.mark.slow  # whose lane has the walls
@@ -61,7 +62,7 @@ def test_nothing_of_others_can_be_read(tmp_path, capsys):
     arguments = ["grade", str(folder), "--csv", str(table), "--salt-file", places["salt"],
                  "--exercises", str(LESSON), "--jobs", "2"]  # fmt: skip
     assert __main__.main(arguments) == 0
-    rows = list(grade.read_kept(Path(str(table) + ".jsonl")).values())
+    rows = list(read_kept(Path(str(table) + ".jsonl")).values())
     assert len(rows) == len(LOOKS_FOR) + 1
     assert {row.submission: row.reason for row in rows if row.points != 6} == {}
     assert {row.walls for row in rows} == {"bubblewrap"}
@@ -98,9 +99,12 @@ graders = [number for number in graders if number != os.getpid()]
 """
 #: Appends finished rows to every pipe of a grader that it can open.
 FORGES = f"""{GRADERS}
-rows = [dict(kind='grade', key='99/' + name, points=2000, of=2000, status='full', reason='',
-             misconception='', notes=[]) for name in ('double', 'row', 'sum')]
-text = ''.join(json.dumps(row) + chr(10) for row in [*rows, dict(kind='end')])
+grades = {{'99/' + name: dict(points=2000, of=2000, status='full', reason='', misconception='')
+          for name in ('double', 'row', 'sum')}}
+row = dict(submission='a.ipynb', status='graded', reason='', lesson='99', student='', points=6,
+           of=6, seconds=1, notes=[], exercises=grades, digest='', walls='', limits={{}},
+           figures={{}}, advice=[], leaderboard={{}})
+text = chr(10) + json.dumps(row) + chr(10)
 for grader in graders:
     for place in glob.glob(f'/proc/{{grader}}/fd/*'):
         try:
@@ -123,18 +127,13 @@ def test_a_submission_cannot_write_its_own_row(tmp_path):
 
 def test_points_are_those_of_the_exercise_whatever_a_row_says(tmp_path, monkeypatch):
     """A forged line gets no more than the exercise gives, and unknown exercises do not count."""
-    forged = [
-        {"kind": "lesson", "lesson": "99", "student": "x", "stated": "", "notes": []},
-        {"kind": "grade", "key": "99/double", "points": 2000, "of": 2000, "status": "full",
-         "reason": "", "misconception": "", "notes": []},
-        {"kind": "grade", "key": "99/sum", "points": -5, "of": 3, "status": "wrong",
-         "reason": "", "misconception": "", "notes": []},
-        {"kind": "grade", "key": "99/more", "points": 7, "of": 7, "status": "full",
-         "reason": "", "misconception": "", "notes": []},
-        {"kind": "end"},
-    ]  # fmt: skip
-    row = grade.Row("a.ipynb")
-    grade.fill(row, [json.dumps(line).encode() for line in forged], 0)
+    given = {"99/double": (2000, 2000), "99/sum": (-5, 3), "99/more": (7, 7)}
+    forged = Row("zoe.ipynb", lesson="99", points=2000, of=2000, walls="bubblewrap", exercises={
+        key: {"points": points, "of": of, "status": "full", "reason": "", "misconception": ""}
+        for key, (points, of) in given.items()
+    })  # fmt: skip
+    row = grade.filled(Row("a.ipynb", walls="none"), [b"{torn", forged.line().encode(), b"[1]"])
+    assert (row.submission, row.walls) == ("a.ipynb", "none")
     assert {key: g["points"] for key, g in row.exercises.items()} == {
         "99/double": 2, "99/sum": 0, "99/row": 0,
     }  # fmt: skip
@@ -231,11 +230,11 @@ def test_a_byte_order_mark_is_no_reason_for_nothing(tmp_path):
 )  # fmt: skip
 def test_a_kept_line_that_is_no_row_is_left_out(tmp_path, capsys, line):
     kept = tmp_path / "g.csv.jsonl"
-    grade.keep_row(grade.Row("a.ipynb", points=1, digest="d"), kept)
+    keep_row(Row("a.ipynb", points=1, digest="d"), kept)
     good = kept.read_text()
     line = line if isinstance(line, str) else json.dumps(json.loads(good) | line)
     kept.write_text(f"{line}\n{good}")
-    assert set(grade.read_kept(kept)) == {("a.ipynb", "d")}
+    assert set(read_kept(kept)) == {("a.ipynb", "d")}
     assert __main__.main(["leaderboard", str(kept)]) == 1
     assert "holds no row of a right kernel" in capsys.readouterr().err
 

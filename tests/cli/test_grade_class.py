@@ -18,7 +18,7 @@ from tests.solutions import reading
 from trainium_edu import exercises
 from trainium_edu.cli import grade
 from trainium_edu.cli.limits import Limits
-from trainium_edu.exercises.needed_cells import key_of
+from trainium_edu.exercises.cells import key_of
 
 LESSON = "02"
 STUDENTS = 200

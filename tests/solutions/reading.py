@@ -18,7 +18,7 @@ import nbformat
 
 from trainium_edu import exercises
 from trainium_edu.exercises import afterwards, lessons
-from trainium_edu.exercises.needed_cells import cells_of, key_of, needed_for, with_student
+from trainium_edu.exercises.cells import key_of, parts_of, with_student
 
 FOLDER = Path(__file__).parent
 NOTEBOOKS = FOLDER.parents[1] / "notebooks"
@@ -112,7 +112,7 @@ def with_answers(lesson: str, answers: dict, student: str = ""):
 
 def run(block: Block, student: str = "") -> dict:
     """Run a block with the cells of the lesson that it needs; return the names it leaves."""
-    lesson, name = lessons.number_of(block.key), exercises.find(block.key).answer
+    lesson = lessons.number_of(block.key)
     scope = {"__name__": "__main__", "display": lambda *args: None}
     if notebook(lesson) is None:
         module = f"trainium_edu.exercises.{exercises.LESSONS[lesson].partition('_')[2]}"
@@ -121,6 +121,7 @@ def run(block: Block, student: str = "") -> dict:
         exec(compile(block.source, block.label, "exec"), scope)
         return scope
     book = with_answers(lesson, {block.key: block.source}, student)
-    for cell in needed_for(name, cells_of(book)):
-        exec(compile(cell.source, f"<{block.label}>", "exec"), scope)
+    prepares, answers = parts_of(book)
+    for source in (*prepares, *answers[block.key]):
+        exec(compile(source, f"<{block.label}>", "exec"), scope)
     return scope

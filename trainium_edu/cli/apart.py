@@ -11,8 +11,6 @@ import contextlib
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,7 @@ from trainium_edu.cli import sandbox
 from trainium_edu.cli.limits import Limits, end_family
 from trainium_edu.exercises import plain_data
 
-__all__ = ["Answer", "Apart", "Stopped", "as_exception"]
+__all__ = ["Apart", "Stopped"]
 
 _START_SECONDS = 60.0
 #: What the other end may reply: a word, and the types of what follows it.
@@ -114,26 +112,24 @@ class Apart:
         elif len(replies[0]) > plain_data.MOST_BYTES:
             reason = f"its result is larger than {plain_data.MOST_BYTES >> 20} MiB"
         else:
-            try:
+            reason = "tampered with the process that grades it"
+            with contextlib.suppress(ValueError, LookupError, TypeError):
                 kind, *parts = told = plain_data.loads(replies[0].decode())
-                if not all(map(isinstance, parts, _REPLIES[kind])):
-                    raise ValueError
-                if len(parts) != len(_REPLIES[kind]):
-                    raise ValueError
-                if kind != "printed":
-                    return told
-                reason = f"printed more than {self._limits.print_bytes / 1e6:g} MB"
-            except (ValueError, LookupError, TypeError):
-                reason = "tampered with the process that grades it"
+                kinds = _REPLIES[kind]
+                if len(parts) == len(kinds) and all(map(isinstance, parts, kinds)):
+                    if kind != "printed":
+                        return told
+                    reason = f"printed more than {self._limits.print_bytes / 1e6:g} MB"
         self.stop()
         raise Stopped(reason)
 
-    def begin(self):
-        """Give the next exercise an empty namespace, in a process that is alive."""
+    def begin(self) -> bool:
+        """Give the next exercise the names that were kept; return whether the process kept any."""
         try:
-            self.ask("begin")
+            told = self.ask("begin")
         except Stopped:  # by what ran there before
-            self.ask("begin")
+            told = self.ask("begin")
+        return told == ("ready",)
 
     def run(self, source: str) -> str:
         """Run one cell; return the exception that it raised, in one line, or an empty string."""
@@ -141,7 +137,7 @@ class Apart:
         return str(parts[0]) if kind == "value" else f"{parts[0]}: {parts[1]}"
 
     def look(self, name: str):
-        """Return the value that a name holds, or an :class:`Answer` to call.
+        """Return the value that a name holds, or a function that calls it over there.
 
         Raises
         ------
@@ -154,7 +150,12 @@ class Apart:
         if kind == "missing":
             raise KeyError(name)
         if kind == "callable":
-            return Answer(str(parts[0]), partial(self.call, name))
+
+            def answer(*args, **kwargs):
+                return self.call(name, args, kwargs)
+
+            answer.__name__ = parts[0]
+            return answer
         if kind == "value":
             return parts[0]
         raise ValueError(f"it is {parts[0]}; plain data or a function is asked for")
@@ -165,8 +166,17 @@ class Apart:
         if kind == "value":
             return parts[0]
         if kind == "raised":
-            raise as_exception(*parts)
+            raised, text, line = parts
+            known = {e.__name__: e for e in (NotImplementedError, RecursionError, SystemExit)}
+            like = known.get(raised) or type(raised, (Exception,), {})
+            raise like(f'{text} (in the line "{line}")' if line else text)
         raise TypeError(f"it returns {parts[0]}; plain data is asked for")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
 
     def stop(self):
         """End the process, whatever it does."""
@@ -178,24 +188,3 @@ class Apart:
         for pipe in () if self._thread.is_alive() else (process.stdin, process.stdout):
             with contextlib.suppress(OSError):
                 pipe.close()
-
-
-class Answer:
-    """A submission's function, called from the grader's process."""
-
-    def __init__(self, name: str, call: Callable):
-        self.__name__, self._call = name, call
-
-    def __call__(self, *args, **kwargs):
-        """Call it in its own process."""
-        return self._call(args, kwargs)
-
-    def __deepcopy__(self, memo):
-        return self
-
-
-def as_exception(name, text, line):
-    """Return an exception like the one that an answer raised in its own process."""
-    known = {e.__name__: e for e in (NotImplementedError, RecursionError, SystemExit)}
-    kind = known.get(name) or type(str(name), (Exception,), {})
-    return kind(f'{text} (in the line "{line}")' if line else text)

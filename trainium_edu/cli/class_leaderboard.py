@@ -5,8 +5,8 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from trainium_edu.cli.grade import read_kept
 from trainium_edu.cli.page import rendered
+from trainium_edu.cli.row import read_kept
 from trainium_edu.exercises.leaderboard import HEAD, Entry, boards, cells
 from trainium_edu.exercises.leaderboard import as_text as board_as_text
 

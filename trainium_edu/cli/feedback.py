@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trainium_edu import exercises, files
-from trainium_edu.cli.grade import Row
 from trainium_edu.cli.page import rendered
+from trainium_edu.cli.row import Row
 
 __all__ = ["page", "title_of", "write"]
 

@@ -10,69 +10,34 @@ import contextlib
 import csv
 import hashlib
 import importlib.util
-import io
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import trainium_edu
-from trainium_edu import exercises, files
+from trainium_edu import exercises
 from trainium_edu.cli import sandbox
 from trainium_edu.cli.assignment import Assignment
 from trainium_edu.cli.grade_one import exercises_of
 from trainium_edu.cli.limits import Limits, Unreadable, end_family, open_submission
-from trainium_edu.tools.schema import checked
+from trainium_edu.cli.row import Row, last_of
 
-__all__ = ["Row", "absent", "grade_all", "grade_submission", "keep_row", "read_kept",
-           "read_roster", "submissions", "write_csv"]  # fmt: skip
-
-
-@dataclass(slots=True)
-class Row:
-    """The results of one submission."""
-
-    submission: str
-    status: str = "graded"  #: "graded" or "not graded"
-    reason: str = ""
-    lesson: str = ""
-    student: str = ""
-    points: int = 0
-    of: int = 0
-    seconds: float = 0.0
-    notes: list = field(default_factory=list)
-    exercises: dict = field(default_factory=dict)  #: each exercise's Grade as a dict, by key
-    digest: str = ""  #: of the file and the checks; tells whether a kept row is still good
-    walls: str = ""  #: "bubblewrap", or why the submission ran without walls
-    limits: dict = field(default_factory=dict)  #: those under which it was graded
-    #: of a kernel file, by case: latency and its band, traffic, MFU
-    figures: dict = field(default_factory=dict)
-    advice: list = field(default_factory=list)  #: what its author could improve
-    leaderboard: dict = field(default_factory=dict)  #: its entry, if it is right
-
-    @property
-    def was_stopped(self) -> bool:
-        """Whether a limit ended an exercise, or all of it."""
-        return any(grade["status"] == "stopped" for grade in self.exercises.values())
-
-    @property
-    def was_unchecked(self) -> bool:
-        """Whether the machine lacked what a check needs, such as a C++ compiler."""
-        return any(grade["status"] == "not checked" for grade in self.exercises.values())
+__all__ = ["absent", "filled", "grade_all", "grade_submission", "read_roster", "submissions"]
 
 
-def _watched(path, row: Row, order: Mapping, limits: Limits, running: list, parts=None) -> Row:
-    """Grade one submission in a process of its own, and fill its row from what that writes."""
-    package, begun = str(Path(trainium_edu.__file__).parents[1]), time.monotonic()
+def _watched(path, row: Row, order: Mapping, running: list, parts=None) -> Row:
+    """Grade one submission in a process of its own, and return the row that this wrote."""
+    package, begun, late = str(Path(trainium_edu.__file__).parents[1]), time.monotonic(), ""
     paths = filter(None, (package, os.environ.get("PYTHONPATH")))
-    text = json.dumps({**order, "path": str(path.absolute()), "limits": asdict(limits)})
+    seconds = row.limits["submission_seconds"]
+    text = json.dumps({**order, "path": str(path.absolute()), "row": asdict(row)})
     with tempfile.TemporaryDirectory(prefix="grading-", ignore_cleanup_errors=True) as folder:
         process = subprocess.Popen(
             [sys.executable, "-m", "trainium_edu.cli.grade_one"],
@@ -81,73 +46,57 @@ def _watched(path, row: Row, order: Mapping, limits: Limits, running: list, part
         )  # fmt: skip
         running.append(process)
         try:
-            told, _ = process.communicate(f"{text}\n".encode(), limits.submission_seconds)
-        except subprocess.TimeoutExpired as late:
+            told, _ = process.communicate(f"{text}\n".encode(), seconds)
+        except subprocess.TimeoutExpired as error:
             end_family(process)
-            row.reason, told = f"took more than {limits.submission_seconds:g} s", late.output or b""
+            late, told = f"took more than {seconds:g} s", error.output or b""
             with contextlib.suppress(subprocess.TimeoutExpired):  # its pipe ended with it
                 told, _ = process.communicate(timeout=5)
-        fill(row, told.splitlines(), process.returncode, parts)
+        row = filled(row, told.splitlines(), late, process.returncode, parts)
     row.seconds = round(time.monotonic() - begun, 2)
     return row
 
 
-def fill(row: Row, lines: Sequence[bytes], code: int, parts: Mapping[str, int] | None = None):
-    """Fill a row from the lines that a grader process wrote before it ended with some code.
+def filled(row: Row, lines: Sequence[bytes], late: str = "", code: int = 0,
+           parts: Mapping[str, int] | None = None) -> Row:  # fmt: skip
+    """Return a row with what its grader's process wrote, as far as its exercises allow that.
 
-    A submission may have written some of them: points are bounded by the exercise's own, and
-    exercises of other lessons do not count.  An assignment has `parts`, points by key, instead of a
-    lesson's exercises.
+    A submission may have written some of it: points are bounded by the exercise's own, and
+    exercises of other lessons do not count.
+
+    Parameters
+    ----------
+    row : Row
+        As the process was given it.
+    lines : sequence of bytes
+    late : str
+        Why the process was ended, if it was.
+    code : int
+        That the process ended with.
+    parts : dict of str to int, optional
+        An assignment's points by key; a lesson's exercises unless given.
     """
-    ended = False
-    for line in lines:
-        with contextlib.suppress(ValueError, KeyError):
-            part = json.loads(line)
-            kind = part.pop("kind")
-            if kind == "unreadable":
-                row.status, row.reason, ended = "not graded", part["reason"], True
-            elif kind == "lesson":
-                row.lesson, row.student = part["lesson"], part["student"]
-                row.notes += part["notes"]
-                if part["stated"] and part["stated"].casefold() != part["student"].casefold():
-                    row.notes.append(f"states the student id {part['stated']!r}")
-            elif kind == "grade":
-                key = part.pop("key")
-                row.notes += [f"{key}: {note}" for note in part.pop("notes")]
-                row.exercises[key] = part
-            elif kind == "measured":
-                row.figures, row.advice = part["figures"], part["advice"]
-                row.leaderboard = part["leaderboard"]
-            elif kind == "end":
-                ended = True
-    if not ended and not row.reason:
-        row.reason = f"its grader ended early ({'signal' if code < 0 else 'code'} {abs(code)})"
-    if not row.lesson and row.status == "graded":
-        row.status = "not graded"
-    if parts is None:
-        parts = {e.key: e.points for e in exercises_of(row.lesson)}
-    mine = parts if row.lesson else {}
-    row.exercises = {key: grade for key, grade in row.exercises.items() if key in mine}
-    for key, grade in row.exercises.items():
-        if entry := grade.pop("entry", {}):
-            name = (row.student or Path(row.submission).stem)[:40]
-            row.leaderboard = {"assignment": f"lesson {key}", "name": name, **entry}
-    for key, points in mine.items():
-        missing = {"points": 0, "of": points, "status": "stopped",
-                   "reason": row.reason, "misconception": ""}  # fmt: skip
-        grade = row.exercises.setdefault(key, missing)
-        grade["points"] = min(max(int(grade["points"]), 0), points)
-        grade["of"] = points
-    row.points = sum(grade["points"] for grade in row.exercises.values())
-    row.of = sum(grade["of"] for grade in row.exercises.values())
-    stops: dict[str, list[str]] = {}
-    for key, grade in row.exercises.items():
+    if code and not late:
+        late = f"its grader ended early ({'signal' if code < 0 else 'code'} {abs(code)})"
+    told = last_of(lines) or replace(row, status="not graded")
+    own = {name: getattr(row, name) for name in ("submission", "digest", "walls", "limits")}
+    row = replace(told, **own, reason=late or told.reason)
+    mine = parts if parts is not None else {e.key: e.points for e in exercises_of(row.lesson)}
+    grades, stops = row.exercises, dict[str, list[str]]()
+    row.exercises = {}
+    for key, points in mine.items() if row.lesson else ():
+        missing = {"points": 0, "status": "stopped", "reason": late, "misconception": ""}
+        grade = {**grades.get(key, missing), "of": points}
+        row.exercises[key] = {**grade, "points": min(max(grade["points"], 0), points)}
         if grade["status"] in ("stopped", "error", "not checked"):
             stops.setdefault(grade["reason"], []).append(key)
+    row.points = sum(grade["points"] for grade in row.exercises.values())
+    row.of = sum(grade["of"] for grade in row.exercises.values())
     row.reason = row.reason or "; ".join(
         f"{', '.join(keys)}: {reason}" if len(keys) < len(mine) or len(mine) == 1 else reason
         for reason, keys in stops.items()
     )
+    return row
 
 
 def grade_submission(path: Path, *, student: str = "", **options) -> Row:
@@ -208,13 +157,11 @@ def grade_all(
     """
     limits = limits or (assignment.limits if assignment else Limits())
     roster, known = roster or {}, known or {}
-    modules = [Path(module).absolute() for module in modules]
+    modules = [str(Path(module).absolute()) for module in modules]
     for module in modules:
         exercises.register(module)
-    walls = sandbox.missing()
-    about: dict = {"limits": asdict(limits), "walls": sandbox.described()}
-    order: dict = {"salt": salt, "modules": [str(m) for m in modules], "walls": not walls}
-    rows: dict[int, Row] = {}
+    about = {"limits": asdict(limits), "walls": sandbox.described()}
+    order = {"salt": salt, "modules": modules, "assignment": ""}
     running: list[subprocess.Popen] = []
     with (
         tempfile.TemporaryDirectory(prefix="assignment-", ignore_cleanup_errors=True) as folder,
@@ -222,20 +169,20 @@ def grade_all(
     ):
         if assignment:  # with its data, which are drawn once for all
             order["assignment"] = str(Path(folder, "assignment"))
-            assignment.save(Path(folder, "assignment"))
-        parts, places = assignment.parts if assignment else None, dict[Future, int]()
+            assignment.save(Path(order["assignment"]))
+        parts, rows, places = assignment and assignment.parts, {}, {}
         try:
             for place, path in enumerate(paths):
                 student = roster.get(str(path)) or roster.get(path.name) or ""
-                row = Row(str(path), digest=_digest(path, student, salt, assignment), **about)
+                digest = _digest(path, student, salt, assignment)
+                row = Row(str(path), student=student, digest=digest, **about)
                 old = known.get((row.submission, row.digest))
-                if old and not (
-                    old.was_unchecked or (old.was_stopped and old.limits != row.limits)
-                ):
+                if old and not old.has("not checked") and (
+                    old.limits == row.limits or not old.has("stopped")
+                ):  # fmt: skip
                     rows[place] = old
-                    continue
-                mine = {**order, "student": student}
-                places[pool.submit(_watched, path, row, mine, limits, running, parts)] = place
+                else:
+                    places[pool.submit(_watched, path, row, order, running, parts)] = place
             for future in as_completed(places):
                 rows[places[future]] = future.result()
                 done(future.result())
@@ -278,33 +225,27 @@ def submissions(target: Path, complain: Callable = lambda sentence: None, *,
     ValueError
         If there is nothing to grade.
     """
-    target = Path(target)
+    target, leave = Path(target), set(leave)
     if not target.exists():
         raise ValueError(f"{target} is not there")
     if not target.is_dir():
         return [target]
-    found, leave = [], set(leave)
 
     def unreadable(error):
         complain(f"{error.filename}: cannot be read ({error.strerror})")
 
+    found: list[Path] = []
     for folder, names, others in os.walk(target, onerror=unreadable):
         names[:] = sorted(n for n in names if not n.startswith("."))
-        names_here = [n for n in names if n.endswith(suffix)]  # a folder named like a notebook
-        found += [
-            Path(folder) / n for n in sorted([*others, *names_here])
-            if Path(n).suffix in (suffix, *_ALSO_HANDED_IN) and not n.startswith(".")
-        ]  # fmt: skip
-    found = [path for path in found if path.resolve() not in leave]
-    graded = {path.parent for path in found if path.suffix == suffix}
-    stems = {(path.parent, path.stem) for path in found if path.suffix == suffix}
-    found = [
-        path for path in found
-        if path.suffix == suffix
-        or ((path.parent, path.stem) not in stems and (path.parent == target
-                                                       or path.parent not in graded))
-    ]  # fmt: skip
-    if not graded:
+        odd_folders = [n for n in names if n.endswith(suffix)]  # one named like a notebook
+        here = [Path(folder, n) for n in sorted([*others, *odd_folders]) if not n.startswith(".")]
+        here = [path for path in here if path.resolve() not in leave]
+        stems = {path.stem for path in here if path.suffix == suffix}
+        if stems and Path(folder) != target:
+            stems = {path.stem for path in here}
+        found += [path for path in here if path.suffix == suffix
+                  or (path.suffix in _ALSO_HANDED_IN and path.stem not in stems)]  # fmt: skip
+    if not any(path.suffix == suffix for path in found):
         what = "notebook" if suffix == ".ipynb" else f"{suffix} file to grade"
         raise ValueError(f"{target} holds no {what}")
     return found
@@ -344,64 +285,6 @@ def read_roster(path: Path, paths: Iterable[Path] = ()) -> dict:
             f"{next(iter(found))!r}, and the first file is called {paths[0].name!r}"
         )
     return found
-
-
-def keep_row(row: Row, path: Path):
-    """Write a row down for a later run."""
-    with Path(path).open("a", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(row)) + "\n")
-
-
-def read_kept(path: Path) -> dict:
-    """Read the rows of an earlier run; a line that is torn, or no row, is left out."""
-    kept: dict = {}
-    schema = tomllib.loads(Path(__file__).with_name("row.toml").read_text(encoding="utf-8"))
-    if not Path(path).is_file():
-        return kept
-    with contextlib.suppress(OSError):
-        for line in Path(path).read_text(encoding="utf-8", errors="replace").splitlines():
-            with contextlib.suppress(ValueError, RecursionError):
-                row = Row(**checked(json.loads(line), schema))
-                kept[row.submission, row.digest] = row
-    return kept
-
-
-def end_torn_line(path: Path):
-    """End a last line that a full disk cut short, so that the next row begins its own."""
-    if path.is_file() and path.stat().st_size:
-        with path.open("rb+") as file:
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                file.write(b"\n")
-
-
-def write_csv(rows: list[Row], out: Path):
-    """Write one line per submission, whole or not at all."""
-    keys = sorted({key for row in rows for key in row.exercises})
-    head = ["submission", "student", "lesson", "points", "of", "status", "reason", "notes",
-            "seconds", "walls"]  # fmt: skip
-    head += [f"{key}{what}" for key in keys for what in ("", " feedback", " misconception")]
-    measured = sorted({(case, name) for row in rows for case, found in row.figures.items()
-                       for name in found})  # fmt: skip
-    head += [f"{case} {name}" for case, name in measured]
-    text = io.StringIO(newline="")
-    table = csv.writer(text)
-    table.writerow(head)
-    for row in rows:
-        line = [row.submission, row.student, row.lesson, row.points, row.of, row.status,
-                row.reason, "; ".join(row.notes), row.seconds, row.walls]  # fmt: skip
-        for key in keys:
-            grade = row.exercises.get(key)
-            said = f"{grade['status']}: {grade['reason']}".strip(": ") if grade else ""
-            line += [grade["points"], said, grade["misconception"]] if grade else [""] * 3
-        line += [row.figures.get(case, {}).get(name, "") for case, name in measured]
-        table.writerow([_harmless(value) for value in line])
-    files.write(out, text.getvalue())
-
-
-def _harmless(value):
-    """Keep a spreadsheet from taking a student's text for a formula."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
 
 
 def _note_shared_ids(rows):

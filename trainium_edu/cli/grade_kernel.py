@@ -9,8 +9,7 @@ counts.  ``python -m trainium_edu.cli.grade_one`` calls :func:`grade_file`.
 
 import ast
 import dataclasses
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +18,10 @@ import numpy as np
 from trainium_edu.cli.apart import Apart, Stopped
 from trainium_edu.cli.assignment import Assignment, Case, Threshold
 from trainium_edu.cli.limits import Limits, Unreadable, open_submission
+from trainium_edu.cli.row import Row
+from trainium_edu.exercises.cells import stated
 from trainium_edu.exercises.exercise import Grade
 from trainium_edu.exercises.leaderboard import Entry
-from trainium_edu.exercises.needed_cells import stated
 from trainium_edu.exercises.request import measured
 from trainium_edu.files import write
 from trainium_edu.neuroncore.run import Run
@@ -34,6 +34,8 @@ __all__ = ["Figures", "Rejected", "difference", "grade_file", "judge", "reach", 
 
 _LARGEST_BYTES = 1 << 20
 _MOST_ADVICE, _MOST_CHARACTERS = 3, 800
+_TAMPERED = "tampered with the process that grades it"
+_ENTRY = ("latency_us", "low_us", "high_us", "hbm_bytes", "mfu")  #: of a leaderboard
 _PREFIXES = ("neuronxcc.nki.", "trainium_edu.nki.", "nki.")
 _USUAL = {"nl": "language", "nisa": "isa", "ncc": "compiler", "np": "numpy"}
 
@@ -300,7 +302,7 @@ def read_source(path: Path) -> str:
         raise Unreadable("not a Python file (not text)") from None
 
 
-class _Asked:
+class _Kernel(Apart):
     """A kernel file in its own process."""
 
     def __init__(self, name: str, source: str, assignment: Assignment, limits: Limits,
@@ -310,56 +312,52 @@ class _Asked:
         write(place / name, source)
         for path in assignment.files:
             write(place / path.name, path.read_bytes())
-        self.process = Apart("kernel_call", folder, limits, walls=walls,
-                             TRAINIUM_EDU_HOME=str(folder / ".home"))  # fmt: skip
+        home = str(folder / ".home")
+        super().__init__("kernel_call", folder, limits, walls=walls, TRAINIUM_EDU_HOME=home)
         self._load = str(place / name), assignment.kernel, assignment.chip
 
     def load(self):
         """Import the file, in a new process; raise Rejected if that fails."""
-        self.process.stop()
+        self.stop()
         try:
-            self._call("load", *self._load, doing="importing it")
-        except Stopped as stop:
-            raise Rejected("stopped", f"its file: {stop}") from None
-        except ValueError as problem:
-            raise Rejected("error", f"its file: {problem}") from None
+            self._reply("load", *self._load, doing="importing it")
+        except (Stopped, ValueError) as problem:
+            status = "stopped" if isinstance(problem, Stopped) else "error"
+            raise Rejected(status, f"its file: {problem}") from None
 
-    def __call__(self, request):
+    def record(self, request):
         """Return what the kernel records, and the passes that it goes through."""
-        _, recorded, passes = self._call("ask", request)
+        recorded, passes = self._reply("ask", request)
         if not any(passes is known for known in (None, True)) and passes != ():
-            raise Rejected("error", "tampered with the process that grades it")
+            raise Rejected("error", _TAMPERED)
         return recorded, passes
 
-    def _call(self, function, *arguments, doing="a call"):
+    def _reply(self, function, *arguments, doing="a call"):
         """Return what our function over there replies; raise for a sentence on what went wrong."""
-        told = self.process.ask(function, *arguments, doing=doing)
-        if told[0] == "error":
-            raise ValueError(told[1])
-        if told[0] not in ("ready", "program"):
-            raise Rejected("error", "tampered with the process that grades it")
-        return told
+        kind, *parts = self.ask(function, *arguments, doing=doing)
+        if kind == "error":
+            raise ValueError(parts[0])
+        if kind != {"load": "ready", "ask": "program"}[function]:
+            raise Rejected("error", _TAMPERED)
+        return parts
 
 
-def grade_file(path: Path, assignment: Assignment, *, student: str = "", walls: bool = False,
-               limits: Limits) -> Iterator[dict]:  # fmt: skip
+def grade_file(path: Path, row: Row, assignment: Assignment, *, limits: Limits, folder: Path,
+               say: Callable) -> None:  # fmt: skip
     """Grade a kernel file.
 
     Parameters
     ----------
     path : Path
+    row : Row
+        States the student, by default whom the file names in a line ``student = "..."``; grades,
+        figures, advice and the entry of a leaderboard go there.
     assignment : Assignment
-    student : str
-        Whose it is; by default whom the file names in a line ``student = "..."``.
-    walls : bool
-        Whether its process runs behind the system's walls.
     limits : Limits
-
-    Yields
-    ------
-    dict
-        Lines as ``cli.grade`` reads them: the assignment, a grade for each part, figures, advice,
-        and the row for a leaderboard.
+    folder : Path
+        Where its process runs.
+    say : callable
+        Called with the row as each case is graded.
 
     Raises
     ------
@@ -367,25 +365,27 @@ def grade_file(path: Path, assignment: Assignment, *, student: str = "", walls: 
         If there is no such file, or it is not text.
     """
     source = read_source(path)
-    own = stated(source, "student") or ""
-    student = student or own
-    yield {"kind": "lesson", "lesson": assignment.name, "student": student, "stated": own,
-           "notes": []}  # fmt: skip
-    name = _plain(stated(source, "pseudonym") or student or path.stem)[:40]
+    row.lesson = assignment.name
+    row.states(stated(source, "student") or "")
     try:
-        used = _parsed(source, assignment.forbidden)
-        if used:
+        if used := _parsed(source, assignment.forbidden):
             raise Rejected("error", f"{used}, which this assignment forbids")
-        with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as folder:
-            asked = _Asked(path.name, source, assignment, limits, Path(folder), walls)
-            try:
-                asked.load()
-                yield from _parts(assignment, asked, name)
-            finally:
-                asked.process.stop()
+        with _Kernel(path.name, source, assignment, limits, folder, row.has_walls) as kernel:
+            kernel.load()
+            figures = _grade_cases(assignment, kernel, row, say)
     except Rejected as all_of_it:
         for key, points in assignment.parts.items():
-            yield _grade(key, Grade(0, points, all_of_it.status, all_of_it.reason))
+            row.add(key, Grade(0, points, all_of_it.status, all_of_it.reason))
+        return
+    right = all(row.exercises[case.key]["status"] == "full" for case in assignment.cases)
+    for threshold in assignment.thresholds:
+        row.add(threshold.key, reach(threshold, figures.get(threshold.case), right=right))
+    row.figures = {case: dataclasses.asdict(found) for case, found in figures.items()}
+    if right:
+        name, best = stated(source, "pseudonym") or row.student or path.stem, row.figures
+        best = {field: best[assignment.board][field] for field in _ENTRY}
+        entry = Entry(assignment.name, assignment.board, _plain(name)[:40], **best)
+        row.leaderboard = dataclasses.asdict(entry)
 
 
 def _parsed(source, forbidden):
@@ -398,43 +398,28 @@ def _parsed(source, forbidden):
     raise Rejected("error", reason)
 
 
-def _grade(key, grade):
-    said = dataclasses.asdict(dataclasses.replace(grade, reason=_plain(grade.reason)))
-    return {"kind": "grade", "key": key, "notes": [], **said}
-
-
 def _plain(text: str) -> str:
     """Return text, some of which a submission may have chosen, as one short printable line."""
     return "".join(c for c in " ".join(text.split()) if c.isprintable())[:_MOST_CHARACTERS]
 
 
-def _parts(assignment: Assignment, asked: _Asked, name: str) -> Iterator[dict]:
+def _grade_cases(assignment: Assignment, kernel: _Kernel, row: Row, say) -> dict[str, Figures]:
     figures: dict[str, Figures] = {}
-    right, advice = True, []
     for case in assignment.cases:
         try:
-            grade, run = judge(case, asked, assignment)
+            grade, run = judge(case, kernel.record, assignment)
             if run is not None:
                 figures[case.name] = Figures.of(run, case, assignment.latency)
                 if case.name == assignment.board:
-                    advice = [_plain(str(one)) for one in run.advice[:_MOST_ADVICE]]
+                    row.advice = [_plain(str(one)) for one in run.advice[:_MOST_ADVICE]]
         except Stopped as stop:
             grade = Grade(0, case.points, "stopped", str(stop))
-            asked.load()  # in a new process, for the next case
+            kernel.load()  # in a new process, for the next case
         except Rejected:
             raise
         except Exception as problem:  # a program can be forged
             said = f"its program cannot be issued again ({type(problem).__name__}: {problem})"
             grade = Grade(0, case.points, "error", said)
-        right = right and grade.status == "full"
-        yield _grade(case.key, grade)
-    for threshold in assignment.thresholds:
-        yield _grade(threshold.key, reach(threshold, figures.get(threshold.case), right=right))
-    told = {case: dataclasses.asdict(found) for case, found in figures.items()}
-    board = figures.get(assignment.board) if right else None
-    entry = board and Entry(
-        assignment.name, assignment.board, name, board.latency_us, board.low_us, board.high_us,
-        board.hbm_bytes, board.mfu,
-    )  # fmt: skip
-    yield {"kind": "measured", "figures": told, "advice": advice,
-           "leaderboard": dataclasses.asdict(entry) if entry else {}}  # fmt: skip
+        row.add(case.key, dataclasses.replace(grade, reason=_plain(grade.reason)))
+        say(row)
+    return figures

@@ -1,14 +1,13 @@
 """Grade one submission, in a process of its own: ``python -m trainium_edu.cli.grade_one``.
 
-For each exercise of a notebook's lesson: find the cells that it needs, run them in a kernel, and
-let the exercise grade the answer from this process, on public and hidden numbers.  Kernel files go
-to ``grade_kernel``.  What to do, the salt with it, comes in through a pipe, and each grade goes out
-through one as soon as it is known, so that a process that has to be killed keeps what it had.
+A notebook's exercises are run cell by cell in another process, behind walls, and graded from this
+one, on public and hidden numbers; a kernel file goes to ``grade_kernel``.  What to do, the salt
+with it, comes in through a pipe, and the row goes out through one whenever an exercise is graded,
+so that a process that has to be ended keeps what it had.
 Whatever is wrong with a submission becomes a reason, never a traceback.
 """
 
 import contextlib
-import dataclasses
 import json
 import os
 import re
@@ -21,6 +20,7 @@ from pathlib import Path
 from trainium_edu import exercises
 from trainium_edu.cli import sandbox
 from trainium_edu.cli.apart import Apart, Stopped
+from trainium_edu.cli.grade_cpp import CppApart
 from trainium_edu.cli.limits import (
     Limits,
     Unreadable,
@@ -28,19 +28,14 @@ from trainium_edu.cli.limits import (
     limit_this_process,
     open_submission,
 )
+from trainium_edu.cli.row import Row
+from trainium_edu.exercises.cells import key_of, parts_of, stated, text_of, with_student
 from trainium_edu.exercises.exercise import SOLUTION_SEEN, Grade
 from trainium_edu.exercises.lessons import lesson_notebook, number_of
-from trainium_edu.exercises.needed_cells import (
-    cells_of,
-    key_of,
-    needed_for,
-    stated,
-    with_student,
-)
 
-_MOST_LEFT_OUT = 3  #: cells of a submission that stop its kernel, and belong to no exercise
+_MOST_LEFT_OUT = 3  #: cells of a submission that stop its process, and belong to no exercise
 
-__all__ = ["grade_notebook", "lesson_of", "read_submission", "student_of"]
+__all__ = ["exercises_of", "grade_notebook", "lesson_of", "read_submission"]
 
 
 def read_submission(path: Path):
@@ -121,117 +116,91 @@ def exercises_of(lessons: str) -> list:
     return [e for lesson in lessons.split("+") for e in exercises.of_lesson(lesson)]
 
 
-def student_of(book) -> str:
-    """Return the student id that a notebook states, without running anything."""
-    for cell in book["cells"]:
-        tags = cell.get("metadata", {}).get("tags") or ()
-        source = cell.get("source", "")
-        if cell.get("cell_type") != "code" or not ("student-id" in tags or "student" in source):
-            continue
-        if (found := stated(source, "student")) is not None:
-            return found
-    return ""
+class _Notebook:
+    """A submission's cells, in a process of their own."""
+
+    def __init__(self, book, student: str, process: Apart, notes: list):
+        self._prepares, self.answers = parts_of(book)
+        self._prepares = [with_student(source, student) for source in self._prepares]
+        self.process, self._notes, self._errors = process, notes, list[str]()
+        self._left_out = 0
+
+    def _begin(self):
+        """Forget the last exercise's names; prepare a new process, without what stops it."""
+        if self.process.begin():
+            return
+        self._errors = []
+        for source in self._prepares:
+            try:
+                self._errors += filter(None, [self.process.run(source)])
+            except Stopped as stop:
+                if self._left_out == _MOST_LEFT_OUT:
+                    raise
+                self._left_out += 1
+                self._prepares.remove(source)  # one cell beside an answer costs it no points
+                self._notes.append(f"a cell beside the answers was left out: {stop}")
+                return self._begin()
+        self.process.ask("keep")
+
+    def grade(self, exercise, sources, salt, student) -> Grade:
+        """Run an exercise's cells, and grade what the name of its answer then holds."""
+        nothing, name = (0, exercise.points), exercise.answer
+        try:
+            self._begin()
+            errors = [*filter(None, map(self.process.run, sources)), *self._errors]
+            return exercise.grade(self.process.look(name), student, salt)
+        except Stopped as stop:
+            return Grade(*nothing, "stopped", str(stop))
+        except KeyError:
+            if not sources:
+                return Grade(*nothing, "not attempted", f"no cell binds `{name}`")
+            said = f"its cell raised {errors[0]}" if errors else f"its cells leave no `{name}`"
+            return Grade(*nothing, "error", said)
+        except ValueError as error:
+            return Grade(*nothing, "wrong", f"`{name}`: {error}")
+        finally:
+            if any("sys.modules" in source for source in sources):
+                self.process.stop()  # the next exercise gets a process with all its modules
 
 
-def grade_notebook(book, lesson, *, student="", salt="", limits, folder, walls=False, done=print):
-    """Grade all exercises of a lesson.
+def grade_notebook(book, row: Row, *, salt: str, only: str, limits: Limits, folder: Path, say):
+    """Grade all exercises of a lesson; of several cells of one, the last attempted one counts.
 
     Parameters
     ----------
     book : notebook
-    lesson : str
-    student : str
-        The id whose numbers count; put in place of the one that the notebook states.
+    row : Row
+        States lesson, student and walls; the grades go there.
     salt : str
         The instructor's word for the hidden numbers.
+    only : str
+        The key of the one exercise to grade; empty for all.
     limits : Limits
     folder : Path
         Where the submission's cells run.
-    walls : bool
-        Whether their kernel stands behind the system's walls.
-    done : callable
-        Called with (key, Grade, notes) as each exercise is graded.
+    say : callable
+        Called with the row as each exercise is graded.
     """
-    from trainium_edu.cli.grade_cpp import CppApart
-
-    kernel = Apart(
-        "in_kernel", folder, limits, walls=walls, TRAINIUM_EDU_COMMITTED="1",
-        TRAINIUM_EDU_HOME=str(Path(folder) / ".home"), MPLBACKEND="agg",
+    process = Apart(
+        "in_kernel", folder, limits, walls=row.has_walls, TRAINIUM_EDU_COMMITTED="1",
+        TRAINIUM_EDU_HOME=str(folder / ".home"), MPLBACKEND="agg",
     )  # fmt: skip
-    cells = cells_of(book)
-    for i, cell in enumerate(cells):
-        if "student-id" in cell.tags:
-            told = with_student(cell.source, student)
-            cells[i] = dataclasses.replace(cell, source=told, prepares=told)
-    left_out: set[int] = set()
-    starters = _starters(lesson)
-    try:
-        with CppApart(walls, limits):
-            for exercise in exercises_of(lesson):
-                grade = _grade(exercise, cells, left_out, starters, kernel, student, salt)
-                done(exercise.key, *grade)
-    finally:
-        kernel.stop()
-
-
-def _grade(exercise, cells, left_out, starters, kernel, student, salt):
-    """Grade one exercise; of several cells that bind its answer the last attempted one counts."""
-    copies, notes, first = set(), [], None
-    for _ in range(6):
-        needed = needed_for(exercise.answer, cells, key=exercise.key, skip=left_out | copies)
-        if not needed:
-            break
-        binders = [cell for cell in needed if exercise.answer in cell.binds]
-        if [cell.source.strip() for cell in binders] == [starters.get(exercise.key)]:
+    notebook = _Notebook(book, row.student, process, row.notes)
+    starters = {key_of(c): "".join(c["source"]).strip() for c in _lesson_cells(row.lesson)}
+    with process, CppApart(row.has_walls, limits):
+        for exercise in exercises_of(row.lesson):
+            if only not in ("", exercise.key):
+                continue
+            own = notebook.answers.get(exercise.key, [])
+            written = [source for source in own if source.strip() != starters.get(exercise.key)]
+            tries = [written[:end] for end in range(len(written), 0, -1)]
             grade = Grade(0, exercise.points, "not attempted")
-        else:
-            try:
-                grade = _grade_cells(exercise, needed, kernel, student, salt, notes, left_out)
-            except Stopped as stop:
-                grade = Grade(0, exercise.points, "stopped", str(stop))
-            if any("sys.modules" in cell.source for cell in needed):
-                kernel.stop()  # the next exercise gets a kernel with all its modules
-        first = first or grade
-        if grade.status != "not attempted":
-            return grade, notes
-        copies.add(binders[-1].index)
-    return first or Grade(
-        0, exercise.points, "not attempted", f"no cell binds `{exercise.answer}`"
-    ), notes
-
-
-def _grade_cells(exercise, needed, kernel, student, salt, notes, left_out):
-    """Run the cells in an empty namespace, and grade what the answer's name then holds."""
-    kernel.begin()
-    errors = []
-    for cell in needed:
-        is_own = exercise.answer in cell.binds or cell.key == exercise.key
-        if cell.broken and is_own:
-            return Grade(0, exercise.points, "error", f"its cell cannot be read: {cell.broken}")
-        try:
-            error = kernel.run(cell.source)
-        except Stopped as stop:
-            if is_own or len(left_out) >= _MOST_LEFT_OUT:
-                raise
-            left_out.add(cell.index)  # one cell of another costs no answer its points
-            notes.append(f"a cell beside it was left out: {stop}")
-            again = [other for other in needed if other is not cell]
-            return _grade_cells(exercise, again, kernel, student, salt, notes, left_out)
-        if error:
-            errors[: 0 if is_own else len(errors)] = [error]
-    try:
-        answer = kernel.look(exercise.answer)
-    except KeyError:
-        return Grade(0, exercise.points, "error", f"its cell raised {errors[0]}" if errors else
-                     f"its cells leave no `{exercise.answer}`")  # fmt: skip
-    except ValueError as error:
-        return Grade(0, exercise.points, "wrong", f"`{exercise.answer}`: {error}")
-    return exercise.grade(answer, student, salt)
-
-
-def _starters(lesson):
-    """Return the exercise cells of the installed lesson by key, to see an untouched one at once."""
-    return {key_of(c): "".join(c["source"]).strip() for c in _lesson_cells(lesson) if key_of(c)}
+            for sources in tries if own else [[]]:
+                grade = notebook.grade(exercise, sources, salt, row.student)
+                if grade.status != "not attempted":
+                    break
+            row.add(exercise.key, grade)
+            say(row)
 
 
 def _lesson_cells(lessons):
@@ -270,8 +239,8 @@ def _says_solution_seen(book, key) -> bool:
 
 
 def main():
-    """Grade what a line of JSON on stdin names; write JSON lines to stdout."""
-    given = json.loads(sys.stdin.readline())
+    """Grade what a line of JSON on stdin names; write the row to stdout, again and again."""
+    order = json.loads(sys.stdin.readline())
     out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (sys.stdin, sys.stdout):  # what prints here, or is started here, has no pipe
@@ -279,57 +248,33 @@ def main():
     # jsonschema checks URIs with it if it is there, and building its grammar takes longer than all
     # the rest of a worker's start; a notebook has no URI to check.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
-    limits = Limits(**given["limits"])
-    for module in given["modules"]:
+    row, path = Row(**order["row"]), Path(order["path"])
+    limits, row.walls = Limits(**row.limits), row.walls or sandbox.described()
+    for module in order["modules"]:
         exercises.register(module)
     limit_this_process(limits)
 
-    def say(**line):
-        out.write(json.dumps(line) + "\n")
-        out.flush()
+    def say(row):
+        print(row.line(), file=out, flush=True)
 
-    path = Path(given["path"])
-    if given.get("assignment"):
-        _grade_file(path, given, limits, say)
-        return
     try:
-        book = read_submission(path)
-        lesson = lesson_of(book, path.name)
+        with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as folder:
+            given = {"limits": limits, "folder": Path(folder), "say": say}
+            if order.get("assignment"):
+                from trainium_edu.cli.grade_kernel import Assignment, grade_file
+
+                grade_file(path, row, Assignment.load(Path(order["assignment"])), **given)
+            else:
+                book = read_submission(path)
+                row.lesson = lesson_of(book, path.name)
+                sources = [text_of(c) for c in book["cells"] if c.get("cell_type") == "code"]
+                row.notes += suspicions(book, row.lesson)
+                row.states(next(filter(None, (stated(s, "student") for s in sources)), ""))
+                only = order.get("only", "")
+                grade_notebook(book, row, salt=order["salt"], only=only, **given)
     except Unreadable as error:
-        say(kind="unreadable", reason=str(error))
-        return
-    own = student_of(book)
-    student = given["student"] or own
-    say(
-        kind="lesson", lesson=lesson, student=student, stated=own,
-        notes=suspicions(book, lesson),
-    )  # fmt: skip
-    with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as folder:
-        grade_notebook(
-            book, lesson, student=student, salt=given["salt"], limits=limits, folder=Path(folder),
-            walls=given["walls"],
-            done=lambda key, grade, notes: say(
-                kind="grade", key=key, notes=notes, **dataclasses.asdict(grade)
-            ),
-        )  # fmt: skip
-    say(kind="end")
-
-
-def _grade_file(path, given, limits, say):
-    """Grade a kernel file instead of a notebook."""
-    from trainium_edu.cli.assignment import Assignment
-    from trainium_edu.cli.grade_kernel import grade_file
-
-    assignment = Assignment.load(Path(given["assignment"]))
-    try:
-        for line in grade_file(
-            path, assignment, student=given["student"], walls=given["walls"], limits=limits
-        ):
-            say(**line)
-    except Unreadable as error:
-        say(kind="unreadable", reason=str(error))
-    else:
-        say(kind="end")
+        row.status, row.reason = "not graded", str(error)
+    say(row)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ from traitlets.config import Config
 
 from trainium_edu.exercises.answers import PrintedTooMuch, canonical
 
-__all__ = ["begin", "call", "look", "run"]
+__all__ = ["begin", "call", "keep", "look", "run"]
+
+_KEPT: list[dict] = []  #: the names that each exercise begins with, once there are any
 
 
 class _Shell(InteractiveShell):
@@ -27,8 +29,16 @@ def _shell():
 
 
 def begin():
-    """Forget all names."""
+    """Forget all names but those that are kept; say whether any are."""
     _shell().reset(new_session=False)
+    _shell().user_ns.update(*_KEPT)
+    return ("ready" if _KEPT else "missing",)
+
+
+def keep():
+    """Keep the names that there are now."""
+    hidden = _shell().user_ns_hidden
+    _KEPT[:] = [{name: value for name, value in _shell().user_ns.items() if name not in hidden}]
     return ("ready",)
 
 

@@ -45,7 +45,7 @@ def export(options) -> int:
 
 def grade(options) -> int:
     """Grade submissions, or collect their predictions."""
-    from trainium_edu.cli import grade, sandbox
+    from trainium_edu.cli import grade, row, sandbox
     from trainium_edu.cli.assignment import read
     from trainium_edu.cli.limits import Limits
 
@@ -84,24 +84,22 @@ def grade(options) -> int:
     kept = options.csv.with_name(f"{options.csv.name}.jsonl") if options.csv else None
     rows, count = [], 0
 
-    def done(row):
+    def done(new):
         nonlocal count
         if kept:
-            grade.keep_row(row, kept)
-            print(f"{row.submission}: {_summary(row)}", flush=True)
+            row.keep_row(new, kept)
+            print(f"{new.submission}: {_summary(new)}", flush=True)
         count += 1
 
-    known = grade.read_kept(kept) if kept else {}
+    known = row.read_kept(kept) if kept else {}
     try:
-        if kept:
-            grade.end_torn_line(kept)
         jobs, modules = options.jobs or os.cpu_count() or 1, options.exercises
         rows = grade.grade_all(paths, roster=roster, salt=salt, modules=modules, limits=limits,
                                jobs=jobs, known=known, done=done, assignment=asked)  # fmt: skip
         if options.target.is_dir():
             rows += grade.absent(roster, paths)
         if options.csv:
-            grade.write_csv(rows, options.csv)
+            row.write_csv(rows, options.csv)
         if pages:
             from trainium_edu.cli import feedback
 
@@ -116,13 +114,13 @@ def grade(options) -> int:
 
         gradescope.write_results(rows[0], options.gradescope)
     if options.json:
-        data = [asdict(row) for row in rows]
+        data = [asdict(each) for each in rows]
         print(json.dumps(data if options.target.is_dir() else data[0], indent=1))
     elif options.csv:
         print(f"{len(rows)} rows in {options.csv} ({count} new)")
     else:
-        for row in rows:
-            print(_in_full(row))
+        for each in rows:
+            print(_in_full(each))
     return 0
 
 

@@ -86,19 +86,15 @@ def ask(request: Request) -> tuple:
     return "program", program, passes if passes in (None, ()) else True
 
 
-def run_cpp(name: str, kernel: str, shape: str, multicore: bool, cases: list) -> tuple:
+def run_cpp(job: cpp.Job) -> tuple:
     """Compile a text of C++ and run it on cases.
 
     Returns
     -------
     reply : tuple
-        Of "value", and a tuple: outcomes, (array, works, ns) each; problem, text and line as
-        :func:`cpp.run_here` says them, empty where all went well.
+        Of "value" and what :func:`cpp.run_here` returns.
     """
-    told = cpp.run_here(cpp.Job(name, kernel, shape, multicore, cases))
-    outcomes = ((one.output, tuple(map(tuple, one.works)), one.ns) for one in told["outcomes"])
-    wrong = told.get("problem", ""), told.get("text", ""), told.get("line", 0)
-    return "value", (tuple(outcomes), *wrong)
+    return "value", cpp.run_here(job)
 
 
 def _said(problem) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 
 from trainium_edu.cli.working_copy import base_folder, stripped, write
 from trainium_edu.exercises import lessons
-from trainium_edu.exercises.needed_cells import text_of
+from trainium_edu.exercises.cells import text_of
 from trainium_edu.widgets.prediction import MIME
 
 __all__ = ["Outcome", "merge", "update", "waiting"]

@@ -6,45 +6,37 @@ the public check, and the hidden one between nbgrader's marks.  Grade ids come f
 so they never change.  nbgrader itself is not imported here; only its metadata format is written.
 """
 
-import ast
 import json
 from pathlib import Path
 
 from trainium_edu import files
 from trainium_edu.exercises import afterwards, catalogue, lessons
-from trainium_edu.exercises.needed_cells import cells_of, key_of, text_of
+from trainium_edu.exercises.cells import imports_of, key_of, text_of
 
 __all__ = ["export", "files_of", "grade_id"]
 
 _SCHEMA = 3
-# The check runs in a process of its own (``cli/grade_answer.py``): in this one a submission may
-# have replaced anything of the package.
-_HIDDEN = '''\
-import subprocess, sys
-from trainium_edu.exercises.plain_data import dumps, loads
-from trainium_edu.exercises.answers import canonical
-grader = subprocess.Popen([sys.executable, "-I", "-m", "trainium_edu.cli.grade_answer"],
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-def tell(*what):
-    try:
-        line = dumps(canonical(what))
-    except Exception as error:
-        line = dumps(("unsendable", str(error)[:200]))
-    print(line, file=grader.stdin, flush=True)
-tell({key!r}, str(globals().get("student", "")), {salt!r}, {own!r})
-tell(*(("callable", getattr({answer}, "__name__", "answer")) if callable({answer})
-       else ("value", {answer})))
-status, reason = "stopped", "the grader ended"
-for line in grader.stdout:
-    status, reason = loads(line)
-    if status != "call":
-        break
-    try:
-        tell("value", {answer}(*reason[0], **reason[1]))
-    except BaseException as error:
-        tell("raised", (type(error).__name__, str(error)[:500]))
-grader.kill()
-assert status == "full", f"{{status}}: {{reason}}"'''
+# The cells so far are graded as any submission's are (``cli/grade_one.py``), in other processes: in
+# this one a submission may have replaced anything of the package.
+_HIDDEN = """\
+import json, subprocess, sys, tempfile
+from pathlib import Path
+order = {{"row": {{"submission": "", "student": str(globals().get("student", ""))}},
+         "salt": {salt!r}, "only": {key!r}}}
+cells = [{{"cell_type": "code", "source": source, "metadata": {{}}, "outputs": []}}
+         for source in In if "HIDDEN TESTS" not in source]
+book = {{"cells": cells, "metadata": {{}}, "nbformat": 4, "nbformat_minor": 4}}
+with tempfile.TemporaryDirectory() as folder:
+    for name, text in {{**{own!r}, "{stem}.ipynb": json.dumps(book)}}.items():
+        Path(folder, name).write_text(text, encoding="utf-8")
+    order["path"] = str(Path(folder, "{stem}.ipynb"))
+    order["modules"] = [str(path) for path in Path(folder).glob("*.py")]
+    done = subprocess.run([sys.executable, "-I", "-m", "trainium_edu.cli.grade_one"],
+                          input=json.dumps(order), capture_output=True, text=True)
+grade = {{"status": "stopped", "reason": "the grader ended"}}
+for line in done.stdout.splitlines():
+    grade = json.loads(line)["exercises"].get({key!r}, grade)
+assert grade["status"] == "full", grade["status"] + ": " + grade["reason"]"""
 
 
 def grade_id(key: str, part: str = "") -> str:
@@ -99,27 +91,29 @@ def export(lesson: str, out: Path, *, solutions: Path | None = None, salt: str =
     answers = {key: part.solution for key, part in told.items()}
     name = catalogue.LESSONS[lesson].partition("_")[2]
     own = {path.name: path.read_text(encoding="utf-8") for path in files_of(lesson)}
-    made = [_text("# " + name.replace("_", " ").capitalize(), "title"),
-            _code(_imports(cells_of(book)), "imports", {})]  # fmt: skip
+    codes = [text_of(cell) for cell in book["cells"] if cell["cell_type"] == "code"]
+    imports = dict.fromkeys("\n".join(map(imports_of, codes)).split("\n"))  # each once
+    title = "# " + name.replace("_", " ").capitalize()
+    made = [{"cell_type": "markdown", "id": "title", "metadata": {}, "source": title},
+            _code("\n".join(filter(None, imports)), "imports", {})]  # fmt: skip
     for i, cell in enumerate(book["cells"]):
         exercise = catalogue.find(key_of(cell)) if key_of(cell) else None
         check = catalogue.find(key_of(cell, "check")) if key_of(cell, "check") else None
         if exercise:
             if i and book["cells"][i - 1]["cell_type"] == "markdown":
-                made.append({**book["cells"][i - 1], "attachments": {}})
+                made.append(book["cells"][i - 1])
             made.append(_answer_cell(exercise, cell, answers.get(exercise.key)))
         elif check:
             made.append(_check_cell(check, cell, salt, own))
         elif "student-id" in cell.get("metadata", {}).get("tags", ()):
             made.append(_code(text_of(cell), cell["id"], cell.get("metadata", {})))
     for cell in made:
-        cell.pop("attachments", None) if cell["cell_type"] == "markdown" else None
-    assignment = {**book, "cells": made}
+        cell.pop("attachments", None)
     out = Path(out)
     out.parent.mkdir(parents=True, exist_ok=True)
-    _write(out, assignment)
-    for file, text in own.items():
-        files.write(out.with_name(file), text)
+    text = json.dumps({**book, "cells": made}, indent=1, ensure_ascii=False)
+    for file, content in {out.name: f"{text}\n", **own}.items():
+        files.write(out.with_name(file), content)
     points = sum(exercise.points for exercise in mine)
     return f"{out}: {len(mine)} exercises, {points} points"
 
@@ -129,13 +123,6 @@ def files_of(lesson: str) -> list[Path]:
     own = lessons.OWN.get(lesson)
     both = (own, own.with_suffix(".toml")) if own else ()
     return [path for path in both if path.is_file()]
-
-
-def _imports(cells) -> str:
-    """Return all that a lesson's cells import, once each, in their order."""
-    parts = (part for cell in cells for part in ast.parse(cell.prepares).body)
-    kinds = ast.Import | ast.ImportFrom | ast.Expr
-    return "\n".join(dict.fromkeys(ast.unparse(p) for p in parts if isinstance(p, kinds)))
 
 
 def _answer_cell(exercise, cell, solution):
@@ -148,7 +135,8 @@ def _answer_cell(exercise, cell, solution):
 
 def _check_cell(exercise, cell, salt, own):
     """Return the locked cell: the public check, and the hidden one that nbgrader strips."""
-    hidden = _HIDDEN.format(key=exercise.key, answer=exercise.answer, salt=salt, own=own)
+    stem = catalogue.LESSONS[lessons.number_of(exercise.key)]
+    hidden = _HIDDEN.format(key=exercise.key, stem=stem, salt=salt, own=own)
     source = f"{text_of(cell)}\n### BEGIN HIDDEN TESTS\n{hidden}\n### END HIDDEN TESTS"
     info = _grade(grade_id(exercise.key, "check"), points=exercise.points)
     return _code(source, cell["id"], {**cell.get("metadata", {}), "nbgrader": info})
@@ -166,11 +154,3 @@ def _grade(name, points=None):
 def _code(source, key, metadata):
     return {"cell_type": "code", "id": key, "metadata": metadata, "source": source,
             "outputs": [], "execution_count": None}  # fmt: skip
-
-
-def _text(source, key):
-    return {"cell_type": "markdown", "id": key, "metadata": {}, "source": source}
-
-
-def _write(path, book):
-    files.write(path, json.dumps(book, indent=1, ensure_ascii=False) + "\n")

@@ -164,7 +164,7 @@ def run_here(job: Job) -> dict:
             )
             for case in job.cases:
                 run = library.run(*case)
-                outcomes.append(Outcome(run.outputs, run.works, run.timeline.makespan_ns))
+                outcomes.append(Outcome(run.outputs, run.works, float(run.timeline.makespan_ns)))
     except (gpsimd_cpp.NoCompilerError, gpsimd_cpp.OperatorError) as mistake:
         kinds = {gpsimd_cpp.NoCompilerError: "no compiler", gpsimd_cpp.CompileError: "compile"}
         return {"outcomes": outcomes, "problem": kinds.get(type(mistake), "refused"),

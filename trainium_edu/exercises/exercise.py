@@ -36,8 +36,8 @@ from IPython import get_ipython
 from trainium_edu import aside, settings
 from trainium_edu.exercises import afterwards, learner
 from trainium_edu.exercises.answers import Printed, PrintedTooMuch, canonical, line_of
+from trainium_edu.exercises.cells import key_of
 from trainium_edu.exercises.lessons import lesson_notebook, number_of
-from trainium_edu.exercises.needed_cells import key_of
 
 __all__ = ["NUMBER", "SOLUTION_SEEN", "TRUTH", "Draw", "Exercise", "Grade", "Numbers", "Result",
            "Said", "Status", "compare", "exercise", "has_form", "is_number", "recognise", "reject",

@@ -1,9 +1,9 @@
 """Plain data as text, and back: what crosses the wall between a submission and its grader.
 
-JSON, with a tag in front of whatever JSON does not have: ``["tuple", [1, 2]]``, an array as dtype,
-shape and bytes.  Nothing in it names a class but the few records that :data:`RECORDS` lists; these
-are made by their constructors, and their fields are checked first.  So reading runs nothing of the
-sender's, and changes nothing but what it returns.
+JSON, in which a list is a value that JSON does not have, and begins with a tag that says of which
+kind: ``["tuple", 1, 2]``, an array by its dtype, shape and bytes.  Nothing in it names a class but
+the few records that :data:`RECORDS` lists; these are made by their constructors, and their fields
+are checked first.  So reading runs nothing of the sender's, and changes nothing but its result.
 """
 
 import base64
@@ -26,13 +26,13 @@ __all__ = ["RECORDS", "NotPlain", "dumps", "loads"]
 RECORDS = {
     "Blank": "trainium_edu.exercises.request", "Request": "trainium_edu.exercises.request",
     "LoopRequest": "trainium_edu.exercises.loops", "Transformer": "trainium_edu.cluster.models",
-    "Pass": "trainium_edu.neuroncore.systolic_array.plan",
+    "Pass": "trainium_edu.neuroncore.systolic_array.plan", "Job": "trainium_edu.exercises.cpp",
+    "Outcome": "trainium_edu.exercises.cpp",
 }  # fmt: skip
 MOST_BYTES, MOST_ITEMS, MOST_DEPTH = 96 << 20, 4_000_000, 50
 _NARROW = {str(np.dtype(t)): np.dtype(t) for t in vars(ml_dtypes).values()
            if isinstance(t, type) and issubclass(t, np.generic)}  # fmt: skip
 _USUAL = re.compile(r"[<>|](b1|[iu][1248]|f[248]|c8|c16)")
-_CONTAINERS = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 
 
 class NotPlain(ValueError):
@@ -63,36 +63,6 @@ def dumps(value) -> str:
     return text
 
 
-def _written(value, depth):
-    kind = type(value)
-    if value is None or kind in (bool, int, float, str):
-        return value
-    if not depth:
-        raise NotPlain(f"data nested more than {MOST_DEPTH} deep")
-    if kind in _CONTAINERS.values():
-        return [kind.__name__, [_written(item, depth - 1) for item in value]]
-    if kind is dict:
-        return ["dict", [[_written(k, depth - 1), _written(v, depth - 1)]
-                         for k, v in value.items()]]  # fmt: skip
-    if kind is bytes:
-        return ["bytes", base64.b64encode(value).decode()]
-    if kind is complex:
-        return ["complex", value.real, value.imag]
-    if kind is Fraction:
-        return ["fraction", value.numerator, value.denominator]
-    if kind is range:
-        return ["range", value.start, value.stop, value.step]
-    if isinstance(value, np.ndarray | np.generic):
-        name = value.dtype.str if value.dtype.isbuiltin == 1 else str(value.dtype)
-        _dtype(name)
-        data = base64.b64encode(value.tobytes()).decode()
-        return ["array" if kind is np.ndarray else "scalar", name, list(value.shape), data]
-    if RECORDS.get(kind.__name__) == kind.__module__:
-        fields = (canonical(getattr(value, field.name)) for field in dataclasses.fields(value))
-        return [kind.__name__, [_written(field, depth - 1) for field in fields]]
-    raise NotPlain(f"a {kind.__name__}")
-
-
 def loads(text: str):
     """Return the plain data that a text holds.
 
@@ -117,58 +87,47 @@ def loads(text: str):
     """
     if not isinstance(text, str) or len(text) > MOST_BYTES:
         raise NotPlain(f"more than {MOST_BYTES >> 20} MiB of data")
+    if text.count(",") > MOST_ITEMS:
+        raise NotPlain(f"more than {MOST_ITEMS:,} items")
     try:
-        return _Reader().read(json.loads(text), MOST_DEPTH)
+        return _read(json.loads(text), MOST_DEPTH)
     except NotPlain:
         raise
     except Exception as error:  # of a constructor or a buffer: whatever the sender made up
         raise NotPlain(f"damaged data ({type(error).__name__})") from None
 
 
-class _Reader:
-    """Reads one text, and counts its items."""
+def _written(value, depth):
+    kind = type(value)
+    if value is None or kind in (bool, int, float, str):
+        return value
+    if not depth:
+        raise NotPlain(f"data nested more than {MOST_DEPTH} deep")
+    if kind in _PARTS:
+        tag, parts = kind.__name__, _PARTS[kind](value)
+    elif isinstance(value, np.generic):
+        tag, parts = "scalar", [np.asarray(value)]
+    elif RECORDS.get(kind.__name__) == kind.__module__:
+        fields = dataclasses.fields(value)
+        tag, parts = kind.__name__, [canonical(getattr(value, field.name)) for field in fields]
+    else:
+        raise NotPlain(f"a {kind.__name__}")
+    return [tag, *(_written(part, depth - 1) for part in parts)]
 
-    def __init__(self):
-        self._left = MOST_ITEMS
 
-    def read(self, value, depth):
-        if not isinstance(value, list | dict):
-            return value
-        if isinstance(value, dict) or not value or not isinstance(value[0], str):
-            raise NotPlain("damaged data (no tag)")
-        if not depth:
-            raise NotPlain(f"data nested more than {MOST_DEPTH} deep")
-        tag, *parts = value
-        if tag in _CONTAINERS:
-            return _CONTAINERS[tag](self._items(*parts, depth))
-        if tag == "dict":
-            pairs = [self._items(pair, depth) for pair in _list(*parts)]
-            return {key: item for key, item in pairs}  # noqa: C416  (each has to be a pair)
-        if tag == "bytes":
-            return base64.b64decode(*parts, validate=True)
-        if tag == "complex":
-            return complex(*map(float, parts))
-        if tag == "fraction":
-            return Fraction(*map(_whole, parts))
-        if tag == "range":
-            return range(*map(_whole, parts))
-        if tag in ("array", "scalar"):
-            return _array(*parts) if tag == "array" else _array(*parts)[()]
-        if tag in RECORDS:
-            return _record(tag, self._items(*parts, depth))
+def _read(value, depth):
+    if not isinstance(value, list | dict):
+        return value
+    if isinstance(value, dict) or not value or not isinstance(value[0], str):
+        raise NotPlain("damaged data (no tag)")
+    if not depth:
+        raise NotPlain(f"data nested more than {MOST_DEPTH} deep")
+    tag, parts = value[0], [_read(part, depth - 1) for part in value[1:]]
+    if tag in RECORDS:
+        return _record(tag, parts)
+    if tag not in _MAKES:
         raise NotPlain(f"a {tag:.40}")
-
-    def _items(self, items, depth) -> list:
-        self._left -= len(_list(items))
-        if self._left < 0:
-            raise NotPlain(f"more than {MOST_ITEMS:,} items")
-        return [self.read(item, depth - 1) for item in items]
-
-
-def _list(value) -> list:
-    if not isinstance(value, list):
-        raise NotPlain("damaged data (no list)")
-    return value
+    return _MAKES[tag](*parts)
 
 
 def _whole(value) -> int:
@@ -186,9 +145,17 @@ def _dtype(name) -> np.dtype:
     return np.dtype(name)
 
 
+def _array_parts(array):
+    name = array.dtype.str if array.dtype.isbuiltin == 1 else str(array.dtype)
+    _dtype(name)
+    return name, array.shape, array.tobytes()
+
+
 def _array(name, shape, data) -> np.ndarray:
-    dtype, shape = _dtype(name), tuple(map(_whole, _list(shape)))
-    numbers = np.frombuffer(bytearray(base64.b64decode(data, validate=True)), dtype)
+    dtype, shape = _dtype(name), tuple(map(_whole, shape))
+    if not isinstance(data, bytes):
+        raise NotPlain("damaged data (an array without bytes)")
+    numbers = np.frombuffer(bytearray(data), dtype)
     if min(shape, default=0) < 0 or math.prod(shape) != numbers.size:
         raise NotPlain("damaged data (an array of another shape)")
     if dtype.kind == "b":  # a byte of 2 would be neither True nor False
@@ -206,3 +173,25 @@ def _record(name, values):
         if (type(value) is bool) != (stated is bool) or not isinstance(value, stated):
             raise NotPlain(f"a {name} whose {field.name} is a {type(value).__name__}")
     return kind(*values)
+
+
+_CONTAINERS = (list, tuple, set, frozenset)
+#: Kind of a value -> what gives its parts; and its tag -> what makes it of them.
+_PARTS: dict[type, typing.Callable] = dict.fromkeys(_CONTAINERS, iter) | {
+    dict: lambda value: value.items(),
+    bytes: lambda value: [base64.b64encode(value).decode()],
+    complex: lambda value: (value.real, value.imag),
+    Fraction: lambda value: (value.numerator, value.denominator),
+    range: lambda value: (value.start, value.stop, value.step),
+    np.ndarray: _array_parts,
+}
+_MAKES: dict[str, typing.Callable] = {
+    **{kind.__name__: lambda *parts, kind=kind: kind(parts) for kind in _CONTAINERS},
+    "dict": lambda *pairs: {key: value for key, value in pairs},  # noqa: C416 (each must be a pair)
+    "bytes": lambda text: base64.b64decode(text, validate=True),
+    "complex": lambda *parts: complex(*map(float, parts)),
+    "Fraction": lambda *parts: Fraction(*map(_whole, parts)),
+    "range": lambda *parts: range(*map(_whole, parts)),
+    "ndarray": _array,
+    "scalar": lambda array: array[()],
+}

@@ -1,0 +1,121 @@
+"""The row of one submission: lines of JSON, by which a grader's process tells what it has so far.
+
+The last whole line counts, so that a process that has to be ended keeps what it had.  The same
+lines stand beside the table (``OUT.jsonl``), where a later run finds what need not be graded again.
+"""
+
+import contextlib
+import csv
+import io
+import json
+import tomllib
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from trainium_edu import files
+from trainium_edu.exercises.exercise import Grade
+from trainium_edu.tools.schema import checked
+
+__all__ = ["Row", "keep_row", "last_of", "read_kept", "write_csv"]
+
+_SCHEMA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
+@dataclass(slots=True)
+class Row:
+    """The results of one submission."""
+
+    submission: str
+    status: str = "graded"  #: "graded" or "not graded"
+    reason: str = ""
+    lesson: str = ""
+    student: str = ""
+    points: int = 0
+    of: int = 0
+    seconds: float = 0.0
+    notes: list = field(default_factory=list)
+    exercises: dict = field(default_factory=dict)  #: each exercise's Grade as a dict, by key
+    digest: str = ""  #: of the file and the checks; tells whether a kept row is still good
+    walls: str = ""  #: "bubblewrap", or why the submission ran without walls
+    limits: dict = field(default_factory=dict)  #: those under which it was graded
+    #: of a kernel file, by case: latency and its band, traffic, MFU
+    figures: dict = field(default_factory=dict)
+    advice: list = field(default_factory=list)  #: what its author could improve
+    leaderboard: dict = field(default_factory=dict)  #: its entry, if it is right
+
+    @property
+    def has_walls(self) -> bool:
+        """Whether its process stands behind the system's walls."""
+        return self.walls == "bubblewrap"
+
+    def states(self, student: str):
+        """Take the id that a submission states; note it if the roster has another one."""
+        if student and self.student and student.casefold() != self.student.casefold():
+            self.notes.append(f"states the student id {student!r}")
+        self.student = self.student or student
+
+    def add(self, key: str, grade: Grade):
+        """Write down an exercise's grade, and its entry of a leaderboard."""
+        self.exercises[key] = asdict(grade)
+        if entry := self.exercises[key].pop("entry"):
+            name = (self.student or Path(self.submission).stem)[:40]
+            self.leaderboard = {"assignment": f"lesson {key}", "name": name, **entry}
+
+    def has(self, status: str) -> bool:
+        """Return whether an exercise's status is "stopped", "not checked", or any other."""
+        return any(grade["status"] == status for grade in self.exercises.values())
+
+    def line(self) -> str:
+        """Return it as a line of a file."""
+        return json.dumps(asdict(self))
+
+
+def last_of(lines) -> Row | None:
+    """Return the last row that is whole; None if none is."""
+    for line in reversed(lines):
+        with contextlib.suppress(ValueError, RecursionError):
+            return Row(**checked(json.loads(line), _SCHEMA))
+    return None
+
+
+def keep_row(row: Row, path: Path):
+    """Write a row down for a later run, on a line of its own after one that a full disk tore."""
+    with Path(path).open("a", encoding="utf-8") as file:
+        file.write("\n" + row.line())
+
+
+def read_kept(path: Path) -> dict:
+    """Read the rows of an earlier run; a line that is torn, or no row, is left out."""
+    lines: list[str] = []
+    with contextlib.suppress(OSError):
+        lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+    rows = filter(None, (last_of([line]) for line in lines))
+    return {(row.submission, row.digest): row for row in rows}
+
+
+def write_csv(rows: list[Row], out: Path):
+    """Write one line per submission, whole or not at all."""
+    keys = sorted({key for row in rows for key in row.exercises})
+    measured = sorted({(case, name) for row in rows for case, found in row.figures.items()
+                       for name in found})  # fmt: skip
+    text = io.StringIO(newline="")
+    table = csv.writer(text)
+    table.writerow([
+        "submission", "student", "lesson", "points", "of", "status", "reason", "notes", "seconds",
+        "walls", *(f"{key}{what}" for key in keys for what in ("", " feedback", " misconception")),
+        *(f"{case} {name}" for case, name in measured),
+    ])  # fmt: skip
+    for row in rows:
+        line = [row.submission, row.student, row.lesson, row.points, row.of, row.status,
+                row.reason, "; ".join(row.notes), row.seconds, row.walls]  # fmt: skip
+        for grade in map(row.exercises.get, keys):
+            said = f"{grade['status']}: {grade['reason']}".strip(": ") if grade else ""
+            line += [grade["points"], said, grade["misconception"]] if grade else [""] * 3
+        line += [row.figures.get(case, {}).get(name, "") for case, name in measured]
+        table.writerow([_harmless(value) for value in line])
+    files.write(out, text.getvalue())
+
+
+def _harmless(value):
+    """Keep a spreadsheet from taking a student's text for a formula."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
