@@ -151,8 +151,8 @@ def test_hidden_tests_grade_the_cells_so_far_where_no_patch_reaches(tmp_path):
     right, wrong = ({b.key: b.source for b in blocks if b.kind == kind}
                     for kind in ("solution", "wrong"))  # fmt: skip
     first, second, third, last = (e.key for e in exercises.of_lesson(lesson))
-    answers = {first: right[first], second: "".join(PATCHES[:2]) + wrong[second], third: wrong[third],
-               last: right[last]}  # fmt: skip
+    attack = "".join(PATCHES[:2]) + wrong[second]
+    answers = {first: right[first], second: attack, third: wrong[third], last: right[last]}
     notebook = nbformat.read(book, as_version=4)
     for cell in notebook.cells:
         cell.source = answers.get(key_of(cell), cell.source)

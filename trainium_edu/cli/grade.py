@@ -9,7 +9,6 @@ submission can reach with bubblewrap, and without.
 import contextlib
 import csv
 import hashlib
-import importlib.util
 import json
 import os
 import subprocess
@@ -28,6 +27,7 @@ from trainium_edu.cli.assignment import Assignment
 from trainium_edu.cli.grade_one import exercises_of
 from trainium_edu.cli.limits import Limits, Unreadable, end_family, open_submission
 from trainium_edu.cli.row import Row, last_of
+from trainium_edu.exercises import lessons
 
 __all__ = ["absent", "filled", "grade_all", "grade_submission", "read_roster", "submissions"]
 
@@ -309,8 +309,6 @@ def _digest(path, student, salt, assignment=None):
     if assignment:
         hashed.update(assignment.digest.encode())
         return hashed.hexdigest()[:32]
-    for name in exercises.LESSONS.values():
-        spec = importlib.util.find_spec(f"trainium_edu.exercises.{name.partition('_')[2]}")
-        if spec is not None and spec.origin:
-            hashed.update(Path(spec.origin).read_bytes())
+    for path in [*sorted(Path(exercises.__file__).parent.glob("*.*")), *lessons.OWN.values()]:
+        hashed.update(path.read_bytes())
     return hashed.hexdigest()[:32]

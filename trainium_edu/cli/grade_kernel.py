@@ -17,7 +17,7 @@ import numpy as np
 
 from trainium_edu.cli.apart import Apart, Stopped
 from trainium_edu.cli.assignment import Assignment, Case, Threshold
-from trainium_edu.cli.limits import Limits, Unreadable, open_submission
+from trainium_edu.cli.limits import Limits, Unreadable, read_text
 from trainium_edu.cli.row import Row
 from trainium_edu.exercises.cells import stated
 from trainium_edu.exercises.exercise import Grade
@@ -32,7 +32,7 @@ from trainium_edu.specs.errors import NkiValidationError
 __all__ = ["Figures", "Rejected", "difference", "grade_file", "judge", "reach", "read_source",
            "uses"]  # fmt: skip
 
-_LARGEST_BYTES = 1 << 20
+_MOST_SOURCE = 1 << 20
 _MOST_ADVICE, _MOST_CHARACTERS = 3, 800
 _TAMPERED = "tampered with the process that grades it"
 _ENTRY = ("latency_us", "low_us", "high_us", "hbm_bytes", "mfu")  #: of a leaderboard
@@ -290,16 +290,10 @@ def read_source(path: Path) -> str:
     """
     if path.suffix == ".ipynb":
         raise Unreadable("a notebook; a Python file with the kernel is asked for")
-    try:
-        with open_submission(path) as file:
-            data = file.read(_LARGEST_BYTES + 1)
-        if len(data) > _LARGEST_BYTES:
-            raise Unreadable("larger than 1 MB; a kernel file is a page or two")
-        return data.decode("utf-8-sig")
-    except OSError as error:
-        raise Unreadable(f"cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError:
-        raise Unreadable("not a Python file (not text)") from None
+    text = read_text(path, "a Python file")
+    if len(text) > _MOST_SOURCE:
+        raise Unreadable("larger than 1 MB; a kernel file is a page or two")
+    return text
 
 
 class _Kernel(Apart):

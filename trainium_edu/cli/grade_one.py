@@ -21,13 +21,7 @@ from trainium_edu import exercises
 from trainium_edu.cli import sandbox
 from trainium_edu.cli.apart import Apart, Stopped
 from trainium_edu.cli.grade_cpp import CppApart
-from trainium_edu.cli.limits import (
-    Limits,
-    Unreadable,
-    end_family,
-    limit_this_process,
-    open_submission,
-)
+from trainium_edu.cli.limits import Limits, Unreadable, end_family, limit_this_process, read_text
 from trainium_edu.cli.row import Row
 from trainium_edu.exercises.cells import key_of, parts_of, stated, text_of, with_student
 from trainium_edu.exercises.exercise import SOLUTION_SEEN, Grade
@@ -48,13 +42,7 @@ def read_submission(path: Path):
     """
     import nbformat
 
-    try:
-        with open_submission(path) as file:
-            text = file.read().decode("utf-8-sig")
-    except OSError as error:
-        raise Unreadable(f"cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError:
-        raise Unreadable("not a notebook (not text)") from None
+    text = read_text(path, "a notebook")
     try:
         raw = json.loads(text)
     except (ValueError, RecursionError):

@@ -10,7 +10,8 @@ from typing import Any
 
 import psutil
 
-__all__ = ["Limits", "Unreadable", "end_family", "limit_this_process", "open_submission"]
+__all__ = ["Limits", "Unreadable", "end_family", "limit_this_process", "open_submission",
+           "read_text"]  # fmt: skip
 
 _LARGEST_BYTES = 100 << 20
 
@@ -57,6 +58,23 @@ def open_submission(path: Path):
             "not a regular file (a pipe or a device)"
         )  # fmt: skip
     return file
+
+
+def read_text(path: Path, kind: str) -> str:
+    """Return the text of what should be "a notebook", or a file of another kind.
+
+    Raises
+    ------
+    Unreadable
+        With the reason in words.
+    """
+    try:
+        with open_submission(path) as file:
+            return file.read().decode("utf-8-sig")
+    except OSError as error:
+        raise Unreadable(f"cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise Unreadable(f"not {kind} (not text)") from None
 
 
 def limit_this_process(limits: Limits):

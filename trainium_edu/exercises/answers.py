@@ -16,7 +16,7 @@ from numbers import Integral
 
 import numpy as np
 
-__all__ = ["Printed", "PrintedTooMuch", "canonical", "line_of"]
+__all__ = ["Printed", "PrintedTooMuch", "canonical", "line_of", "said_of"]
 
 _MOST_ITEMS = 1_000_000
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, Fraction)
@@ -114,3 +114,12 @@ def line_of(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if "ipykernel" in f.filename or f.filename.startswith("<")]
     return (own[-1].line or "") if own else ""
+
+
+def said_of(problem: BaseException, path: str, most: int = 400) -> str:
+    """Return an exception on one line, with the line of a file in which it arose."""
+    text = " ".join(f"{type(problem).__name__}: {problem}".split())[:most]
+    frames = traceback.extract_tb(problem.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == path]
+    line = lines[-1] if lines else getattr(problem, "lineno", None)
+    return f"line {line}: {text}" if line else text
