@@ -512,7 +512,7 @@ def test_a_cell_beside_the_answers_that_never_ends_costs_no_points(tmp_path):
     nbformat.write(book, tmp_path / "a.ipynb")
     row = graded(tmp_path / "a.ipynb")
     assert row.points == 6
-    assert "a cell beside it was left out: a cell did not end within 6 s" in row.notes[0]
+    assert "a cell beside the answers was left out: a cell did not end within 6 s" in row.notes[0]
 
 
 def test_everybody_gets_a_row_whatever_was_handed_in(tmp_path, capsys):
