@@ -7,8 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-import tomllib
-from pathlib import Path
 
 import numpy as np
 import psutil
@@ -16,6 +14,7 @@ import pytest
 
 from tests.for_each import raises
 from tests.neuroncore.gpsimd_cpp.sources import program
+from tests.texts import table_beside
 from trainium_edu.neuroncore import NeuronCore, gpsimd_cpp
 from trainium_edu.neuroncore.gpsimd_cpp import CompileError, OperatorError, worker
 from trainium_edu.neuroncore.gpsimd_cpp import compiler as compilers
@@ -25,7 +24,7 @@ X = np.arange(64, dtype=np.float32)
 HEAD = program("head_of_mistakes.cpp")
 SLOW = "it ran for 1 s without an end"
 WAITED = "it waited for 2 s without an end (it ran for 0."
-MISTAKES = tomllib.loads(Path(__file__).with_name("mistakes.toml").read_text("utf-8"))
+MISTAKES = table_beside(__file__, "mistakes.toml")
 BODIES, NO_LINE, UNSET, FINE = (MISTAKES[k] for k in ("line", "no_line", "unset", "fine"))
 
 
@@ -157,11 +156,7 @@ def test_a_larger_stack_is_granted_up_to_400_kb(build):
         build(_kernel(body), wrong=WRONG, flags=["-DSTACK_SIZE=500000"])
 
 
-ONE = """#include <torch/torch.h>
-torch::Tensor one(const torch::Tensor& x) {
-  return torch::abs(x);
-}
-"""
+ONE = program("one.cpp")
 
 
 @pytest.mark.parametrize(("old", "new", "text"), MISTAKES["changes"])
@@ -179,13 +174,7 @@ def test_a_function_that_nobody_defines(build):
         build(kernel.replace("return", "later(1); return"), one="torch::Tensor x")
 
 
-SHAPE = """#include <torch/torch.h>
-#include "torchneuron/register.h"
-torch::Tensor shape(torch::Tensor x) {{
-  {body}
-}}
-{register}
-"""
+SHAPE = program("one_shape.cpp")
 ONCE = 'NEURON_LIBRARY(ops, m) { m.def("one", &shape, "one"); }'
 
 
@@ -246,9 +235,8 @@ def test_accessors_that_several_processors_cannot_use(build):
         ("x.read_stream_accessor<float>();", "a streaming accessor on several processors"),
         ("", "wrong runs on several processors and never calls get_dst_tensor()"),
     ):
-        with pytest.raises(OperatorError) as told:
-            build(_kernel(line), wrong=WRONG, multicore=True)(X, 0)
-        assert text in str(told.value)
+        told = raises(OperatorError, "", build(_kernel(line), wrong=WRONG, multicore=True), X, 0)
+        assert text in str(told)
 
 
 def test_without_a_compiler_the_sentence_says_what_to_install(monkeypatch):
@@ -263,12 +251,7 @@ def test_without_a_compiler_the_sentence_says_what_to_install(monkeypatch):
 # -- limits of the compiler, of killed sessions and of full memory ------------------------------
 
 #: 2^24 different types, which C++ says are instantiated one by one
-BOMB = """template<int N, long M> struct B {
-  static const int v = B<N - 1, 2 * M>::v ^ B<N - 1, 2 * M + 1>::v;
-};
-template<long M> struct B<0, M> { static const int v = M; };
-static const int many = B<24, 1>::v;
-"""
+BOMB = program("bomb.h")
 
 
 @pytest.mark.parametrize(

@@ -61,8 +61,7 @@ def test_a_run_is_saved_and_read_without_a_compiler(relu, tmp_path):
     run = relu.by_tcm.run(np.ones((2, 8), np.float32))
     run.save(tmp_path / "one.run")
     again = gpsimd_cpp.OperatorRun.load(tmp_path / "one.run", words=run.words)
-    assert again.works == run.works
-    assert again.timeline.makespan_ns == run.timeline.makespan_ns
+    assert (again.works, again.timeline.makespan_ns) == (run.works, run.timeline.makespan_ns)
     np.testing.assert_array_equal(again.outputs, run.outputs)
 
 
@@ -118,17 +117,7 @@ def test_every_dtype_comes_and_goes(build):
 
 
 def test_bf16_and_half_round_as_numpy_and_ml_dtypes_do(build):
-    kernel = """#include <torch/torch.h>
-    template <class T> static torch::Tensor through(const torch::Tensor& x) {
-      torch::Tensor y = torch::empty(x.sizes(), torch::kFloat);
-      auto in = x.accessor<float, 1>();
-      auto out = y.accessor<float, 1>();
-      for (int i = 0; i < x.numel(); i++) out[i] = T(in[i]);
-      return y;
-    }
-    torch::Tensor bf16(const torch::Tensor& x) { return through<at::BFloat16>(x); }
-    torch::Tensor half(const torch::Tensor& x) { return through<at::Half>(x); }
-    """
+    kernel = program("narrowed.cpp")
     made = build(kernel, bf16="torch::Tensor x", half="torch::Tensor x")
     bits = np.random.default_rng(4).integers(0, 2**32, 100_000, dtype=np.uint32)
     small = np.random.default_rng(5).standard_normal(100_000).astype(np.float32) * 1e-6
@@ -142,20 +131,12 @@ def test_bf16_and_half_round_as_numpy_and_ml_dtypes_do(build):
 
 
 def test_fresh_memory_reads_nan_and_four(build):
-    kernel = """#include <torch/torch.h>
-    torch::Tensor floats(const torch::Tensor& x) { return torch::empty(x.sizes(), torch::kFloat); }
-    """
+    kernel = program("fresh.cpp")
     assert np.isnan(build(kernel, floats="torch::Tensor x")(np.ones(5, np.float32))).all()
 
 
 def test_what_a_program_prints_is_shown(build, capsys):
-    kernel = """#include <torch/torch.h>
-    #include <stdio.h>
-    torch::Tensor say(const torch::Tensor& x) {
-      printf("%d elements\\n", (int)x.numel());
-      return torch::zeros(x.sizes(), torch::kFloat);
-    }
-    """
+    kernel = program("prints.cpp")
     run = build(kernel, say="torch::Tensor x").run(np.ones(3, np.float32))
     assert capsys.readouterr().out == "3 elements\n" == run.printed
 
@@ -170,12 +151,7 @@ def test_a_built_library_is_loaded_by_its_file_also_when_it_moved(build, tmp_pat
 
 
 def test_an_included_file_that_changed_is_compiled_again(build, tmp_path):
-    kernel = """#include <torch/torch.h>
-    #include "constant.h"
-    torch::Tensor fill(const torch::Tensor& x) {
-      return torch::full(x.sizes(), CONSTANT, torch::kFloat);
-    }
-    """
+    kernel = program("includes.cpp")
     for constant in (1, 2):
         (tmp_path / "constant.h").write_text(f"#define CONSTANT {constant}\n")
         assert build(kernel, fill="torch::Tensor x")(np.zeros(1, np.float32)) == constant

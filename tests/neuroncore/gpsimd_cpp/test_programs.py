@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.for_each import raises
 from tests.neuroncore.gpsimd_cpp.sources import program
 from trainium_edu.neuroncore.gpsimd_cpp import OperatorError
 
@@ -95,7 +96,6 @@ def test_it_gives_what_numpy_gives(operators, name):
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_given_wrong_is_one_sentence_at_a_line(operators, name):
     given, text = WRONG[name]
-    with pytest.raises(OperatorError) as told:
-        operators(name)(*given)
-    assert text in str(told.value), str(told.value)
-    assert str(told.value).startswith("kernel.cpp:")
+    told = raises(OperatorError, "", operators(name), *given)
+    assert text in str(told), str(told)
+    assert str(told).startswith("kernel.cpp:")

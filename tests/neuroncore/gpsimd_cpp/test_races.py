@@ -4,52 +4,25 @@ import numpy as np
 import pytest
 
 from tests.for_each import for_each, raises
+from tests.neuroncore.gpsimd_cpp.sources import program
+from tests.texts import table_beside
 from trainium_edu.neuroncore.gpsimd_cpp import OperatorError
 from trainium_edu.neuroncore.gpsimd_cpp.races import Race, find_race
 
-HEAD = """#include <torch/torch.h>
-#include <neuron/neuron-utils.hpp>
+PROGRAM = program("doubled_in_parts.cpp")
 
-torch::Tensor part(const torch::Tensor& x, double kind) {
-  torch::Tensor y = get_dst_tensor();
-  int64_t n = x.numel(), id = get_cpu_id(), count = get_cpu_count();
-  int64_t share = (n + count - 1) / count, begin = id * share;
-  int64_t end = begin + share < n ? begin + share : n;
-  float *buffer = (float *)torch::neuron::tcm_malloc(2048);
-  auto in = x.tcm_accessor();
-  auto out = y.tcm_accessor();
-"""
-LOOP = """
-  for (int64_t i = begin; i < end; i += 512) {
-    int64_t size = end - i < 512 ? end - i : 512;
-    in.tensor_to_tcm<float>(buffer, i, size);
-    for (int64_t j = 0; j < size; j++) buffer[j] = 2 * buffer[j];
-    out.tcm_to_tensor<float>(buffer, i, size);
-  }
-"""
-TAIL = """
-  torch::neuron::tcm_free(buffer);
-  return y;
-}
-"""
-CLEAN = HEAD + LOOP + TAIL
-#: Mistakes, by what the message has to say; SEEDED marks the line to blame.
-MISTAKES = {
-    "processors 0 and 1 both write element [256] of the result": (
-        HEAD + "  if (kind == 0 && end < n) end += 1;" + LOOP + TAIL
-    ),
-    "processors 0 and 1 and 2 and 3 and 4 and 5 and 6 and 7 all write element [0] of the result": (
-        HEAD + "  begin = 0, end = n;" + LOOP + TAIL
-    ),
-    "processor 0 writes element [255] of the result (at kernel.cpp:17), which processor 1 reads": (
-        HEAD + LOOP + "  if (begin > 0) out.tensor_to_tcm<float>(buffer, begin - 1, 1);" + TAIL
-    ),
-    "processor 7 writes element [0] of the result (at kernel.cpp:20), which processor 0 reads": (
-        HEAD + LOOP + "  if (id == 0) out.tensor_to_tcm<float>(buffer, 0, 4);\n"
-        "  if (id == 7) out.tcm_to_tensor<float>(buffer, 0, 4);" + TAIL
-    ).replace("out.tcm_to_tensor<float>(buffer, i, size)", "if (id) out.tcm_to_tensor<float>"
-              "(buffer, i, size)"),
-}  # fmt: skip
+
+def seeded(before="", after="", loop="out"):
+    """Return the program with something wrong before its loop, after it, or in its last line."""
+    text = PROGRAM.replace("//before", before).replace("//after", after)
+    return text.replace(
+        "out.tcm_to_tensor<float>(buffer, i", f"{loop}.tcm_to_tensor<float>(buffer, i"
+    )
+
+
+CLEAN = seeded()
+#: Mistakes, by what the message has to say.
+MISTAKES = {said: seeded(*change) for said, change in table_beside(__file__, "races.toml").items()}
 
 
 @pytest.fixture
@@ -76,18 +49,18 @@ def test_seeded_races_are_found_and_named(made, text):
 
 def test_a_race_for_one_element_of_a_million(made):
     x = np.ones(2**20, np.float32)
-    kernel = HEAD + "  if (id == 3) end += 1;" + LOOP + TAIL
+    kernel = seeded("  if (id == 3) end += 1;")
     raises(OperatorError, r"3 and 4 both write element \[524288\]", lambda: made(kernel)(x, 0))
 
 
 def test_reading_the_same_input_is_no_race(made):
-    kernel = HEAD + LOOP + "  in.tensor_to_tcm<float>(buffer, 0, 16);" + TAIL
+    kernel = seeded("", "  in.tensor_to_tcm<float>(buffer, 0, 16);")
     x = np.arange(4096, dtype=np.float32)
     np.testing.assert_array_equal(made(kernel)(x, 0), 2 * x)
 
 
 def test_what_nobody_wrote_is_said_and_reads_nan(made):
-    kernel = HEAD + "  if (id == 7) end -= 3;" + LOOP + TAIL
+    kernel = seeded("  if (id == 7) end -= 3;")
     run = made(kernel).run(np.ones(800, np.float32), 0)
     assert np.isnan(run.outputs[-3:]).all()
     assert not np.isnan(run.outputs[:-3]).any()
@@ -95,7 +68,7 @@ def test_what_nobody_wrote_is_said_and_reads_nan(made):
 
 
 def test_uneven_shares_are_advised_against(made):
-    kernel = HEAD + "  begin = id ? n : 0, end = id ? n : n;" + LOOP + TAIL
+    kernel = seeded("  begin = id ? n : 0, end = id ? n : n;")
     run = made(kernel).run(np.ones(8192, np.float32), 0)
     kinds = [advice.kind for advice in run.advice]
     assert "uneven shares" in kinds

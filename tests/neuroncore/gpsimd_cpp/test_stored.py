@@ -4,21 +4,12 @@ import numpy as np
 import pytest
 
 from tests.for_each import raises
+from tests.neuroncore.gpsimd_cpp.sources import program
 from trainium_edu.neuroncore import gpsimd_cpp
 from trainium_edu.neuroncore.gpsimd_cpp import stored
 
-KERNEL = """#include <torch/torch.h>
-torch::Tensor half(const torch::Tensor& x, double by) {
-  assert(by > 0);
-  printf("by %g\\n", by);
-  return torch::mul(x, 0.5 * by);
-}
-"""
-SHAPE = """#include <torch/torch.h>
-#include "torchneuron/register.h"
-torch::Tensor shape(torch::Tensor x, double by) { return x; }
-NEURON_LIBRARY(ops, m) { m.def("half", &shape, "half"); }
-"""
+KERNEL = program("half.cpp")
+SHAPE = program("half_shape.cpp")
 X = np.arange(6, dtype=np.float32)
 
 
@@ -47,8 +38,7 @@ def test_a_lesson_sees_the_same_without_a_compiler(sources, tmp_path, monkeypatc
     with_one = capsys.readouterr().out
     monkeypatch.setattr(stored, "find_compiler", _none)
     place = stored.Stored(tmp_path / "kept.json.xz")
-    assert _do(place, sources) == recorded
-    assert capsys.readouterr().out == with_one
+    assert (_do(place, sources), capsys.readouterr().out) == (recorded, with_one)
     with pytest.raises(gpsimd_cpp.NoCompilerError, match="and of these sources and arguments no"):
         place.load("half", sources[:1], sources[1:2]).run(X, 4.0)
     raises(gpsimd_cpp.NoCompilerError, "", stored.Stored, tmp_path / "kept.json.xz", recording=True)

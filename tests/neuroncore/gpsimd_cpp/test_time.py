@@ -109,8 +109,7 @@ def test_reasons_name_the_facts_that_matter(one):
 def test_advice_says_what_would_help(one, build):
     kinds = {way: [a.kind for a in getattr(one, way).run(_given(8, 512)).advice]
              for way in ("element", "tcm", "tiny")}  # fmt: skip
-    assert kinds["element"] == ["element accessor"]
-    assert kinds["tcm"] == ["one processor"]
+    assert (kinds["element"], kinds["tcm"]) == (["element accessor"], ["one processor"])
     assert set(kinds["tiny"]) == {"short copies", "one processor"}
     text = str(one.element.run(_given(256, 256)).advice[0])
     assert "trips to HBM" in text

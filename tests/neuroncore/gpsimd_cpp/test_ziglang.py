@@ -11,6 +11,7 @@ import pytest
 
 from tests.for_each import raises
 from tests.neuroncore.gpsimd_cpp import test_lines, test_mistakes, test_operators, test_races
+from tests.texts import table_beside
 from trainium_edu.neuroncore import gpsimd_cpp
 from trainium_edu.neuroncore.gpsimd_cpp import OperatorError
 from trainium_edu.neuroncore.gpsimd_cpp import compiler as compilers
@@ -37,24 +38,8 @@ def test_it_is_the_wheels(compiler):
     assert not compiler.is_gcc
 
 
-USUAL = {  # each gives a number
-    "vector": ("std::vector<float> v(in, in + n); v.push_back(3); return v.at(n);", 3),
-    "string": ('std::string s = "ab" + std::to_string(n); s.append("c"); return s.size();', 5),
-    "sort": ("std::vector<float> v(in, in + n); std::sort(v.begin(), v.end()); return v[1];", -62),
-    "map": ("std::map<std::string, int> m; m[std::string(n, 'a')] = 5; "
-            "return m.at(m.begin()->first);", 5),
-    "unordered_map": ("std::unordered_map<int, int> m; for (int i = 0; i < 99; i++) m[i % 7]++; "
-                      "return m.size();", 7),
-    "function": ("std::function<float(float)> f = [&](float a) { return a + n; }; return f(1);",
-                 65),
-    "pointers": ("std::weak_ptr<int> w; auto p = std::make_shared<int>(3); w = p; "
-                 "std::unique_ptr<int> u(new int(4)); return *w.lock() + *u;", 7),
-    "tuple": ("std::array<int, 3> a{{1, 2, 3}}; auto t = std::make_tuple(1, 2.5f); "
-              "return a.at(2) + std::get<1>(t);", 5.5),
-    "numeric": ("return std::accumulate(in, in + n, 0.0f) + *std::max_element(in, in + n);", -2016),
-    "exception": ('try { throw std::runtime_error("abc"); } catch (std::exception &e) { '
-                  "return strlen(e.what()); }", 3),
-}  # fmt: skip
+PROGRAMS = table_beside(__file__, "ziglang.toml")
+USUAL = PROGRAMS["usual"]  # each gives a number
 HEADERS = (
     "algorithm array cstring functional map memory numeric stdexcept string tuple "
     "unordered_map vector"
@@ -145,26 +130,7 @@ def test_races_are_found_and_clean_programs_not_accused(build):
         assert f"race: {text}" in str(raises(OperatorError, "", made(kernel), x, 0))
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "text"),
-    [
-        ("abs(x);", "abs(x)", "kernel.cpp:3: the C++ compiler says: expected ';'"),
-        ("abs", "sort", "kernel.cpp:3: the C++ compiler says: no member named 'sort'"),
-        ("abs", "relu", "namespace 'torch'; the processors' tensor library has empty"),
-        ("torch::abs(x)", "*x.data_ptr<float>()", "'at::Tensor'; a tensor's data are reached by"),
-        ("return", "x.accessor<double, 1>(); return",
-         "kernel.cpp:3: the C++ compiler says: accessors are of float"),
-        ("torch::Tensor one(", "torch::Tensor two(", "kernel.cpp has no kernel function one"),
-        ("torch::Tensor& x", "torch::Tensor& x, int n",
-         "the kernel function one of kernel.cpp: an operator takes torch::Tensor, torch::Scalar"),
-        ("return", "x.accessor<float, 1>()[0] = 1; return",
-         "a tensor that is const is only read: write to one that the kernel makes"),
-        ("return", "auto w = x.write_stream_accessor<float>(); return",
-         "a tensor that is const is only read: write to one that the kernel makes"),
-        ("return", "} torch::Tensor one(torch::Tensor x, double b) { return",
-         "there are several functions of this name; give each a name of its own"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("old", "new", "text"), PROGRAMS["changes"]["rows"])
 def test_cpp_that_does_not_fit_is_one_sentence(build, old, new, text):
     with pytest.raises(OperatorError) as told:
         build(test_mistakes.ONE.replace(old, new), one="torch::Tensor x")
