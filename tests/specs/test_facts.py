@@ -100,8 +100,7 @@ def test_a_derived_time_has_four_digits():
 
 def test_a_fact_counts_as_a_number():
     rows = specs.TRN1.tensor_engine.rows
-    assert float(rows) == 128.0
-    assert list(range(rows)) == list(range(128))
+    assert (float(rows), list(range(rows))) == (128.0, list(range(128)))
 
 
 def test_derived_without_a_formula_is_refused():

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.for_each import for_each, for_rows
+from tests.for_each import for_each
+from tests.texts import table_beside
 from trainium_edu.specs import (
     CLAIMS,
     FABRIC,
@@ -42,44 +43,16 @@ def test_totals_of_trn2_are_its_chips_as_they_are_printed():
     assert instance.peak_flops_fp32.value == pytest.approx(16 * 181e12, rel=0.01)
     assert instance.memory_bytes.value == 16 * chip.hbm_bytes.value == 1536 * 2**30
     assert instance.memory_bytes_per_s.value == 16 * chip.hbm_bytes_per_s.value
-    assert instance.cores.value == 128
-    assert instance.efa_bits_per_s_per_device.value == 200e9
+    assert (instance.cores.value, instance.efa_bits_per_s_per_device.value) == (128, 200e9)
     assert [name for name, _ in PRICES["trn2.48xlarge"].items()] == []
 
 
-@for_rows(
-    "instance, fact, value",
-    ("trn1.32xlarge", "peak_flops_from_array", 2_936_012_800_000_000),
-    ("trn1.32xlarge", "efa_bits_per_s_per_device", 100_000_000_000),
-    ("trn1n.32xlarge", "efa_bits_per_s_per_device", 100_000_000_000),
-    ("p4d.24xlarge", "peak_flops", 2_496_000_000_000_000),
-    ("p4d.24xlarge", "peak_flops_tf32", 1_248_000_000_000_000),
-    ("p4d.24xlarge", "peak_flops_fp32", 156_000_000_000_000),
-    ("p4d.24xlarge", "memory_bytes", 320_000_000_000),
-    ("p3dn.24xlarge", "peak_flops", 1_000_000_000_000_000),
-    ("p3dn.24xlarge", "memory_bytes", 256_000_000_000),
-)
+@for_each("instance, fact, value", table_beside(__file__, "by_hand.toml")["derived"])
 def test_derived_instance_facts(instance, fact, value):
     assert getattr(INSTANCES[instance], fact).value == value
 
 
-@for_each(
-    ("claim", "value"),
-    [
-        ("bf16_over_p4d_with_210", 1.35), ("tf32_over_p4d_with_210", 2.69),
-        ("fp32_over_p4d_with_210", 5.38), ("bf16_over_p4d_with_190", 1.22),
-        ("tf32_over_p4d_with_190", 2.44), ("fp32_over_p4d_with_190", 4.87),
-        ("bf16_over_p4d_with_184", 1.176), ("tf32_over_p4d_with_184", 2.35),
-        ("fp32_over_p4d_with_184", 4.71), ("network_over_p4d_trn1", 2),
-        ("network_over_p4d_trn1n", 4), ("p4d_memory_over_p3dn_derived", 1.25),
-        ("p4d_compute_over_p3dn_derived", 2.5), ("gpt3_over_bert_derived", 514.71),
-        ("gpt3_years_on_p4d", 3.99), ("gpt3_days_on_32", 133.5), ("gpt3_days_on_130", 32.86),
-        ("gpt3_instances_for_14_days", 305.14), ("sagemaker_cost_trn1_derived", 41.43),
-        ("sagemaker_cost_p4d_derived", 68.61), ("sagemaker_rate_ratio", 1.2206),
-        ("sagemaker_time_ratio", 1.0862), ("sagemaker_cheaper_by", 0.395),
-        ("inf2_price_ratio", 1.772),
-    ],
-)  # fmt: skip
+@for_each("claim, value", table_beside(__file__, "claims.toml")["claims"].items())
 def test_claims_recompute(claim, value):
     assert getattr(CLAIMS, claim).value == pytest.approx(value, rel=0.003)
 
@@ -94,8 +67,7 @@ def test_sagemaker_costs_fifteen_percent_more():
 
 def test_ultracluster_exaflops():
     assert ULTRACLUSTER.peak_flops_launch.value == 6.3e18
-    assert ULTRACLUSTER.peak_flops_30k.value == 5.7e18
-    assert ULTRACLUSTER.instances.value == 6250
+    assert (ULTRACLUSTER.peak_flops_30k.value, ULTRACLUSTER.instances.value) == (5.7e18, 6250)
 
 
 def test_link_rates_follow_from_the_published_totals():
@@ -117,15 +89,7 @@ def test_neighbours_are_mutual_and_match_the_printed_ends():
     assert FABRIC.neighbours_inf2.value[0] == (11, 1)
 
 
-@for_rows(
-    "name, path, locator",
-    ("bucket_bytes", "torch-neuron-envvars.rst", "ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB"),
-    ("group_sizes", "torch-neuron-envvars.rst", "NEURON_RT_VISIBLE_CORES"),
-    ("group_sizes_inference", "feature-guide.rst", "Trn1"),
-    ("neighbours_trn1", "runtime-performance-tips.rst", "table trn1.32xlarge"),
-    ("neighbours_inf2", "runtime-performance-tips.rst", "table inf2.48xlarge"),
-    ("hamiltonian_cycles", "intranode-collective-comm.rst", "KangaRing Algorithm"),
-)
+@for_each("name, path, locator", table_beside(__file__, "by_hand.toml")["pages"])
 def test_fabric_facts_cite_the_page_that_says_so(name, path, locator):
     """As read in AWS's documentation at the cited commits; other editions do not say it."""
     fact = getattr(FABRIC, name)

@@ -52,8 +52,7 @@ def test_the_queue_and_the_transfer_cite_the_page_that_has_them():
         "nki-dma-overview", 1416,
     )  # fmt: skip
     assert "NeuronCore-v3" in dma.one_32kib_transfer_ns.note
-    assert dma.queues_per_engine.source == "nki-dma-overview"
-    assert dma.queues.kind == "assumed"
+    assert (dma.queues_per_engine.source, dma.queues.kind) == ("nki-dma-overview", "assumed")
     assert dma.queues_per_core.value == 16 * 16
 
 

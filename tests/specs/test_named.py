@@ -12,6 +12,7 @@ import tomllib
 from pathlib import Path
 
 from tests.for_each import for_each, for_rows
+from tests.texts import table_beside
 from trainium_edu.cli.arguments import COMMANDS
 from trainium_edu.specs import SOURCES
 from trainium_edu.specs.glossary import named
@@ -19,38 +20,8 @@ from trainium_edu.specs.glossary import named
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / "notebooks"
 ROWS = for_each("row", named().values(), ids=lambda r: r.slug)
-#: The names that each source's text has, compiled as said above: words of a row's name.
-NAMES = {
-    "aws-news-trn1-launch": [
-        "Trn1", "trn1.2xlarge", "trn1.32xlarge", "P4d", "Inferentia", "vCPUs", "NeuronLink", "NVMe",
-        "EBS", "EFA", "UltraClusters", "petabit", "FSx for Lustre", "FP32", "TF32", "BF16", "FP16",
-        "UINT8", "configurable FP8", "stochastic rounding", "dynamic shapes", "custom operators",
-        "Neuron SDK", "PyTorch", "TensorFlow", "PyTorch/XLA", "torchrun", "neuron-ls", "neuron-top",
-        "TensorBoard", "GPT-3", "data and model parallelism", "recommender", "Amazon EC2",
-        "Deep Learning AMI", "Containers", "EKS", "ECS", "ParallelCluster", "On-Demand", "Reserved",
-        "Spot", "Savings Plan", "N. Virginia", "Oregon",
-    ],
-    "aws-ml-blog-sagemaker": [
-        "SageMaker", "G5", "A10G", "P4d", "A100", "ml.c5.xlarge", "Hugging Face", "BERT", "S3",
-        "Deep Learning AMIs and Containers", "PyTorch", "endpoint", "billable seconds", "volumes",
-        "recommender", "speech recognition", "fraud detection", "forecasting", "UltraClusters",
-    ],
-    "nextplatform-reinvent-2021": ["P3dn", "V100", "P4d", "GPT-3", "BERT", "16 programmable"],
-    "aws-trn1-page-early": [
-        "trn1.2xlarge", "vCPUs", "NeuronLink", "hypercube", "torus", "memory pooling", "EFA",
-        "UltraClusters", "configurable FP8", "inline memory compression", "dynamic shapes",
-        "control flow", "stochastic rounding", "custom operators",
-    ],
-    "inferentia2-training-post": [
-        "Inf1", "Inf2", "torus", "Neuron SDK", "PyTorch", "PyTorch/XLA", "timm", "torchrun",
-        "Vision Transformer",
-    ],
-    "aws-training-faq": [
-        "P4d", "Trn1n", "CUDA", "Nitro", "stochastic rounding", "eager debug", "ECS", "EKS",
-        "ParallelCluster", "Batch", "SageMaker", "Kubernetes", "Ray", "neuron-ls", "neuron-top",
-        "TensorBoard",
-    ],
-}  # fmt: skip
+#: The names that each source's text has, compiled as said above.
+NAMES = table_beside(__file__, "names.toml")
 
 
 @for_each("source", NAMES)

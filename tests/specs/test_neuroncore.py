@@ -5,21 +5,13 @@ Judge: the tables of the architecture guide and of the instruction reference (SD
 
 import pytest
 
-from tests.for_each import for_each, for_rows
+from tests.for_each import for_each
+from tests.texts import table_beside
 from trainium_edu.specs import INF2, TRN1
 from trainium_edu.specs.neuroncore import CYCLES, FORMATS, MEASURED
 
 
-@for_rows(
-    "path, value", ("tensor_engine.peak_flops_from_array", 91_750_400_000_000),
-    ("tensor_engine.multiply_moving_512_ns", 182.857142857), ("sbuf.capacity_bytes", 25_165_824),
-    ("psum.capacity_bytes", 2_097_152), ("psum.bank_bytes", 2048),
-    ("dma.bytes_per_s_derived", 272_000_000_000), ("hbm_bytes_per_core", 17_179_869_184),
-    ("dma_bytes_per_s_from_engines", 870_400_000_000),
-    ("dma_bytes_per_s_sustained", 544_000_000_000), ("peak_flops_from_cores", 184_000_000_000_000),
-    ("peak_flops_from_array", 183_500_800_000_000), ("measured.mamba_v1_step_ns", 4212),
-    ("measured.mamba_v2_step_ns", 3132.896484), ("measured.mamba_v3_step_ns", 3218.786621),
-)  # fmt: skip
+@for_each("path, value", table_beside(__file__, "by_hand.toml")["sums"])
 def test_derived_facts_equal_hand_sums(path, value):
     assert float(TRN1.find(path)) == pytest.approx(value, rel=1e-9)
 
@@ -37,34 +29,7 @@ def test_published_busy_times_round_to_the_stated_ones():
         assert round(getattr(MEASURED, name).value / 1000, 2) == us
 
 
-# MIN = 64; N, P, F and the rest as the reference names them
-COSTS = [
-    ("activation", {"N": 512}, 512), ("activation", {"N": 10}, 64),
-    ("activation_reduce", {"N": 512}, 576), ("tensor_copy", {"N": 100}, 100),
-    ("tensor_scalar", {"N": 63}, 64), ("tensor_scalar_reduce", {"N": 200}, 264),
-    ("nc_stream_shuffle", {"N": 65}, 65), ("bn_stats", {"N": 512}, 512),
-    ("bn_aggr", {"N": 30}, 130), ("range_select", {"N": 1}, 64), ("dropout", {"N": 128}, 128),
-    ("iota", {"N": 50}, 200), ("affine_select", {"N": 0}, 150),
-    ("local_gather", {"valid_indices": 256, "per_index": 1, "dtype_bytes": 4}, 182),
-    ("max8", {"N": 20}, 20), ("nc_find_index8", {"N": 20}, 20),
-    ("nc_match_replace8", {"N": 500}, 500), ("nc_match_replace8_printed", {"N": 500}, 64),
-    ("memset", {"N": 512}, 512), ("memset_16bit_zero", {"N": 512}, 256),
-    ("nc_matmul", {"stationary_free": 128, "moving_free": 512}, 512),
-    ("nc_matmul", {"stationary_free": 128, "moving_free": 1}, 64),
-    ("nc_matmul", {"stationary_free": 16, "moving_free": 1}, 16),
-    ("nc_matmul_fp32", {"stationary_free": 128, "moving_free": 512}, 2048),
-    ("nc_transpose_vector", {"N": 32}, 64), ("nc_transpose_tensor", {"P": 32, "F": 128}, 64),
-    ("reciprocal", {"N": 512}, 4096), ("scalar_tensor_tensor", {"N": 512}, 1024),
-    ("scalar_tensor_tensor_bf16", {"N": 512}, 512), ("tensor_tensor", {"N": 512}, 1024),
-    ("tensor_tensor_fast", {"N": 512}, 512), ("tensor_tensor_scan", {"N": 16}, 64),
-    ("tensor_reduce", {"N": 512}, 512), ("tensor_reduce_bf16", {"N": 512}, 256),
-    ("tensor_copy_predicated", {"N": 512}, 1024), ("tensor_copy_predicated_psum", {"N": 9}, 64),
-    ("tensor_copy_dynamic", {"N": 512}, 600), ("topk", {"n": 100, "K": 8}, 408),
-    ("nc_n_gather", {"N": 513}, 813), ("tensor_partition_reduce", {"N": 50}, 200),
-    ("sequence_bounds", {"N": 50}, 200), ("rng", {"N": 20}, 64),
-    ("tensor_scalar_rsqrt", {"N": 512}, 2048), ("tensor_scalar_cumulative", {"N": 512}, 512),
-    ("select_reduce", {"N": 512}, 1024), ("select_reduce_psum", {"N": 512}, 512),
-]  # fmt: skip
+COSTS = table_beside(__file__, "costs.toml")["costs"]
 
 
 @for_each(("instruction", "sizes", "cycles"), COSTS)
@@ -92,6 +57,5 @@ def test_formats_have_their_textbook_widths():
 
 
 def test_inferentia2_has_the_same_core_and_half_the_ports():
-    assert INF2.tensor_engine == TRN1.tensor_engine
-    assert INF2.cycles == TRN1.cycles
+    assert (INF2.tensor_engine, INF2.cycles) == (TRN1.tensor_engine, TRN1.cycles)
     assert (TRN1.neuronlink_ports.value, INF2.neuronlink_ports.value) == (4, 2)
