@@ -149,8 +149,7 @@ def test_direct_on_a_ring_with_congestion_has_the_slope_of_the_busiest_link():
     schedule = fabric.plan(RING, "all_reduce", "mesh")
     assert schedule.steps == 2
     ours = fabric.busiest_link_chunks(schedule, RING, ties="one_way")
-    assert ours == 72
-    assert slope == pytest.approx(ours, rel=1e-3)
+    assert (ours, slope) == (72, pytest.approx(ours, rel=1e-3))
     assert fabric.busiest_link_chunks(schedule, RING) == 64  # balanced
 
 
@@ -239,8 +238,7 @@ def test_memory_rules_and_uneven_chunks():
 def test_timeline_has_one_span_per_transfer_and_ends_with_the_account():
     schedule = fabric.plan(TORUS, "all_reduce", "ring")
     line = fabric.timeline(schedule, TORUS, 2**20, SIMULATORS)
-    assert len(line) == len(schedule)
-    assert len(line.tracks) == 64
+    assert (len(line), len(line.tracks)) == (len(schedule), 64)
     total = fabric.account(schedule, TORUS, 2**20, SIMULATORS).total_ns
     assert line.makespan_ns + 1000 == pytest.approx(total)  # the first latency comes before
     for track in line.tracks:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.for_each import for_each, for_rows, raises
+from tests.for_each import for_each, for_rows
 from trainium_edu import fabric
 from trainium_edu.fabric import FabricError
 
@@ -190,24 +190,3 @@ def test_hierarchical_keeps_the_network_share_small():
     schedule = fabric.plan(cluster, "all_reduce", "hierarchical")
     sent = fabric.link_loads(schedule, cluster)[:, network].sum() / 64 / 64
     assert sent == pytest.approx(2 * (2 - 1) / 2 / 32)  # buffers per rank: 2(X-1)/X of 1/Y
-
-
-@for_rows(
-    "topology, collective, algorithm, options, says",
-    (fabric.ring(12), "all_reduce", "rdh", {}, "power of two; 12 is not"),
-    (fabric.ring(12), "all_reduce", "halving_doubling", {}, "power of two; 12 is not"),
-    (fabric.ring(4, ranks_per_chip=3), "all_reduce", "kangaring", {}, "pairs the ranks"),
-    (fabric.ring(4), "all_reduce", "carousel", {}, "is not a known algorithm"),
-    (fabric.ring(4), "sum", "ring", {}, "is not a known collective"),
-    (fabric.ring(4), "all_to_all", "kangaring", {}, "these can: mesh, pairwise"),
-    (fabric.ring(4), "all_reduce", "ring", {"speed": 2}, "speed"),
-    (fabric.ring(4), "all_reduce", "ring", {"order": [0, 1, 2]}, "names each"),
-    (fabric.ring(4), "permute", "mesh", {}, "needs target"),
-    (fabric.ring(4), "permute", "mesh", {"target": [0, 0, 1, 2]}, "names each"),
-    (fabric.ring(4), "broadcast", "ring", {"root": 9}, "root is 9"),
-    (fabric.ring(4), "all_reduce", "hierarchical", {}, "one instance"),
-    (fabric.ultracluster(1600), "all_reduce", "ring", {}, "too long a list"),
-    ("torus", "all_reduce", "ring", {}, "is not a topology"),
-)
-def test_what_cannot_be_is_said_in_one_sentence(topology, collective, algorithm, options, says):
-    raises(FabricError, says, fabric.plan, topology, collective, algorithm, **options)

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.for_each import for_rows, raises
 from trainium_edu import fabric
 from trainium_edu.fabric import FabricError, Line
 
@@ -66,18 +65,3 @@ def test_sweep_does_not_depend_on_blocks():
     again, also = fabric.sweep(many, sizes.reshape(-1, 1))
     assert np.array_equal(times, again[..., 0])
     assert np.array_equal(best, also[..., 0])
-
-
-@for_rows(
-    "call",
-    lambda: Line("x", -1, 0),
-    lambda: Line("x", float("nan"), 0),
-    lambda: fabric.sweep([], [1]),
-    lambda: fabric.sweep([Line("x", 0, 1)], [-1]),
-    lambda: fabric.sweep([Line("x", 0, 1)], [np.nan]),
-    lambda: fabric.lower_bound(0, 4, hop_ns=1, link_bytes_per_s=1),
-    lambda: fabric.inter_node("ring", 1, step_ns=1, bytes_per_s=1),
-    lambda: fabric.inter_node("tree", 4, step_ns=1, bytes_per_s=1),
-)
-def test_bad_questions(call):
-    raises(FabricError, "", call)

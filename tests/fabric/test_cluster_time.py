@@ -82,8 +82,7 @@ def test_flat_ring_is_faster_than_the_published_64_ranks_and_has_their_slope_wit
     rows = next({n: us for n, us, _ in t.rows.value} for t in NCCOM_TABLES if t.ranks == 64)
     cluster = fabric.ultracluster(32)
     ours = {n: fabric.flat_ring_time(cluster, n).total_ns / 1e3 for n in (2**29, 2**30)}
-    assert rows[2**30] == 41_806
-    assert ours[2**30] == pytest.approx(23_031, rel=1e-3)
+    assert (rows[2**30], ours[2**30]) == (41_806, pytest.approx(23_031, rel=1e-3))
     for n in (2**26, 2**28, 2**29, 2**30):  # a time below the wires' own would be refuted
         assert rows[n] > 2 * 63 / 64 * n / 100e3
     slope = (rows[2**30] - rows[2**29]) / (ours[2**30] - ours[2**29])
@@ -104,16 +103,3 @@ def test_instances_with_different_links_are_refused(time, instances):
     cluster = fabric.ultracluster(16 * instances)
     for a, b in ((0, 1), (16, 20), (0, cluster.chips)):
         raises(FabricError, "different links", time, fabric.without_link(cluster, a, b), 2**20)
-
-
-def test_bad_questions():
-    cluster = fabric.ultracluster(96)
-    for call in (
-        lambda: fabric.hierarchical_time(fabric.trn1_32xlarge(), 64),
-        lambda: fabric.hierarchical_time(cluster, -1),
-        lambda: fabric.hierarchical_time(cluster, 64, inter="rdh"),
-        lambda: fabric.hierarchical_time(cluster, 64, inter="pigeon"),
-        lambda: fabric.flat_ring_time(fabric.trn1_32xlarge(), 64),
-        lambda: fabric.hierarchical_time(fabric.without_link(cluster, 0, 1), 64),
-    ):
-        raises(FabricError, "", call)

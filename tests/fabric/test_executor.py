@@ -182,19 +182,6 @@ def test_states_show_every_step():
     assert states.values[1, 1, 3, 0] == data[0, 3] + data[1, 3]
 
 
-@for_rows(
-    "inputs, says",
-    (np.ones((3, 8), np.float32), "3 buffers for 4 ranks"),
-    ([np.ones(8, np.float32)] * 3 + [np.ones(9, np.float32)], "shape"),
-    ([np.ones(8, np.float32)] * 3 + [np.ones(8, np.float64)], "dtype"),
-    ([["a", "b"]] * 4, "cannot be added"),
-    (np.ones((4, 8), bool), "cannot be added"),
-    (np.ones((4, 8), complex), "cannot be added"),
-)
-def test_inputs_that_do_not_fit(inputs, says):
-    raises(FabricError, says, fabric.run, fabric.ring(4), "all_reduce", inputs)
-
-
 def test_unknown_rounding_and_too_much_memory():
     with pytest.raises(FabricError, match="rounding is 'up'"):
         fabric.run(fabric.ring(2), "all_reduce", np.ones((2, 4), BF16), rounding="up")

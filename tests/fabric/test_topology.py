@@ -4,9 +4,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from tests.for_each import for_rows, raises
+from tests.for_each import for_rows
 from trainium_edu import fabric
-from trainium_edu.fabric import FabricError
 from trainium_edu.specs import FABRIC, INSTANCES
 
 
@@ -58,8 +57,7 @@ def test_counts_of_the_facts():
     torus = fabric.trn1_32xlarge()
     assert (torus.chips, torus.ranks, torus.links) == (16, 32, 64)
     graph = torus.to_networkx().to_undirected()
-    assert nx.diameter(graph) == 4
-    assert sum(torus.hops(0)) / 15 == pytest.approx(32 / 15)
+    assert (nx.diameter(graph), sum(torus.hops(0)) / 15) == (4, pytest.approx(32 / 15))
     halves = [c for c in range(16) if c < 8]
     assert nx.cut_size(graph, halves) == 8
 
@@ -108,24 +106,6 @@ def test_groups_are_connected_pieces_of_the_torus(ranks):
     if ranks < 32:
         whole = set(fabric.trn1_32xlarge().to_networkx().edges)
         assert set(piece.to_networkx().edges) <= whole
-
-
-@for_rows(
-    "build", lambda: fabric.ring(0), lambda: fabric.ring(True), lambda: fabric.ring(2.0),
-    lambda: fabric.ring("4"), lambda: fabric.torus(), lambda: fabric.torus(-1, 4),
-    lambda: fabric.torus(10_000, 10_000), lambda: fabric.hypercube(40),
-    lambda: fabric.fully_connected(100_000), lambda: fabric.ring(4, link_bytes_per_s=-1.0),
-    lambda: fabric.ring(4, link_bytes_per_s=0),
-    lambda: fabric.ring(4, link_bytes_per_s=float("nan")), lambda: fabric.ring(4, latency_ns=-1),
-    lambda: fabric.ring(4, ranks_per_chip=0), lambda: fabric.ring(4, hbm_bytes_per_s=-3),
-    lambda: fabric.ring(4).with_links(bandwidth_bytes_per_s=-1), lambda: fabric.ultracluster(100),
-    lambda: fabric.ultracluster(64, instance="inf2.48xlarge"), lambda: fabric.group(6),
-    lambda: fabric.group(48), lambda: fabric.cube_addresses(fabric.ring(12)),
-)  # fmt: skip
-def test_impossible_topologies_are_refused_in_one_sentence(build):
-    caught = raises((FabricError, ValueError), "", build)
-    assert len(str(caught)) < 250
-    assert "\n" not in str(caught)
 
 
 def test_trn2_is_a_torus_and_an_ultraserver_four_of_them_in_rings():
