@@ -1,12 +1,12 @@
 """Judges: ml_dtypes and NumPy (views, nextafter, spacing), gfloat (decode) for unstored splits."""
 
-from math import inf, isnan, nan
+from math import inf, isnan
 
 import gfloat
 import numpy as np
 import pytest
 
-from tests.for_each import for_each, for_rows, raises
+from tests.for_each import for_each, for_rows
 from trainium_edu.numerics.codes import (
     all_values,
     bit_fields,
@@ -56,8 +56,7 @@ def test_ulp_is_numpys_spacing(name):
         if x > 0:
             up = float(np.nextafter(fmt.dtype.type(x), fmt.dtype.type(inf)))
             if np.isfinite(up):
-                assert ulp(x, fmt) == up - x
-                assert ulp(-x, fmt) == up - x
+                assert (ulp(x, fmt), ulp(-x, fmt)) == (up - x, up - x)
 
 
 def test_ulp_beyond_both_ends_is_the_one_at_the_end():
@@ -84,8 +83,7 @@ def test_neighbours_at_the_ends():
     assert neighbours(-1e6, "fp16") == (-inf, -65504.0)
     assert neighbours(1e6, "fp8_e4m3fn") == (448.0, 448.0)
     assert neighbours(-200, "int8") == (-128.0, -128.0)
-    assert neighbours(-1, "uint8") == (0.0, 0.0)
-    assert neighbours(1.0, "bf16") == (1.0, 1.0)
+    assert (neighbours(-1, "uint8"), neighbours(1.0, "bf16")) == ((0.0, 0.0), (1.0, 1.0))
     assert neighbours(-1e-30, "fp16") == (-(2.0**-24), 0.0)
 
 
@@ -101,8 +99,7 @@ def test_all_values_are_finite_sorted_and_counted():
 @for_each("name", [n for n in FORMATS if FORMATS[n].bits <= 16])
 def test_the_range_table_counts_and_measures_the_values(name):
     row, values = range_of(name), all_values(name)
-    assert row.finite_values == values.size
-    assert (row.min, row.max) == (values[0], values[-1])
+    assert (row.finite_values, row.min, row.max) == (values.size, values[0], values[-1])
     assert row.smallest_subnormal == values[values > 0].min()
     assert 2.0**row.binades == pytest.approx(values[-1] / values[values > 0].min())
 
@@ -118,21 +115,3 @@ def test_bit_strings_show_the_fields():
     assert bit_string(0x80, "int8") == "1 0000000"
     assert bit_string(5, configure(4, 3, sign_bits=0, infinities=False)) == "0000 101"
     assert bit_fields(0x1FC00, "tf32") == ("0", "01111111", "0000000000")
-
-
-@for_rows(
-    "call, error, sentence",
-    (lambda: from_bits(256, "fp8_e4m3"), ValueError, "256 is not a code of fp8_e4m3"),
-    (lambda: from_bits(-1, "bf16"), ValueError, "-1 is not a code of bf16"),
-    (lambda: from_bits(1.5, "bf16"), TypeError, "bits have dtype float64; codes are int"),
-    (lambda: from_bits("01", "bf16"), TypeError, "codes are integers"),
-    (lambda: all_values("tf32"), ValueError, r"tf32 has 2\*\*19 codes; a full list"),
-    (lambda: ulp(nan, "bf16"), ValueError, "x is nan; it must be a finite number"),
-    (lambda: neighbours(inf, "bf16"), ValueError, "x is inf; it must be a finite number"),
-    (lambda: neighbours("one", "bf16"), TypeError, "x is 'one'; it must be a finite number"),
-    (lambda: neighbours([1, 2], "bf16"), TypeError, r"x is \[1, 2\]; it must be a finite"),
-    (lambda: bit_string(300, "int8"), ValueError, "300 is not a code of int8"),
-    (lambda: bit_string(True, "int8"), TypeError, "code is True; it must be an integer"),
-)  # fmt: skip
-def test_bad_input_is_refused_in_one_sentence(call, error, sentence):
-    raises(error, sentence, call)

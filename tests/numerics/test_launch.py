@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.for_each import raises
+from tests.texts import text_beside
 from trainium_edu import aside, fabric
 from trainium_edu.numerics import launch as launching
 from trainium_edu.numerics.launch import launch, launch_parallel, serial_only
@@ -69,17 +70,7 @@ def test_only_a_slow_call_that_compiles_says_so(monkeypatch, capsys, on_disk, qu
 def test_numba_counts_a_miss_before_it_compiles_and_none_for_what_is_on_disk(tmp_path, cached):
     """What the notice rests on: the judge is Numba itself, on a loop of its own."""
     source = tmp_path / "sums.py"
-    source.write_text(
-        "import numba\n"
-        "from numba.core import event\n"
-        "class Compiling(event.Listener):\n"
-        "    def on_start(self, event): print('misses', len(total.stats.cache_misses))\n"
-        "    def on_end(self, event): pass\n"
-        "event.register('numba:compile', Compiling())\n"
-        "@numba.njit(cache=True)\n"
-        "def total(a, b): return a + b\n"
-        "print('total', total(1, 2))\n"
-    )
+    source.write_text(text_beside(__file__, "sums.py.txt"))
     for _ in range(2 if cached else 1):
         done = subprocess.run([sys.executable, source], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [*([] if cached else ["misses", "1"]), "total", "3"]

@@ -12,8 +12,7 @@ from trainium_edu.specs import SOFTWARE
 def test_the_quick_test_gives_what_aws_documents():
     test = quick_test(runs=4000)
     assert test.nearest[-1] == SOFTWARE.quick_test_nearest.value == 1024
-    assert test.law.mean == pytest.approx(2048, abs=1e-9)
-    assert round(test.law.sd, 3) == 22.826
+    assert (test.law.mean, round(test.law.sd, 3)) == (pytest.approx(2048, abs=1e-9), 22.826)
     assert abs(test.final.mean(dtype=float) - 2048) < 3 * 22.826 / np.sqrt(4000)
     assert abs(test.final.std(ddof=1, dtype=float) / 22.826 - 1) < 0.05
     above = test.final[test.final > 2048]
@@ -25,8 +24,8 @@ def test_the_quick_test_gives_what_aws_documents():
 
 def test_the_quick_test_in_bf16_has_the_wider_law():
     law = quick_test("bf16", runs=2).law
-    assert law.mean == pytest.approx(2048, abs=1e-9)
-    assert round(law.sd, 2) == 89.22
+    assert (law.mean, round(law.sd, 2)) == (pytest.approx(2048, abs=1e-9), 89.22)
+    assert (law.quantile(0.025), law.quantile(0.975)) == (1880, 2240)
 
 
 def test_the_quick_tests_table_says_its_numbers():
@@ -60,8 +59,7 @@ def test_a_bias_grows_as_n_and_random_errors_as_its_root():
     growth = many_roundings()
     slope = np.polyfit(np.log(growth.n[5:]), np.log(growth.nearest[5:]), 1)[0]
     root = np.polyfit(np.log(growth.n[5:]), np.log(growth.stochastic[5:]), 1)[0]
-    assert slope == pytest.approx(1, abs=0.01)
-    assert root == pytest.approx(0.5, abs=0.07)
+    assert (slope, root) == (pytest.approx(1, abs=0.01), pytest.approx(0.5, abs=0.07))
     assert growth.nearest == pytest.approx(growth.bias_line, rel=1e-6)
     assert (np.abs(np.log(growth.stochastic / growth.sd_line)) < 0.4).all()
 

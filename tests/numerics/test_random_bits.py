@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from tests.for_each import for_each, for_rows, raises
+from tests.for_each import for_each, for_rows
 from trainium_edu.numerics import random_bits
 from trainium_edu.numerics.random_bits import draw_bits, philox4x32
 
@@ -125,28 +125,8 @@ def test_sixteen_bit_words_are_spread_evenly():
 
 
 def test_no_elements_is_an_empty_array():
-    assert draw_bits(0).shape == (0,)
-    assert draw_bits(0).dtype == np.uint16
+    assert (draw_bits(0).shape, draw_bits(0).dtype) == ((0,), np.uint16)
     assert draw_bits(3, n_random_bits=17).dtype == np.uint32
-
-
-@for_rows(
-    "options, error, sentence",
-    ({"seed": True}, TypeError, "seed is True; it must be an integer"),
-    ({"seed": 1.0}, TypeError, "seed is 1.0; it must be an integer"),
-    ({"seed": float("nan")}, TypeError, "seed is nan; it must be an integer"),
-    ({"seed": "7"}, TypeError, "seed is '7'; it must be an integer"),
-    ({"seed": None}, TypeError, "seed is None; it must be an integer"),
-    ({"seed": -1}, ValueError, r"seed is -1; it must be an integer from 0 to 2\*\*64 - 1"),
-    ({"seed": 2**64}, ValueError, "seed is 18446744073709551616"),
-    ({"step": -1}, ValueError, "step is -1"),
-    ({"offset": 0.5}, TypeError, "offset is 0.5"),
-    ({"n_random_bits": 0}, ValueError, "n_random_bits is 0; it must be an integer from 1 to 31"),
-    ({"n_random_bits": 32}, ValueError, "n_random_bits is 32; it must be an integer from 1 to 31"),
-    ({"n_random_bits": True}, TypeError, "n_random_bits is True"),
-)  # fmt: skip
-def test_bad_input_is_refused_in_one_sentence(options, error, sentence):
-    raises(error, sentence, draw_bits, 4, **options)
 
 
 def test_bits_drawn_in_several_calls_are_those_of_one(monkeypatch):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.for_each import for_each, for_rows, raises
+from tests.for_each import for_each, for_rows
 from trainium_edu.numerics import (
     FORMATS,
     ROUNDINGS,
@@ -208,16 +208,30 @@ def test_numbers_on_the_grid_never_move():
             assert same_numbers(round_to(grid, name, "stochastic", random_bits=bits), grid)
 
 
-@for_each("n_random_bits", [3, 16, 20])
+def every_kind_of_number():
+    """All exponents with mantissas of all kinds, both signs, NaN and infinity among them."""
+    rng = np.random.default_rng(7)
+    fields = np.repeat(np.arange(256, dtype=np.uint32), 64)
+    mantissas = rng.integers(0, 1 << 23, fields.size, dtype=np.uint32)
+    mantissas[::4] &= np.uint32(0x7FE000)  # on or near the grids
+    mantissas[1::8] = 0
+    signs = rng.integers(0, 2, fields.size, dtype=np.uint32)
+    return (signs << np.uint32(31) | fields << np.uint32(23) | mantissas).view(np.float32)
+
+
+@for_rows("overflow", "infinity", "saturate")
+@for_rows("n_random_bits, offset", (3, 2**35 - 500), (16, 2**35 - 500), (16, 256), (20, 256))
 @for_each("name", [*NARROW, "int8"])
-def test_drawn_bits_are_those_given_as_random_bits(name, n_random_bits):
-    """The two doors of `cast` agree: drawing inside equals drawing first."""
-    x = np.random.default_rng(5).standard_normal(1000).astype(np.float32) * 20
-    bits = draw_bits(1000, seed=3, step=4, offset=2**35 - 500, n_random_bits=n_random_bits)
-    inside = cast_to_bits(
-        x, name, "stochastic", seed=3, step=4, offset=2**35 - 500, n_random_bits=n_random_bits
+def test_drawn_bits_are_those_given_as_random_bits(name, n_random_bits, offset, overflow):
+    """The two doors of `cast` agree: drawing inside, in a loop of its own, and drawing first."""
+    x = every_kind_of_number()
+    x = x[~np.isnan(x)] if name == "int8" else x
+    place = {"seed": 3, "step": 4, "offset": offset, "n_random_bits": n_random_bits}
+    options = {"overflow": overflow, "n_random_bits": n_random_bits}
+    given_bits = cast_to_bits(
+        x, name, "stochastic", random_bits=draw_bits(x.size, **place), **options
     )
-    given_bits = cast_to_bits(x, name, "stochastic", random_bits=bits, n_random_bits=n_random_bits)
+    inside = cast_to_bits(x, name, "stochastic", overflow=overflow, **place)
     np.testing.assert_array_equal(inside, given_bits)
 
 
@@ -345,17 +359,6 @@ def test_unsigned_floats_end_at_zero():
 # --- What comes in ---
 
 
-def test_float64_is_rounded_once():
-    """Double rounding would differ here: fractions decide."""
-    tie = 1 + 2.0**-8
-    for x in (tie + 2.0**-40, tie - 2.0**-40, -tie - 2.0**-50, tie):
-        grid = (Fraction(1), Fraction(1) + Fraction(1, 128))  # the first has the even code
-        nearest = min(grid, key=lambda g, x=x: abs(abs(Fraction(x)) - g))
-        assert abs(float(cast(x, "bf16"))) == nearest
-    naive = np.float32(tie + 2.0**-40).astype(ml_dtypes.bfloat16)
-    assert float(naive) == 1.0 != float(cast(tie + 2.0**-40, "bf16"))
-
-
 @pytest.mark.parametrize("name", ["fp16", "bf16", "fp8_e4m3"])
 def test_float64_equals_gfloat_in_one_step(name, as_gfloat):
     fmt, rng = FORMATS[name], np.random.default_rng(7)
@@ -379,37 +382,33 @@ def test_every_input_dtype_arrives_exactly():
 
 
 def unaligned(x):
-    return np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(np.float32).reshape(x.shape)
+    return np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(x.dtype).reshape(x.shape)
 
 
 @for_each(
     "make",
     [
-        lambda x: x,
-        np.asfortranarray,
-        lambda x: x[::2, ::3],
-        lambda x: x[::-1],
-        lambda x: x.T,
-        lambda x: np.broadcast_to(x[0], (5, x.shape[1])),
-        lambda x: x[3, 5],
-        lambda x: x[:0],
-        lambda x: x.reshape(2, 2, -1, 1),
-        lambda x: x.astype(">f4"),
-        unaligned,
+        lambda x: x, np.asfortranarray, lambda x: x[::2, ::3], lambda x: x[::-1], lambda x: x.T,
+        lambda x: np.broadcast_to(x[0], (5, x.shape[1])), lambda x: x[3, 5], lambda x: x[:0],
+        lambda x: x.reshape(2, 2, -1, 1), lambda x: x.astype(x.dtype.newbyteorder(">")),
+        lambda x: x.tolist(), lambda x: float(x[1, 1]), unaligned,
     ],
     ids=["C", "Fortran", "strided", "reversed", "transposed", "broadcast", "0-d", "empty", "4-d",
-         "big-endian", "unaligned"],
+         "big-endian", "list", "float", "unaligned"],
 )  # fmt: skip
 @for_each("rounding", ROUNDINGS)
-@for_each("name", ["bf16", "tf32", "fp8_e5m2", "int16", "fp32"])
-def test_shape_and_layout_do_not_matter(make, rounding, name):
+@for_rows("name", "bf16", "tf32", "fp8_e5m2", "int16", "int32", "fp32")
+@for_rows("dtype", np.float32, np.float64)
+def test_shape_and_layout_do_not_matter(make, rounding, name, dtype):
     """The judge is the same data in a plain array: elements count in C order."""
-    x = make(np.random.default_rng(8).standard_normal((20, 30)).astype(np.float32) * 9)
-    plain = np.array(np.asarray(x, np.float32).tolist(), np.float32).reshape(-1)
+    original = (np.random.default_rng(8).standard_normal((20, 30)) * 900).astype(dtype)
+    before = original.copy()
+    x = make(original)
+    plain = np.array(np.asarray(x, dtype).tolist(), dtype).reshape(-1)
     got = cast(x, name, rounding, seed=4)
-    assert got.shape == np.shape(x)
-    assert got.dtype == FORMATS[name].dtype
+    assert (got.shape, got.dtype) == (np.shape(x), FORMATS[name].dtype)
     assert got.reshape(-1).tolist() == cast(plain, name, rounding, seed=4).tolist()
+    np.testing.assert_array_equal(original, before)
 
 
 @for_rows("fmt", "bf16", "fp32", "int8", "tf32")
@@ -428,14 +427,6 @@ def test_fp32_is_the_identity_for_fp32(stratified):
         np.testing.assert_array_equal(got.view(np.uint32), stratified.view(np.uint32))
 
 
-def test_float64_to_fp32_goes_to_nearest_or_toward_zero():
-    x = np.random.default_rng(9).standard_normal(1000)
-    np.testing.assert_array_equal(cast(x, "fp32"), x.astype(np.float32))
-    cut = cast(x, "fp32", "toward_zero").astype(np.float64)
-    assert (np.abs(cut) <= np.abs(x)).all()
-    assert (np.abs(x) - np.abs(cut) < np.spacing(np.abs(cut).astype(np.float32))).all()
-
-
 # --- Integers ---
 
 
@@ -444,7 +435,7 @@ def test_integers_round_to_even_and_saturate(name, stratified):
     """NumPy's rint and clip in float64 are the judge."""
     info = np.iinfo(name)
     x = stratified[~np.isnan(stratified)]
-    x = np.concatenate([x, np.float32([0.5, 1.5, 2.5, -0.5, -1.5, 254.5, 255.5, 127.5, -128.5])])
+    x = np.concatenate([x, np.arange(-300, 70000, 0.5, dtype=np.float32)])
     with np.errstate(over="ignore"):
         judge = np.clip(np.rint(x.astype(np.float64)), info.min, info.max)
     np.testing.assert_array_equal(cast(x, name).astype(np.float64), judge)
@@ -459,65 +450,6 @@ def test_integers_narrow_by_saturation(name):
     assert cast(x, name).tolist() == np.clip(x, info.min, info.max).tolist()
 
 
-# --- Bad input ---
-
-ONE = np.float32([1.0])
-
-
-@for_each(
-    ("call", "error", "sentence"),
-    [
-        (lambda: cast(ONE, "bf17"), ValueError, "no number format is called 'bf17'"),
-        (lambda: cast(ONE, 16), TypeError, "a number format is a Format or its name"),
-        (lambda: cast(ONE, "bf16", "up"), ValueError, "rounding is 'up'; it must be one of near"),
-        (lambda: cast(ONE, "bf16", None), ValueError, "rounding is None; it must be one of"),
-        (lambda: cast(ONE, "bf16", overflow="wrap"), ValueError, "one of infinity, saturate"),
-        (lambda: cast(["a"], "bf16"), TypeError, "x holds text; cast takes floats"),
-        (lambda: cast([b"a"], "bf16"), TypeError, "x holds bytes"),
-        (lambda: cast([None], "bf16"), TypeError, "x holds Python objects"),
-        (lambda: cast([1j], "bf16"), TypeError, "x holds complex numbers.*one by one"),
-        (lambda: cast([[1], [2, 3]], "bf16"), TypeError, "x is not an array of numbers"),
-        (lambda: cast(np.datetime64("2026-01-01"), "bf16"), TypeError, "x holds dtype datetime64"),
-        (lambda: cast(np.longdouble(1), "bf16"), TypeError, "x holds dtype float128|longdouble"),
-        (lambda: cast([2**40], "bf16"), ValueError, "x holds the integer 1099511627776"),
-        (lambda: cast([-(2**40)], "int32"), ValueError, "x holds the integer -1099511627776"),
-        (lambda: cast([2**63], "bf16"), ValueError, "x holds the integer 9223372036854775808"),
-        (lambda: cast([2**70], "bf16"), ValueError, "x holds an integer of more than 64 bits"),
-        (lambda: cast([1.0, nan, nan], "int8"), ValueError,
-         "2 of 3 numbers are NaN, and int8 has no code for NaN; replace them"),
-        (lambda: cast([nan], configure(4, 3, infinities=False, nan=False)), ValueError,
-         "has no code for NaN"),
-        (lambda: cast(ONE, "bf16", seed=True), TypeError, "seed is True; it must be an integer"),
-        (lambda: cast(ONE, "bf16", seed=1.5), TypeError, "seed is 1.5; it must be an integer"),
-        (lambda: cast(ONE, "bf16", seed=nan), TypeError, "seed is nan; it must be an integer"),
-        (lambda: cast(ONE, "bf16", seed=-1), ValueError, "seed is -1; it must be an"),
-        (lambda: cast(ONE, "bf16", seed=2**64), ValueError, "seed is 18446744073709551616"),
-        (lambda: cast(ONE, "bf16", step="1"), TypeError, "step is '1'; it must be an integer"),
-        (lambda: cast(ONE, "bf16", offset=2**64), ValueError, "offset is 18446744073709551616"),
-        (lambda: cast([1, 1], "bf16", offset=2**64 - 1), ValueError, "2 elements pass 2"),
-        (lambda: cast(ONE, "bf16", n_random_bits=0), ValueError, "n_random_bits is 0; it must be"),
-        (lambda: cast(ONE, "bf16", "nearest", random_bits=[1]), ValueError,
-         "random_bits serve stochastic rounding only, not nearest"),
-        (lambda: cast(ONE, "bf16", "stochastic", random_bits=[1, 2]), ValueError,
-         r"random_bits have the shape of x, \(1,\), got \(2,\)"),
-        (lambda: cast(ONE, "bf16", "stochastic", random_bits=[0.5]), TypeError,
-         "random_bits are unsigned integers, got dtype float64"),
-        (lambda: cast(ONE, "bf16", "stochastic", random_bits=[True]), TypeError,
-         "random_bits are unsigned integers, got dtype bool"),
-        (lambda: cast(ONE, "bf16", "stochastic", random_bits=[65536]), ValueError,
-         "random_bits are from 0 to 65535 with n_random_bits=16, got 65536"),
-        (lambda: cast(ONE, "bf16", "stochastic", random_bits=[-1]), ValueError,
-         "random_bits are from 0 to .*, got -1"),
-        (lambda: cast(np.broadcast_to(ONE, (10**12,)), "bf16"), MemoryError,
-         "casting 1000000000000 numbers to bf16 takes 5587.9 GiB and .* are free; cast it"),
-        (lambda: cast(np.broadcast_to(np.float64(1), (10**12,)), "bf16"), MemoryError, "are free"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_refused_in_one_sentence(call, error, sentence):
-    assert "\n" not in str(raises(error, sentence, call))
-    assert ONE.tolist() == [1.0]
-
-
 def test_cast_never_reads_the_environment(monkeypatch):
     """AWS's switches are for the outermost calls; `cast` has arguments."""
     x = np.full(100, 1.001, np.float32)
@@ -525,35 +457,3 @@ def test_cast_never_reads_the_environment(monkeypatch):
     monkeypatch.setenv("NEURON_RT_STOCHASTIC_ROUNDING_EN", "1")
     monkeypatch.setenv("NEURON_RT_STOCHASTIC_ROUNDING_SEED", "77")
     assert (cast(x, "bf16").tobytes(), cast(x, "bf16", "stochastic").tobytes()) == before
-
-
-def every_kind_of_number():
-    """All exponents with mantissas of all kinds, both signs, NaN and infinity among them."""
-    rng = np.random.default_rng(7)
-    fields = np.repeat(np.arange(256, dtype=np.uint32), 64)
-    mantissas = rng.integers(0, 1 << 23, fields.size, dtype=np.uint32)
-    mantissas[::4] &= np.uint32(0x7FE000)  # on or near the grids
-    mantissas[1::8] = 0
-    signs = rng.integers(0, 2, fields.size, dtype=np.uint32)
-    return (signs << np.uint32(31) | fields << np.uint32(23) | mantissas).view(np.float32)
-
-
-@for_rows("overflow", "infinity", "saturate")
-@for_rows("fmt", "fp16", "fp8_e4m3", "fp8_e5m2", "fp8_e3m4", "bf16", "tf32")
-def test_bits_drawn_on_the_way_round_as_the_same_bits_given(fmt, overflow):
-    """Judge: the loop that takes any number of random bits, which the scalar twin judges."""
-    x = every_kind_of_number()
-    options = {"overflow": overflow, "rounding": "stochastic"}
-    drawn = cast_to_bits(x, fmt, seed=5, step=3, offset=256, **options)
-    bits = draw_bits(x.size, seed=5, step=3, offset=256)
-    assert np.array_equal(drawn, cast_to_bits(x, fmt, random_bits=bits, **options))
-
-
-@for_rows("fmt", "int8", "uint8", "int16", "uint16")
-def test_small_integers_are_rint_and_clip(fmt):
-    """Judge: NumPy's rint and clip."""
-    x = every_kind_of_number()
-    x = np.concatenate([x[~np.isnan(x)], np.arange(-300, 70000, 0.5, dtype=np.float32)])
-    limits = np.iinfo(fmt)
-    wanted = np.clip(np.rint(x.astype(np.float64)), limits.min, limits.max).astype(fmt)
-    assert np.array_equal(cast(x, fmt), wanted)
