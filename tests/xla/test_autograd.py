@@ -24,12 +24,22 @@ def value(node, **arrays):
     return Plan(Graph("g", leaves, (node,))).run([arrays[p.of["name"]] for p in leaves])[0]
 
 
-def test_paths_that_meet_add_up():
+def test_gradients_of_paths_leaves_and_gradients_are_closed_forms():
     x = vector(0)
     y = apply("add", apply("multiply", x, x), apply("exp", x))  # x² + exp x
     (g,) = gradients(total(y), [x], ONE)
     v = np.array([0.5, -1.0, 2.0], np.float32)
     np.testing.assert_allclose(value(g, v0=v), 2 * v + np.exp(v), rtol=1e-6)
+    square = apply("multiply", x, x)
+    stand_in = vector(1)
+    end = total(apply("exp", stand_in))
+    (g,) = gradients(end, [x], ONE, behind=lambda leaf: square if leaf is stand_in else None)
+    v = np.array([0.5, 1.0, -0.5], np.float32)
+    np.testing.assert_allclose(value(g, v0=v, v1=v * v), np.exp(v * v) * 2 * v, rtol=1e-6)
+    (first,) = gradients(total(apply("exp", apply("multiply", x, x))), [x], ONE)
+    (second,) = gradients(total(first), [x], ONE)
+    v = np.array([0.3, -0.7, 1.1], np.float32)
+    np.testing.assert_allclose(value(second, v0=v), np.exp(v * v) * (2 + 4 * v * v), rtol=1e-5)
 
 
 def test_what_does_not_matter_gets_none_and_costs_nothing():
@@ -48,24 +58,6 @@ def test_a_gradient_stops_at_what_is_wanted_and_at_detach():
     assert of_x is None  # it would be counted twice: what is wanted is taken as a leaf
     v = np.array([0.1, 0.2, 0.3], np.float32)
     np.testing.assert_allclose(value(of_middle, v0=v), np.exp(v), rtol=1e-6)
-
-
-def test_a_leaf_that_stands_for_a_computed_value_leads_on():
-    x = vector(0)
-    square = apply("multiply", x, x)
-    stand_in = vector(1)
-    end = total(apply("exp", stand_in))
-    (g,) = gradients(end, [x], ONE, behind=lambda leaf: square if leaf is stand_in else None)
-    v = np.array([0.5, 1.0, -0.5], np.float32)
-    np.testing.assert_allclose(value(g, v0=v, v1=v * v), np.exp(v * v) * 2 * v, rtol=1e-6)
-
-
-def test_the_second_gradient_is_the_gradient_of_the_first():
-    x = vector(0)
-    (first,) = gradients(total(apply("exp", apply("multiply", x, x))), [x], ONE)
-    (second,) = gradients(total(first), [x], ONE)
-    v = np.array([0.3, -0.7, 1.1], np.float32)
-    np.testing.assert_allclose(value(second, v0=v), np.exp(v * v) * (2 + 4 * v * v), rtol=1e-5)
 
 
 def test_an_operation_without_gradient_is_named_with_its_line():

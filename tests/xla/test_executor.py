@@ -79,7 +79,7 @@ def test_numbers_that_move_stay_and_a_number_that_a_pad_brings_is_rounded():
     assert set(np.unique(second[0])) <= {np.float32(0.33203125), np.float32(0.333984375)}
 
 
-def test_the_same_seed_and_step_give_the_same_bits_and_others_give_others():
+def test_random_bits_follow_seed_and_step_and_are_shared_by_replicas():
     x = of((300,), "bfloat16")
     plan = Plan(Graph("g", (x,), (apply("exp", x),)))
     values = through_bf16(RNG.standard_normal(300).astype(np.float32))
@@ -90,11 +90,6 @@ def test_the_same_seed_and_step_give_the_same_bits_and_others_give_others():
     np.testing.assert_array_equal(run(seed=1, step=2), run(seed=1, step=2))
     assert not np.array_equal(run(seed=1, step=2), run(seed=2, step=2))
     assert not np.array_equal(run(seed=1, step=2), run(seed=1, step=3))
-
-
-def test_replicas_share_their_random_bits():
-    x = of((300,), "bfloat16")
-    plan = Plan(Graph("g", (x,), (apply("exp", x),)))
     values = through_bf16(RNG.standard_normal((2, 300)).astype(np.float32))
     same = np.stack([values[0], values[1], values[0]])
     (found,) = plan.run([same], Setting("stochastic", replicas=3))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.for_each import raises
+from tests.xla.kernels import exps, older_exps
 from trainium_edu import nki, xla
 from trainium_edu.nki import beta1
 from trainium_edu.nki import language as nl
@@ -23,26 +24,6 @@ from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.executor import Setting
 from trainium_edu.xla.flags import parse
 from trainium_edu.xla.operations import custom
-
-
-@nki.jit
-def exps(x, count=1):
-    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    tile = nl.load(x)
-    for _ in range(count):
-        tile = nl.exp(tile)
-    nl.store(out, tile)
-    return out
-
-
-@beta1.jit
-def older_exps(x, count=1):
-    out = older.ndarray(x.shape, dtype=x.dtype, buffer=older.shared_hbm)
-    tile = older.load(x)
-    for _ in range(count):
-        tile = older.exp(tile)
-    older.store(out, tile)
-    return out
 
 
 @beta1.jit

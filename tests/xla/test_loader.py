@@ -3,9 +3,8 @@
 from collections import namedtuple
 
 import numpy as np
-import pytest
 
-from tests.for_each import for_rows, raises
+from tests.for_each import for_rows
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.loader import MpDeviceLoader
@@ -57,10 +56,3 @@ def test_loader_can_be_gone_through_again_and_left_early(device):
     assert kept.node is not None  # nobody has marked the step yet
     assert len(list(loader)) == 6
     assert kept.numpy().tolist() == np.ones((2, 3)).tolist()
-
-
-def test_unknown_or_wrong_options_are_refused():
-    raises(TypeError, "batches_per_exec", MpDeviceLoader, BATCHES, Device(), batches_per_exec=2)
-    with pytest.raises((TypeError, ValueError), match="batches_per_execution"):
-        MpDeviceLoader(BATCHES, Device(), batches_per_execution=0)
-    raises(TypeError, r"xm.xla_device\(\)", MpDeviceLoader, BATCHES, "xla:0")

@@ -39,8 +39,11 @@ def test_the_report_is_the_pages_report(process):
     assert metrics.metric_data("InboundData") is None
 
 
-def test_rates_are_per_second_of_the_clock_as_on_the_page():
-    """TransferFromServerTime there: two samples, 10.130597 ms, 108.372 a second."""
+def test_rates_and_times_are_those_of_the_page():
+    """TransferFromServerTime there: two samples, 10.130597 ms, 108.372 a second.
+
+    The page prints the two samples above as 004ms948.602us and 006ms181.995us.
+    """
     times = iter([0, 18_455_000])
     counted = Metrics(clock=lambda: next(times))
     counted.add("TransferFromServerTime", 3_948_602)
@@ -51,10 +54,6 @@ def test_rates_are_per_second_of_the_clock_as_on_the_page():
     assert lines[4] == "  Rate: 108.372 / second"
     assert lines[5].startswith("  Percentiles: 1%=003ms948.602us; ")
     assert "20%=003ms948.602us; 50%=006ms181.995us; 80%=006ms181.995us" in lines[5]
-
-
-def test_the_page_adds_up_only_if_its_parts_are_rounded_and_ours_are_cut():
-    """The page prints the two samples above as 004ms948.602us and 006ms181.995us."""
     printed, total = (4_948_602, 6_181_995), 10_130_597
     assert sum(printed) - total == 1_000_000
     assert time_text(total - printed[1]) == "003ms948.602us"
@@ -69,7 +68,7 @@ def test_times_are_written_in_the_pages_units(ns, text):
     assert time_text(ns) == text
 
 
-def test_percentiles_are_of_the_latest_samples_and_sums_of_all():
+def test_percentiles_are_of_the_latest_samples_and_bytes_have_prefixes():
     counted = Metrics(clock=lambda: 0)
     for value in range(3000):
         counted.add("TensorsGraphSize", value)
@@ -78,9 +77,6 @@ def test_percentiles_are_of_the_latest_samples_and_sums_of_all():
     assert [value for _, value in samples] == list(range(3000 - 1024, 3000))
     latest = np.arange(3000 - 1024, 3000)
     assert f"50%={np.quantile(latest, 0.5, method='higher'):.2f}" in counted.report()
-
-
-def test_bytes_are_written_with_their_prefix():
     counted = Metrics(clock=lambda: 0)
     counted.add("InboundData", 3 * 2**20)
     assert "Accumulator: 3.00MB" in counted.report()

@@ -85,22 +85,6 @@ class Ranks:
         return np.broadcast_to(reduce(array, axis=0, keepdims=True), array.shape)
 
 
-def test_optimizer_step_takes_the_mean_of_gradients_over_ranks():
-    """Judge: NumPy's mean over ranks."""
-    data = np.array([[1.0, 2.0], [3.0, 5.0], [2.0, -1.0], [0.0, 0.0]], np.float32)
-    ranks = Ranks()
-    device = Device(setting=Setting(replicas=4))
-    with xm.world(xm.World(size=4, collectives=ranks, device=device)):
-        assert xm.xla_device() is device
-        w = as_tensor([1.0, 1.0], device).requires_grad_()
-        x = as_tensor(data, device, per_replica=True)
-        (w * x).sum().backward()
-        xm.optimizer_step(Optimizer(w), barrier=True)
-    np.testing.assert_allclose(w.numpy(), np.tile(1 - data.mean(0), (4, 1)), rtol=1e-6)
-    (graph,) = device.compiler.graphs
-    assert "all_reduce" in {node.operation for node in graph.nodes}
-
-
 @pytest.mark.parametrize(("size", "sizes"), [
     (0, [[1, 300, 200, 100]]),  # all in one
     (4 * 300, [[1], [300], [200, 100]]),

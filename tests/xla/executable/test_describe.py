@@ -18,18 +18,12 @@ def told(executable):
     return describe(executable)
 
 
-def test_it_is_plain_json(told):
+def test_it_is_plain_json_with_the_contracts_names_and_ids_in_order(told):
     assert json.loads(json.dumps(told, allow_nan=False)) == told
-
-
-def test_ids_are_places_and_inputs_come_first(told):
     for name in ("nodes", "recorded"):
         for place, node in enumerate(told[name]):
             assert node["id"] == place
             assert all(i < place for i in node["inputs"])
-
-
-def test_each_node_has_what_the_contract_names(told):
     assert set(told["nodes"][0]) == {
         "id", "operation", "type", "inputs", "scope", "line", "text", "section", "start_ns",
         "end_ns", "engine_ns", "bytes", "flops", "roofline_ns", "stands_for",
@@ -38,19 +32,13 @@ def test_each_node_has_what_the_contract_names(told):
     assert set(told["recorded"][0]) == {"id", "operation", "type", "inputs", "scope", "line"}
 
 
-def test_scopes_lines_and_texts_are_the_graphs_own(told):
+def test_scopes_stand_ins_and_totals_are_the_executables(told, executable):
     products = [node for node in told["nodes"] if node["operation"] == "dot"]
     assert [node["scope"] for node in products] == ["layer.0", "layer.1"]
     assert all(node["line"].startswith("graphs.py:") for node in products)
     assert all("dot(" in node["text"] for node in products)
-
-
-def test_what_stands_for_what_covers_the_recorded_graph(told):
     served = {i for node in told["nodes"] for i in node["stands_for"]}
     assert served == {node["id"] for node in told["recorded"]}
-
-
-def test_totals_are_the_executables(told, executable):
     assert told["total_ns"] == executable.makespan_ns
     products = 2 * 2 * 256**3
     assert told["flops"] == products + 2 * 2 * 256 * 256  # and an add and a gelu each

@@ -65,23 +65,20 @@ def test_a_view_of_what_lies_otherwise_is_copied_for_its_reader():
     assert sum(one.instructions for one in spent) == len(executable.run.program)
 
 
-def test_one_section_is_one_run():
+def test_one_section_is_one_run_and_none_takes_no_time():
     run = Executable(Graph("exp", (X,), (apply("exp", X),))).run
     assert run.words.noun == "graph"
     assert run.why().total_ns == pytest.approx(run.timeline.makespan_ns)
-
-
-def test_several_sections_have_no_single_run(step, short_sections):
-    with pytest.raises(ValueError, match=r"sections\[i\].body.run"):
-        _ = Executable(step.graph).run
-
-
-def test_a_graph_without_operations_takes_no_time():
     executable = Executable(Graph("none", (X,), (X, apply("reshape", X, shape=(512, 256)))))
     assert executable.makespan_ns == 0
     assert executable.sections == []
     assert [o.section for o in executable.operations()] == [None, None]
     assert executable.why().total_ns == 0
+
+
+def test_several_sections_have_no_single_run(step, short_sections):
+    with pytest.raises(ValueError, match=r"sections\[i\].body.run"):
+        _ = Executable(step.graph).run
 
 
 # -- sections -----------------------------------------------------------------------------------
@@ -125,12 +122,21 @@ def test_an_operation_of_many_instructions_is_a_section_alone():
     assert all(total <= cutting.MOST for names, total in counts.items() if names != ("dot",))
 
 
-def test_every_operation_is_in_one_section(step):
+def test_operations_are_in_one_section_each_and_end_with_the_graph(step):
     placed = [node for section in step.sections for node in section.nodes]
     assert len(placed) == len(set(placed))
     free = {"parameter", "constant", "reshape", "cast", "broadcast"}
     rest = {node.operation for node in step.final.nodes if node not in set(placed)}
     assert rest <= free
+    records = step.operations()
+    assert [r.node for r in records] == list(step.final.nodes)
+    timed = [r for r in records if r.section is not None]
+    assert max(r.end_ns for r in timed) == pytest.approx(step.makespan_ns)
+    assert all(0 <= r.start_ns <= r.end_ns for r in records)
+    timed = [r for r in step.operations() if r.section is not None]
+    assert timed
+    assert all(r.end_ns - r.start_ns >= r.roofline_ns > 0 for r in timed)
+    assert step.makespan_ns <= Executable(step.graph, is_fused=False).makespan_ns
 
 
 def test_the_time_does_not_depend_on_who_asks(step):
@@ -178,11 +184,19 @@ def test_an_interrupted_timing_can_be_asked_again(step, monkeypatch, short_secti
 # -- sums ---------------------------------------------------------------------------------------
 
 
-def test_the_pieces_of_why_add_up_to_the_makespan(step):
+def test_why_bytes_and_flops_add_up(step):
     why = step.why()
     assert why.total_ns == pytest.approx(step.makespan_ns, rel=1e-9)
     for shares in (why.share_by_cause(), why.share_by_kind(), why.share_by_operation()):
         assert sum(shares.values()) == pytest.approx(1)
+    for place, section in enumerate(step.sections):
+        timeline = section.body.run.timeline
+        mine = [r for r in step.operations() if r.section == place]
+        assert sum(r.bytes for r in mine) == timeline.hbm_bytes
+        for engine in ("tensor", "vector", "scalar", "gpsimd"):
+            busy = sum(r.engine_ns[engine] for r in mine)
+            assert busy == pytest.approx(timeline.busy_ns(engine))
+        assert all(r.engine_ns["dma"] <= timeline.busy_ns("dma") * (1 + 1e-9) for r in mine)
 
 
 def test_the_band_holds_the_makespan_and_is_the_sum_of_its_sections(short_sections, step):
@@ -217,35 +231,6 @@ def test_advice_names_the_line_that_asked():
 # -- operations ---------------------------------------------------------------------------------
 
 
-def test_operations_lie_in_their_sections_and_end_with_the_graph(step):
-    records = step.operations()
-    assert [r.node for r in records] == list(step.final.nodes)
-    timed = [r for r in records if r.section is not None]
-    assert max(r.end_ns for r in timed) == pytest.approx(step.makespan_ns)
-    assert all(0 <= r.start_ns <= r.end_ns for r in records)
-
-
-def test_engines_bytes_and_flops_of_operations_add_up_to_the_sections(step):
-    for place, section in enumerate(step.sections):
-        timeline = section.body.run.timeline
-        mine = [r for r in step.operations() if r.section == place]
-        assert sum(r.bytes for r in mine) == timeline.hbm_bytes
-        for engine in ("tensor", "vector", "scalar", "gpsimd"):
-            busy = sum(r.engine_ns[engine] for r in mine)
-            assert busy == pytest.approx(timeline.busy_ns(engine))
-        assert all(r.engine_ns["dma"] <= timeline.busy_ns("dma") * (1 + 1e-9) for r in mine)
-
-
-def test_no_operation_beats_its_roofline(step):
-    timed = [r for r in step.operations() if r.section is not None]
-    assert timed
-    assert all(r.end_ns - r.start_ns >= r.roofline_ns > 0 for r in timed)
-
-
-def test_fusing_makes_no_graph_slower(step):
-    assert step.makespan_ns <= Executable(step.graph, is_fused=False).makespan_ns
-
-
 def test_bf16_products_are_faster_than_fp32_ones():
     graph = layers(2, 512, 512)
     plain, cast = (
@@ -254,12 +239,9 @@ def test_bf16_products_are_faster_than_fp32_ones():
     assert cast < plain
 
 
-def test_the_chip_is_the_one_that_was_asked_for():
-    assert Executable(layers(1), spec=INF2).run.program.spec is INF2
-
-
-def test_hbm_is_the_share_of_the_chip_that_was_asked_for():
+def test_chip_and_hbm_are_those_that_were_asked_for():
     """Judge: AWS's pages: 32 GiB for two NeuronCores of Trainium, 96 for eight of Trainium2."""
+    assert Executable(layers(1), spec=INF2).run.program.spec is INF2
     x = parameter(0, Type((13 * 2**30 // 4 // 128, 128), "float32"), "x")
     graph = Graph("large", (x,), (x,))
     assert Executable(graph).hbm_bytes == 13 * 2**30

@@ -24,22 +24,30 @@ def bytes_of(output, donated=None):
     return high_water(Graph("test", (X,), outputs), donated or {})[0]
 
 
-def test_a_chain_holds_its_input_and_two_values():
+def test_values_stay_from_their_making_to_their_last_use():
     chain = X
     for _ in range(10):
         chain = apply("exp", chain)
     assert bytes_of(chain) == 3 * MIB
-
-
-def test_a_value_that_is_read_late_stays():
     early = apply("exp", X)
     late = apply("tanh", apply("tanh", early))
     assert bytes_of(apply("add", late, early)) == 4 * MIB
+    seen = apply("reshape", apply("exp", X), shape=(1024, 256))
+    assert bytes_of(seen) == 2 * MIB
+    assert bytes_of(apply("exp", seen)) == 3 * MIB
 
 
-def test_ranks_sum_in_place():
+def test_results_take_the_place_of_what_is_not_read_again():
     summed = apply("all_reduce", apply("exp", X), kind="sum", groups=None)
     assert bytes_of(summed) == 2 * MIB
+    new = apply("exp", X)
+    assert bytes_of(new) == 2 * MIB
+    assert bytes_of(new, {0: 0}) == MIB
+    other = apply("add", apply("tanh", new), X)
+    assert bytes_of((new, other), {0: 0}) == bytes_of((new, other))
+    graph = training_step()
+    alone = replace(graph, donated=())
+    assert Executable(graph).hbm_bytes < Executable(alone).hbm_bytes
 
 
 def test_gradients_that_are_summed_early_let_go_of_what_made_them():
@@ -52,30 +60,6 @@ def test_gradients_that_are_summed_early_let_go_of_what_made_them():
     assert high_water(graph, {}, order=order)[0] == MIB + MIB + 3 * MIB // 4
     late = sorted(graph.nodes, key=lambda n: n.operation in ("dot", "all_reduce"))
     assert high_water(graph, {}, order=late)[0] == MIB + 3 * MIB + MIB // 4
-
-
-def test_a_reshape_takes_no_room_and_keeps_its_source_alive():
-    seen = apply("reshape", apply("exp", X), shape=(1024, 256))
-    assert bytes_of(seen) == 2 * MIB
-    assert bytes_of(apply("exp", seen)) == 3 * MIB
-
-
-def test_an_output_in_a_parameters_place_takes_no_room():
-    new = apply("exp", X)
-    assert bytes_of(new) == 2 * MIB
-    assert bytes_of(new, {0: 0}) == MIB
-
-
-def test_a_parameter_that_is_read_later_cannot_be_written_over():
-    new = apply("exp", X)
-    other = apply("add", apply("tanh", new), X)
-    assert bytes_of((new, other), {0: 0}) == bytes_of((new, other))
-
-
-def test_a_step_that_updates_in_place_needs_less():
-    graph = training_step()
-    alone = replace(graph, donated=())
-    assert Executable(graph).hbm_bytes < Executable(alone).hbm_bytes
 
 
 def test_a_graph_that_does_not_fit_names_its_largest_values():

@@ -23,24 +23,16 @@ def data(executable):
     return executable.to_bytes()
 
 
-def test_what_is_loaded_says_the_same(executable, data):
+def test_what_is_loaded_has_the_same_graphs_sections_and_times(executable, data):
     found = Executable.from_bytes(data)
     assert found.makespan_ns == executable.makespan_ns
     assert found.band == executable.band
     assert found.hbm_bytes == executable.hbm_bytes
     assert describe(found) == describe(executable)
     assert str(found.why()) == str(executable.why())
-
-
-def test_graphs_are_the_same_objects_in_one_process(executable, data):
-    found = Executable.from_bytes(data)
     assert found.graph.outputs == executable.graph.outputs
     assert found.final.outputs == executable.final.outputs
     assert found.flags == executable.flags
-
-
-def test_a_loaded_section_opens_the_same_run(executable, data):
-    found = Executable.from_bytes(data)
     for mine, theirs in zip(found.sections, executable.sections, strict=True):
         assert mine.nodes == theirs.nodes
         assert mine.body.run.timeline.makespan_ns == theirs.body.run.timeline.makespan_ns

@@ -131,22 +131,16 @@ def test_without_collectives_the_order_is_the_graphs():
 # -- time -----------------------------------------------------------------------------------------
 
 
-def test_a_track_does_one_thing_at_a_time(executable):
+def test_tracks_do_one_thing_at_a_time_and_bound_the_makespan(executable):
     for overlap in (True, False):
         placed = executable.tracks(overlap)
         for track in (ENGINES, LINKS):
             mine = [one for one in placed if one.track == track]
             assert len(mine) >= COUNT
             assert all(a.end_ns <= b.start_ns for a, b in pairwise(mine))
-
-
-def test_the_makespan_lies_between_the_longer_track_and_both_together(executable):
     placed = executable.tracks()
     both = total(placed, ENGINES), total(placed, LINKS)
     assert max(both) <= executable.makespan_ns <= sum(both) * (1 + 1e-12)
-
-
-def test_without_overlap_it_is_the_sum(executable):
     apart = executable.tracks(False)
     assert end(apart) == pytest.approx(total(apart, ENGINES) + total(apart, LINKS))
     again = compiled(executable.times.collective(None), overlaps=False)
@@ -187,22 +181,15 @@ def test_equal_layers_hide_all_but_one_sum_or_all_but_one_layer(b, c):
     assert end(placed) == pytest.approx(b + (COUNT - 1) * max(b, c) + c)
 
 
-def test_exposed_communication_is_what_the_engines_do_not_work(executable):
+def test_exposed_sums_and_slow_ranks_are_seen_on_the_engines(executable):
     placed = executable.tracks()
     causes = executable.why().ns_by(lambda node, piece: piece.cause)
     exposed = executable.makespan_ns - total(placed, ENGINES)
     assert causes.get("collective: exposed", 0.0) == pytest.approx(exposed)
     assert executable.why().total_ns == pytest.approx(executable.makespan_ns)
-
-
-def test_a_slower_rank_holds_up_the_engines_alone(executable):
     slow = executable.tracks(slowest=2.0)
     assert total(slow, ENGINES) == pytest.approx(2 * total(executable.tracks(), ENGINES))
     assert total(slow, LINKS) == pytest.approx(total(executable.tracks(), LINKS))
-
-
-def test_operations_lie_where_their_sections_do(executable):
-    placed = executable.tracks()
     records = [r for r in executable.operations() if r.section is not None]
     for record in records:
         one = placed[record.section]
@@ -240,7 +227,7 @@ def test_values_do_not_depend_on_the_order_in_time():
             assert np.array_equal(a, b)
 
 
-def test_a_loaded_executable_has_the_same_tracks(executable):
+def test_loaded_or_among_other_ranks_the_tracks_stay(executable):
     found = Executable.from_bytes(executable.to_bytes(), times=executable.times)
     for overlap in (True, False):
         mine, theirs = (
@@ -249,9 +236,6 @@ def test_a_loaded_executable_has_the_same_tracks(executable):
         )
         assert mine == theirs
     assert found.makespan_ns == executable.makespan_ns
-
-
-def test_among_other_ranks_only_collectives_take_another_time(executable):
     other = executable.with_times(SimpleNamespace(collective=lambda node: 7.0))
     assert other.sections is executable.sections
     assert total(other.tracks(), LINKS) == 7.0 * COUNT

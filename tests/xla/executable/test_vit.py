@@ -84,14 +84,6 @@ def test_passes_leave_inner_layers_the_same_operations():
     assert forward(1) == forward(2)
 
 
-def test_no_operation_of_a_small_step_beats_its_roofline_and_pieces_add_up():
-    graph = vit.step(4, vit.SMALL | {"depth": 1})
-    executable = Executable(graph)
-    timed = [one for one in executable.operations() if one.section is not None]
-    assert all(one.end_ns - one.start_ns >= one.roofline_ns for one in timed)
-    assert executable.why().total_ns == pytest.approx(executable.makespan_ns)
-
-
 _MEASURED = text_beside(__file__, "vit_measured.txt")
 
 

@@ -5,6 +5,9 @@ import pytest
 
 from tests.for_each import for_each
 from tests.xla.operations.cases import all_cases, values
+from tests.xla.operations.cases_math import f, i
+from trainium_edu.xla.graph import Graph
+from trainium_edu.xla.operations import apply, parameter
 
 CASES = all_cases()
 
@@ -70,3 +73,10 @@ def test_bfloat16_results_are_rounded_once(case):
     bits = np.asarray(got, np.float32).view(np.uint32)
     assert not np.any(bits & 0xFFFF)
     assert_close(got, exact, "bfloat16")
+
+
+def test_a_label_beyond_the_classes_is_named():
+    inputs = parameter(0, f(2, 3)), parameter(1, i(2))
+    graph = Graph("loss", inputs, (apply("cross_entropy", *inputs),))
+    with pytest.raises(IndexError, match="label 3 is out of range; 3 classes"):
+        values(graph, [np.zeros((2, 3), np.float32), np.int32([0, 3])])

@@ -36,18 +36,12 @@ def test_every_recorded_node_is_accounted_for(seed, mode):
     assert {old for olds in served.values() for old in olds} == set(graph.nodes)
 
 
-def test_each_step_begins_where_the_last_one_ended():
+def test_passes_follow_each_other_alike_every_time():
     steps = run_passes(random_graph(3)[0], NONE)
     assert [step.name for step in steps] == ["auto-cast", "simplify", "fuse"]
     assert all(a.after is b.before for a, b in pairwise(steps))
-
-
-def test_without_fusion_no_fusion_is_made():
     steps = run_passes(random_graph(3)[0], NONE, is_fused=False)
     assert "fusion" not in {node.operation for node in steps[-1].after.nodes}
-
-
-def test_the_passes_give_the_same_graph_every_time():
     graph, _ = random_graph(5)
     first, second = (run_passes(graph, NONE)[-1].after for _ in range(2))
     assert first.outputs == second.outputs
