@@ -45,7 +45,6 @@ EXCEPTIONS = {
     ("neuroncore/execution/test_products.py", "_offers"): _HELPERS,
     ("neuroncore/execution/test_products.py", "_done"): "waits without computing itself",
     ("torch/replay.py", "_execute"): _WATCHED,
-    ("torch/test_graphs.py", "_translated"): _WATCHED,
     ("torch/test_operations.py", "_parts"): "how often it ran: the cache counts it",
     ("torch/test_errors.py", "_MANY_CALLS"): _SIZE,
     ("torch/test_loading.py", "_SHARED"): "a folder of another size, as on a smaller computer",
