@@ -161,23 +161,17 @@ def test_1_4_needs_more_than_2_5_leaves_so_no_peak_gives_both():
 # --- moving inputs --------------------------------------------------------------------------------
 
 
-def test_moving_an_input_turns_the_verdict():
+def test_moving_an_input_turns_the_verdict_and_makes_what_nobody_has_testable():
     assert judge("petaflops", chip_flops=210e12).verdict is CONSISTENT
     assert judge("petaflops", chip_flops=190e12).verdict is CONFLICTING
     assert judge("petaflops", chip_flops=(190e12, 200e12, 210e12)).verdict is DEPENDS
     assert judge("two_weeks_trn1", trn1_flops=3360e12).condition == (
         "utilisation at least 0.5943 of the peak"
     )
-
-
-def test_a_fact_that_nobody_has_makes_it_testable_when_given():
     assert judge("stochastic_rounding", speed=1.3).verdict is CONSISTENT
     assert judge("stochastic_rounding", speed=1.1).verdict is CONFLICTING
     assert judge("cheaper_by", speed=CLAIMS.sagemaker_rate_ratio).verdict is CONFLICTING
     assert judge("inf2_better", speed=(0.7, 0.8, 0.9)).verdict is DEPENDS
-
-
-def test_the_slack_is_the_callers_too():
     assert judge("sagemaker_cost_trn1", slack=0.001).verdict is CONSISTENT
     assert judge("gpt3_over_bert", slack=0.02).verdict is CONFLICTING
     assert judge("bf16_over_p4d", slack=0.2).verdict is CONSISTENT

@@ -7,16 +7,7 @@ import numpy as np
 import pytest
 
 from tests.for_each import for_rows
-from trainium_edu.cluster import (
-    PARTS,
-    Cluster,
-    Plan,
-    against_p4d,
-    bill,
-    price,
-    step_time,
-    waste,
-)
+from trainium_edu.cluster import PARTS, Cluster, Plan, against_p4d, bill, price, step_time, waste
 from trainium_edu.cluster.cost import USEFUL, Input
 from trainium_edu.specs import CLAIMS, Kind
 
@@ -26,15 +17,12 @@ FOUR = Cluster("trn1.32xlarge", 4)
 # --- prices ---------------------------------------------------------------------------------------
 
 
-def test_a_price_has_a_day_or_says_that_nobody_knows_it():
+def test_a_price_has_a_day_or_says_that_nobody_knows_it_and_spot_is_assumed():
     assert price("trn1.32xlarge", "reserved").when == "2025-10-17"
     for instance in ("trn1.32xlarge", "p3dn.24xlarge"):
         assert "day not known" in price(instance).when
         assert "day not known" in price(instance).fact.note
     assert price("p3dn.24xlarge").fact.kind is Kind.ASSUMED
-
-
-def test_spot_is_the_price_on_demand_less_your_discount_and_assumed():
     spot = price("trn1.32xlarge", "spot", spot_discount=0.6)
     assert spot.usd_per_hour == pytest.approx(21.50 * 0.4)
     assert spot.fact.kind is Kind.ASSUMED
@@ -43,8 +31,9 @@ def test_spot_is_the_price_on_demand_less_your_discount_and_assumed():
 # --- bills ----------------------------------------------------------------------------------------
 
 
-def test_a_bill_is_instances_times_hours_times_price():
+def test_a_bill_is_instances_times_hours_times_price_over_its_steps():
     assert bill(1.5, 24_000, FOUR).usd == pytest.approx(4 * 10 * 21.50)
+    assert bill(2.0, 1800, FOUR).usd_per_step == pytest.approx(86 / 1800)
 
 
 def test_the_rows_add_up_and_name_what_was_wasted():
@@ -97,10 +86,6 @@ def test_a_row_is_as_sure_as_its_least_sure_factor():
     assert measured.shares == {Kind.DOCUMENTED: 1.0}
     recalled = bill(CLAIMS.sagemaker_seconds_trn1, 1, Cluster("trn1n.32xlarge"))
     assert recalled.shares == {Kind.ASSUMED: 1.0}
-
-
-def test_cost_of_a_step_divides_the_bill():
-    assert bill(2.0, 1800, FOUR).usd_per_step == pytest.approx(86 / 1800)
 
 
 def test_waste_prices_the_parts_of_a_step():

@@ -81,16 +81,13 @@ def test_the_largest_models_of_zeros_table_2(degree, replicas, row):
         assert float(printed) == pytest.approx(float(one_rank) * degree)
 
 
-def test_dice_halve_what_weights_and_states_take():
+def test_bytes_per_parameter_follow_precision_and_gradients():
     sizes = {p: memory(SMALL, _plan(precision=p)).bytes_per_parameter
              for p in ("bf16-sr", "bf16-master", "fp32")}  # fmt: skip
     assert sizes == {"bf16-sr": 8, "bf16-master": 16, "fp32": 16}
     with_sgd = memory(SMALL, _plan(precision="bf16-sr", optimizer="sgd"))
     assert with_sgd.bytes_per_parameter == 6
     assert memory(SMALL, _plan(precision="bf16-sr"), state_bytes=4).bytes_per_parameter == 12
-
-
-def test_megatron_counts_18_bytes_where_gradients_are_fp32_and_6_and_12_shared_out():
     plan = _plan(ranks=16, precision="bf16-master")
     assert memory(SMALL, plan, gradient_bytes=4).bytes_per_parameter == 18
     shared = memory(SMALL, replace(plan, zero=1), gradient_bytes=4).bytes_per_parameter

@@ -13,34 +13,25 @@ GPT3 = ["125m", "350m", "760m", "1.3b", "2.7b", "6.7b", "13b", "175b"]
 HEADS_OF_128 = ["gpt3-1.3b", "gpt3-6.7b", "gpt3-13b", "gpt3-175b", "gpt3-23b", "gpt3-46b"]
 
 
-def test_every_model_is_built_from_its_facts():
+def test_families_are_known_by_their_facts_heads_and_sizes():
     assert MODELS.keys() == PUBLISHED_MODELS.keys()
     for name, record in PUBLISHED_MODELS.items():
         for what, fact in record.items():
             if what != "parameters":
                 assert getattr(MODELS[name], what) == fact.value, (name, what)
-
-
-def test_only_the_ten_trillion_parameters_have_an_assumed_shape():
     kinds = {n: {f.kind for _, f in r.walk()} for n, r in PUBLISHED_MODELS.items()}
     assert [n for n, found in kinds.items() if Kind.ASSUMED in found] == ["gpt-10t"]
+    assert MODELS["llama2-70b"].kv_width == 8 * 128
+    assert MODELS["llama2-7b"].kv_heads == 32
+    assert MODELS["gpt2"].ffn == 4 * 768
+    for family in (["gpt3-" + size for size in GPT3], [n for n in MODELS if "megatron" in n]):
+        shapes = [(MODELS[n].hidden, MODELS[n].layers) for n in family]
+        assert shapes == sorted(shapes)
 
 
 @for_each("name", HEADS_OF_128)
 def test_heads_are_128_wide_where_table_2_1_and_awss_recipes_say_so(name):
     assert MODELS[name].head_width == 128
-
-
-def test_keys_and_values_may_have_fewer_heads():
-    assert MODELS["llama2-70b"].kv_width == 8 * 128
-    assert MODELS["llama2-7b"].kv_heads == 32
-    assert MODELS["gpt2"].ffn == 4 * 768
-
-
-def test_sizes_of_a_family_grow():
-    for family in (["gpt3-" + size for size in GPT3], [n for n in MODELS if "megatron" in n]):
-        shapes = [(MODELS[n].hidden, MODELS[n].layers) for n in family]
-        assert shapes == sorted(shapes)
 
 
 def test_another_sequence_is_another_model():

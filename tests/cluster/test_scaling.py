@@ -116,7 +116,7 @@ def test_a_replicas_micro_batches_shrink_with_its_samples():
     assert sizes == [4, 4, 4, 4, 4, 4, 4, 4, 2]
 
 
-def test_the_wall_is_the_global_batch_and_half_lies_where_the_points_say():
+def test_the_wall_is_the_global_batch_and_a_larger_one_moves_it():
     found = cluster.wall("gpt3-175b", BIG)
     assert (found.replicas, found.instances) == (1024, 8192)
     under = [p.instances for p in cluster.scale("gpt3-175b", BIG, COUNTS, "strong")
@@ -127,9 +127,6 @@ def test_the_wall_is_the_global_batch_and_half_lies_where_the_points_say():
     weak = cluster.wall("gpt3-175b", BIG, "weak")
     assert (weak.replicas, weak.half, weak.part) == (inf, None, "gradient sums")
     assert "still" in str(weak)
-
-
-def test_a_larger_batch_moves_the_wall():
     halves = [
         cluster.wall("gpt3-175b", replace(BIG, global_batch=n)).half for n in (256, 1024, 4096)
     ]
@@ -137,7 +134,8 @@ def test_a_larger_batch_moves_the_wall():
     assert halves[0] < halves[-1]
 
 
-def test_stragglers_cost_what_the_slowest_of_all_ranks_costs():
+def test_stragglers_cost_what_the_slowest_rank_costs_and_once():
+    """A spread stands in place of the share that the tables show, which holds without one."""
     for count in (16, 1024):
         (even,), (spread,) = (
             cluster.scale("gpt3-175b", BIG, (count,), sigma=sigma) for sigma in (0.0, 0.02)
@@ -145,10 +143,6 @@ def test_stragglers_cost_what_the_slowest_of_all_ranks_costs():
         factor = cluster.slowest(count * 32, 0.02)
         assert spread.parts["Tensor Engine"] == pytest.approx(factor * even.parts["Tensor Engine"])
         assert 1 < spread.step_ns / even.step_ns <= factor
-
-
-def test_stragglers_are_counted_once():
-    """A spread stands in place of the share that the tables show, which holds without one."""
     alone = cluster.Rules(straggling=1.0)
     (usual,), (none,), (given,), (same,) = (
         cluster.scale("gpt3-175b", BIG, (64,), sigma=sigma, rules=rules)

@@ -147,12 +147,9 @@ def test_the_bubble_is_stages_less_one_over_micro_batches(stages, interleave):
     assert parts["pipeline bubble"] / body == pytest.approx(expected, rel=0.03)
 
 
-def test_zero_divides_the_optimiser_s_work_among_replicas():
+def test_zero_divides_the_optimisers_work_and_pays_for_gathering_weights():
     whole, shared = (step_time(GPT, replace(PLAN, zero=zero)).parts for zero in (0, 1))
     assert whole["optimiser"] / shared["optimiser"] == pytest.approx(PLAN.data)
-
-
-def test_zero_3_pays_for_gathering_its_weights_twice_per_micro_batch():
     two, three = (step_time(GPT, replace(PLAN, zero=zero)).parts for zero in (2, 3))
     held = work(GPT).parameters / 32 * 2
     once = placement(PLAN).collective_ns("data", "all_gather", held)

@@ -26,18 +26,12 @@ def test_timed_one_by_one_it_is_what_the_step_spends_on_wires(name):
     assert sent.count * where.send_ns(sent.nbytes) == pytest.approx(parts["pipeline sends"])
 
 
-def test_zero_replaces_each_sum_by_a_scatter_and_a_gather_of_the_same_bytes():
+def test_zero_scatters_and_gathers_and_groups_of_one_send_nothing():
     (plain,), split = (traffic("gpt3-23b", PLANS[name])["data"] for name in ("plain", "sequence"))
     assert [s.operation for s in split] == ["reduce_scatter", "all_gather"]
     assert {(s.count, s.nbytes) for s in split} == {(plain.count, plain.nbytes)}
-
-
-def test_groups_of_one_send_nothing():
     found = traffic("bert-large", Plan(Cluster("trn1.2xlarge"), tensor=2))
     assert [bool(found[kind]) for kind in found] == [True, False, False]
-
-
-def test_zero_3_gathers_the_weights_twice_per_micro_batch():
     plan = Plan(Cluster(instances=4), zero=3, global_batch=512)
     *_, gathered = traffic("gpt3-6.7b", plan)["data"]
     assert (gathered.operation, gathered.count) == ("all_gather", 2 * plan.micro_batches)

@@ -64,33 +64,19 @@ def counted(graph, products=True):
 
 
 @pytest.mark.parametrize("name", DESCRIBED)
-def test_products_and_parameters_are_those_of_the_graph(graphs, name):
+def test_products_parameters_and_all_else_are_those_of_the_graph(graphs, name):
+    """But for the mask itself, which the graph makes once for all blocks."""
     parameters, forward, step = graphs[name]
     found = work(DESCRIBED[name], batch=BATCH)
     assert found.parameters == parameters
     assert found.forward_flops == counted(forward)
     assert found.flops == counted(step)
-
-
-@pytest.mark.parametrize("name", DESCRIBED)
-def test_all_else_of_forward_is_that_of_the_graph(graphs, name):
-    """But for the mask itself, which the graph makes once for all blocks."""
     mask = DESCRIBED[name].sequence ** 2 if name == "letters" else 0
     _, forward, _ = graphs[name]
-    found = work(DESCRIBED[name], batch=BATCH)
     assert found.other_flops + mask == counted(forward, products=False)
-
-
-@pytest.mark.parametrize("name", DESCRIBED)
-def test_products_move_their_factors_and_results(graphs, name):
-    _, forward, _ = graphs[name]
     moved = [n.type.size + sum(i.type.size for i in n.inputs)
              for n in forward.nodes if n.operation in PRODUCTS]  # fmt: skip
     assert work(DESCRIBED[name], batch=BATCH).moved == sum(moved)
-
-
-@pytest.mark.parametrize("name", DESCRIBED)
-def test_products_are_nearly_all_of_a_step(graphs, name):
     _, _, step = graphs[name]
     assert 0.95 < counted(step) / (counted(step) + counted(step, products=False)) < 1
 
@@ -171,18 +157,13 @@ MEGATRON = [name for name in MODELS if name.startswith("megatron")]
 
 
 @for_each("name", MEGATRON)
-def test_full_recomputation_is_megatrons_formula(name):
+def test_recomputation_does_again_what_its_formulas_say(name):
     """96 B s l h^2 (1 + s / 6h + V / 16 l h), equation 3 of the paper."""
     m = get_model(name)
     batch, s, l, h, v = 4, m.sequence, m.layers, m.hidden, m.vocabulary  # noqa: E741
     whole = 96 * batch * s * l * h**2
     formula = whole + whole * s // (6 * h) + whole * v // (16 * l * h)
     assert work(m, batch=batch, recompute="full").flops == formula
-
-
-@for_each("name", MEGATRON)
-def test_selective_recomputation_does_the_attention_once_more(name):
-    m = get_model(name)
     plain, again = (work(m, recompute=r) for r in ("none", "selective"))
     assert again.flops - plain.flops == 4 * m.layers * m.sequence**2 * m.hidden
 
