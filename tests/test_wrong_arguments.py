@@ -21,7 +21,7 @@ from trainium_edu.specs import Record
 
 ROOT = Path(__file__).parents[1]
 WORKER = Path(__file__).with_name("wrong_arguments.py")
-#: Public functions that no example and no line of GOOD reaches, at most, of all.
+#: Public functions that no example and no line of right_calls.toml reaches, at most, of all.
 UNTRIED = 0.12
 #: Tracebacks of Python's own, at most, of all calls.
 RAW = 0.02

@@ -1,8 +1,8 @@
 """Try wrong arguments on every public function: the worker behind ``test_wrong_arguments.py``.
 
 Which calls are right is learned from the docstrings: their examples run under a profiler that
-remembers the arguments of every public function they reach, and `GOOD` adds calls that no example
-makes.  Which arguments are wrong follows from the signature and the numpydoc type lines: another
+remembers the arguments of every public function they reach; `right_calls.toml` adds calls that no
+example makes.  Which arguments are wrong follows from the signature and the numpydoc type lines: another
 type, a number out of the stated range, NaN, infinity, a huge or negative number, a bool for a
 number, text, None, nothing, a masked array, an array of objects.  One line of JSON is printed
 before each call and one after it, so that a call that never returns is known by name.
@@ -27,6 +27,7 @@ import resource
 import signal
 import sys
 import time
+import tomllib
 import traceback
 import warnings
 from pathlib import Path
@@ -131,7 +132,7 @@ def right_calls(functions):
                 doctest.DocTestRunner(verbose=False).run(case, out=len, clear_globs=False)
             finally:
                 sys.setprofile(None)
-        for call in GOOD.get(package, ()):
+        for call in more_calls(package):
             sys.setprofile(remember)
             try:
                 exec(call, {"__name__": "__main__"})
@@ -140,6 +141,14 @@ def right_calls(functions):
             finally:
                 sys.setprofile(None)
     return calls, missed
+
+
+def more_calls(package):
+    """Yield code that makes right calls: a paragraph behind what has to run before it."""
+    table = tomllib.loads((ROOT / "tests/right_calls.toml").read_text("utf-8"))
+    for names, calls in table.get(package, {}).items():
+        before = "".join(table["before"].get(name, "") for name in names.split())
+        yield from (before + call for call in calls.strip().split("\n\n"))
 
 
 def _examples(package):
@@ -367,185 +376,6 @@ def main(package, share, seed):
                 outcome = "silent" if excluded else "fine"
             say(call=call, outcome=outcome, detail=detail)
 
-
-#: Calls that no docstring's example makes.
-_PROGRAM = """
-import numpy as np
-import trainium_edu.neuroncore as nc
-core = nc.NeuronCore()
-x, out = core.hbm(np.ones((128, 64), np.float32)), core.hbm((128, 64))
-for i in range(2):
-    tile, done = core.sbuf((128, 64), name="tile"), core.sbuf((128, 64), name="done")
-    core.dma_copy(dst=tile, src=x)
-    core.activation(dst=done, op="exp", data=tile)
-    core.dma_copy(dst=out, src=done)
-placement = nc.place(core.program)
-timeline = nc.schedule(core.program, placement)
-"""
-_ARRAY = """
-import numpy as np
-import trainium_edu.neuroncore.systolic_array as sa
-from trainium_edu.neuroncore.systolic_array import SystolicArray
-small = SystolicArray(4, 4)
-a, b = np.ones((4, 3), np.float32), np.ones((4, 5), np.float32)
-run = sa.run(a, b, array=small, fmt="bf16", record=True)
-"""
-_RUN = """
-import numpy as np
-import trainium_edu.nki as nki
-import trainium_edu.nki.isa as nisa
-import trainium_edu.nki.language as nl
-from trainium_edu.fabric import plan, torus
-from trainium_edu.nki.examples import matmul as examples
-@nki.jit
-def kernel(x):
-    tile = nl.load(x)
-    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    nl.store(out, nl.exp(tile))
-    return out
-run = nki.run(kernel, np.ones((128, 64), np.float32))
-chips = torus(4, 4)
-"""
-_LAZY = """
-import numpy as np
-from trainium_edu import xla
-from trainium_edu.training import lazy_digits, nn, optim
-from trainium_edu.xla import cache, metrics, numpy as xnp, parallel_compile, xm
-device = xla.Device()
-x = xla.as_tensor(np.ones((4, 4), np.float32), device)
-n = xla.as_tensor([0, 1, 2, 3], device)
-image = xnp.reshape(x, (1, 1, 4, 4))
-"""
-_TRAINED = """
-from trainium_edu import training
-trainer = training.Trainer(training.Job(ranks=2, batch=8))
-"""
-GOOD: dict[str, list[str]] = {
-    "settings": [
-        "from trainium_edu import settings as s\ns.variable('PATH'), s.of_child({'A': 'b'})"
-    ],
-    "specs": ["from trainium_edu.specs import TRN1\n"
-              "TRN1.find('psum.banks'), TRN1.replace(x=TRN1.sbuf)"],
-    "timeline": ["from trainium_edu.timeline import Span, Timeline\n"
-                 "t = Timeline([Span('a', 'b', 0, 1)])\nt.on('a'), t.busy_ns('a')"],
-    "numerics": ["import trainium_edu.numerics as nm\nlaw = nm.exact_law(1024, 0.5, 8, 'fp16')\n"
-                 "law.chance(1024.0), law.quantile(0.5), nm.range_table(['bf16'])"],
-    "neuroncore": [
-        _PROGRAM + "nc.band(core.program, placement)",
-        _PROGRAM + "nc.causes_table(timeline, ('dma',))",
-        _PROGRAM + "nc.without(timeline, 'dma')",
-        _PROGRAM + "timeline.busy_ns('scalar'), timeline.rows_on('scalar')",
-        _PROGRAM + "timeline.idle_ns('scalar'), timeline.waiting('scalar')",
-        _PROGRAM + "nc.why(timeline).at(10.0)",
-        _PROGRAM + "core.repeat(2), core.program.repeat(2)",
-        _ARRAY + "sa.choice_table([(1, 4, 8)], small)",
-        _ARRAY + "sa.dataflow_table([('a', 4, 4, 4)], small)",
-        _ARRAY + "sa.interval_table([1, 4], small)",
-        _ARRAY + "sa.reordering_bound(a, b)",
-        _ARRAY + "sa.frames_of_run(run, dataflow='weight-stationary', swapped=False)",
-        _ARRAY + "sa.run_dataflow('output-stationary', a, b[:, :4], array=small, fmt='bf16')",
-        _ARRAY + "run.state(3)",
-    ],
-    "fabric": [
-        "import trainium_edu.fabric as f\nf.trn1n_32xlarge(), f.trn2_48xlarge()",
-        "from trainium_edu.fabric import grid, fully_connected\n"
-        "t = grid(3, 3)\nfully_connected(4)",
-        "from trainium_edu.fabric import *\nt = torus(4, 4)\n"
-        "busiest_link_chunks(plan(t, 'all_reduce', 'ring'), t)\n"
-        "hbm_touches(plan(t, 'all_reduce', 'ring'))",
-        "import trainium_edu.fabric as f\nf.inf2_48xlarge(), f.ultraserver()",
-    ],
-    "nki": [
-        _RUN + "run.with_buffers(2)",
-        _RUN + "run.save('saved.run')\nnki.load('saved.run')",
-        _RUN + "from trainium_edu.nki.collectives import ReplicaGroup\nReplicaGroup([[0, 1]])",
-    ],
-    "xla": [
-        *(_LAZY + f"xnp.{call}" for call in (
-            "exp(x)", "add(x, x)", "logical_and(x, x)", "logical_not(x)", "astype(x, 'bfloat16')",
-            "where(x > 0, x, 0.0)", "clip(x, 0.0, 1.0)", "max(x, 0)", "min(x, 0)", "mean(x, 0)",
-            "var(x, 0)", "argmax(x, 0)", "any(x)", "all(x)", "softmax(x)", "cross_entropy(x, n)",
-            "layer_norm(x, x[0], x[0])", "matmul(x, x)", "conv2d(image, image)",
-            "reshape(x, (2, 8))", "transpose(x, (1, 0))", "swapaxes(x, 0, 1)", "expand_dims(x, 0)",
-            "squeeze(image, 0)", "broadcast_to(x, (2, 4, 4))", "concatenate([x, x])",
-            "stack([x, x])", "split(x, 2)", "flip(x, 0)", "pad(x, 1)", "zeros(4, device=device)",
-            "ones(4, device=device)", "zeros_like(x)", "ones_like(x)",
-            "arange(4, device=device)", "one_hot(n, 4)", "take(x, n)",
-        )),
-        _LAZY + "x.reshape(2, 8), x.set_(x + 1.0), device.add_step_closure(print, ())",
-        _LAZY + "with xla.world(xm.World(0, 1)):\n    xm.mark_step(), xm.add_step_closure(print)",
-        _LAZY + "xm.all_reduce('sum', x), xm.mesh_reduce('a', 1.0, sum), xm.save(x, 'saved')",
-        _LAZY + "model = nn.Linear(4, 4).to(device)\n"
-        "optimizer = optim.SGD(model.parameters(), lr=0.1)\n"
-        "model(x).sum().backward(), xm.optimizer_step(optimizer, True)",
-        _LAZY + "xm.is_master_ordinal()\n"
-        "metrics.metric_data('CompileTime'), metrics.counter_value('MarkStep')\n"
-        "metrics.short_metrics_report()",
-        _LAZY + "kept = cache.open_cache('cache')\nkept.get_or_compile(12, 'd41d8cd9', bytes)\n"
-        "kept.get(12, 'd41d8cd9')\n"
-        "kept.put_graph(14, 'd41d8cd9', 'a graph'), kept.graph_of(kept.entries()[0])",
-        _LAZY + "parallel_compile.analyze(cache.CompileCache('none', '1.0'), [])",
-        _LAZY + "none = cache.CompileCache('none', '1.0')\n"
-        "parallel_compile.compile_collected(none, xla.Compiler)",
-    ],
-    "training": [
-        _LAZY + "nn.manual_seed(0)",
-        *(_LAZY + f"nn.{call}" for call in (
-            "Conv2d(1, 1, 2).to(device)(image)", "MaxPool2d(2)(image)",
-            "Dropout(0.5)(x)", "Embedding(4, 4).to(device)(n)", "Flatten()(image)", "GELU()(x)",
-            "Linear(4, 4).train()",
-            "Decoder(4, 4, 4, 1, 1, 4).to(device)(xnp.reshape(n, (1, 4)))",
-            "ViT(image=4, patch=2, channels=1, width=4, depth=1, heads=1, hidden=4, classes=2)"
-            ".to(device)(image)",
-            "Linear(4, 4).load_state_dict(nn.Linear(4, 4).state_dict())",
-        )),
-        _LAZY + "model = nn.Linear(4, 4).to(device)\nmodel(x).sum().backward()\n"
-        "optim.AdamW(model.parameters()), optim.clip_grad_norm_(model.parameters(), 1.0)",
-        _LAZY + "optim.warmup_cosine(1, peak=1.0, warmup=2, steps=4)",
-        _LAZY + "lazy_digits.what_recompiles(device)",
-        _TRAINED + "trainer.load_state(trainer.state()), trainer.upset(1)",
-        _TRAINED + "kept = training.Checkpoints('kept')\n"
-        "kept.newest(trainer.job), kept.after(100, trainer.state)",
-        _TRAINED + "run = training.fit(trainer, 2)\ntraining.flip(run, 1, '2.weight[3, 4]')",
-        _LAZY + "nn.Encoder(4, 4, 2, 4, 1, 1, 4).to(device)(xnp.reshape(n, (1, 4)))",
-    ],
-    "widgets": [
-        *(_LAZY + "from trainium_edu.widgets import compiled_steps as shown\n"
-          f"y = x + 1.0\ndevice.mark_step()\nmade = device.executable\nshown.{call}"
-          for call in (
-            "history(device)", "explore(device)", "open_alone(made)", "where_time_goes(made)",
-            "fusion_table(made)", "time_on_chip(device)", "size_of(made)",
-        )),
-        *(_RUN + f"from trainium_edu.widgets import {module}\n{module}.{call}"
-        for module, call in (
-            ("accumulation", "quick_test_explorer(runs=50, seed=1)"),
-            ("collective_player",
-             "collective_explorer('Trn1 (16 chips, 32 ranks)', 'kangaring', '16 MiB')"),
-            ("collectives", "selection_explorer('trn1.32xlarge')"),
-            ("kernel_view", "kernel_view(run, memory=True, sliders=True)"),
-            ("systolic_array", "reuse_explorer(m=64, n=64)"),
-            ("systolic_array", "stationary_explorer(k=64, rows=1, columns=256)"),
-            ("topology", "topology_explorer()"),
-            ("topology", "topology_picture(chips)"),
-            ("topology", "cycles_picture(chips)"),
-            ("training_player", "first_training_run(0.1, passes=1)"),
-            ("training_cost", "faster_panel(optimizer='adam', utilisation=0.4)"),
-        )),
-    ],
-    "viz": [
-        _RUN + "from trainium_edu.viz import topology as view\nview.plot_topology(chips)",
-        _RUN + "from trainium_edu.viz import roofline as view\nview.plot_roofline(())",
-        "from trainium_edu.viz import collectives as view\n"
-        "two, times, names = [1e6, 2e6], [[1e3, 2e3]], ['ring']\n"
-        "view.plot_times(two, times, names)\nview.plot_bus_bandwidth(two, times, names, 1.5)\n"
-        "view.plot_scaling([2, 4], times, names)\nview.plot_link_use([[0.1, 0.2]], names)",
-        _ARRAY + "from trainium_edu.viz import systolic_array as view\n"
-        "view.plot_reuse(64, m=64)",
-    ],
-    "tools": [_PROGRAM + "from trainium_edu.tools import perfetto\n"
-              "perfetto.write(timeline, 'run.json')"],
-    "exercises": ["from trainium_edu import exercises\nexercises.find('02/spacing')"],
-}  # fmt: skip
 
 if __name__ == "__main__":
     main(sys.argv[1], float(sys.argv[2]), int(sys.argv[3]))

@@ -1,12 +1,13 @@
 """Read the package's solutions, and the wrong answers of this folder.
 
-Each file here holds blocks that start with a line such as::
+Each file here has an answer under its exercise, its kind and, where it is wrong, its name and the
+feedback that it gets::
 
-    # %% wrong=02/spacing name=counts-stored-bits feedback=the eighth is implied
-    # %% hard-coded=02/spacing
+    ## 02/spacing wrong counts-stored-bits: the eighth is implied
+    ## 02/spacing hard-coded
 
-and each block replaces the learner's cell in the stored lesson.  A block of comments is what
-differs from the solution: ``# - `` lines of it, and the ``# + `` lines in their place.
+A ``python`` block replaces the learner's cell in the stored lesson; a ``diff`` is what differs from
+the solution: its ``-`` lines, and the ``+`` lines in their place.
 """
 
 import functools
@@ -22,9 +23,9 @@ from trainium_edu.exercises.cells import key_of, parts_of, with_student
 
 FOLDER = Path(__file__).parent
 NOTEBOOKS = FOLDER.parents[1] / "notebooks"
-HEADER = re.compile(
-    r"# %% (?P<kind>wrong|hard-coded)=(?P<key>\S+)"
-    r"(?: name=(?P<name>\S+))?(?: feedback=(?P<feedback>.+))?$"
+PART = re.compile(
+    r"(?ms)^## (?P<key>\S+) (?P<kind>wrong|hard-coded)(?: (?P<name>[^\s:]+))?"
+    r"(?:: (?P<feedback>[^\n]+))?\n\n```(?P<form>python|diff)\n(?P<source>.*?)\n```$"
 )
 
 
@@ -43,11 +44,10 @@ class Block:
 
 def edited(solution: str, differences: str) -> str:
     """Return a solution with some of its lines replaced."""
-    source, hunks = f"\n{solution}\n", re.compile(r"(?m)(?:^# -.*\n)+(?:^# \+.*\n)+")
+    source, hunks = f"\n{solution}\n", re.compile(r"(?m)(?:^-.*\n)+(?:^\+.*\n)+")
     assert not hunks.sub("", f"{differences}\n")
     for hunk in hunks.findall(f"{differences}\n"):
-        old, new = ("".join(f"{line[4:]}\n" for line in hunk.splitlines() if line[2] == sign)
-                    for sign in "-+")  # fmt: skip
+        old, new = ("".join(re.findall(rf"(?m)^[{sign}](.*\n)", hunk)) for sign in "-+")
         assert source.count(f"\n{old}") == 1, old
         source = source.replace(f"\n{old}", f"\n{new}")
     return source[1:-1]
@@ -55,25 +55,20 @@ def edited(solution: str, differences: str) -> str:
 
 @functools.cache
 def blocks(lesson: str) -> tuple[Block, ...]:
-    path = FOLDER / f"{exercises.LESSONS[lesson]}.py"
+    stem = exercises.LESSONS[lesson]
+    path = FOLDER / f"{stem}.md"
     if not path.exists():
         return ()
-    told = afterwards.read(afterwards.FOLDER / f"{exercises.LESSONS[lesson].partition('_')[2]}.md")
+    told = afterwards.read(afterwards.FOLDER / f"{stem.partition('_')[2]}.md")
     found = [Block("solution", key, part.solution) for key, part in told.items()
              if lessons.number_of(key) == lesson]  # fmt: skip
-    lines, header = [], None
-    for line in [*path.read_text(encoding="utf-8").split("\n"), "# %% end"]:
-        if not line.startswith("# %%"):
-            lines.append(line)
-            continue
-        if header:
-            parts = {k: v or "" for k, v in header.groupdict().items()}
-            source = "\n".join(lines).strip("\n")
-            if source.startswith("# - "):
-                source = edited(told[parts["key"]].solution, source)
-            found.append(Block(**parts, source=source))
-        header, lines = HEADER.match(line), []
-        assert header or line == "# %% end", f"{path.name}: cannot read {line!r}"
+    text = path.read_text(encoding="utf-8")
+    parts = [match.groupdict("") for match in PART.finditer(text)]
+    assert len(parts) == text.count("\n## ") == text.count("\n```\n"), path.name
+    for part in parts:
+        if part.pop("form") == "diff":
+            part["source"] = edited(told[part["key"]].solution, part["source"])
+        found.append(Block(**part))
     return tuple(found)
 
 
