@@ -14,20 +14,10 @@ import psutil
 import pytest
 
 from tests.for_each import raises
+from tests.texts import text_beside
 from trainium_edu import live
 
-HOLDS = """
-import sys, time
-from trainium_edu import live
-run = live.begin("python train.py", "trn1.32xlarge", range(32))
-run.load(7, "step", 0, 32, tensors=100, model_shared_scratchpad=10, flops=5)
-for _ in range(3):
-    run.executed(0, 2e6, count=32, model=7)
-run.host_now_ns(12e6)
-run.publish()
-print("up", flush=True)
-sys.stdin.read()
-"""
+HOLDS = text_beside(__file__, "holds.py.txt")
 
 
 @pytest.fixture(autouse=True)

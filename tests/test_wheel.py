@@ -14,22 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.texts import text_beside
+
 ROOT = Path(__file__).parents[1]
 WHEEL_BYTES = 4_000_000  # the issue asks for 8 MB
 # Loaded at the start of every process of the environment, kernels and server included.
-OFFLINE = """\
-import sys
-def refuse(event, arguments):
-    if event == "socket.getaddrinfo":
-        host = arguments[0]
-    elif event == "socket.connect" and isinstance(arguments[1], tuple):
-        host = arguments[1][0]
-    else:
-        return
-    if host not in (None, "", "localhost", "127.0.0.1", "::1", "0.0.0.0", b"localhost"):
-        raise OSError(f"no network here, and {host} was asked for")
-sys.addaudithook(refuse)
-"""
+OFFLINE = text_beside(__file__, "offline.py.txt")
 
 
 def run(*command, **options):

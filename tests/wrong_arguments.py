@@ -2,9 +2,9 @@
 
 Which calls are right is learned from the docstrings: their examples run under a profiler that
 remembers the arguments of every public function they reach; `right_calls.toml` adds calls that no
-example makes.  Which arguments are wrong follows from the signature and the numpydoc type lines: another
-type, a number out of the stated range, NaN, infinity, a huge or negative number, a bool for a
-number, text, None, nothing, a masked array, an array of objects.  One line of JSON is printed
+example makes.  Which arguments are wrong follows from the signature and the numpydoc type lines:
+another type, a number out of the stated range, NaN, infinity, a huge or negative number, a bool for
+a number, text, None, nothing, a masked array, an array of objects.  One line of JSON is printed
 before each call and one after it, so that a call that never returns is known by name.
 
     python tests/wrong_arguments.py <package> <share of the calls> <seed>

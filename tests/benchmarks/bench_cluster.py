@@ -8,19 +8,15 @@ import subprocess
 import sys
 import time
 
+from tests.benchmarks.timed import Table
+from tests.texts import text_beside
 from trainium_edu.cluster import Cluster, Rules, fits, get_model, memory, step_time
 from trainium_edu.cluster.search import CHOICES, Search
 
 MODEL = get_model("gpt3-175b")
 CLUSTER = Cluster("trn1.32xlarge", 256)
 #: A process of its own: seconds of its first search, imports apart.
-COLD = """
-import time
-from trainium_edu.cluster import Cluster, fits
-start = time.perf_counter()
-fits("gpt3-175b", Cluster("trn1.32xlarge", 256))
-print(time.perf_counter() - start)
-"""
+COLD = text_beside(__file__, "first_search.py.txt")
 
 
 def timed(call, *arguments, **settings):
@@ -75,8 +71,7 @@ def main():
     fits(MODEL, CLUSTER, global_batch=512)
     mine, its, plans = beside()
     found = moves()
-    print("| plans | time | beside it |\n|---|---|---|")
-    rows = {}
+    table = Table("plans", "time", "beside it")
     for what, seconds, note in (
         (f"plans of {MODEL.name} on {CLUSTER.chips:,} chips, the first of a process", first,
          "at most 1,000 ms"),
@@ -85,9 +80,8 @@ def main():
         (f"a move of the planner's slider, the longest of {len(found)}", found[-1],
          f"median {found[len(found) // 2] * 1e3:,.0f} ms (at most 100)"),
     ):  # fmt: skip
-        rows[what] = (f"{seconds * 1e3:,.0f} ms", note)
-        print(f"| {what} | {rows[what][0]} | {note} |")
-    return rows
+        table.row(what, f"{seconds * 1e3:,.0f} ms", note)
+    return table.found
 
 
 if __name__ == "__main__":

@@ -3,12 +3,12 @@
 import shutil
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 
-from tests.benchmarks.bench_neuroncore import best_of
+from tests.benchmarks.timed import Table, best_of
+from tests.texts import text_beside
 from trainium_edu.neuroncore import gpsimd_cpp
 from trainium_edu.neuroncore.gpsimd_cpp import compiler
 
@@ -25,22 +25,7 @@ WAYS = {
 }
 HEAD = "#include <torch/torch.h>\n"
 SHAPE = HEAD + '#include "torchneuron/register.h"\n'
-HOST = """#include <chrono>
-#include <cstdio>
-#include <vector>
-int main() {
-  std::vector<float> x(1 << 20, -1.0f), y(1 << 20);
-  double best = 1e9;
-  for (int k = 0; k < 9; k++) {
-    auto begin = std::chrono::steady_clock::now();
-    for (size_t i = 0; i < x.size(); i++) y[i] = x[i] > 0 ? x[i] : 0;
-    std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    if (took.count() < best) best = took.count();
-    x[k] = y[k];
-  }
-  printf("%.9f\\n", best);
-}
-"""
+HOST = text_beside(__file__, "host.cpp.txt")
 
 
 def written(folder: Path) -> tuple[list[Path], list[Path]]:
@@ -63,9 +48,7 @@ def cold(sources, folder: Path) -> float:
     (folder / "cache").mkdir()
     before, compiler.cache_folder = compiler.cache_folder, lambda: folder / "cache"
     try:
-        start = time.perf_counter()
-        gpsimd_cpp.load("bench", *sources)
-        return time.perf_counter() - start
+        return best_of(1, lambda: gpsimd_cpp.load("bench", *sources))
     finally:
         compiler.cache_folder = before
 
@@ -81,21 +64,15 @@ def on_host(folder: Path) -> float:
 
 def main():
     """Print the table; return its rows for pages."""
-    rows, found = [], {}
-
-    def row(what, seconds, limit_seconds, beside):
-        rows.append(f"| {what} | {seconds * 1e3:,.1f} ms | {limit_seconds * 1e3:,.0f} ms |"
-                    f" {limit_seconds / seconds:.1f} x | {beside} |")  # fmt: skip
-        found[what] = (f"{seconds * 1e3:,.1f} ms", beside)
-
+    table = Table("operators in C++", "best", "limit", "margin", "beside")
     folder = Path(tempfile.mkdtemp())
     try:
         sources = written(folder)
         name = gpsimd_cpp.find_compiler().name
-        row("an operator in C++ compiled, nothing cached", cold(sources, folder), 5, name)
+        table.timed("an operator in C++ compiled, nothing cached", cold(sources, folder), 5, name)
         library = gpsimd_cpp.load("bench", *sources)
-        row("the same from the cache", best_of(5, lambda: gpsimd_cpp.load("bench", *sources)), 0.1,
-            "two processes started")  # fmt: skip
+        seconds = best_of(5, lambda: gpsimd_cpp.load("bench", *sources))
+        table.timed("the same from the cache", seconds, 0.1, "two processes started")
         x = np.random.default_rng(0).standard_normal(1 << 20).astype(np.float32)
         alone, by_numpy = on_host(folder), best_of(5, lambda: np.maximum(x, 0))
         for way in WAYS:
@@ -103,12 +80,10 @@ def main():
             assert np.array_equal(operator(x), np.maximum(x, 0))
             seconds = best_of(5, lambda operator=operator: operator(x))
             beside = f"{seconds / alone:.0f} x the host's loop; {seconds / by_numpy:.0f} x NumPy"
-            row(f"1 M elements through {way} accessors", seconds, 0.5, beside)
+            table.timed(f"1 M elements through {way} accessors", seconds, 0.5, beside)
     finally:
         shutil.rmtree(folder)
-    print("| operators in C++ | best | limit | margin | beside |\n|---|---|---|---|---|")
-    print("\n".join(rows))
-    return found
+    return table.found
 
 
 if __name__ == "__main__":

@@ -1,25 +1,14 @@
 """How fast a core is recorded, placed, scheduled, re-timed and explained; `make bench`."""
 
-import time
-
 import numpy as np
 
+from tests.benchmarks.timed import Table, best_of
 from trainium_edu.neuroncore import NeuronCore, causes_table, place, schedule, why
 from trainium_edu.neuroncore.execution.deferred import Deferred
 from trainium_edu.neuroncore.timing import _loops
 from trainium_edu.neuroncore.timing.bands import Times
 
 PARTS = slice(0, 128)
-
-
-def best_of(times, call):
-    """Return the shortest of several runs in seconds."""
-    shortest = float("inf")
-    for _ in range(times):
-        start = time.perf_counter()
-        call()
-        shortest = min(shortest, time.perf_counter() - start)
-    return shortest
 
 
 def stream(instructions):
@@ -78,51 +67,37 @@ def fresh(program, **options):
 
 def main():
     """Print the table; return its rows for pages."""
-    rows, found = [], {}
-
-    def row(what, seconds, limit_seconds, beside=""):
-        rows.append(
-            f"| {what} | {seconds * 1e3:,.2f} ms | {limit_seconds * 1e3:,.2f} ms |"
-            f" {limit_seconds / seconds:.1f} x | {beside} |"
-        )
-        found[what] = (f"{seconds * 1e3:,.2f} ms", beside)
-
+    table = Table("neuroncore", "best", "limit", "margin", "beside")
     large, small = stream(10_000), stream(2_000)
     timeline = fresh(small)  # compiled before the clock starts
     seconds = recording()
-    row("checking and recording one instruction", seconds, 30e-6,
-        f"{seconds / adding():.1f} x adding 128 x 512 numbers in NumPy")  # fmt: skip
-    seconds = best_of(5, lambda: fresh(large))
-    slow = in_plain_python(large)
-    row("10,000 instructions placed and scheduled", seconds, 0.2,
-        f"{slow / seconds:.0f} x the same loops in plain Python")  # fmt: skip
-    turns = iter(range(1, 100))
-    seconds = best_of(
-        9,
-        lambda: schedule(
-            small, place(small, buffers=next(turns) % 4 + 1),
-            parameters={"dma_bytes_per_s": 1e11 + next(turns)},
-        ),
-    )  # fmt: skip
-    row(f"{len(small):,} instructions re-timed, other buffers", seconds, 0.06)
-    placement = place(small)
-    schedule(small, placement)
-    seconds = best_of(9, lambda: schedule(small, placement))
-    row("the same, buffers as they were", seconds, 0.06)
-    row("its critical path", best_of(5, lambda: why(timeline)), 0.1)
-    seconds = best_of(5, lambda: Times(timeline).band)
-    row("its band", seconds, 0.1, "12 schedules")
-    row("its causes, alone and in pairs", best_of(5, lambda: causes_table(timeline)), 0.1,
-        "16 placements and schedules")  # fmt: skip
+    table.timed("checking and recording one instruction", seconds, 30e-6,
+                f"{seconds / adding():.1f} x adding 128 x 512 numbers in NumPy")  # fmt: skip
+    seconds, slow = best_of(5, lambda: fresh(large)), in_plain_python(large)
+    table.timed("10,000 instructions placed and scheduled", seconds, 0.2,
+                f"{slow / seconds:.0f} x the same loops in plain Python")  # fmt: skip
+    turns, placement = iter(range(1, 100)), place(small)
+
+    def retimed():
+        parameters = {"dma_bytes_per_s": 1e11 + next(turns)}
+        return schedule(small, place(small, buffers=next(turns) % 4 + 1), parameters=parameters)
 
     def drawn():
         timeline.__dict__.pop("timeline", None)
         return timeline.timeline
 
-    row("its spans", best_of(5, drawn), 0.1, f"{len(timeline.timeline):,} spans")
-    print("| neuroncore | best | limit | margin | beside |\n|---|---|---|---|---|")
-    print("\n".join(rows))
-    return found
+    schedule(small, placement)
+    for what, times, call, limit, beside in (
+        (f"{len(small):,} instructions re-timed, other buffers", 9, retimed, 0.06, ""),
+        ("the same, buffers as they were", 9, lambda: schedule(small, placement), 0.06, ""),
+        ("its critical path", 5, lambda: why(timeline), 0.1, ""),
+        ("its band", 5, lambda: Times(timeline).band, 0.1, "12 schedules"),
+        ("its causes, alone and in pairs", 5, lambda: causes_table(timeline), 0.1,
+         "16 placements and schedules"),
+        ("its spans", 5, drawn, 0.1, f"{len(timeline.timeline):,} spans"),
+    ):  # fmt: skip
+        table.timed(what, best_of(times, call), limit, beside)
+    return table.found
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import warnings
 import ml_dtypes
 import numpy as np
 
+from tests.benchmarks.timed import Table
 from trainium_edu.numerics import _loops, cast
 
 MILLION = 1 << 20
@@ -148,17 +149,16 @@ def table_of_casts(elements):
     theirs = shortest(others)
     print(f"\n{elements >> 20} M elements, one thread; the limit takes "
           f"{took['limit'] / elements * 1e9:.3f} ns per element\n")  # fmt: skip
-    print("| cast | ns per element | share of the limit | ratio to |\n|---|---:|---:|---|")
-    rows = {}
+    table = Table("cast", "ns per element", "share of the limit", "ratio to")
     for name in mine:
         ratio = ""
         if name in theirs:
             ratio = f"{theirs[name] / took[name]:.1f} × {judges(x)[name][0]} `astype`"
         ns, share = took[name] / elements * 1e9, took["limit"] / took[name]
-        print(f"| {name} | {ns:.3f} | {share:.2f} | {ratio} |")
         beside = f"{share:.2f} of the limit" + (f"; {ratio}" if ratio else "")
-        rows[f"cast, {name}, {elements >> 20} M numbers"] = (f"{ns:.2f} ns a number", beside)
-    return rows
+        table.row(f"cast, {name}, {elements >> 20} M numbers", f"{ns:.3f}", f"{share:.2f}", ratio,
+                  page=(f"{ns:.2f} ns a number", beside))  # fmt: skip
+    return table.found
 
 
 def table_of_stochastic_peers(elements=MILLION):
@@ -167,18 +167,18 @@ def table_of_stochastic_peers(elements=MILLION):
     me = shortest({"limit": limit(x.view(np.uint32)),
                    "us": lambda: cast(x, "bf16", "stochastic", seed=1)})  # fmt: skip
     print(f"\nStochastic to BF16, random bits included, {elements >> 20} M elements, one thread\n")
-    print("| library | ns per element | we are faster by |\n|---|---:|---:|")
-    print(f"| trainium_edu | {me['us'] / elements * 1e9:.3f} | {me['limit'] / me['us']:.2f} of the "
-          "limit |")  # fmt: skip
+    table = Table("library", "ns per element", "we are faster by")
+    table.row("trainium_edu", f"{me['us'] / elements * 1e9:.3f}",
+              f"{me['limit'] / me['us']:.2f} of the limit")  # fmt: skip
     ratios = []
     for name, call in stochastic_peers(x).items():
         if isinstance(call, str):
-            print(f"| {name} | {call} | |")
+            table.row(name, call, "")
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             took = shortest({name: call})[name]
-        print(f"| {name} | {took / elements * 1e9:.1f} | {took / me['us']:.0f} × |")
+        table.row(name, f"{took / elements * 1e9:.1f}", f"{took / me['us']:.0f} ×")
         ratios.append(f"{took / me['us']:.0f} × {name}")
     if not ratios:
         return {}

@@ -12,7 +12,9 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from tests.benchmarks.bench_training import alternating, torch_mlp
+from tests.benchmarks.bench_training import torch_mlp
+from tests.benchmarks.timed import Table, alternating
+from tests.texts import text_beside
 from trainium_edu.training import nn, optim
 from trainium_edu.training.data import digits
 from trainium_edu.training.parallel.agreement import check_replicas
@@ -26,16 +28,7 @@ from trainium_edu.xla.tensor import as_tensor
 
 RANKS, BATCH = 32, 32
 #: A process of its own: the greatest memory in bytes of three steps of so many ranks.
-MEMORY = """
-import sys
-from pathlib import Path
-from tests.benchmarks.bench_parallel import Replicas
-ours = Replicas(int(sys.argv[1]), int(sys.argv[2]))
-for _ in range(3):
-    ours.step()
-status = Path("/proc/self/status").read_text()  # getrusage would count the parent too
-print(1024 * int(status.split("VmHWM:")[1].split()[0]))
-"""
+MEMORY = text_beside(__file__, "replicas.py.txt")
 
 
 class Replicas:
@@ -120,21 +113,15 @@ def main():
             (0.45, 2), strict=False,
         )
     ] or ["PyTorch is not installed"]  # fmt: skip
-    print("| data-parallel training | time | beside it |\n|---|---|---|")
-    found = {}
-
-    def row(name, time, beside):
-        print(f"| {name} | {time} | {beside} |")
-        found[name] = time, beside
-
-    row(what, f"{step:.2f} ms", "; ".join(beside))
-    row("the same with a report of when everything happens", f"{timed:.2f} ms",
-        f"{timed / step:.3f} x the step without (at most 1.1)")  # fmt: skip
-    row("do all replicas hold the same bits?", f"{check:.3f} ms",
-        f"{check / step:.1%} of the step (at most 3 %)")  # fmt: skip
-    row("greatest memory of 512 replicas", f"{peak_bytes(512, BATCH) / 2**30:.2f} GiB",
-        "at most 8 GiB")  # fmt: skip
-    return found
+    table = Table("data-parallel training", "time", "beside it")
+    table.row(what, f"{step:.2f} ms", "; ".join(beside))
+    table.row("the same with a report of when everything happens", f"{timed:.2f} ms",
+              f"{timed / step:.3f} x the step without (at most 1.1)")  # fmt: skip
+    table.row("do all replicas hold the same bits?", f"{check:.3f} ms",
+              f"{check / step:.1%} of the step (at most 3 %)")  # fmt: skip
+    table.row("greatest memory of 512 replicas", f"{peak_bytes(512, BATCH) / 2**30:.2f} GiB",
+              "at most 8 GiB")  # fmt: skip
+    return table.found
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from tests.benchmarks.timed import Table, best_of
 from trainium_edu.neuroncore import systolic_array
 from trainium_edu.numerics import cast
 from trainium_edu.widgets.systolic_array import array_player
@@ -23,16 +24,6 @@ _ROOT = Path(__file__).resolve().parents[2]
 _JUDGE = _ROOT / ".benchmarks" / "scale_sim"
 TILE, GEMM = (128, 128, 512), (1024, 512, 2048)  # K, M, N
 PLAYERS = {"32 x 32 with numbers": (32, 64), "128 x 128 heat map": (128, 64)}  # rows, N
-
-
-def best_of(repeats, call):
-    """Return the shortest of some runs in seconds."""
-    times = []
-    for _ in range(repeats):
-        before = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - before)
-    return min(times)
 
 
 def scale_sim_seconds(k, m, n):
@@ -132,16 +123,12 @@ def rows_of_players():
         print("\nframe rates: not measured, Playwright or Chromium is missing")
         return {}
     print("\nIn headless Chromium, drawn without a graphics card:\n")
-    print("| player | frames a second | asked | script a frame, mean | 95 % below |")
-    print("| --- | --- | --- | --- | --- |")
+    table = Table("player", "frames a second", "asked", "script a frame, mean", "95 % below")
     for what, (rate, mean, most) in found.items():
-        print(f"| {what} | {rate:.0f} | 60 | {mean:.1f} ms | {most:.1f} ms |")
-    return {
-        f"the array's player in Chromium, {what}": (
-            f"{rate:.0f} frames a second", f"{mean:.1f} ms of script a frame"
-        )
-        for what, (rate, mean, _) in found.items()
-    }  # fmt: skip
+        page = f"{rate:.0f} frames a second", f"{mean:.1f} ms of script a frame"
+        table.row(f"the array's player in Chromium, {what}", f"{rate:.0f}", "60",
+                  f"{mean:.1f} ms", f"{most:.1f} ms", page=page)  # fmt: skip
+    return table.found
 
 
 def main():
@@ -158,8 +145,7 @@ def main():
     w, x, *_ = operands(*GEMM)
     gemm = best_of(8, lambda: systolic_array.run(w, x))
     gemm_judge = scale_sim_seconds(*GEMM)
-    print("| cycle by cycle on 128 x 128 PEs, BF16 | ours | beside | ratio | asked |")
-    print("| --- | --- | --- | --- | --- |")
+    table = Table("cycle by cycle on 128 x 128 PEs, BF16", "ours", "beside", "ratio", "asked")
     for what, ours, name, theirs, ratio, asked in (
         ("one tile, 1 thread", tile, "SCALE-Sim v3", tile_judge, tile_judge / tile, "≥ 40"),
         ("one tile, 1 thread", tile, "np.matmul", matmul, tile / matmul, "≤ 35"),
@@ -167,25 +153,17 @@ def main():
         ("1024 x 512 x 2048, 2 threads", gemm, "SCALE-Sim v3", gemm_judge, gemm_judge / gemm,
          "≥ 100"),
     ):  # fmt: skip
-        print(
-            f"| {what} | {ours * 1e3:.2f} ms | {name} {theirs * 1e3:.2f} ms | {ratio:.1f} x "
-            f"| {asked} |"
-        )
-    beside = (
-        f"{tile_judge / tile:.0f} × SCALE-Sim v3's addresses; "
-        f"np.matmul is {tile / matmul:.0f} × as fast"
-    )
+        table.row(what, f"{ours * 1e3:.2f} ms", f"{name} {theirs * 1e3:.2f} ms", f"{ratio:.1f} x",
+                  asked)  # fmt: skip
     rows = {
-        "systolic array, 128 × 128 × 512, cycle by cycle": (f"{tile * 1e3:.1f} ms", beside),
-        "the systolic array's tile of 128 × 128 × 512 with every cycle kept": (
-            f"{recorded * 1e3:.1f} ms",
-            f"{recorded / tile:.1f} × longer",
-        ),
-        "GEMM 1024 × 512 × 2048, cycle by cycle, two threads": (
-            f"{gemm:.2f} s",
-            f"{gemm_judge / gemm:.0f} × SCALE-Sim v3",
-        ),
-    }
+        "systolic array, 128 × 128 × 512, cycle by cycle":
+            (f"{tile * 1e3:.1f} ms", f"{tile_judge / tile:.0f} × SCALE-Sim v3's addresses; "
+             f"np.matmul is {tile / matmul:.0f} × as fast"),
+        "the systolic array's tile of 128 × 128 × 512 with every cycle kept":
+            (f"{recorded * 1e3:.1f} ms", f"{recorded / tile:.1f} × longer"),
+        "GEMM 1024 × 512 × 2048, cycle by cycle, two threads":
+            (f"{gemm:.2f} s", f"{gemm_judge / gemm:.0f} × SCALE-Sim v3"),
+    }  # fmt: skip
     return rows | rows_of_players()
 
 

@@ -3,6 +3,7 @@
 import statistics
 import time
 
+from tests.benchmarks.timed import Table, best_of
 from tests.viz.programs import gelu_linear
 from trainium_edu.neuroncore import measure
 from trainium_edu.widgets.timeline_explorer import timeline_explorer
@@ -13,19 +14,13 @@ _FACTORS = (0.5, 0.71, 1.41, 2.0, 2.83)
 
 def answers_ms(shown):
     """Return the milliseconds of each answer to a moved slider."""
-    spent = []
-    for dma in _FACTORS:
-        begin = time.perf_counter()
-        shown.set(dma=dma)
-        spent.append(1e3 * (time.perf_counter() - begin))
-    return spent
+    return [1e3 * best_of(1, lambda dma=dma: shown.set(dma=dma)) for dma in _FACTORS]
 
 
 def main():
     """Print the table; return its answers as rows for pages."""
-    rows = {}
-    print("| instructions | first picture's data, ms | an answer, ms | of 100 ms | film, KiB |")
-    print("|---|---|---|---|---|")
+    table = Table("instructions", "first picture's data, ms", "an answer, ms", "of 100 ms",
+                  "film, KiB")  # fmt: skip
     for turns in TURNS:
         core = measure(gelu_linear(turns), buffers=2)
         begin = time.perf_counter()
@@ -33,13 +28,10 @@ def main():
         first = 1e3 * (time.perf_counter() - begin)
         shown.set(buffers=3)  # placed once
         answer = statistics.median(answers_ms(shown))
-        print(
-            f"| {core.rows} | {first:.0f} | {answer:.0f} | {answer / 100:.2f} "
-            f"| {len(shown.film) / 1024:.0f} |"
-        )
         about = f"a slider of the timeline, {5 * turns:,} instructions, Python's part"
-        rows[about] = (f"{answer:.0f} ms", "")
-    return rows
+        table.row(about, f"{first:.0f}", f"{answer:.0f}", f"{answer / 100:.2f}",
+                  f"{len(shown.film) / 1024:.0f}", page=(f"{answer:.0f} ms", ""))  # fmt: skip
+    return table.found
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@ Both run the same loop, in turns, FP32; the fastest turn of each counts.  On the
 computed by PyTorch as well, and recorded, and the step is looked up and timed.
 """
 
-import time
 from importlib.util import find_spec
 
-from tests.benchmarks.bench_training import alternating, torch_mlp, torch_vit
+from tests.benchmarks.bench_training import torch_mlp, torch_vit
+from tests.benchmarks.timed import Table, alternating
 from trainium_edu.training.data import digits
 
 CALLS = 1000
@@ -56,7 +56,7 @@ def per_call(core) -> float:
 
 def main():
     """Print the table; return its rows for pages."""
-    print("| a PyTorch script on the device | time | beside it |\n|---|---|---|")
+    table = Table("a PyTorch script on the device", "time", "beside it")
     if not find_spec("torch"):
         print("| PyTorch is not installed | | |")
         return {}
@@ -64,12 +64,6 @@ def main():
 
     bridge.activate()
     core = bridge.current()
-    found = {}
-
-    def row(name, time_, beside):
-        print(f"| {name} | {time_} | {beside} |")
-        found[name] = time_, beside
-
     adam, sgd = ("Adam", {"lr": 1e-3}), ("SGD", {"lr": 0.1, "momentum": 0.9})
     for what, limit, make, how, batch in (
         ("MLP 64-256-256-10, batch 1,024, SGD", 0.8, torch_mlp, sgd, 1024),
@@ -79,13 +73,12 @@ def main():
             loop(core.device, make, *how, batch, core.mark_step),
             loop("cpu", make, *how, batch, lambda: None),
         )
-        row(f"a PyTorch script: {what}", f"{ours * 1e3:.2f} ms",
-            f"{theirs / ours:.2f} x PyTorch on the CPU (at least {limit})")  # fmt: skip
-    row("one recorded call of a PyTorch script", f"{per_call(core) * 1e6:.1f} us", "at most 20 us")
-    return found
+        table.row(f"a PyTorch script: {what}", f"{ours * 1e3:.2f} ms",
+                  f"{theirs / ours:.2f} x PyTorch on the CPU (at least {limit})")  # fmt: skip
+    table.row("one recorded call of a PyTorch script", f"{per_call(core) * 1e6:.1f} us",
+              "at most 20 us")  # fmt: skip
+    return table.found
 
 
 if __name__ == "__main__":
-    start = time.perf_counter()
     main()
-    print(f"{time.perf_counter() - start:.0f} s")

@@ -6,33 +6,18 @@ FP32, with as many threads as BLAS has here.
 
 import subprocess
 import sys
-import time
 from importlib.util import find_spec
 
 import numpy as np
 
+from tests.benchmarks.timed import Table, alternating
+from tests.texts import text_beside
 from trainium_edu.training import nn, optim
 from trainium_edu.training.data import digits
 from trainium_edu.xla.compiler import Compiler
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.executor import Setting
 from trainium_edu.xla.tensor import as_tensor
-
-TURNS, STEPS = 40, 5
-
-
-def alternating(*calls):
-    """Return the shortest time of each call in seconds, each STEPS times in a row by turns."""
-    shortest = [float("inf")] * len(calls)
-    for call in calls:
-        call()
-    for _ in range(TURNS):
-        for i, call in enumerate(calls):
-            start = time.perf_counter()
-            for _ in range(STEPS):
-                call()
-            shortest[i] = min(shortest[i], (time.perf_counter() - start) / STEPS)
-    return shortest
 
 
 def ours(model, optimiser, images, labels, dtype="float32", rounding="nearest"):
@@ -129,35 +114,7 @@ def recorded(count=2000):
 
 #: Compiles the step of a ViT without values in a process of its own: seconds cold and from bytes,
 #: the greatest memory of the process in bytes, operations.
-COMPILE = """
-import sys, time
-from pathlib import Path
-import numpy as np
-from trainium_edu.training import nn, optim
-from trainium_edu.xla import Device, Executable, Setting, as_tensor, numpy  # loads Numba
-batch, image, channels, *sizes = map(int, sys.argv[1:])
-device = Device(setting=Setting(values=False))
-with nn.shapes_only():
-    model = nn.ViT(image, *sizes, channels)
-model.to(device)
-adam = optim.Adam(model.parameters(), lr=1e-3)
-adam.init_states()
-images = np.broadcast_to(np.float32(0), (batch, channels, image, image))
-x, y = as_tensor(images, device), as_tensor(np.zeros(batch, np.int32), device)
-nn.cross_entropy(model(x), y).backward()
-adam.step()
-start = time.perf_counter()
-device.mark_step()
-time_ns = device.executable.makespan_ns
-cold = time.perf_counter() - start
-data = device.executable.to_bytes()
-start = time.perf_counter()
-assert Executable.from_bytes(data).makespan_ns == time_ns
-cached = time.perf_counter() - start
-status = Path("/proc/self/status").read_text()  # getrusage would count the parent too
-peak = 1024 * int(status.split("VmHWM:")[1].split()[0])
-print(cold, cached, peak, len(device.executable.graph.nodes))
-"""
+COMPILE = text_beside(__file__, "compiled.py.txt")
 
 
 def compiled(batch, image, patch, width, depth, heads, hidden, classes, channels):
@@ -173,34 +130,26 @@ def compiled(batch, image, patch, width, depth, heads, hidden, classes, channels
 def main():
     """Print the table; return its rows for pages."""
     images, labels = digits().train_images, digits().train_labels.astype(np.int32)
-    rows = []
+    table = Table("training", "best", "PyTorch FP32", "steps per second", "limit")
 
     def row(what, limit, ours, *peer):
         seconds, *others = alternating(ours, *([theirs(*peer)] if find_spec("torch") else []))
         times = [f"{s * 1e3:,.2f} ms" for s in (seconds, *others)]
         beside = [f"{other / seconds:.2f} x PyTorch" for other in others]
-        rows.append(f"| {what} | {' | '.join(times + beside)} | {limit} x |")
-        return what, (times[0], *(beside or ["PyTorch is not installed"]))
+        page = (times[0], *(beside or ["PyTorch is not installed"]))
+        table.row(what, *times, *beside, f"{limit} x", page=page)
 
-    found = []
     batch = images[:1024], labels[:1024]
     mlp = ours(nn.MLP(64, 256, 256, 10), lambda p: optim.SGD(p, 0.1, 0.9), *batch, "bfloat16",
                "stochastic")  # fmt: skip
-    found.append(
-        row("an MLP's step, BF16, stochastic rounding, batch 1,024", 0.6, mlp, torch_mlp, "SGD",
-            {"lr": 0.1, "momentum": 0.9}, *batch)
-    )  # fmt: skip
+    row("an MLP's step, BF16, stochastic rounding, batch 1,024", 0.6, mlp, torch_mlp, "SGD",
+        {"lr": 0.1, "momentum": 0.9}, *batch)  # fmt: skip
     batch = images[:64].reshape(64, 1, 8, 8), labels[:64]
     vit = ours(nn.ViT(), lambda p: optim.AdamW(p, 1e-3), *batch)
-    found.append(
-        row("a small ViT's step, FP32, batch 64", 0.4, vit, torch_vit, "AdamW", {"lr": 1e-3},
-            *batch)
-    )  # fmt: skip
+    row("a small ViT's step, FP32, batch 64", 0.4, vit, torch_vit, "AdamW", {"lr": 1e-3}, *batch)
     (seconds,) = alternating(recorded())
-    print("| training | best | PyTorch FP32 | steps per second | limit |\n|---|---|---|---|---|")
-    print("\n".join(rows))
-    print(f"\n2,000 nodes recorded and looked up: {seconds * 1e3:.2f} ms (limit 20 ms)")
-    found.append(("2,000 nodes recorded and looked up", (f"{seconds * 1e3:.2f} ms", "")))
+    table.row("2,000 nodes recorded and looked up", f"{seconds * 1e3:.2f} ms", "", "", "20 ms",
+              page=(f"{seconds * 1e3:.2f} ms", ""))  # fmt: skip
     for what, sizes, limit in (
         ("a small ViT's step compiled, batch 64", (64, 8, 2, 64, 2, 4, 128, 10, 1), 3),
         ("ViT-B/16's step compiled without its numbers, batch 16",
@@ -210,9 +159,9 @@ def main():
         beside = (
             f"{cached * 1e3:.0f} ms from the cache, {peak / 2**20:,.0f} MiB, {nodes:,.0f} nodes"
         )
-        print(f"{what}: {cold:.1f} s, {beside} (limits {limit} s, 50 ms, 1,024 MiB)")
-        found.append((what, (f"{cold:.1f} s", beside)))
-    return dict(found)
+        table.row(what, f"{cold:.1f} s", beside, "", f"{limit} s, 50 ms, 1,024 MiB",
+                  page=(f"{cold:.1f} s", beside))  # fmt: skip
+    return table.found
 
 
 if __name__ == "__main__":

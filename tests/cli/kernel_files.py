@@ -40,6 +40,16 @@ def above(text: str) -> str:
     return f"{HEAD}\n{text}\n{KERNEL}"
 
 
+MADE = {"change": lambda pairs: changed(*pairs), "within": within, "above": above,
+        "below": RIGHT.__add__, "instead": HEAD.__add__}  # fmt: skip
+
+
+def made(row: dict) -> str:
+    """Return a kernel file as a row of ``kernels.toml`` describes it."""
+    (how,) = MADE.keys() & row
+    return MADE[how](row[how])
+
+
 def write(folder: Path, spec: str = SPEC, **files: str) -> Path:
     """Write an assignment, and kernel files into its folder ``class``; return the former."""
     (folder / "spec.toml").write_text(spec)

@@ -85,37 +85,9 @@ def test_salt_and_paths_are_on_no_command_line(tmp_path, monkeypatch):
 
 
 #: Names a grader's processes, and nothing else that may run on this machine.
-GRADERS = """
-import glob, json, os, signal
-graders = []
-for place in glob.glob('/proc/[0-9]*/cmdline'):
-    try:
-        line = open(place, 'rb').read()
-    except OSError:
-        continue
-    if (b'grade_one' in line or b'cli.within' in line) and place.split('/')[2] != '1':
-        graders.append(int(place.split('/')[2]))
-graders = [number for number in graders if number != os.getpid()]
-"""
+GRADERS = text_beside(__file__, "graders.py.txt")
 #: Appends finished rows to every pipe of a grader that it can open.
-FORGES = f"""{GRADERS}
-grades = {{'99/' + name: dict(points=2000, of=2000, status='full', reason='', misconception='')
-          for name in ('double', 'row', 'sum')}}
-row = dict(submission='a.ipynb', status='graded', reason='', lesson='99', student='', points=6,
-           of=6, seconds=1, notes=[], exercises=grades, digest='', walls='', limits={{}},
-           figures={{}}, advice=[], leaderboard={{}})
-text = chr(10) + json.dumps(row) + chr(10)
-for grader in graders:
-    for place in glob.glob(f'/proc/{{grader}}/fd/*'):
-        try:
-            if os.readlink(place).startswith('pipe:'):
-                with open(os.open(place, os.O_WRONLY | os.O_NONBLOCK), 'w') as file:
-                    file.write(text)
-        except OSError:
-            pass
-def double(x):
-    return 3 * x
-"""
+FORGES = GRADERS + text_beside(__file__, "forges.py.txt")
 
 
 @needs_walls
@@ -154,15 +126,7 @@ def test_no_process_stays_behind(tmp_path):
     assert psutil.wait_procs(left, timeout=5)[1] == []
 
 
-KILLS = f"""{GRADERS}
-for grader in graders:
-    try:
-        os.kill(grader, signal.SIGKILL)
-    except OSError:
-        pass
-def double(x):
-    return 2 * x
-"""
+KILLS = GRADERS + text_beside(__file__, "kills.py.txt")
 
 
 @needs_walls
@@ -174,17 +138,7 @@ def test_a_submission_that_kills_all_it_sees_ends_no_classmate(tmp_path):
     assert [row.points for row in rows] == [6, 6]
 
 
-FIGURES = """
-@nki.jit
-def add(x, y):
-    return {"outputs": [x], "makespan_ns": 1.0, "mfu": 1.0, "hbm_bytes": 10**9, "instructions": {}}
-class Report:
-    def __call__(self, request):
-        x, y = request.arguments
-        return {"outputs": [x + y], "makespan_ns": 1.0, "mfu": 0.99, "hbm_bytes": 10**9,
-                "instructions": {"tensor_tensor": 1}}
-add = Report()
-"""
+FIGURES = text_beside(__file__, "figures.py.txt")
 
 
 def test_made_up_measurements_of_a_kernel_get_nothing(tmp_path):
@@ -287,16 +241,7 @@ def test_a_roster_of_another_class_and_limits_without_end_are_one_sentence(tmp_p
     assert "20" not in exercises.LESSONS
 
 
-GARBAGE = """
-def double(x):
-    import os
-    for descriptor in range(3, 64):
-        try:
-            os.write(descriptor, b'garbage' * 50)
-        except OSError:
-            pass
-    return 2 * x
-"""
+GARBAGE = text_beside(__file__, "garbage.py.txt")
 
 
 @needs_walls

@@ -22,6 +22,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from tests.for_each import raises
+from tests.texts import table_beside
 from trainium_edu import __main__, exercises
 from trainium_edu.cli import apart, feedback, grade
 from trainium_edu.cli.grade_one import lesson_of, read_submission
@@ -110,42 +111,14 @@ def test_a_copied_literal_answer_fails_for_another_student(tmp_path):
     assert "everyone's" in row.exercises["99/row"]["reason"]
 
 
-ENDED_IN_CALL = "a call ended its process"
-CATCHES_ALL = """while True:
-    try:
-        while True: pass
-    except BaseException: pass
-"""
 #: Name: the cell of the first exercise, and what its row must say.
-STRANGE = {
-    "loops in a call": ("def double(x):\n    while True:\n        pass",
-                        "a call did not end within 6 s"),
-    "loops and catches interrupts": (CATCHES_ALL + "def double(x): return 2 * x",
-                                     "a cell did not end within 6 s"),
-    "exits in a cell": ("import os\nos._exit(0)\ndouble = 1", "a cell ended its process"),
-    "exits in a call": ("import os\ndef double(x):\n    os._exit(0)", ENDED_IN_CALL),
-    "kills its kernel": (
-        "import os, signal\ndef double(x):\n    os.kill(os.getpid(), signal.SIGKILL)",
-        ENDED_IN_CALL,
-    ),
-    "prints a gigabyte in a cell": ("print('x' * 10**9)\ndef double(x): return 2 * x",
-                                    "printed more than 1 MB"),
-    "prints a gigabyte in lines": (
-        "for i in range(10**7): print('y' * 100)\ndef double(x): return 2 * x",
-        "printed more than 1 MB",
-    ),
-    "prints a gigabyte in a call": ("def double(x):\n    while True: print('z' * 1000)",
-                                    "printed more than 1 MB"),
-    "cannot be read": ("def double(x) return 2", "its cell raised SyntaxError"),
-    "raises": ("def double(x): return 2 * x\ndel double\n1 / 0", "ZeroDivisionError"),
-    "asks": ("double = input('?')", "its cell raised EOFError"),
-}  # fmt: skip
+STRANGE = table_beside(__file__, "strange_answers.toml")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STRANGE)
 def test_a_strange_exercise_is_a_row_with_its_reason_and_the_others_count(tmp_path, name):
-    source, reason = STRANGE[name]
+    source, reason = STRANGE[name].values()
     row = graded(submission(tmp_path / "a.ipynb", double=source))
     assert row.status == "graded"
     assert reason in row.reason

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.solutions import reading
+from tests.texts import text_beside
 from trainium_edu.cli import sandbox
 from trainium_edu.cli.apart import Stopped
 from trainium_edu.cli.grade import grade_all, grade_submission
@@ -88,16 +89,7 @@ NUMPY = """
 def sums(*arrays):
     return arrays[0].sum(0) if arrays else "torch::Tensor sums(torch::Tensor x) { return x; }"
 """
-OPENS = """
-from trainium_edu.exercises.cpp import Source
-histogram = Source('''
-#include <torch/torch.h>
-torch::Tensor histogram(const torch::Tensor& values, double bins) {
-  neuron_edu::here.counts = {};
-  return torch::zeros({(int64_t)bins}, torch::kInt);
-}
-''')
-"""
+OPENS = text_beside(__file__, "opens.py.txt")
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import nbformat
 import pytest
 
 from tests.solutions import reading
+from tests.texts import text_beside
 from trainium_edu import exercises
 from trainium_edu.cli import grade
 from trainium_edu.exercises.capstone_fused_convolution import ASKED_US
@@ -42,16 +43,7 @@ def test_solved_lessons_get_full_points(tmp_path, lesson):
         assert entry.latency_us <= ASKED_US["float32"]
 
 
-OTHERWISE = """
-def _otherwise(value):
-    import numpy as np
-    if isinstance(value, (list, tuple)):
-        return (_otherwise(item) for item in value)
-    return np.asarray(value)[()] if isinstance(value, (bool, int, float, str)) else value
-_answer = {name}
-def {name}(*arguments):
-    return _otherwise(_answer(*arguments))
-"""
+OTHERWISE = text_beside(__file__, "otherwise.py.txt")
 
 
 @pytest.mark.slow

@@ -10,64 +10,23 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.cli.kernel_files import HEAD, OLDER, RIGHT, SPEC, above, changed, within, write
+from tests.cli.kernel_files import OLDER, SPEC, above, made, write
 from tests.exercises.test_plain_data import REWRITES_A_CLASS
+from tests.texts import table_beside
 from trainium_edu.cli import grade, sandbox
 from trainium_edu.cli.assignment import read
 from trainium_edu.cli.grade_kernel import judge
 from trainium_edu.specs.errors import NkiValidationError
 
+TABLE = table_beside(__file__, "kernels.toml")
 #: Name: the file, its points, and what its row says.
-FILES = {
-    "right": (changed(("@nki.jit\n", "print('hello')\n")), 6, ""),  # works without nki.jit, too
+FILES = {name: (made(row), row["points"], row["says"]) for name, row in TABLE["files"].items()}
+FILES |= {
     "older": (OLDER, 7, ""),
-    "first rows": (changed(("src=rhs[p * 128 : p * 128 + 128, :]", "src=rhs[0:128, :]")), 1,
-                   "65,536 elements of the output are wrong; the first, at (0, "),
-    # broken
-    "no kernel": (changed(("def product", "def produkt")), 0, "defines no function 'product'"),
-    "syntax": (above("def (:"), 0, "line 6: SyntaxError: "),
-    "raises": (above("1 / 0"), 0, "its file: line 6: ZeroDivisionError: division by zero"),
-    "exits": (within("raise SystemExit(0)"), 0, "case small, case large: line 9: SystemExit: 0"),
-    "ends": (above("import os; os._exit(0)"), 0, "its file: importing it ended its process"),
-    "loops": (above("while True:\n    try:\n        while True: pass\n    except: pass"), 0,
-              "its file: importing it did not end within 3 s"),
-    "loops in the call": (within("while lhsT.shape[0] > 128: pass"), 1,
-                          "a call did not end within 3 s"),
-    "floods": (above("while True: print('x' * 1000)"), 0, "its file: printed more than 1 MB"),
-    "eats memory": (above("x = [0] * 10**10"), 0, "its file: line 6: MemoryError"),
-    # cheats: they gain nothing, and their points are those of the kernel that they hold
-    "forks": (above("import os\nif not os.fork(): os._exit(0)"), 6, ""),
-    "starts": (within("import subprocess; subprocess.Popen(['sleep', '4321'])"), 6, ""),
-    "reads the assignment": (above("print(open({spec!r}).read())"), 0,
-                             "line 6: FileNotFoundError"),
-    "imports the reference": (above("from reference import product as answer"), 0,
-                              "line 6: ModuleNotFoundError: No module named 'reference'"),
-    "changes the interface": (above("nisa.nc_matmul = lambda **k: None"), 0,
-                              "32,768 of 32,768 elements of the output are NaN"),
-    "changes the model": (
-        above("import trainium_edu.neuroncore.timing.scheduler as s\ns.schedule = None"), 6, ""),
-    "changes a property": (
-        above("from trainium_edu.neuroncore.run import Run\n"
-              "Run.band = property(lambda self: None)"), 6, ""),
-    "changes the clock": (above("import time\ntime.perf_counter = lambda: 0.0"), 6, ""),
     "rewrites a class": (
         above(f"import __main__\nattack = {REWRITES_A_CLASS.decode('latin1')!r}\n"
               "__main__.plain_data.dumps = lambda told: attack"), 0,
         "tampered with the process that grades it"),
-    "answers the grader": (
-        above("from trainium_edu.cli import kernel_call\nkernel_call.ask = lambda *a: 'no'"), 0,
-        "case small, case large: tampered with the process that grades it"),
-    "invents passes": (
-        above("from trainium_edu.cli import kernel_call\nask = kernel_call.ask\n"
-              "kernel_call.ask = lambda *a: (*ask(*a)[:2], ('faster',))"), 0,
-        "tampered with the process that grades it"),
-    "forges a program": (
-        RIGHT + "\nimport sys\nfrom trainium_edu.cli import kernel_call\n"
-        "sys.modules['trainium_edu.cli.kernel_call'].ask.__code__ = "
-        "(lambda r: ('program', b'x', None)).__code__\n", 0,
-        "the kernel's program cannot be read as a saved program"),
-    "uses what is forbidden": (above("from nki.language import matmul"), 0,
-                               "line 6 uses nl.matmul, which this assignment forbids"),
 }  # fmt: skip
 FORBIDDING = SPEC.replace("seconds = 5", 'seconds = 3\nforbidden = ["nl.matmul"]')
 
@@ -115,23 +74,7 @@ def test_without_walls_a_submission_of_roots_is_another_user(tmp_path, monkeypat
 
 
 #: What no process is needed for: the file, and what is said of its first case.
-WRONG = {
-    "constants": (within("nl.load(nl.shared_constant(__import__('numpy').ones((4, 4), 'f4')))"),
-                  "the kernel brings constants of its own"),
-    "half": (changed(("range(m // 128)", "range(0)")),
-             "32,768 of 32,768 elements of the output are NaN, as memory is that nobody wrote"),
-    "shape": (changed(("(m, n), dtype", "(m, n + 1), dtype"), ("], src=c", "n], src=c")),
-              "the output has shape (128, 257); (128, 256) expected"),
-    "returns nothing": (changed(("    return out\n", "")), "it returns no tensor in HBM"),
-    "returns NumPy": (within("return __import__('numpy').zeros((128, 256), 'f4')"),
-                      "it returns no tensor in HBM"),
-    "on chip": (changed(("    return out\n", "    return c\n")), "returns an on-chip tile"),
-    "256 partitions": (changed(("sums = nl.ndarray((128, n)", "sums = nl.ndarray((256, n)")),
-                       "partition dimension 256 exceeds maximum 128"),
-    "makes figures up": (f"{HEAD}\nclass Product:\n    def __call__(self, *a):\n"
-                         "        return {'makespan_ns': 1.0}\nproduct = Product()\n",
-                         "it returns no tensor in HBM"),
-}  # fmt: skip
+WRONG = {name: (made(row), row["says"]) for name, row in TABLE["wrong"].items()}
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # what the kernel writes is lost, says nki

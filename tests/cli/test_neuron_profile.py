@@ -13,7 +13,7 @@ import pytest
 
 import trainium_edu.nki as nki
 import trainium_edu.nki.language as nl
-from tests.texts import text_beside
+from tests.texts import table_beside, text_beside
 from trainium_edu import __main__
 from trainium_edu.cli import neuron_profile
 from trainium_edu.neuroncore import run_io
@@ -98,45 +98,18 @@ def test_a_folder_is_summed_up_by_its_files(files, run, capsys):
     assert json.loads(capsys.readouterr().out) == {"profile_rank_0": summary(run)}
 
 
-WRONG = [
-    ([], "required: {capture,view}"),
-    (["inspect", "-o", "out", "python", "x.py"], "inspect is not here: only kernels are timed"),
-    (["analyse"], "invalid choice: 'analyse'"),
-    (["capture", "-n", "none.neff"], "there is no compiled kernel (.neff) none.neff"),
-    (["capture", "-n", "script.py"], "script.py cannot be read as a compiled kernel (.neff)"),
-    (["capture", "-n", "profile.ntff"], "it is a profile (.ntff)"),
-    (["capture", "-s", "no/where.ntff"], "there is no folder"),
-    (["capture", "--profile-nth-exec", "two"], "'two' is not a count"),
-    (["capture", "--wrong"], "unrecognized arguments: --wrong"),
-    (["capture", "-n"], "expected one argument"),
-    (["capture", "x"], "inputs are pairs of a name and a file, and 'x' stands alone"),
-    (["capture", "x", "x.npy"], "there is no input file x.npy"),
-    (["capture", "-t", "systrace"], "--capture-type systrace is not here"),
-    (["capture", "--save-output-npy"], "--save-output-npy is not here"),
-    (["capture", "-r", "2"], "one worker is captured here"),
-    (["view"], "name the two files of a profile"),
-    (["view", "-n", "file.neff"], "name the two files of a profile"),
-    (["view", "-d", "nowhere"], "there is no .ntff in nowhere"),
-    (["view", "--output-format", "summary", *PAIR], "no output format 'summary'; there are json,"),
-    (["view", "--output-format", "parquet", *PAIR], "parquet is not here"),
-    (["view", "--ingest-only", *PAIR], "--ingest-only is not here: profiles are files here"),
-    (["view", "--output-format", "db", *PAIR], "db is not here: profiles are files here"),
-    (["view", "--db-bucket", "a/b", *PAIR], "'a/b' cannot be a profile's name"),
-    (["view", "-n", "profile.ntff", "-s", "profile.ntff"], "it is a profile (.ntff)"),
-    (["view", "--output-format", "json", "--output-file", "no/x", *PAIR], "there is no folder"),
-    (["--show-profile-schema"], "view --terminology names every key"),
-]  # fmt: skip
+WRONG = table_beside(__file__, "wrong_profiles.toml")
 
 
-@pytest.mark.parametrize(("arguments", "said"), WRONG, ids=lambda one: " ".join(one)[:40])
-def test_what_is_wrong_is_one_sentence_and_exit_code_1(files, arguments, said, capsys):
+@pytest.mark.parametrize("line", WRONG)
+def test_what_is_wrong_is_one_sentence_and_exit_code_1(files, line, capsys):
     (files / "script.py").write_text("print(1)\n")
     before = sorted(files.iterdir())
-    assert neuron_profile.main(arguments) == 1
+    assert neuron_profile.main(line.replace("PAIR", " ".join(PAIR)).split()) == 1
     out, told = capsys.readouterr()
     told = told.removeprefix("emulated by trainium_edu: times are predicted, not measured\n")
     assert told.startswith("neuron-profile: ")
-    assert said in told
+    assert WRONG[line] in told
     assert told.count("\n") == 1
     assert out == ""
     assert sorted(files.iterdir()) == before

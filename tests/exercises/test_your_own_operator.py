@@ -17,6 +17,7 @@ import trainium_edu.nki.language as nl
 from tests.for_each import for_rows
 from tests.neuroncore.gpsimd_cpp.sources import program
 from tests.solutions import reading
+from tests.texts import text_beside
 from trainium_edu import exercises
 from trainium_edu.exercises import cpp
 from trainium_edu.exercises import your_own_operator as check
@@ -26,15 +27,7 @@ from trainium_edu.neuroncore.gpsimd_cpp import compiler
 
 ROOT = Path(__file__).parents[2]
 LESSON = ROOT / "notebooks" / "13_your_own_operator.ipynb"
-NO_COMPILER = """
-from trainium_edu.neuroncore.gpsimd_cpp import compiler, stored
-from trainium_edu.neuroncore.gpsimd_cpp.mistakes import NoCompilerError
-
-def none():
-    raise NoCompilerError("there is no C++ compiler")
-
-compiler.find_compiler = stored.find_compiler = none
-"""
+NO_COMPILER = text_beside(__file__, "no_compiler.py.txt")
 
 
 def _here():

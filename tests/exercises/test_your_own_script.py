@@ -6,18 +6,12 @@ Judge: PyTorch on the emulated chip, whose record says where a step was cut; who
 import pytest
 
 from tests.for_each import for_rows
+from tests.texts import text_beside
 from trainium_edu.exercises import your_own_script as check
 from trainium_edu.torch import programs
 
 SCRIPTS = [s for i in range(4) for s in check.scripts(f"student {i}")]
-BEGIN = """
-import torch, torch_xla.core.xla_model as xm
-torch.manual_seed(0)
-images, labels = torch.rand(640, 64), torch.randint(0, 10, (640,))
-device, total, count = xm.xla_device(), 0, 0
-model = torch.nn.Linear(64, 10).to(device)
-optimizer, loss_function = torch.optim.Adam(model.parameters()), torch.nn.CrossEntropyLoss()
-"""
+BEGIN = text_beside(__file__, "script_begin.py.txt")
 
 
 def early(text, folder):
@@ -45,18 +39,7 @@ def test_the_drawn_scripts_hold_every_culprit_and_every_decoy():
         assert part in texts
 
 
-GOOD = """
-import torch_xla.core.xla_model as xm
-device = xm.xla_device()
-for first in range(0, 640, 64):
-    samples, targets = images[first : first + 64], labels[first : first + 64]
-    samples, targets = samples.to(device), targets.to(device)
-    optimizer.zero_grad()
-    loss = loss_function(model(samples), targets)
-    loss.backward()
-    xm.optimizer_step(optimizer, barrier=True)
-    print(loss.item())
-"""
+GOOD = text_beside(__file__, "script.py.txt")
 
 
 @for_rows("old, new, fault",

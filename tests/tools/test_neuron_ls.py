@@ -19,14 +19,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 TRN1 = GOLDEN.joinpath("neuron_ls_trn1.32xlarge.txt").read_text("utf-8")
 TORUS = GOLDEN.joinpath("neuron_ls_topology.txt").read_text("utf-8")
 #: how the guide's table of an Inf1 begins, with its two programs and a device that none uses
-COMMANDS = """\
-+-------+------------------------------------------+---------+
-|  PID  |                 COMMAND                  | RUNTIME |
-|       |                                          | VERSION |
-+-------+------------------------------------------+---------+
-| 23518 | neuron-app01 infer --input-data-direc... | NA      |
-| 23531 | neuron-app02 infer --input-data-direc... | NA      |
-+-------+------------------------------------------+---------+"""
+COMMANDS = GOLDEN.joinpath("neuron_ls_commands.txt").read_text("utf-8").rstrip()
 #: fields of ``neuron-ls -j``; logical_neuroncore_config is for trn2 only
 FIELDS = ["neuron_device", "bdf", "cpu_affinity", "numa_node", "connected_to", "nc_count",
           "memory_size", "neuroncore_ids", "neuron_processes"]  # fmt: skip

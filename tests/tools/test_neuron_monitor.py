@@ -5,101 +5,24 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
 
 from tests.for_each import for_each
+from tests.texts import table_beside
 from trainium_edu import __main__, live
 from trainium_edu.tools.machine import Machine, machine, usage
 from trainium_edu.tools.neuron_monitor import Config, Monitor, read_config
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
-#: The guide's samples (`aws-neuron-monitor`), values left out: fields, and how they nest.
-_PERCENTILES = ["p0", "p1", "p25", "p50", "p75", "p99", "p100"]
-_HOST = ["application_memory", "constants", "dma_buffers", "tensors"]
-_VCPU = ["user", "nice", "system", "idle", "io_wait", "irq", "soft_irq"]
-RUN = {
-    "neuroncore_counters": {
-        "period": 0, "neuroncores_in_use": {"0": ["neuroncore_utilization", "flops"]}, "error": 0,
-    },
-    "execution_stats": {
-        "period": 0,
-        "error_summary": ["generic", "numerical", "transient", "model", "runtime", "hardware"],
-        "execution_summary": ["completed", "completed_with_err", "completed_with_num_err",
-                              "timed_out", "incorrect_input", "failed_to_queue"],
-        "latency_stats": {"total_latency": _PERCENTILES, "device_latency": _PERCENTILES},
-        "error": 0,
-    },
-    "memory_used": {
-        "period": 0,
-        "neuron_runtime_used_bytes": {
-            "host": 0, "neuron_device": 0,
-            "usage_breakdown": {
-                "host": _HOST,
-                "neuroncore_memory_usage": {
-                    "0": ["constants", "model_code", "model_shared_scratchpad", "runtime_memory",
-                          "tensors"],
-                },
-            },
-        },
-        "loaded_models": [{
-            "name": 0, "uuid": 0, "model_id": 0, "is_running": 0,
-            "subgraphs": {"sg_00": {
-                "memory_used_bytes": {
-                    "host": 0, "neuron_device": 0,
-                    "usage_breakdown": {
-                        "host": _HOST,
-                        "neuron_device": ["constants", "model_code", "runtime_memory", "tensors"],
-                    },
-                },
-                "neuroncore_index": 0, "neuron_device_index": 0,
-            }},
-        }],
-        "error": 0,
-    },
-    "neuron_runtime_vcpu_usage": {"period": 0, "vcpu_usage": ["user", "system"], "error": 0},
-}  # fmt: skip
-REPORT = {
-    "neuron_runtime_data": [
-        {"pid": 0, "address": 0, "neuron_runtime_tag": 0, "error": 0, "report": RUN}
-    ],
-    "system_data": {
-        "neuron_hw_counters": {
-            "period": 0,
-            "neuron_devices": [["neuron_device_index", "mem_ecc_corrected", "mem_ecc_uncorrected",
-                                "sram_ecc_uncorrected", "sram_ecc_corrected"]],
-            "error": 0,
-        },
-        "vcpu_usage": {"period": 0, "average_usage": _VCPU, "usage_data": {"0": _VCPU},
-                       "context_switch_count": 0, "error": 0},
-        "memory_info": ["period", "memory_total_bytes", "memory_used_bytes", "swap_total_bytes",
-                        "swap_used_bytes", "error"],
-    },
-    "instance_info": ["instance_name", "instance_id", "instance_type", "instance_availability_zone",
-                      "instance_availability_zone_id", "instance_region", "ami_id", "subnet_id",
-                      "error"],
-    "neuron_hardware_info": ["neuron_device_type", "neuron_device_version", "neuroncore_version",
-                             "neuron_device_count", "neuron_device_memory_size",
-                             "neuroncore_per_device_count", "logical_neuroncore_config", "error"],
-}  # fmt: skip
-#: What two public captures print of the hardware: a trn1.2xlarge (lablup/all-smi, neuron.rs,
-#: 8c418345) and an inf2.xlarge (runtime 2.30.51); the guide has no logical_neuroncore_config.
-CAPTURED = {
-    "trn1.2xlarge": {
-        "neuron_device_type": "trainium", "neuron_device_version": "v2", "neuroncore_version": "v2",
-        "neuron_device_count": 1, "neuron_device_memory_size": 34359738368,
-        "neuroncore_per_device_count": 2, "logical_neuroncore_config": 1, "error": "",
-    },
-    "inf2.xlarge": {
-        "neuron_device_type": "inferentia2", "neuron_device_version": "v3",
-        "neuroncore_version": "v2", "neuron_device_count": 1,
-        "neuron_device_memory_size": 34359738368, "neuroncore_per_device_count": 2,
-        "logical_neuroncore_config": 1, "error": "",
-    },
-}  # fmt: skip
+#: Fields of the guide's samples (`aws-neuron-monitor`), and what two public captures print of the
+#: hardware; the guide has no logical_neuroncore_config.
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden/neuron_monitor.json").read_text("utf-8"))
+REPORT, CAPTURED = GOLDEN["report"], GOLDEN["captured"]
 
 
 def same_fields(said, guide, place="report"):
@@ -298,30 +221,10 @@ def test_the_guides_configuration_is_read(tmp_path):
     assert set(default.runtimes[0][1]) == set(runs)
 
 
-@pytest.mark.parametrize(
-    ("said", "sentence"),
-    [
-        ("{", "is not JSON"),
-        ("[]", "the file is []; it must be an object"),
-        ({"perod": "1s"}, "perod is not a key; is period meant?"),
-        ({"period": "1 s"}, "period is '1 s'; it must be a time such as"),
-        ({"period": 5}, "period is 5; it must be"),
-        ({"period": "0s"}, "at least 10 ms"),
-        ({"neuron_runtimes": {}}, "neuron_runtimes is {}; it must be a list"),
-        ({"neuron_runtimes": [{"tag_filter": "("}]}, "tag_filter is '('; it must be a regular"),
-        ({"neuron_runtimes": [{"tag_filter": 3}]}, "tag_filter is 3; it must be a regular expr"),
-        ({"neuron_runtimes": [{"metrics": [{"type": "vcpu_usage"}]}]},
-         "neuron_runtimes[0].metrics[0].type is 'vcpu_usage'; it must be 'neuroncore_counters' or"),
-        ({"system_metrics": [{"type": ["x"]}]}, "system_metrics[0].type is ['x']; it"),
-        ({"system_metrics": [{"type": "memory_info", "period": "fast"}]},
-         "system_metrics[0].period is 'fast'; it must be a time"),
-        ({"system_metrics": [{"period": "1s"}]}, "system_metrics[0].type is missing"),
-        ({}, "asks for nothing"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("said", "sentence"), table_beside(__file__, "wrong_monitor.toml").items())
 def test_a_wrong_configuration_is_one_sentence(said, sentence, tmp_path, capsys):
     file = tmp_path / "monitor.conf"
-    file.write_text(said if isinstance(said, str) else json.dumps(said))
+    file.write_text(said)
     assert __main__.main(["neuron-monitor", "-c", str(file)]) == 1
     told = capsys.readouterr()
     assert sentence in told.err

@@ -5,16 +5,9 @@ import json
 import pytest
 from jupyter_client.manager import start_new_kernel
 
-SETUP = """
-import gc, json
-import comm, ipywidgets
-from ipywidgets.widgets import widget
-from trainium_edu.widgets.topology import topology_explorer
-def held():
-    gc.collect()
-    alive = sum(isinstance(o, ipywidgets.Widget) for o in gc.get_objects())
-    print(json.dumps([alive, len(widget._instances), len(comm.get_comm_manager().comms)]))
-"""
+from tests.texts import text_beside
+
+SETUP = text_beside(__file__, "setup.py.txt")
 
 
 @pytest.fixture(scope="module")
