@@ -79,18 +79,7 @@ def test_aws_own_package_is_left_alone_unless_asked(script):
 def test_descriptors_are_written_before_where_a_flag_says_so(tmp_path):
     """Judge: the kernel's own timeline, with the flag and without."""
     path = tmp_path / "timed.py"
-    path.write_text(
-        "import numpy as np, nki, nki.isa, nki.language as nl\n"
-        "def copied(x):\n"
-        "    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)\n"
-        "    tile = nl.ndarray(x.shape, x.dtype, buffer=nl.sbuf)\n"
-        "    for k in range(64):\n"
-        "        nki.isa.dma_copy(tile[:, nl.ds(k, 1)], x[:, nl.ds(k, 1)])\n"
-        "    nl.store(out, tile)\n"
-        "    return out\n"
-        "why = nki.run(copied, np.zeros((128, 64), np.float32)).why()\n"
-        "print(any(piece.what == 'DMA descriptors' for piece in why))\n"
-    )
+    path.write_text(text_beside(__file__, "timed.py.txt"))
     for more, waits in (((), "True"), (("--disable-dge",), "False")):
         found = run("--platform", "trn2", *more, path, NEURON_CC_FLAGS="--auto-cast none")
         assert (found.stdout.strip(), found.returncode) == (waits, 0), found.stderr

@@ -118,26 +118,13 @@ class TestWithPyTorch:
 
     @pytest.mark.parametrize("start", [("run",), ("torchrun", "--nproc_per_node=2")])
     def test_kernels_run_in_the_same_script(self, start, script):
-        path = script(
-            "import numpy as np\nimport torch, torch_xla.core.xla_model as xm\nimport nki\n"
-            "import nki.language as nl\n\n@nki.jit\ndef twice(x):\n"
-            "    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)\n"
-            "    nl.store(out, nl.multiply(nl.load(x), 2.0))\n    return out\n\n"
-            "print(twice(np.ones((2, 2), np.float32)).sum(), torch.ones(2, device='xla').sum())\n"
-        )
+        path = script(text_beside(__file__, "kernel_in_torch.py.txt"))
         found = command(*start, path)
         assert found.returncode == 0, found.stderr
         assert found.stdout.startswith("8.0 tensor(2., device='xla:")
 
     def test_xmp_spawn_starts_ranks_by_itself(self, script):
-        path = script(
-            "import torch, torch_xla.core.xla_model as xm\n"
-            "import torch_xla.distributed.xla_multiprocessing as xmp\n"
-            "def main(index, more):\n"
-            "    x = torch.full((1,), index + 1.0).to(xm.xla_device())\n"
-            "    print(index, xm.xrt_world_size(), more, xm.all_reduce('sum', x).item())\n"
-            "if __name__ == '__main__':\n    xmp.spawn(main, args=('more',))\n    print('end')\n"
-        )
+        path = script(text_beside(__file__, "spawns.py.txt"))
         found = command("run", path)
         assert found.returncode == 0, found.stderr
         *lines, end = found.stdout.splitlines()

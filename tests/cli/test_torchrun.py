@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import load_file
 
+from tests.texts import text_beside
 from trainium_edu.__main__ import main as dispatch
 
 TRAIN = Path(__file__).parents[2] / "notebooks" / "train_digits.py"
@@ -33,12 +34,7 @@ def torchrun(*arguments):
 
 def test_each_rank_runs_the_script_as_main_with_its_arguments(script, tmp_path, capsys):
     (tmp_path / "beside.py").write_text("NAME = 'beside'\n")
-    path = script(
-        "import os, sys\nfrom beside import NAME\nmine = globals().get('mine', 0) + 1\n"
-        "if __name__ == '__main__':\n"
-        "    print(os.environ['RANK'], os.environ['WORLD_SIZE'], sys.argv[1:], NAME, mine,\n"
-        "          sys.modules['__main__'].mine, os.environ['MASTER_PORT'])\n"
-    )
+    path = script(text_beside(__file__, "main_on_ranks.py.txt"))
     before = sys.argv, sys.path[:], sys.modules["__main__"]
     options = ("--nproc-per-node", 2, "--master_port", 1234, "--standalone")
     assert torchrun(*options, path, "--lr", "0.1", "--nnodes=3") == 0
@@ -139,12 +135,7 @@ def test_the_published_script_runs_alone(tmp_path):
 
 
 def test_parallel_compile_before_a_run_leaves_nothing_to_compile(script, tmp_path):
-    path = script(
-        "from trainium_edu.xla import as_tensor, xm\n"
-        "x = xm.all_reduce('sum', as_tensor([1.0, 2.0], xm.xla_device()))\n"
-        "xm.mark_step()\n"
-        "print(x.numpy().tolist())\n"
-    )
+    path = script(text_beside(__file__, "sums.py.txt"))
     environment = {**os.environ, "NEURON_COMPILE_CACHE_URL": str(tmp_path / "cache")}
     run = [sys.executable, "-m", "trainium_edu"]
     torchrun = [*run, "torchrun", "--nproc_per_node=2", path]
@@ -164,15 +155,7 @@ def test_parallel_compile_before_a_run_leaves_nothing_to_compile(script, tmp_pat
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_ctrl_c_ends_all_ranks_at_once(script, tmp_path):
-    path = script(
-        "import os, time\nfrom trainium_edu.xla import xm\n"
-        "try:\n"
-        "    xm.rendezvous('started')\n"
-        "    print('ready', flush=True)\n"
-        "    time.sleep(60)\n"
-        "finally:\n"
-        "    print('left', os.environ['RANK'], flush=True)\n"
-    )
+    path = script(text_beside(__file__, "sleeps.py.txt"))
     command = [sys.executable, "-m", "trainium_edu", "torchrun", "--nproc_per_node=2", path]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                cwd=TRAIN.parents[1])  # fmt: skip

@@ -11,6 +11,7 @@ import nbformat
 import pytest
 
 from tests.for_each import raises
+from tests.texts import table_beside
 from trainium_edu.cli import update, working_copy
 from trainium_edu.exercises import lessons
 from trainium_edu.widgets.prediction import MIME
@@ -67,161 +68,79 @@ def by_id(notebook):
     return {c["id"]: c for c in notebook["cells"] if "id" in c}
 
 
-# Each edit takes the learner's notebook, changes it, and returns what must not be lost.
-def untouched(nb):
-    return []
-
-
-def solved(nb):
-    by_id(nb)["task"]["source"] = "def f(x):\n    return x + 41"
-    return ["return x + 41"]
-
-
-def edited_what_the_lesson_changes(nb):
-    by_id(nb)["show"]["source"] = "print('my picture')"
-    return ["print('my picture')"]
-
-
-def edited_what_leaves_the_lesson(nb):
-    by_id(nb)["end"]["source"] = "The end, I thought."
-    return ["The end, I thought."]
-
-
-def outputs_only(nb):
-    by_id(nb)["setup"]["outputs"] = [
-        {"output_type": "stream", "name": "stdout", "text": ["my output\n"]}
-    ]
-    return ["my output"]
-
-
-def predicted(nb):
-    by_id(nb)["show"]["outputs"] = [
-        {"output_type": "display_data", "metadata": {}, "data": {MIME: {"key": "07/guess"}}}
-    ]
-    return ["07/guess"]
-
-
-def own_cell_between(nb):
-    nb["cells"].insert(3, cell("own", "# my note to myself"))
-    return ["# my note to myself"]
-
-
-def own_cells_at_both_ends(nb):
-    nb["cells"].insert(0, cell("own-a", "# before all"))
-    nb["cells"].append(cell("own-b", "# after all"))
-    return ["# before all", "# after all"]
-
-
-def copied_with_its_id(nb):
-    task = by_id(nb)["task"]
-    nb["cells"].insert(5, {**copy.deepcopy(task), "source": "def f(x):\n    return 'a copy'"})
-    return ["return 'a copy'"]
-
-
-def copied_with_a_new_id(nb):
-    task = copy.deepcopy(by_id(nb)["task"])
-    nb["cells"].insert(5, {**task, "id": "copy", "source": "def f(x):\n    return 'second'"})
-    return ["return 'second'"]
-
-
-def split(nb):
-    task = by_id(nb)["task"]
-    task["source"] = "def helper(x):\n    return x"
-    nb["cells"].insert(5, cell("half", "def f(x):\n    return helper(x)"))
-    return ["def helper(x)", "return helper(x)"]
-
-
-def merged_two(nb):
-    cells = by_id(nb)
-    cells["setup"]["source"] += "\nprint('joined')"
-    nb["cells"].remove(cells["show"])
-    return ["print('joined')"]
-
-
-def deleted(nb):
-    nb["cells"].remove(by_id(nb)["text"])
-    return []
-
-
-def reordered(nb):
+def to_the_top(nb):
     nb["cells"].insert(0, nb["cells"].pop(4))
-    by_id(nb)["task"]["source"] = "f = 'moved'"
-    return ["f = 'moved'"]
 
 
-def no_ids(nb):
-    by_id(nb)["task"]["source"] = "f = 'without id'"
+def older_format(nb):
+    nb["nbformat_minor"] = 4
     for c in nb["cells"]:
         c.pop("id")
-    nb["nbformat_minor"] = 4
-    return ["f = 'without id'"]
 
 
-def no_ids_and_all_rewritten(nb):
+def all_rewritten(nb):
     for i, c in enumerate(nb["cells"]):
         c.pop("id")
         c["source"] = f"rewritten line {i}"
-    return [f"rewritten line {i}" for i in range(7)]
 
 
 def other_ids(nb):
     for i, c in enumerate(nb["cells"]):
         c["id"] = f"tool-{i}"
-    nb["cells"][4]["source"] = "f = 'another tool'"
-    return ["f = 'another tool'"]
 
 
-def changed_kind(nb):
-    text = by_id(nb)["text"]
-    text.update(cell_type="raw", source="raw now")
-    return ["raw now"]
-
-
-def lists_as_sources(nb):
+def sources_as_lists(nb):
     for c in nb["cells"]:
         c["source"] = c["source"].splitlines(keepends=True)
-    by_id(nb)["task"]["source"] = ["def f(x):\n", "    return 'list'\n"]
-    return ["return 'list'"]
 
 
-def metadata_lost(nb):
-    by_id(nb)["task"]["metadata"] = {}
-    by_id(nb)["task"]["source"] = "f = 'no tag'"
-    return ["f = 'no tag'"]
+EDITS = table_beside(__file__, "edits.toml")
+EDITS["predicted"] = {"keeps": ["07/guess"], "change": {"show": {"outputs": [
+    {"output_type": "display_data", "metadata": {}, "data": {MIME: {"key": "07/guess"}}}
+]}}}  # fmt: skip
 
 
-def all_emptied(nb):
-    nb["cells"] = [cell("mine", "only my own text")]
-    return ["only my own text"]
+def edited(work, *names):
+    """Edit the learner's lesson as some rows say; return what must not be lost."""
+    mine, precious = json.loads((work / NAME).read_text()), []
+    for row in (EDITS[name] for name in names):
+        cells = by_id(mine)
+        for id_, changes in row.get("change", {}).items():
+            cells[id_].update(changes)
+        mine["cells"] = [c for c in mine["cells"] if c["id"] not in row.get("remove", ())]
+        for place, id_, source in row.get("insert", ()):
+            made = {**copy.deepcopy(cells.get(id_, cell(id_, ""))), "source": source}
+            mine["cells"].insert(place, {**made, "id": row.get("id", id_)})
+        if "then" in row:
+            globals()[row["then"]](mine)
+        precious += row.get("keeps", ())
+    (work / NAME).write_text(json.dumps(mine))
+    return precious
 
 
-EDITS = [
-    untouched, solved, edited_what_the_lesson_changes, edited_what_leaves_the_lesson, outputs_only,
-    predicted, own_cell_between, own_cells_at_both_ends, copied_with_its_id, copied_with_a_new_id,
-    split, merged_two, deleted, reordered, no_ids, no_ids_and_all_rewritten, other_ids,
-    changed_kind, lists_as_sources, metadata_lost, all_emptied,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("edit", EDITS, ids=lambda e: e.__name__)
-def test_nothing_of_the_learners_is_lost(classroom, edit):
+def updated(classroom, *names):
+    """Update a lesson that the learner edited and the author mended; return its outcome."""
     source, work = classroom
-    path = work / NAME
-    mine = json.loads(path.read_text())
-    precious = edit(mine)
-    path.write_text(json.dumps(mine))
+    edited(work, *names)
     (source / NAME).write_text(json.dumps(newer()))
     (outcome,) = update.update(work)
+    return outcome
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_nothing_of_the_learners_is_lost(classroom, edit):
+    _, work = classroom
+    path = work / NAME
+    outcome = updated(classroom, edit)
     text = json.dumps(json.loads(path.read_text()), ensure_ascii=False)
-    for line in precious:
+    for line in EDITS[edit].get("keeps", ()):
         assert json.dumps(line, ensure_ascii=False)[1:-1] in text
     # the new lesson has arrived, in the notebook or beside it
     assert "new picture" in everything(work)
     assert "A new paragraph." in everything(work)
     nbformat.validate(nbformat.read(path, as_version=4))
     ids = [c.get("id") for c in json.loads(path.read_text())["cells"]]
-    if None not in ids:
-        assert len(set(ids)) == len(ids)
+    assert None in ids or len(set(ids)) == len(ids)
     assert outcome.what in ("updated", "kept")
     # a second update has nothing to do and changes nothing
     before = everything(work)
@@ -230,47 +149,29 @@ def test_nothing_of_the_learners_is_lost(classroom, edit):
 
 
 def test_an_untouched_lesson_becomes_the_new_one(classroom):
-    source, work = classroom
-    (source / NAME).write_text(json.dumps(newer()))
-    update.update(work)
-    assert sources(work / NAME) == [c["source"] for c in newer()["cells"]]
+    updated(classroom)
+    assert sources(classroom[1] / NAME) == [c["source"] for c in newer()["cells"]]
 
 
 def test_a_solved_lesson_takes_the_rest_and_keeps_the_order(classroom):
-    source, work = classroom
-    mine = json.loads((work / NAME).read_text())
-    solved(mine)
-    mine["cells"].insert(3, cell("own", "# mine"))
-    (work / NAME).write_text(json.dumps(mine))
-    (source / NAME).write_text(json.dumps(newer()))
-    (outcome,) = update.update(work)
-    assert outcome.what == "updated"
+    _, work = classroom
+    assert updated(classroom, "solved", "own_cell_between").what == "updated"
     assert sources(work / NAME) == [
-        "# A lesson", "import math", "print('new picture')", "# mine", "An explanation.",
-        "A new paragraph.", "def f(x):\n    return x + 41", "check.f(f)",
+        "# A lesson", "import math", "print('new picture')", "# my note to myself",
+        "An explanation.", "A new paragraph.", "def f(x):\n    return x + 41", "check.f(f)",
     ]  # fmt: skip
     assert list(work.glob("*.new*")) == []
 
 
 def test_where_both_changed_a_cell_the_learners_stays_and_it_is_said(classroom):
-    source, work = classroom
-    mine = json.loads((work / NAME).read_text())
-    edited_what_the_lesson_changes(mine)
-    (work / NAME).write_text(json.dumps(mine))
-    (source / NAME).write_text(json.dumps(newer()))
-    (outcome,) = update.update(work)
-    assert "kept your cell \"print('my picture')\", which the lesson also changed" in outcome.said
-    assert "07_example.new.ipynb" in outcome.said
+    said = updated(classroom, "edited_what_the_lesson_changes").said
+    assert "kept your cell \"print('my picture')\", which the lesson also changed" in said
+    assert "07_example.new.ipynb" in said
 
 
 def test_a_deleted_cell_stays_deleted_and_lost_metadata_come_back(classroom):
-    source, work = classroom
-    mine = json.loads((work / NAME).read_text())
-    deleted(mine)
-    metadata_lost(mine)
-    (work / NAME).write_text(json.dumps(mine))
-    (source / NAME).write_text(json.dumps(newer()))
-    (outcome,) = update.update(work)
+    _, work = classroom
+    outcome = updated(classroom, "deleted", "metadata_lost")
     assert "An explanation." not in sources(work / NAME)
     assert "left out 1 cell that you deleted" in outcome.said
     merged = json.loads((work / NAME).read_text())
@@ -309,35 +210,26 @@ def test_a_folder_or_a_dead_link_in_its_place_is_left_alone(classroom):
 
 def test_a_renamed_lesson_stays_and_a_fresh_one_comes(classroom):
     source, work = classroom
-    mine = json.loads((work / NAME).read_text())
-    solved(mine)
-    (work / "mine.ipynb").write_text(json.dumps(mine))
-    (work / NAME).unlink()
+    edited(work, "solved")
+    (work / NAME).rename(work / "mine.ipynb")
     (source / NAME).write_text(json.dumps(newer()))
     assert [o.what for o in update.update(work)] == ["new"]
     assert "return x + 41" in (work / "mine.ipynb").read_text()
 
 
 def test_a_copy_of_unknown_origin_is_left_alone(classroom):
-    source, work = classroom
+    _, work = classroom
     (working_copy.base_folder(work) / NAME).unlink()
-    mine = json.loads((work / NAME).read_text())
-    solved(mine)
-    (work / NAME).write_text(json.dumps(mine))
-    (source / NAME).write_text(json.dumps(newer()))
-    assert [o.what for o in update.update(work)] == ["kept"]
+    assert updated(classroom, "solved").what == "kept"
     assert "return x + 41" in (work / NAME).read_text()
 
 
 def test_an_interrupted_update_doubles_nothing(classroom):
     """The notebook was written, the base was not: the same update once more."""
-    source, work = classroom
+    _, work = classroom
     old_base = (working_copy.base_folder(work) / NAME).read_text()
-    (source / NAME).write_text(json.dumps(newer()))
-    update.update(work)
-    mine = json.loads((work / NAME).read_text())
-    solved(mine)
-    (work / NAME).write_text(json.dumps(mine))
+    updated(classroom)
+    edited(work, "solved")
     (working_copy.base_folder(work) / NAME).write_text(old_base)
     update.update(work)
     assert sources(work / NAME).count("A new paragraph.") == 1

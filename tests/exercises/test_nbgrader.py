@@ -17,6 +17,7 @@ import pytest
 from nbclient import NotebookClient
 
 from tests.solutions import reading
+from tests.texts import text_beside
 from trainium_edu import exercises
 from trainium_edu.exercises import afterwards, assignment
 from trainium_edu.exercises.cells import key_of, with_student
@@ -73,20 +74,7 @@ def handed_in(course, lesson, student, answers):
 
 
 #: What was tried on the hidden tests, and gave full points once.
-PATCHES = (
-    "from trainium_edu.exercises import exercise\n"
-    "exercise.Exercise.grade = lambda self, *a, **k: exercise.Grade(9, 9, 'full')\n",
-    "import trainium_edu.exercises as e\n"
-    "class Full:\n"
-    "    status = 'full'; reason = ''\n"
-    "    def grade(self, *a, **k): return self\n"
-    "e.find = lambda key: Full()\n",
-    "import trainium_edu.exercises.exercise as e\n"
-    "e._examine = lambda *a: None\ne.reject = lambda *a: None\n",
-    "import sys, types\n"
-    "for name in [n for n in sys.modules if n.startswith('trainium_edu')]:\n"
-    "    sys.modules[name] = types.ModuleType(name)\n",
-)
+PATCHES = [f"{patch.strip()}\n" for patch in text_beside(__file__, "patches.py.txt").split("\n\n")]
 
 
 @pytest.mark.slow
