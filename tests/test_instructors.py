@@ -192,16 +192,3 @@ def test_an_assignment_of_ones_own_goes_to_nbgrader(own_lesson, tmp_path, answer
     else:
         raises(AssertionError, "wrong: Each row closes", exec, hidden, names)
     assert names["status"] == status
-
-
-def test_binder_has_the_same_packages_as_conda():
-    """repo2docker reads .binder/ alone where there is one."""
-
-    def packages(path):
-        lines = [line.strip() for line in path.read_text().splitlines()]
-        return {
-            li for li in lines if li.startswith("- ") and "editable" not in li and li != "- pip:"
-        }
-
-    assert packages(ROOT / ".binder/environment.yml") == packages(ROOT / "environment.yml")
-    assert "--no-deps" in (ROOT / ".binder/postBuild").read_text()

@@ -6,7 +6,6 @@ import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -15,19 +14,13 @@ import pytest
 
 from tests.for_each import raises
 from tests.texts import text_beside
+from tests.tools.conftest import own_folder  # noqa: F401
 from trainium_edu import live
 
 HOLDS = text_beside(__file__, "holds.py.txt")
 
 
-@pytest.fixture(autouse=True)
-def _own_folder(tmp_path, monkeypatch):
-    """Let each test have a folder of live runs to itself."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    yield
-    if live.current() is not None:
-        live.current().close()
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 Judge: what is printed, and the exit codes.
 """
 
-import json
-
 import pytest
 
 from tests.for_each import raises
@@ -24,32 +22,6 @@ def test_help_names_every_command(capsys):
     raises(SystemExit, "", __main__.main, ["--help"])
     said = capsys.readouterr().out
     assert all(command in said for command in COMMANDS)
-
-
-def test_lab_makes_the_copy_and_opens_the_first_lesson(tmp_path, monkeypatch, capsys):
-    import subprocess
-
-    started = []
-
-    class Server:
-        def __init__(self, command, **how):
-            started.append((command, how))
-
-        def wait(self):
-            return 0
-
-    monkeypatch.setattr(subprocess, "Popen", Server)
-    assert __main__.main(["lab", "--folder", str(tmp_path / "w"), "--no-browser", "--port=1"]) == 0
-    (command, how) = started[0]
-    assert command[1:4] == ["-m", "jupyterlab", "00_start_here.ipynb"]
-    assert command[-2:] == ["--no-browser", "--port=1"]
-    assert how["cwd"] == (tmp_path / "w").resolve()
-    assert "Your lessons are in" in capsys.readouterr().out
-    copies = sorted(p.name for p in (tmp_path / "w").glob("*.ipynb"))
-    assert copies == [p.name for p in lessons.notebooks()]
-    for copy in (tmp_path / "w").glob("*.ipynb"):
-        cells = json.loads(copy.read_text())["cells"]
-        assert not any(cell.get("outputs") for cell in cells)
 
 
 def test_update_before_lab_is_one_sentence(tmp_path, capsys):

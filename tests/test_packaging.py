@@ -43,6 +43,7 @@ def test_environment_yml_names_the_same_packages_and_bounds_as_pyproject(name):
     tests = dict(map(_requirement, PYPROJECT["project"]["optional-dependencies"]["test"]))
     reads_along = {name: tests[name] for name in ("nbval", "pytest")}
     assert conda == dict(map(_requirement, PYPROJECT["project"]["dependencies"])) | reads_along
+    assert "--no-deps" in (ROOT / ".binder/postBuild").read_text()  # beside Binder's packages
 
 
 def test_the_site_for_browsers_has_the_packages_that_need_no_process():

@@ -43,18 +43,6 @@ def test_switches_are_read_at_every_call(monkeypatch):
     assert settings.rounding().rounding == "nearest"
 
 
-@pytest.mark.parametrize("text", ["yes", "", "2", "true"])
-def test_a_switch_that_is_neither_0_nor_1_is_refused(monkeypatch, text):
-    monkeypatch.setenv("NEURON_RT_STOCHASTIC_ROUNDING_EN", text)
-    raises(ValueError, "it must be 0 or 1", settings.rounding)
-
-
-@pytest.mark.parametrize("text", ["1.5", "dice", "-1", str(2**64)])
-def test_a_seed_that_is_no_whole_number_in_range_is_refused(monkeypatch, text):
-    monkeypatch.setenv("NEURON_RT_STOCHASTIC_ROUNDING_SEED", text)
-    raises(ValueError, "it must be an integer", settings.rounding)
-
-
 def test_lessons_wait_for_predictions_unless_a_machine_reads_along(monkeypatch):
     assert not settings.lesson().predictions_committed
     monkeypatch.setenv("TRAINIUM_EDU_COMMITTED", "1")
@@ -72,11 +60,9 @@ def test_the_platform_is_one_of_aws_names(monkeypatch, name):
     assert settings.platform_target() == name.strip().lower()
 
 
-def test_the_platform_may_be_unset_and_is_checked(monkeypatch):
+def test_the_platform_may_be_unset(monkeypatch):
     monkeypatch.delenv("NEURON_PLATFORM_TARGET_OVERRIDE", raising=False)
     assert settings.platform_target() is None
-    monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", "h100")
-    raises(ValueError, "it must be one of trn1", settings.platform_target)
 
 
 def test_nkis_switches_have_the_documented_defaults(monkeypatch):
@@ -88,8 +74,6 @@ def test_nkis_switches_have_the_documented_defaults(monkeypatch):
     monkeypatch.setenv("NKI_SIMULATOR", "1")
     assert not settings.precise_fp()
     assert settings.nki_simulator()
-    monkeypatch.setenv("NKI_PRECISE_FP", "maybe")
-    raises(ValueError, "NKI_PRECISE_FP", settings.precise_fp)
 
 
 def test_lazy_execution_is_off_its_switches_by_default(lazy):
@@ -131,22 +115,27 @@ def test_every_switch_of_lazy_execution_is_read(lazy):
     assert lazy(PT_XLA_DEBUG_LEVEL="1").debug_level == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "read"),
-    [
-        ("XLA_USE_BF16", "true", settings.lazy),
-        ("XLA_DOWNCAST_BF16", "yes", settings.lazy),
-        ("NEURON_USE_EAGER_DEBUG_MODE", "2", settings.lazy),
-        ("NEURON_EXTRACT_GRAPHS_ONLY", "", settings.lazy),
-        ("NEURON_NUM_RECENT_MODELS_TO_KEEP", "0", settings.lazy),
-        ("NEURON_NUM_RECENT_MODELS_TO_KEEP", "all", settings.lazy),
-        ("NEURON_PARALLEL_COMPILE_MAX_RETRIES", "-1", settings.parallel_compile),
-        ("NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE", "on", settings.parallel_compile),
-    ],
-)
+BAD = [
+    *(("NEURON_RT_STOCHASTIC_ROUNDING_EN", x, settings.rounding) for x in ("yes", "", "2", "true")),
+    *(("NEURON_RT_STOCHASTIC_ROUNDING_SEED", x, settings.rounding)
+      for x in ("1.5", "dice", "-1", str(2**64))),
+    ("NEURON_PLATFORM_TARGET_OVERRIDE", "h100", settings.platform_target),
+    ("NKI_PRECISE_FP", "maybe", settings.precise_fp),
+    ("XLA_USE_BF16", "true", settings.lazy), ("XLA_DOWNCAST_BF16", "yes", settings.lazy),
+    ("NEURON_USE_EAGER_DEBUG_MODE", "2", settings.lazy),
+    ("NEURON_EXTRACT_GRAPHS_ONLY", "", settings.lazy),
+    ("NEURON_NUM_RECENT_MODELS_TO_KEEP", "0", settings.lazy),
+    ("NEURON_NUM_RECENT_MODELS_TO_KEEP", "all", settings.lazy),
+    ("NEURON_PARALLEL_COMPILE_MAX_RETRIES", "-1", settings.parallel_compile),
+    ("NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE", "on", settings.parallel_compile),
+]  # fmt: skip
+SAYS = {settings.platform_target: "one of trn1", settings.rounding: "(0 or 1|an integer)"}
+
+
+@pytest.mark.parametrize(("name", "text", "read"), BAD)
 def test_a_bad_value_is_refused_in_one_sentence_with_its_name(lazy, monkeypatch, name, text, read):
     monkeypatch.setenv(name, text)
-    raises(ValueError, rf"^{name} is '?{text}'?; it must be [^.]*$", read)
+    raises(ValueError, rf"^{name} is '?{text}'?; it must be {SAYS.get(read, '')}[^.]*$", read)
 
 
 def test_the_sources_that_docstrings_name_exist():

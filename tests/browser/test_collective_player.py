@@ -8,6 +8,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from tests.browser.lesson_page import LessonPage, pairs
+from tests.texts import text_beside
 from trainium_edu.widgets.collective_player import MACHINES
 
 pytestmark = pytest.mark.browser
@@ -16,24 +17,8 @@ SOURCE = (
 )
 PAIRS = pairs(MACHINES)
 #: Share of a canvas that is painted, and of the picture's places for chips that hold a chip.
-INKED = """(selector) => {
-  const canvas = document.querySelector(selector);
-  const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
-  let inked = 0;
-  for (let i = 3; i < data.length; i += 4) inked += data[i] > 0;
-  return inked / (data.length / 4);
-}"""
-CHIPS_PAINTED = """() => {
-  const canvas = document.querySelector('.te-coll-stage canvas');
-  const ratio = canvas.width / canvas.clientWidth, g = canvas.getContext('2d');
-  const box = canvas.getBoundingClientRect();
-  return [...document.querySelectorAll('.te-spot.te-chip')].map((spot) => {
-    const b = spot.getBoundingClientRect();
-    const x = (b.left + b.width / 2 - box.left) * ratio;
-    const y = (b.top + b.height / 2 - box.top) * ratio;
-    return g.getImageData(Math.round(x), Math.round(y), 1, 1).data[3] > 0;
-  });
-}"""
+INKED = text_beside(__file__, "inked.js.txt")
+CHIPS_PAINTED = text_beside(__file__, "chips_painted.js.txt")
 
 
 def open_explorer(browser, lab, name, **look):

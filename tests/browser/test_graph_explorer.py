@@ -10,6 +10,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from tests.browser.conftest import ROOT
 from tests.browser.lesson_page import LessonPage
 from tests.slowness import slowness
+from tests.texts import text_beside
 from tests.viz.graphs import mlp, vit
 
 pytestmark = pytest.mark.browser
@@ -30,13 +31,7 @@ CELLS = [
     "             *[{'event': 'hit (memory)', 'graph': 'a8'}] * 20])",
 ]
 #: Milliseconds that one arrow key takes, of 60 pressed in a row.
-PRESS = """() => {
-  const list = document.querySelectorAll('.te-graph-list')[1];
-  const begin = performance.now();
-  for (let k = 0; k < 60; k++)
-    list.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true }));
-  return (performance.now() - begin) / 60;
-}"""
+PRESS = text_beside(__file__, "press.js.txt")
 
 
 @pytest.fixture(scope="module")

@@ -8,22 +8,14 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from tests.browser.lesson_page import LessonPage, pairs
+from tests.texts import text_beside
 from trainium_edu.widgets.topology import MACHINES, topology_explorer
 
 pytestmark = pytest.mark.browser
 SOURCE = "from trainium_edu.widgets.topology import topology_explorer\ntopology_explorer()"
 TRN1 = "trn1.32xlarge: 16 chips"
 #: Chips drawn in the colour of the way; sampled just inside the left edge of each chip.
-MARKED = """() => {
-  const canvas = document.querySelector('.te-topo canvas'), g = canvas.getContext('2d');
-  const ratio = canvas.width / canvas.clientWidth, box = canvas.getBoundingClientRect();
-  return [...document.querySelectorAll('.te-chip')].flatMap((spot, i) => {
-    const b = spot.getBoundingClientRect();
-    const x = (b.left + 4 - box.left) * ratio, y = (b.top + b.height / 2 - box.top) * ratio;
-    const [r, gr, bl] = g.getImageData(Math.round(x), Math.round(y), 1, 1).data;
-    return r === 0xd5 && gr === 0x5e && bl === 0 ? [i] : [];
-  });
-}"""
+MARKED = text_beside(__file__, "marked.js.txt")
 
 
 @pytest.fixture(scope="module")

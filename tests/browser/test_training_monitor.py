@@ -10,6 +10,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from tests.browser.conftest import ROOT
 from tests.browser.lesson_page import LessonPage
 from tests.slowness import slowness
+from tests.texts import text_beside
 from tests.widgets import monitored
 
 pytestmark = pytest.mark.browser
@@ -22,26 +23,9 @@ CELLS = [
     "live.overlap = False\nshown.overlap",
 ]
 #: How many pixels of the torus have the colour of a busy link.
-LIT = """() => {
-  const canvas = document.querySelector('.te-tm-torus canvas');
-  const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-  let lit = 0;
-  for (let i = 0; i < data.length; i += 4) lit += data[i] - data[i + 1] > 50 && data[i + 2] > 100;
-  return lit;
-}"""
+LIT = text_beside(__file__, "lit.js.txt")
 #: The milliseconds that the page needs for each of twenty places of a slider, drawing included.
-SCRUB = """async (label) => {
-  const slider = document.querySelector(`.te-tm input[aria-label="Position: ${label}"]`);
-  const took = [];
-  for (let i = 1; i <= 20; i++) {
-    const begin = performance.now();
-    slider.value = Math.round((i / 21) * Number(slider.max));
-    slider.dispatchEvent(new Event('input'));
-    took.push(performance.now() - begin);
-    await new Promise(requestAnimationFrame);
-  }
-  return took.sort((a, b) => a - b)[10];
-}"""
+SCRUB = text_beside(__file__, "scrub.js.txt")
 RUN, STEP = "steps of the run", "time within one step"
 
 

@@ -8,18 +8,20 @@ from typing import ClassVar
 
 import pytest
 
+from trainium_edu import __main__
 from trainium_edu.cli import lab
+from trainium_edu.exercises import lessons
 
 
 class Started:
     """Stands for the server's process: keeps its command, and ends at once."""
 
     commands: ClassVar[list] = []
-    environments: ClassVar[list] = []
+    options: ClassVar[list] = []
 
-    def __init__(self, command, env=None, **options):
+    def __init__(self, command, **options):
         self.commands.append(command)
-        self.environments.append(env)
+        self.options.append(options)
 
     def wait(self):
         return 0
@@ -43,9 +45,21 @@ def test_only_root_is_told_to_be_allowed_and_only_once(
     assert (tmp_path / "work" / lab.FIRST).is_file()
 
 
-def test_a_copy_alone_is_made_without_opening_anything(commands, tmp_path, capsys):
-    from trainium_edu import __main__
+def test_lab_makes_the_copy_and_opens_the_first_lesson(commands, tmp_path, capsys):
+    work = tmp_path / "w"
+    assert __main__.main(["lab", "--folder", str(work), "--no-browser", "--port=1"]) == 0
+    (command,) = commands
+    assert command[1:4] == ["-m", "jupyterlab", lab.FIRST]
+    assert command[-2:] == ["--no-browser", "--port=1"]
+    assert Started.options[-1]["cwd"] == work.resolve()
+    assert "Your lessons are in" in capsys.readouterr().out
+    assert sorted(p.name for p in work.glob("*.ipynb")) == [p.name for p in lessons.notebooks()]
+    for copy in work.glob("*.ipynb"):
+        cells = json.loads(copy.read_text())["cells"]
+        assert not any(cell.get("outputs") for cell in cells)
 
+
+def test_a_copy_alone_is_made_without_opening_anything(commands, tmp_path, capsys):
     assert __main__.main(["lab", "--folder", str(tmp_path / "mine"), "--copy-only"]) == 0
     assert (tmp_path / "mine" / lab.FIRST).is_file()
     assert str(tmp_path / "mine") in capsys.readouterr().out
@@ -80,7 +94,7 @@ def test_the_lab_asks_for_no_news(commands, monkeypatch, tmp_path):
 
     monkeypatch.setenv("JUPYTER_CONFIG_PATH", str(tmp_path / "own"))
     lab.open_lab(tmp_path / "work")
-    path = Started.environments[-1]["JUPYTER_CONFIG_PATH"]
+    path = Started.options[-1]["env"]["JUPYTER_CONFIG_PATH"]
     assert path.endswith(os.pathsep + str(tmp_path / "own"))
     monkeypatch.setenv("JUPYTER_CONFIG_PATH", path)
     told = get_page_config([f"{place}/labconfig" for place in jupyter_config_path()])

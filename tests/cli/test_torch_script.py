@@ -19,16 +19,6 @@ from trainium_edu.cli import torch_script
 TRAIN = text_beside(__file__, "training.py.txt")
 
 
-@pytest.fixture
-def script(tmp_path):
-    def written(text, name="train.py"):
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return written
-
-
 def command(*arguments, **more):
     return subprocess.run(
         [sys.executable, "-m", "trainium_edu", *map(str, arguments)],

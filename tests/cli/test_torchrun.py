@@ -18,16 +18,6 @@ from trainium_edu.__main__ import main as dispatch
 TRAIN = Path(__file__).parents[2] / "notebooks" / "train_digits.py"
 
 
-@pytest.fixture
-def script(tmp_path):
-    def written(text):
-        path = tmp_path / "train.py"
-        path.write_text(text)
-        return str(path)
-
-    return written
-
-
 def torchrun(*arguments):
     return dispatch(["torchrun", *map(str, arguments)])
 
@@ -138,7 +128,7 @@ def test_parallel_compile_before_a_run_leaves_nothing_to_compile(script, tmp_pat
     path = script(text_beside(__file__, "sums.py.txt"))
     environment = {**os.environ, "NEURON_COMPILE_CACHE_URL": str(tmp_path / "cache")}
     run = [sys.executable, "-m", "trainium_edu"]
-    torchrun = [*run, "torchrun", "--nproc_per_node=2", path]
+    torchrun = [*run, "torchrun", "--nproc_per_node=2", str(path)]
 
     def done(command):
         found = subprocess.run(command, capture_output=True, text=True, env=environment,
@@ -156,7 +146,7 @@ def test_parallel_compile_before_a_run_leaves_nothing_to_compile(script, tmp_pat
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_ctrl_c_ends_all_ranks_at_once(script, tmp_path):
     path = script(text_beside(__file__, "sleeps.py.txt"))
-    command = [sys.executable, "-m", "trainium_edu", "torchrun", "--nproc_per_node=2", path]
+    command = [sys.executable, "-m", "trainium_edu", "torchrun", "--nproc_per_node=2", str(path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                cwd=TRAIN.parents[1])  # fmt: skip
     assert process.stdout.readline() == "ready\n"

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from trainium_edu import settings, training
-from trainium_edu.exercises import learner
+from trainium_edu.exercises import learner, predict
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -30,3 +30,12 @@ def _each_training_runs_once():
 @pytest.fixture(autouse=True)
 def _each_test_is_a_session_of_its_own():
     learner.THIS_SESSION.clear()
+
+
+@pytest.fixture
+def asked(tmp_path, monkeypatch):
+    """Return a function that gives a lesson's questions by key, none of them asked yet."""
+    monkeypatch.setenv("TRAINIUM_EDU_HOME", str(tmp_path))
+    monkeypatch.delenv("TRAINIUM_EDU_COMMITTED", raising=False)
+    monkeypatch.setattr(predict, "ASKED", {})
+    return lambda lesson: {q.key: q for q in predict.of_lesson(lesson)}

@@ -24,11 +24,8 @@ BYTES = np.arange(256, dtype=np.uint8)
 
 
 @pytest.fixture
-def found(tmp_path, monkeypatch):
-    monkeypatch.setenv("TRAINIUM_EDU_HOME", str(tmp_path))
-    monkeypatch.delenv("TRAINIUM_EDU_COMMITTED", raising=False)
-    monkeypatch.setattr(predict, "ASKED", {})
-    return {q.key: q for q in predict.of_lesson("01")}
+def found(asked):
+    return asked("01")
 
 
 def said_by(question, **values):

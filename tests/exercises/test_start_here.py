@@ -13,11 +13,8 @@ from trainium_edu.training import train
 
 
 @pytest.fixture
-def found(tmp_path, monkeypatch):
-    monkeypatch.setenv("TRAINIUM_EDU_HOME", str(tmp_path))
-    monkeypatch.delenv("TRAINIUM_EDU_COMMITTED", raising=False)
-    monkeypatch.setattr(predict, "ASKED", {})
-    return {q.key: q for q in predict.of_lesson("00")}
+def found(asked):
+    return asked("00")
 
 
 def test_light_and_a_chip(found):

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import psutil
@@ -154,13 +155,7 @@ def test_launchers_are_commands_on_a_path(tmp_path):
     path = f"{folder}{os.pathsep}{os.environ['PATH']}"
     found = subprocess.run(
         ["neuron-ls", "--instance", "trn1.32xlarge", "-t"], capture_output=True, text=True,
-        check=True, env=os.environ | {"PATH": path, "PYTHONPATH": os.pathsep.join(sys_path())},
+        check=True,
+        env=os.environ | {"PATH": path, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )  # fmt: skip
     assert TORUS in found.stdout
-
-
-def sys_path():
-    """Return where this process finds the package."""
-    import sys
-
-    return [entry for entry in sys.path if entry]

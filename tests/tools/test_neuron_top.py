@@ -105,6 +105,15 @@ def test_without_a_terminal_it_is_one_sentence(capsys):
     assert "needs a terminal; `neuron-top --once` prints" in capsys.readouterr().err
 
 
+def started(terminal, before):
+    """Return the tool's process on a terminal, in a session of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "trainium_edu", "neuron-top"], stdin=terminal, stdout=terminal,
+        stderr=subprocess.PIPE, start_new_session=True, preexec_fn=before,
+        env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "120", "LINES": "50"},
+    )  # fmt: skip
+
+
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("leave", [b"q", b"\x03"])
 def test_a_terminal_shows_it_and_is_given_back(leave, of):
@@ -114,11 +123,7 @@ def test_a_terminal_shows_it_and_is_given_back(leave, of):
 
     ours, theirs = pty.openpty()
     before = termios.tcgetattr(theirs)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "trainium_edu", "neuron-top"], stdin=theirs, stdout=theirs,
-        stderr=subprocess.PIPE, start_new_session=True, preexec_fn=lambda: _take(theirs),
-        env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "120", "LINES": "50"},
-    )  # fmt: skip
+    process = started(theirs, lambda: _take(theirs))
     said, end = io.BytesIO(), time.monotonic() + 30
 
     def until(wanted):
@@ -149,12 +154,7 @@ def test_it_ends_with_its_terminal_even_where_nobody_says_that_it_hung_up(of):
     import signal
 
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "trainium_edu", "neuron-top"], stdin=theirs, stdout=theirs,
-        stderr=subprocess.DEVNULL, start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
-        env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "120", "LINES": "50"},
-    )  # fmt: skip
+    process = started(theirs, lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     os.close(theirs)
     said = b""
     while b"FLOPS on/off" not in said:
