@@ -7,7 +7,8 @@ import json
 import runpy
 from pathlib import Path
 
-from tests.for_each import for_rows
+from tests.for_each import for_each
+from tests.texts import table_beside
 
 ROOT = Path(__file__).parents[1]
 DOCS = runpy.run_path(str(ROOT / ".ci" / "docs.py"))
@@ -15,20 +16,7 @@ PAGES = {Path("notebooks/glossary.ipynb"): "lessons/glossary.ipynb"}
 LESSON = Path("notebooks/00_start_here.ipynb")
 
 
-@for_rows("written, built",
-    ("[a](glossary.ipynb#cell-id=term-chip)", "[a](#glossary-term-chip)"),
-        ("[a](#cell-id=zoom)", "[a](#00-start-here-zoom)"),
-        ("[a](glossary.ipynb)", "[a](/lessons/glossary.ipynb)"),
-        ("[a](../trainium_edu/numerics/rounding.py)", "[a](#trainium_edu.numerics.rounding)"),
-        ("[a](../trainium_edu/numerics)", "[a](#trainium_edu.numerics)"),
-        ("[`numerics.cast`](../trainium_edu/x.py)",
-         "[`numerics.cast`](#trainium_edu.numerics.rounding.cast)"),
-        ("[`specs.TRN1`](../trainium_edu/x.py)", "[`specs.TRN1`](#trainium_edu.specs.instances)"),
-        ("[the licence](../LICENSE)", "the licence"),
-        ("[Vector](#light=engine-vector)", "Vector"),
-        ("[a](https://example.org/b) [c](#below)", "[a](https://example.org/b) [c](#below)"),
-        ("![a](zoom.png)", "![a](zoom.png)"),
-)  # fmt: skip
+@for_each("written, built", list(table_beside(__file__, "links.toml").items()))
 def test_a_link_leads_to_the_built_page(written, built):
     assert DOCS["relinked"](written, LESSON, PAGES) == built
 

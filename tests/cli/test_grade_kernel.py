@@ -20,13 +20,15 @@ import trainium_edu.nki.beta1.language as older_nl
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.cli.kernel_files import RIGHT, SPEC, changed, write
-from tests.for_each import for_rows
+from tests.for_each import for_each, for_rows
+from tests.texts import table_beside
 from trainium_edu import __main__
 from trainium_edu.cli import grade, gradescope
 from trainium_edu.cli.assignment import Threshold, read
 from trainium_edu.cli.grade_kernel import Figures, difference, judge, reach, uses
 from trainium_edu.nki.published import device_ns
 
+MARKS = table_beside(__file__, "marks.toml")
 FIGURES = Figures(10.0, 8.0, 15.0, 1000, 2.0, 0.5, 0.3, 0.6, 7)
 
 
@@ -160,21 +162,7 @@ def test_a_difference_is_said_in_a_sentence(outputs, expected, said):
     assert difference(outputs, expected, 0.01, 0.001) == said
 
 
-@for_rows(
-    "metric, value, points, status",
-    ("latency_us", 15.0, 4, "full"),  # the band ends at 15
-    ("latency_us", 14.9, 3, "inside the band"),
-    ("latency_us", 8.0, 3, "inside the band"),  # and begins at 8
-    ("latency_us", 7.9, 0, "wrong"),
-    ("mfu", 0.3, 4, "full"),
-    ("mfu", 0.31, 3, "inside the band"),
-    ("mfu", 0.6, 3, "inside the band"),
-    ("mfu", 0.61, 0, "wrong"),
-    ("hbm_bytes", 1000, 4, "full"),
-    ("hbm_bytes", 999, 0, "wrong"),
-    ("hbm_times", 2.0, 4, "full"),
-    ("hbm_times", 1.9, 0, "wrong"),
-)
+@for_each("metric, value, points, status", MARKS["thresholds"])
 def test_a_threshold_inside_the_band_gives_what_the_assignment_says(metric, value, points, status):
     mark = reach(Threshold("c", metric, value, 4, 3), FIGURES)
     assert (mark.points, mark.status) == (points, status)
@@ -189,19 +177,7 @@ def test_the_side_of_the_prediction_is_said():
         assert f"10.00 µs (8.00 to 15.00): the prediction {side} the threshold" in reason
 
 
-@for_rows("source, names, said",
-    ("import nki.language as nl\nnl.matmul(x, y)", ["nl.matmul"], "line 2 uses nl.matmul"),
-        ("import neuronxcc.nki.language as a\na.matmul(x)", ["nl.matmul"], "line 2 uses nl.matmul"),
-        ("from nki.language import matmul as m", ["nl.matmul"], "line 1 uses nl.matmul"),
-        ("import neuronxcc.nki as nki\nnki.language.matmul(x)", ["nl.matmul"],
-         "line 2 uses nl.matmul"),
-        ("import nki.language as nl\ngetattr(nl, 'matmul')(x)", ["nl.matmul"],
-         "line 2 uses nl.matmul"),
-        ("import numpy as n\n\nn.dot(x, y)", ["numpy"], "line 1 uses numpy"),
-        ("import numpy.linalg", ["np.linalg"], "line 1 uses np.linalg"),
-        ("import nki.isa as nisa\nnisa.nc_matmul(x)\nmatmul = 3", ["nl.matmul"], ""),
-        ("def matmul(nl): return nl.matmulx", ["nl.matmul"], ""),
-)  # fmt: skip
+@for_each("source, names, said", MARKS["uses"])
 def test_forbidden_names_are_found_by_whatever_name_they_are_imported(source, names, said):
     assert uses(source, names) == said
 

@@ -9,53 +9,17 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 
 from tests.cli.recorded import digits_run, ranks_run
+from tests.html_page import Page
 from tests.texts import text_beside
 from trainium_edu.cli import report
 from trainium_edu.cli.report import summary_lines, write_report
 from trainium_edu.training.parallel.step import step_report
 from trainium_edu.training.run_numbers import numbers
 from trainium_edu.training.run_record import RunRecord, StepRecord
-
-_EMPTY = {"meta", "link", "img", "br", "hr", "input"}  # of HTML
-_DRAWN = {"rect", "path", "line"}  # of SVG, written with an end of their own
-
-
-class Page(HTMLParser):
-    """What a page consists of; an element that is not closed, or closed twice, is an error."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.elements, self.text = [], [], []
-        self.feed(text)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag, attributes):
-        self.elements.append((tag, dict(attributes), tuple(self.open)))
-        if tag not in _EMPTY:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.elements.append((tag, dict(attributes), tuple(self.open)))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if "style" not in self.open:
-            self.text.append(data)
-
-    def all(self, tag):
-        return [attributes for name, attributes, _ in self.elements if name == tag]
-
-    @property
-    def words(self):
-        return " ".join(" ".join(self.text).split())
 
 
 @pytest.fixture(scope="module")

@@ -6,23 +6,14 @@ import math
 import pytest
 
 from tests.for_each import raises
+from tests.texts import table_beside
 from tests.viz.programs import timed
 from trainium_edu.neuroncore import Memory
 from trainium_edu.timeline import Span, Timeline
 from trainium_edu.tools import perfetto
 
-#: Documented keys of each phase: required, and allowed besides.
-KEYS = {
-    "X": ({"name", "ph", "ts", "dur", "pid", "tid"}, {"cat", "args", "cname", "sf", "tts", "tdur"}),
-    "M": ({"name", "ph", "pid", "args"}, {"tid", "ts", "cat"}),
-    "C": ({"name", "ph", "ts", "pid", "args"}, {"tid", "cat", "id"}),
-    "s": ({"name", "ph", "ts", "pid", "tid", "id", "cat"}, {"args"}),
-    "f": ({"name", "ph", "ts", "pid", "tid", "id", "cat"}, {"args", "bp"}),
-}
-METADATA = {
-    "process_name": {"name"}, "thread_name": {"name"}, "process_sort_index": {"sort_index"},
-    "thread_sort_index": {"sort_index"}, "process_labels": {"labels"},
-}  # fmt: skip
+#: Documented keys of each phase: required, and allowed besides; of metadata the arguments.
+KEYS = table_beside(__file__, "trace_events.toml")
 
 
 def check_format(trace):
@@ -31,7 +22,7 @@ def check_format(trace):
     assert trace.get("displayTimeUnit", "ms") in ("ms", "ns")
     assert json.loads(json.dumps(trace, allow_nan=False)) == trace
     for event in trace["traceEvents"]:
-        required, allowed = KEYS[event["ph"]]
+        required, allowed = map(set, KEYS[event["ph"]].values())
         assert required <= set(event) <= required | allowed, event
         assert isinstance(event["pid"], int)
         assert isinstance(event.get("tid", 0), int)
@@ -39,7 +30,7 @@ def check_format(trace):
             assert math.isfinite(event.get(key, 0))
             assert event.get(key, 0) >= 0
         if event["ph"] == "M":
-            assert set(event["args"]) == METADATA[event["name"]]
+            assert set(event["args"]) == set(KEYS["metadata"][event["name"]])
         if event["ph"] == "C":
             assert all(isinstance(v, int | float) for v in event["args"].values())
 

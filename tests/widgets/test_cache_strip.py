@@ -1,10 +1,9 @@
 """The strip of cache hits and misses.  Judges: the history, counted by hand; an HTML parser."""
 
-from html.parser import HTMLParser
-
 import numpy as np
 
 from tests.for_each import for_rows, raises
+from tests.html_page import Page
 from trainium_edu.widgets.cache_strip import EVENTS, cache_strip
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.tensor import as_tensor
@@ -12,29 +11,6 @@ from trainium_edu.xla.tensor import as_tensor
 FIRST = {"step": 1, "event": "compiled", "graph": "a8", "why": "the first graph"}
 HITS = [{"step": k, "event": "hit (memory)", "graph": "77"} for k in range(3, 201)]
 SECOND = {"step": 2, "event": "compiled", "graph": "77", "why": "8 more inputs"}
-
-
-class Page(HTMLParser):
-    """What a reader meets: buttons with names, and texts."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.names, self.words = [], [], ""
-        self.feed(text)
-        assert not self.open
-
-    def handle_starttag(self, tag, attrs):
-        self.open.append(tag)
-        given = dict(attrs)
-        if tag == "summary":
-            assert given["data-lm-suppress-shortcuts"] == "true"
-            self.names.append(given["aria-label"])
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words += data
 
 
 def test_two_hundred_steps_are_told_in_four_lines():
@@ -49,7 +25,9 @@ def test_two_hundred_steps_are_told_in_four_lines():
 
 def test_each_cell_is_a_named_control_that_tells_its_graph_and_reason():
     page = Page(cache_strip([FIRST, SECOND, *HITS])._repr_html_())
-    assert page.names == [
+    controls = page.all("summary")
+    assert {control["data-lm-suppress-shortcuts"] for control in controls} == {"true"}
+    assert [control["aria-label"] for control in controls] == [
         "step 1: compiled, graph A (a8)", "step 2: compiled, graph B (77)",
         "steps 3–200: hit (memory), graph B (77)",
     ]  # fmt: skip
