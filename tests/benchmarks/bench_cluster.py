@@ -82,7 +82,3 @@ def main():
     ):  # fmt: skip
         table.row(what, f"{seconds * 1e3:,.0f} ms", note)
     return table.found
-
-
-if __name__ == "__main__":
-    main()

@@ -8,21 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from tests.benchmarks.timed import Table, best_of
-from tests.texts import text_beside
+from tests.texts import table_beside, text_beside
 from trainium_edu.neuroncore import gpsimd_cpp
 from trainium_edu.neuroncore.gpsimd_cpp import compiler
 
-WAYS = {
-    "element": "auto in = x.accessor<float, 1>(); auto out = y.accessor<float, 1>();"
-    " for (int64_t i = 0; i < x.numel(); i++) out[i] = in[i] > 0 ? in[i] : 0;",
-    "streaming": "auto in = x.read_stream_accessor<float>(); auto out = "
-    "y.write_stream_accessor<float>(); for (int64_t i = 0; i < x.numel(); i++) {"
-    " float v = in.read(); out.write(v > 0 ? v : 0); }",
-    "TCM": "auto in = x.tcm_accessor(); auto out = y.tcm_accessor(); float *b = (float *)"
-    "torch::neuron::tcm_malloc(4096); for (int64_t i = 0; i < x.numel(); i += 1024) {"
-    " in.tensor_to_tcm(b, i, 1024); for (int j = 0; j < 1024; j++) b[j] = b[j] > 0 ? b[j] : 0;"
-    " out.tcm_to_tensor(b, i, 1024); }",
-}
+WAYS = table_beside(__file__, "ways.toml")
 HEAD = "#include <torch/torch.h>\n"
 SHAPE = HEAD + '#include "torchneuron/register.h"\n'
 HOST = text_beside(__file__, "host.cpp.txt")
@@ -84,7 +74,3 @@ def main():
     finally:
         shutil.rmtree(folder)
     return table.found
-
-
-if __name__ == "__main__":
-    main()

@@ -98,7 +98,3 @@ def main():
     ):  # fmt: skip
         table.timed(what, best_of(times, call), limit, beside)
     return table.found
-
-
-if __name__ == "__main__":
-    main()

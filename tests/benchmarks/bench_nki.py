@@ -65,7 +65,3 @@ def main():
             (f"{timed:.2f} s", f"np.matmul in float32 is {timed / numpys:.1f} × as fast"),
         "10,000 instructions of 128 × 128 in a kernel, with values": (f"{small:.2f} s", with_time),
     }  # fmt: skip
-
-
-if __name__ == "__main__":
-    main()

@@ -45,29 +45,26 @@ def shortest(calls, budget_s=MEASURED_S):
     return best
 
 
+FORMATS = {"BF16": "bf16", "FP16": "fp16", "FP8 e4m3": "fp8_e4m3", "FP8 e5m2": "fp8_e5m2",
+           "TF32": "tf32", "INT8": "int8"}  # fmt: skip
+
+
 def ours(x):
     """Return the calls of this package."""
-    return {
-        "nearest to BF16": lambda: cast(x, "bf16"),
-        "nearest to FP16": lambda: cast(x, "fp16"),
-        "nearest to FP8 e4m3": lambda: cast(x, "fp8_e4m3"),
-        "nearest to FP8 e5m2": lambda: cast(x, "fp8_e5m2"),
-        "nearest to TF32": lambda: cast(x, "tf32"),
-        "nearest to INT8": lambda: cast(x, "int8"),
-        "stochastic to BF16": lambda: cast(x, "bf16", "stochastic", seed=1),
-        "stochastic to FP16": lambda: cast(x, "fp16", "stochastic", seed=1),
-        "stochastic to FP8 e4m3": lambda: cast(x, "fp8_e4m3", "stochastic", seed=1),
+    nearest = {f"nearest to {name}": lambda fmt=fmt: cast(x, fmt) for name, fmt in FORMATS.items()}
+    return nearest | {
+        f"stochastic to {name}": lambda name=name: cast(x, FORMATS[name], "stochastic", seed=1)
+        for name in ("BF16", "FP16", "FP8 e4m3")
     }
 
 
 def judges(x):
     """Return ml_dtypes' and NumPy's own casts."""
-    return {
-        "nearest to BF16": ("ml_dtypes", lambda: x.astype(ml_dtypes.bfloat16)),
-        "nearest to FP16": ("NumPy", lambda: x.astype(np.float16)),
-        "nearest to FP8 e4m3": ("ml_dtypes", lambda: x.astype(ml_dtypes.float8_e4m3)),
-        "nearest to FP8 e5m2": ("ml_dtypes", lambda: x.astype(ml_dtypes.float8_e5m2)),
-    }
+    dtypes = {"BF16": ("ml_dtypes", ml_dtypes.bfloat16), "FP16": ("NumPy", np.float16),
+              "FP8 e4m3": ("ml_dtypes", ml_dtypes.float8_e4m3),
+              "FP8 e5m2": ("ml_dtypes", ml_dtypes.float8_e5m2)}  # fmt: skip
+    return {f"nearest to {name}": (library, lambda dtype=dtype: x.astype(dtype))
+            for name, (library, dtype) in dtypes.items()}  # fmt: skip
 
 
 def stochastic_peers(x):
@@ -189,7 +186,3 @@ def table_of_stochastic_peers(elements=MILLION):
 def main():
     rows = table_of_casts(MILLION) | table_of_casts(16 * MILLION)
     return rows | table_of_stochastic_peers()
-
-
-if __name__ == "__main__":
-    main()

@@ -122,7 +122,3 @@ def main():
     table.row("greatest memory of 512 replicas", f"{peak_bytes(512, BATCH) / 2**30:.2f} GiB",
               "at most 8 GiB")  # fmt: skip
     return table.found
-
-
-if __name__ == "__main__":
-    main()

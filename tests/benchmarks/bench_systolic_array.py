@@ -16,6 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from tests.benchmarks.timed import Table, best_of
+from tests.texts import text_beside
 from trainium_edu.neuroncore import systolic_array
 from trainium_edu.numerics import cast
 from trainium_edu.widgets.systolic_array import array_player
@@ -52,15 +53,9 @@ def operands(k, m, n):
     return w, x, np.ascontiguousarray(w.astype(np.float32).T), x.astype(np.float32)
 
 
-_TIME_FRAMES = """() => {
-    window.frameTimes = [];
-    window.plainRequest ??= window.requestAnimationFrame.bind(window);
-    window.requestAnimationFrame = (frame) => plainRequest((now) => {
-        const begin = performance.now();
-        frame(now);
-        frameTimes.push(performance.now() - begin);
-    });
-}"""
+_TIME_FRAMES, _RENDER = (
+    text_beside(__file__, f"{name}.js.txt") for name in ("time_frames", "render")
+)
 
 
 def frames_per_second(page, rows, n, seconds=3.0):
@@ -72,17 +67,7 @@ def frames_per_second(page, rows, n, seconds=3.0):
     esm = base64.b64encode(player._esm.encode()).decode()
     page.set_content(f"<style>{player._css}</style><div id=here style='width:1160px'></div>")
     page.evaluate(_TIME_FRAMES)
-    page.evaluate(
-        """async ([esm, film]) => {
-            const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-            const source = new Blob([bytes(esm)], { type: "text/javascript" });
-            const module = await import(URL.createObjectURL(source));
-            const state = { film: new DataView(bytes(film).buffer), label: "bench", cycle: 0 };
-            const model = { get: (name) => state[name], on() {}, off() {} };
-            module.default.render({ model, el: document.getElementById("here") });
-        }""",
-        [esm, film],
-    )
+    page.evaluate(_RENDER, [esm, film])
     page.wait_for_selector(".te-playback")
     page.select_option(".te-speed", "2")  # the heat map then changes in every frame
     page.click("button[aria-label^='Play:']")
@@ -165,7 +150,3 @@ def main():
             (f"{gemm:.2f} s", f"{gemm_judge / gemm:.0f} × SCALE-Sim v3"),
     }  # fmt: skip
     return rows | rows_of_players()
-
-
-if __name__ == "__main__":
-    main()

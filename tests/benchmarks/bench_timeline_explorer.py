@@ -32,7 +32,3 @@ def main():
         table.row(about, f"{first:.0f}", f"{answer:.0f}", f"{answer / 100:.2f}",
                   f"{len(shown.film) / 1024:.0f}", page=(f"{answer:.0f} ms", ""))  # fmt: skip
     return table.found
-
-
-if __name__ == "__main__":
-    main()

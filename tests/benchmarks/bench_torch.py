@@ -78,7 +78,3 @@ def main():
     table.row("one recorded call of a PyTorch script", f"{per_call(core) * 1e6:.1f} us",
               "at most 20 us")  # fmt: skip
     return table.found
-
-
-if __name__ == "__main__":
-    main()

@@ -162,7 +162,3 @@ def main():
         table.row(what, f"{cold:.1f} s", beside, "", f"{limit} s, 50 ms, 1,024 MiB",
                   page=(f"{cold:.1f} s", beside))  # fmt: skip
     return table.found
-
-
-if __name__ == "__main__":
-    main()

@@ -20,16 +20,12 @@ DAMAGE = [b"\x00\xff", b"{", b'{"exercise": 3}\n[]\n{"status": []}', b"[" * 9999
 
 @pytest.fixture(autouse=True)
 def lessons(monkeypatch):
-    @exercise(
-        "02/one", title="One", answer="a", points=1, tests="x", hints=("a", "b"), literal=True
-    )
+    @exercise("02/one", title="One", answer="a", points=1, **COMMON)
     def one(answer, numbers):
         if answer != 1:
             reject("other", "No.")
 
-    @exercise(
-        "02/two", title="Two", answer="b", points=3, tests="x", hints=("a", "b"), literal=True
-    )
+    @exercise("02/two", title="Two", answer="b", points=3, **COMMON)
     def two(answer, numbers):
         if answer != 2:
             reject("other", "No.")
@@ -154,9 +150,7 @@ def test_a_pass_stays_a_pass(lessons):
     assert "[x] One" in str(trainium_edu.progress("02"))
 
 
-@pytest.mark.parametrize(
-    "damage", [b"\x00\xff", b"{", b'{"exercise": 3}\n[]\n{"status": []}', b"[" * 9999]
-)
+@pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_file_is_never_fatal(lessons, damage, tmp_path, monkeypatch):
     monkeypatch.setenv("TRAINIUM_EDU_HOME", str(tmp_path))
     (tmp_path / "progress.jsonl").write_bytes(damage)

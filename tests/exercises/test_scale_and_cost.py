@@ -3,12 +3,13 @@
 Judge: failures at random moments, one run after the other, in plain NumPy.
 """
 
+import contextlib
 import math
 
 import numpy as np
 import pytest
 
-from tests.for_each import for_each, for_rows
+from tests.for_each import for_rows
 from trainium_edu.cluster import against_p4d, model_flops, traffic
 from trainium_edu.exercises import predict
 from trainium_edu.exercises import scale_and_cost as check
@@ -29,42 +30,39 @@ def test_waste_is_that_of_a_simulated_run(steps):
     )
 
 
-@for_each("student", range(20))
-def test_each_short_cut_is_recognised_and_youngs_interval_passes(student):
-    def told_by(belief):
-        return lambda *case: max(1, round(belief(*case)))
-
-    def young(step_s, save_s, instance_mtbf_h, instances):
-        return math.sqrt(2 * save_s * instance_mtbf_h * 3600 / instances) / step_s
-
-    student = f"student {student}"
-    assert check.interval(told_by(young), student).status == "passed"
-    for name, belief in check.INTERVALS.items():
-        assert check.interval(told_by(belief), student).misconception == name
+def rounded(belief):
+    return lambda *case: max(1, round(belief(*case)))
 
 
-@for_each("student", range(20))
-def test_the_smallest_cut_passes_and_each_belief_about_memory_is_recognised(student):
-    def pair_of(belief):
-        """Return a function that makes so many ranks of a degree for both, as it divides."""
+def young(step_s, save_s, instance_mtbf_h, instances):
+    return math.sqrt(2 * save_s * instance_mtbf_h * 3600 / instances) / step_s
 
-        def fit(model):
-            cut = belief(model)
-            for tensor in (1, 2, 4, 8, 16, 32):
-                try:
-                    way = tensor, cut // tensor
-                    if not cut % tensor and check.memory(model, check.plan(*way)).fits:
-                        return way
-                except check.PlanError:
-                    continue
-            return 1, cut
 
-        return fit
+def pair_of(belief):
+    """Return a function that makes so many ranks of a degree for both, as it divides."""
 
-    student = f"student {student}"
-    assert check.fit(pair_of(check.smallest_cut), student).status == "passed"
-    for name, belief in check.CUTS.items():
-        assert check.fit(pair_of(belief), student).misconception == name
+    def fit(model):
+        cut = belief(model)
+        for tensor in (1, 2, 4, 8, 16, 32):
+            with contextlib.suppress(check.PlanError):
+                way = tensor, cut // tensor
+                if not cut % tensor and check.memory(model, check.plan(*way)).fits:
+                    return way
+        return 1, cut
+
+    return fit
+
+
+@for_rows("exercise, answered, right, beliefs",
+    (check.interval, rounded, young, check.INTERVALS),
+    (check.fit, pair_of, check.smallest_cut, check.CUTS),
+    (check.cheapest, lambda belief: belief, check.chosen, check.CHOICES),
+)  # fmt: skip
+def test_the_right_answer_passes_and_each_belief_is_recognised(exercise, answered, right, beliefs):
+    for student in (f"student {i}" for i in range(10 if exercise is check.cheapest else 20)):
+        assert exercise(answered(right), student).status == "passed"
+        for name, belief in beliefs.items():
+            assert exercise(answered(belief), student).misconception == name
 
 
 def test_a_model_with_forty_heads_is_cut_by_hand():
@@ -94,14 +92,6 @@ def test_the_answers_of_the_lesson_are_what_their_arithmetic_gives_by_hand():
     by_hand = 100 * flops / step_s / (32 * 8 * 312e12) * 32.7726 / 21.5
     values = {"compared": compared, "flops": flops, "step_s": step_s, "cluster": cluster}
     assert answer("11/break-even", **values) == pytest.approx(by_hand, rel=2e-3)
-
-
-@for_each("student", range(10))
-def test_the_cheapest_passes_and_each_other_choice_is_recognised(student):
-    student = f"student {student}"
-    assert check.cheapest(check.chosen, student).status == "passed"
-    for name, belief in check.CHOICES.items():
-        assert check.cheapest(belief, student).misconception == name
 
 
 def test_a_plan_of_fewer_instances_is_cheaper_and_slower():
