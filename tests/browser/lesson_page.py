@@ -8,8 +8,10 @@ import time
 import urllib.request
 from pathlib import Path
 
+import nbformat
 import psutil
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 
 from tests.slowness import slowness, slowness_of_a_start
 
@@ -163,6 +165,14 @@ class LessonPage:
                 f"{self.address}/api/sessions/{session['id']}?token=test", method="DELETE"
             )
             urllib.request.urlopen(request).close()
+
+
+def page_of(browser, lab, name, *sources, **look):
+    """Open a notebook of these cells, written into the working copy."""
+    book = new_notebook(cells=[new_code_cell(source) for source in sources])
+    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3 (ipykernel)"}
+    nbformat.write(book, lab[1] / name)
+    return LessonPage(browser, lab, name, **look)
 
 
 def lesson_fixture(notebook):

@@ -3,11 +3,9 @@
 Judge: the browser: its errors, the pixels on the canvas, and the buttons over the chips.
 """
 
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
 
-from tests.browser.lesson_page import LessonPage, pairs
+from tests.browser.lesson_page import page_of, pairs
 from tests.texts import text_beside
 from trainium_edu.widgets.collective_player import MACHINES
 
@@ -22,10 +20,7 @@ CHIPS_PAINTED = text_beside(__file__, "chips_painted.js.txt")
 
 
 def open_explorer(browser, lab, name, **look):
-    book = new_notebook(cells=[new_code_cell(SOURCE)])
-    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3 (ipykernel)"}
-    nbformat.write(book, lab[1] / name)
-    page = LessonPage(browser, lab, name, **look)
+    page = page_of(browser, lab, name, SOURCE, **look)
     page.run_all()
     page.page.wait_for_selector(".te-coll[data-drawn]")
     return page

@@ -3,12 +3,10 @@
 Judges: the browser's errors, and what Python says of the same graph.
 """
 
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
 
 from tests.browser.conftest import ROOT
-from tests.browser.lesson_page import LessonPage
+from tests.browser.lesson_page import page_of
 from tests.slowness import slowness
 from tests.texts import text_beside
 from tests.viz.graphs import mlp, vit
@@ -36,10 +34,7 @@ PRESS = text_beside(__file__, "press.js.txt")
 
 @pytest.fixture(scope="module")
 def lesson(browser, lab):
-    book = new_notebook(cells=[new_code_cell(source) for source in CELLS])
-    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3 (ipykernel)"}
-    nbformat.write(book, lab[1] / NAME)
-    page = LessonPage(browser, lab, NAME)
+    page = page_of(browser, lab, NAME, *CELLS)
     page.run_all()
     page.settle()
     yield page

@@ -3,11 +3,10 @@
 What is asked of them in JupyterLab is asked here too, of three; and their cards answer.
 """
 
-import nbformat
 import pytest
 
 from tests.browser import conftest, test_lessons, test_start_here
-from tests.browser.lesson_page import LessonPage
+from tests.browser.lesson_page import LessonPage, page_of
 from tests.browser.test_lessons import (  # noqa: F401 - with the lesson below
     test_every_control_has_a_name_and_keeps_its_keys,
     test_every_slider_answers_the_keyboard,
@@ -30,10 +29,7 @@ def notebook(tmp_path_factory):
 @pytest.fixture(scope="module")
 def own_errors(browser, notebook):
     """What the program itself says on an empty page."""
-    empty = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("")])
-    empty.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3 (ipykernel)"}
-    nbformat.write(empty, notebook[1] / "empty.ipynb")
-    page = LessonPage(browser, notebook, "empty.ipynb", path="notebooks")
+    page = page_of(browser, notebook, "empty.ipynb", "", path="notebooks")
     page.page.wait_for_timeout(2000)
     page.close()
     return page.console_errors

@@ -7,11 +7,9 @@ import json
 import os
 from pathlib import Path
 
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
 
-from tests.browser.lesson_page import LessonPage
+from tests.browser.lesson_page import page_of
 from trainium_edu.widgets.prediction import MIME
 
 pytestmark = pytest.mark.browser
@@ -32,10 +30,7 @@ CELLS = [
 @pytest.fixture
 def lesson(browser, lab):
     """The notebook above, open; ``SEE_DARK`` opens it in the dark theme."""
-    book = new_notebook(cells=[new_code_cell(source) for source in CELLS])
-    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3 (ipykernel)"}
-    nbformat.write(book, lab[1] / NAME)
-    page = LessonPage(browser, lab, NAME, width=1200, dark=bool(os.environ.get("SEE_DARK")))
+    page = page_of(browser, lab, NAME, *CELLS, width=1200, dark=bool(os.environ.get("SEE_DARK")))
     yield page
     page.close()
 

@@ -5,11 +5,9 @@ Judge: the browser, and the makespans that neuroncore gives for the same setting
 
 import statistics
 
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
 
-from tests.browser.lesson_page import LessonPage
+from tests.browser.lesson_page import page_of
 from tests.slowness import slowness
 from tests.viz.programs import gelu_linear, timed
 from trainium_edu.neuroncore import measure, place, schedule
@@ -38,12 +36,8 @@ CELLS = [
 def page(browser, lab):
     from tests.browser.conftest import ROOT
 
-    _, work, _ = lab
-    cells = [new_code_cell(source.replace("ROOT", repr(str(ROOT)))) for source in CELLS]
-    book = new_notebook(cells=cells)
-    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3 (ipykernel)"}
-    nbformat.write(book, work / NAME)
-    lesson = LessonPage(browser, lab, NAME)
+    cells = (source.replace("ROOT", repr(str(ROOT))) for source in CELLS)
+    lesson = page_of(browser, lab, NAME, *cells)
     lesson.run_all()
     lesson.settle()
     yield lesson

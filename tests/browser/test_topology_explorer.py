@@ -3,11 +3,9 @@
 Judges: the browser's errors and pixels, and what Python says of the same way.
 """
 
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
 
-from tests.browser.lesson_page import LessonPage, pairs
+from tests.browser.lesson_page import page_of, pairs
 from tests.texts import text_beside
 from trainium_edu.widgets.topology import MACHINES, topology_explorer
 
@@ -20,10 +18,7 @@ MARKED = text_beside(__file__, "marked.js.txt")
 
 @pytest.fixture(scope="module")
 def explorer(browser, lab):
-    book = new_notebook(cells=[new_code_cell(SOURCE)])
-    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3 (ipykernel)"}
-    nbformat.write(book, lab[1] / "topology_explorer.ipynb")
-    page = LessonPage(browser, lab, "topology_explorer.ipynb")
+    page = page_of(browser, lab, "topology_explorer.ipynb", SOURCE)
     page.run_all()
     page.page.wait_for_selector(".te-topo[data-drawn]")
     yield page

@@ -3,12 +3,10 @@
 Judge: the browser: what it says, the pixels on its canvas, its own clock.
 """
 
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
 
 from tests.browser.conftest import ROOT
-from tests.browser.lesson_page import LessonPage
+from tests.browser.lesson_page import page_of
 from tests.slowness import slowness
 from tests.texts import text_beside
 from tests.widgets import monitored
@@ -31,11 +29,7 @@ RUN, STEP = "steps of the run", "time within one step"
 
 @pytest.fixture(scope="module")
 def page(browser, lab):
-    name = "training_monitor_test.ipynb"
-    book = new_notebook(cells=[new_code_cell(source) for source in CELLS])
-    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3 (ipykernel)"}
-    nbformat.write(book, lab[1] / name)
-    lesson = LessonPage(browser, lab, name)
+    lesson = page_of(browser, lab, "training_monitor_test.ipynb", *CELLS)
     lesson.page.click(".jp-Notebook")
     lesson.command("notebook:run-all-cells")
     lesson.seen = []  # steps on the page while the cell runs
