@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.test_attacks import FORGES, KILLS
 from tests.solutions import reading
+from tests.texts import table_beside
 from trainium_edu import exercises
 from trainium_edu.cli import grade
 from trainium_edu.cli.limits import Limits
@@ -29,6 +30,10 @@ KINDS = [
 ]  # fmt: skip
 #: Most of a class is ordinary; the strange ones come up all the same.
 WEIGHTS = [60, 40, 40, 15, 15, 10, 3, 4, 4, 3, 3, 3, 2, 2]
+
+
+#: What becomes of the first answer.
+SPOIL = table_beside(__file__, "spoilt_answers.toml")
 
 
 def make(kind: str, chance: random.Random, student: str):
@@ -51,20 +56,8 @@ def make(kind: str, chance: random.Random, student: str):
                 answers[key], deserves[key] = chance.choice(choices), 0
     if kind == "untouched":
         answers, deserves = {}, dict.fromkeys(deserves, 0)
-    spoil = {
-        "looping": "while True:\n    pass\n",
-        "crashing": "import os\nos._exit(1)\n",
-        "prints a gigabyte": "print('x' * 10**9)\n",
-    }
-    if kind in spoil:
-        answers[first] = spoil[kind] + answers[first]
-        deserves[first] = 0
-    if kind == "imports away":
-        answers[first] = (
-            "import sys\nfor name in list(sys.modules):\n"
-            "    if name.startswith('trainium_edu'):\n        sys.modules[name] = None\n"
-            f"{mine[0].answer} = lambda *a, **k: True\n"
-        )
+    if kind in SPOIL:
+        answers[first] = SPOIL[kind].format(name=mine[0].answer, answer=answers[first])
         deserves[first] = 0
     if kind == "forges rows":
         answers[first] = f"{FORGES}\n{mine[0].answer} = lambda *a, **k: 3"

@@ -15,6 +15,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_rows, raises
+from tests.texts import table_beside
 from trainium_edu.neuroncore import run_io
 from trainium_edu.nki.published import KERNELS
 from trainium_edu.tools import neuron_profile
@@ -119,17 +120,7 @@ def test_a_transpose_of_the_tensor_engine_counts_as_hardware_and_not_as_model_fl
     assert found["hfu_estimated_percent"] > 0
 
 
-#: What neuron-profile said of kernels of NKIBench (see ``accelopt-nkibench`` in ``specs.SOURCES``).
-SILU = {"hbm_read_bytes": 117440512, "hbm_write_bytes": 117440512, "sbuf_read_bytes": 120193024,
-        "sbuf_write_bytes": 120193024, "mm_arithmetic_intensity": 0}  # fmt: skip
-SPILLED = {"hbm_read_bytes": 33816576, "hbm_write_bytes": 12582912, "sbuf_read_bytes": 12582912,
-           "sbuf_write_bytes": 33816576}  # fmt: skip
-BMM = {"hbm_read_bytes": 67436544, "hbm_write_bytes": 1086324736, "psum_read_bytes": 8650752,
-       "psum_write_bytes": 17301504, "sbuf_read_bytes": 1108082688, "sbuf_write_bytes": 76087296,
-       "hardware_flops": 70866960384, "transpose_flops": 2147483648}  # fmt: skip
-#: Its compiler kept three results in PSUM, which lies beside SBUF in the sum.
-ADAMW = {"hbm_read_bytes": 358612992, "hbm_write_bytes": 89653248, "sbuf_read_bytes": 95993856,
-         "on_chip_write_bytes": 362840064 + 2113536}  # fmt: skip
+SILU, SPILLED, BMM, ADAMW = table_beside(__file__, "nkibench.toml").values()
 
 
 @for_rows(

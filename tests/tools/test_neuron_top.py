@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -16,11 +17,8 @@ from trainium_edu.tools.neuron_top import Work, screen
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 #: Sections and names of the guide's text and pictures, in their order.
-SECTIONS = ["NeuronCore v2 Utilization", "vCPU Utilization", "System vCPU Usage",
-            "Runtime vCPU Usage", "Memory Usage Summary", "Host Used Memory", "Total", "Tensors",
-            "Constants", "DMA Buffers", "App. Memory", "Device Used Memory", "Total", "Tensors",
-            "Constants", "Model Code", "Runtime Memory", "Model Scratchpad", "Memory Usage Details",
-            "Model ID", "Device Memory", "Host Memory", "q: quit", "f: FLOPS on/off"]  # fmt: skip
+GOLDEN = Path(__file__).parents[1] / "golden"
+SECTIONS = GOLDEN.joinpath("neuron_top_sections.txt").read_text("utf-8").splitlines()
 
 
 def text(lines):
