@@ -14,7 +14,7 @@ def double(answer, numbers):
     got = answer(numbers.x)
     if got == numbers.x**2:
         reject("squares", "That is the square.")
-    if got != 2 * numbers.x or answer(7) != 14:
+    if got != 2 * numbers.x:
         reject("other", "Not the double.")
 
 

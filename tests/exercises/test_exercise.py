@@ -7,7 +7,6 @@ import ast
 import contextlib
 import importlib
 import io
-import runpy
 import signal
 import threading
 from pathlib import Path
@@ -31,8 +30,29 @@ from trainium_edu.exercises.exercise import (
 )
 from trainium_edu.widgets import journal
 
-EXAMPLE = runpy.run_path(str(Path(__file__).parents[1] / "cli/99_example.py"))
-double, row = EXAMPLE["double"], EXAMPLE["row"]
+
+@exercise(
+    "99/double", title="Double it", answer="double", points=2, tests="doubling",
+    hints=("What is x + x?", "Multiply by two."),
+    numbers=lambda draw: {"x": draw.integer("x", 3, 999)},
+)  # fmt: skip
+def double(answer, numbers):
+    got = answer(numbers.x)
+    if got == numbers.x**2:
+        reject("squares", "That is the square.")
+    if got != 2 * numbers.x:
+        reject("other", "Not the double.")
+    if answer(7) != 14:
+        reject("other", "Not the double.")
+
+
+@exercise(
+    "99/row", title="The row", answer="row", points=1, tests="looking", literal=True,
+    hints=("Look.", "Look again."), numbers=lambda draw: {"row": draw.integer("row", 1, 10**6)},
+)  # fmt: skip
+def row(answer, numbers):
+    if answer != numbers.row:
+        reject("other", "Another row.")
 
 
 def test_a_pass_says_public_and_never_all():
