@@ -81,14 +81,15 @@ def last_of(lines) -> Row | None:
 def keep_row(row: Row, path: Path):
     """Write a row down for a later run, on a line of its own after one that a full disk tore."""
     with Path(path).open("a", encoding="utf-8") as file:
-        file.write("\n" + row.line())
+        file.write(f"\n{row.line()}\n")
 
 
 def read_kept(path: Path) -> dict:
     """Read the rows of an earlier run; a line that is torn, or no row, is left out."""
     lines: list[str] = []
     with contextlib.suppress(OSError):
-        lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+        if Path(path).is_file():  # a device may have no end
+            lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     rows = filter(None, (last_of([line]) for line in lines))
     return {(row.submission, row.digest): row for row in rows}
 
