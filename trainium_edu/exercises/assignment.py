@@ -21,6 +21,7 @@ _SCHEMA = 3
 _HIDDEN = """\
 import json, subprocess, sys, tempfile
 from pathlib import Path
+from trainium_edu import files
 order = {{"row": {{"submission": "", "student": str(globals().get("student", ""))}},
          "salt": {salt!r}, "only": {key!r}}}
 cells = [{{"cell_type": "code", "source": source, "metadata": {{}}, "outputs": []}}
@@ -28,7 +29,7 @@ cells = [{{"cell_type": "code", "source": source, "metadata": {{}}, "outputs": [
 book = {{"cells": cells, "metadata": {{}}, "nbformat": 4, "nbformat_minor": 4}}
 with tempfile.TemporaryDirectory() as folder:
     for name, text in {{**{own!r}, "{stem}.ipynb": json.dumps(book)}}.items():
-        Path(folder, name).write_text(text, encoding="utf-8")
+        files.write(Path(folder, name), text)
     order["path"] = str(Path(folder, "{stem}.ipynb"))
     order["modules"] = [str(path) for path in Path(folder).glob("*.py")]
     done = subprocess.run([sys.executable, "-I", "-m", "trainium_edu.cli.grade_one"],

@@ -11,6 +11,7 @@ import re
 __all__ = ["imports_of", "key_of", "parts_of", "stated", "text_of", "with_student"]
 
 _STUDENT = re.compile(r"(?m)^student\s*=.*$")
+_IMPORTS = re.compile(r"import |from |(\w+\.)*(activate|register)\(")
 
 
 def key_of(cell, kind: str = "exercise") -> str:
@@ -65,7 +66,7 @@ def parts_of(notebook) -> tuple[list[str], dict[str, list[str]]]:
 
 
 def imports_of(source: str) -> str:
-    r"""Return what a cell imports, and where it makes the emulator answer to ``neuronxcc.nki``.
+    r"""Return what a cell imports or registers; also where it turns ``neuronxcc.nki`` into ours.
 
     Examples
     --------
@@ -76,7 +77,9 @@ def imports_of(source: str) -> str:
         lines = [ast.unparse(part) for part in ast.parse(re.sub(r"(?m)^[%!].*", "", source)).body]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
-    return "\n".join(line for line in lines if re.match(r"import |from |(\w+\.)*activate\(", line))
+    return "\n".join(
+        line for line in lines if re.match(r"import |from |(\w+\.)*(activate|register)\(", line)
+    )
 
 
 def stated(source: str, name: str) -> str | None:

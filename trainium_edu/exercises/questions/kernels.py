@@ -145,6 +145,7 @@ def fusion(three, one):
         terms={"bytes_ratio": _bytes(three) / _bytes(one)},
         show=lambda guess: [
             board({"three kernels": three, "fused": one}),
-            f"The results agree to 1e-5: {np.allclose(three[-1].outputs, one.outputs, 0, 1e-5)}",
+            "The results differ by less than 1e-5: "
+            f"{np.allclose(three[-1].outputs, one.outputs, 0, 1e-5)}",
         ],
     )
