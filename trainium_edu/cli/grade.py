@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import trainium_edu
 from trainium_edu import exercises
@@ -160,8 +161,8 @@ def grade_all(
     modules = [str(Path(module).absolute()) for module in modules]
     for module in modules:
         exercises.register(module)
-    about = {"limits": asdict(limits), "walls": sandbox.described()}
-    order = {"salt": salt, "modules": modules, "assignment": ""}
+    walls = sandbox.described()
+    order: dict[str, Any] = {"salt": salt, "modules": modules, "assignment": ""}
     running: list[subprocess.Popen] = []
     with (
         tempfile.TemporaryDirectory(prefix="assignment-", ignore_cleanup_errors=True) as folder,
@@ -175,7 +176,8 @@ def grade_all(
             for place, path in enumerate(paths):
                 student = roster.get(str(path)) or roster.get(path.name) or ""
                 digest = _digest(path, student, salt, assignment)
-                row = Row(str(path), student=student, digest=digest, **about)
+                row = Row(str(path), student=student, digest=digest, walls=walls,
+                          limits=asdict(limits))  # fmt: skip
                 old = known.get((row.submission, row.digest))
                 if old and not old.has("not checked") and (
                     old.limits == row.limits or not old.has("stopped")
