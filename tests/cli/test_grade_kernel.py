@@ -26,6 +26,7 @@ from trainium_edu import __main__
 from trainium_edu.cli import grade, gradescope
 from trainium_edu.cli.assignment import Threshold, read
 from trainium_edu.cli.grade_kernel import Figures, difference, judge, reach, uses
+from trainium_edu.cli.row import read_kept
 from trainium_edu.nki.published import device_ns
 
 MARKS = table_beside(__file__, "marks.toml")
@@ -207,7 +208,7 @@ def test_one_file_becomes_text_json_csv_gradescope_and_a_row_of_the_board(tmp_pa
     board = capsys.readouterr().out
     assert board.startswith("Tiled product, case large\nplace  name")
     assert board.count("ada") == 1  # the same row from both files
-    kept = grade.read_kept(tmp_path / "grades.csv.jsonl")
+    kept = read_kept(tmp_path / "grades.csv.jsonl")
     assert [old.points for old in kept.values()] == [6]
     gradescope.write_results(next(iter(kept.values())), results)
     assert json.loads(results.read_text()) == told
