@@ -14,7 +14,6 @@ from tests.texts import text_beside
 torch = pytest.importorskip("torch")
 
 import trainium_edu.torch as bridge  # noqa: E402
-from tests.xla.kernels import exps, older_exps  # noqa: E402
 from trainium_edu import nki  # noqa: E402
 from trainium_edu.nki import beta1  # noqa: E402
 from trainium_edu.nki import language as nl  # noqa: E402
@@ -26,6 +25,26 @@ pytestmark = pytest.mark.judge
 
 
 RANKS = text_beside(__file__, "kernel_on_ranks.py.txt")
+
+
+@beta1.jit
+def older_exps(x, count=1):
+    out = older.ndarray(x.shape, dtype=x.dtype, buffer=older.shared_hbm)
+    tile = older.load(x)
+    for _ in range(count):
+        tile = older.exp(tile)
+    older.store(out, tile)
+    return out
+
+
+@nki.jit
+def exps(x, count=1):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    for _ in range(count):
+        tile = nl.exp(tile)
+    nl.store(out, tile)
+    return out
 
 
 @beta1.jit
@@ -57,6 +76,13 @@ class Cube(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         return gradient * ctx.saved_tensors[0]
+
+
+@pytest.fixture
+def xm():
+    assert bridge.activate()
+    yield importlib.import_module("torch_xla.core.xla_model")
+    bridge.deactivate()
 
 
 def step_ns():

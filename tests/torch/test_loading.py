@@ -95,14 +95,17 @@ def test_steps_wait_for_batches_as_in_the_input_pipeline(step_ms, workers, ranks
     assert begins == pytest.approx(chips)
 
 
-def test_loading_is_waited_for_unless_a_slow_step_hides_it():
+def test_without_workers_the_script_loads_each_batch_when_it_asks_for_it():
     clock, load = Clock(), 4 * (READ_NS + DECODE_NS)
     feed = Feed(clock, 4 * PHOTOGRAPH, workers=0, ahead=1)
     for _ in range(5):
         feed.take()
         clock.add_host(7e6, "step")
     assert clock.host_ns == pytest.approx(5 * (load + 7e6))
-    clock = Clock()
+
+
+def test_a_slow_step_hides_all_loading_but_the_first():
+    clock, load = Clock(), 4 * (READ_NS + DECODE_NS)
     feed = Feed(clock, 4 * PHOTOGRAPH, workers=1, ahead=2)
     for _ in range(5):
         feed.take()
@@ -110,7 +113,7 @@ def test_loading_is_waited_for_unless_a_slow_step_hides_it():
     assert clock.host_ns == pytest.approx(load + 5 * 10 * load)
 
 
-def test_copies_are_hidden_until_the_link_is_slowest_and_a_queue_ahead():
+def test_copies_of_a_thread_are_hidden_until_the_link_is_the_slowest():
     size = 80_000_000
     copy = float(HOST_LATENCY_NS) + size / float(HOST_BYTES_PER_S) * 1e9
     for step in (copy / 2, 2 * copy):
@@ -120,6 +123,9 @@ def test_copies_are_hidden_until_the_link_is_slowest_and_a_queue_ahead():
             feed.take()
             clock.add_host(step, "step")
         assert clock.host_ns == pytest.approx(copy + 49 * max(copy, step) + step)
+
+
+def test_no_more_batches_are_copied_ahead_than_the_queue_holds():
     size = 8_000_000
     copy = float(HOST_LATENCY_NS) + 1e6
     clock = Clock()
@@ -134,7 +140,14 @@ def test_copies_are_hidden_until_the_link_is_slowest_and_a_queue_ahead():
     assert clock.host_ns == pytest.approx(before + copy)
 
 
-def test_bytes_and_vcpus_set_the_rate_of_decoding():
+def test_twice_the_bytes_take_twice_the_time():
+    def first(size):
+        return Feed(Clock(), size, workers=2, ahead=4).take()
+
+    assert first(2 * PHOTOGRAPH) == pytest.approx(2 * first(PHOTOGRAPH))
+
+
+def test_inf2_xlarge_decodes_at_half_the_rate_of_trn1_2xlarge():
     """Its four vCPUs against eight: the sources' script, on two ranks, if steps took no time."""
 
     def rate(instance, workers):
@@ -147,11 +160,6 @@ def test_bytes_and_vcpus_set_the_rate_of_decoding():
     for instance, workers in (("trn1.2xlarge", 4), ("inf2.xlarge", 2)):
         vcpus = int(INSTANCES[instance].vcpus)
         assert rate(instance, workers) == pytest.approx(vcpus / 5e-3, rel=0.05)
-
-    def first(size):
-        return Feed(Clock(), size, workers=2, ahead=4).take()
-
-    assert first(2 * PHOTOGRAPH) == pytest.approx(2 * first(PHOTOGRAPH))
 
 
 # -- PyTorch/XLA's loaders ------------------------------------------------------------------------
