@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.texts import text_beside
+from tests.xla.kernels import exps, older_exps
 
 torch = pytest.importorskip("torch")
 
@@ -25,26 +26,6 @@ pytestmark = pytest.mark.judge
 
 
 RANKS = text_beside(__file__, "kernel_on_ranks.py.txt")
-
-
-@beta1.jit
-def older_exps(x, count=1):
-    out = older.ndarray(x.shape, dtype=x.dtype, buffer=older.shared_hbm)
-    tile = older.load(x)
-    for _ in range(count):
-        tile = older.exp(tile)
-    older.store(out, tile)
-    return out
-
-
-@nki.jit
-def exps(x, count=1):
-    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    tile = nl.load(x)
-    for _ in range(count):
-        tile = nl.exp(tile)
-    nl.store(out, tile)
-    return out
 
 
 @beta1.jit
