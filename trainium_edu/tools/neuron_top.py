@@ -1,8 +1,8 @@
 """A look-alike of ``neuron-top``: utilisation and memory on a live screen.
 
-Sections, columns and colours are the guide's; its tree is a list here, of what holds memory, and
-its tabs of runs are left out.  ``screen`` makes the lines of one picture from plain data; ``watch``
-shows them in a terminal (with ``rich``) and reads two keys.  Utilisation is that
+Sections and columns are the guide's; its tree is a list here, of what holds memory, and its tabs of
+runs are left out.  ``screen`` makes one picture of plain data, in tables of ``rich``; ``watch``
+shows it in a terminal and reads two keys.  Utilisation is that
 of the run's last period, in the emulated machine's time; two runs on one emulated core add up.
 vCPUs and host memory are those of *this* computer.  Model Code and Runtime Memory are 0, for
 neither takes room here; the instance has no id (``NA``).
@@ -10,23 +10,25 @@ neither takes room here; the instance has no id (``NA``).
 References: `aws-neuron-top` in :data:`trainium_edu.specs.SOURCES`.
 """
 
-import os
-import select
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 
 import psutil
-from rich.console import Console
+from rich.columns import Columns
+from rich.console import Console, Group, RenderableType
+from rich.layout import Layout
 from rich.live import Live as Screen
+from rich.padding import Padding
+from rich.progress_bar import ProgressBar
+from rich.table import Table
 from rich.text import Text
 
 import trainium_edu
 from trainium_edu import live
 from trainium_edu.specs import INSTANCES, TOOLS
-from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.tools.machine import (
     Machine,
@@ -38,19 +40,17 @@ from trainium_edu.tools.machine import (
     usage,
 )
 
-__all__ = ["Work", "once", "screen", "watch"]
+__all__ = ["HELP", "Work", "once", "screen", "watch"]
 
 _REFRESH_S = 1.0
-_MOST_LETTERS = 10_000  #: in a line
 _KINDS = {
     "Tensors": "tensors", "Constants": "constants", "Model Code": "model_code",
     "Runtime Memory": "runtime_memory", "Model Scratchpad": "model_shared_scratchpad",
 }  # fmt: skip
-_HELP = "q: quit  f: FLOPS on/off"
 _TITLE, _HEAD = "bold black on bright_blue", "bold black on bright_cyan"
+#: The line below a picture.
+HELP = Padding("q: quit  f: FLOPS on/off", style="white on blue")
 
-#: A line is pieces of text, each with a style.
-Line = list[tuple[str, str]]
 #: Percentages of user and of system time.
 Pair = tuple[float, float]
 
@@ -78,20 +78,16 @@ class Work:
 
 
 @checked
-def screen(of: Machine, shows_flops: bool = False, *, width: int = 120, rows: int | None = None,
+def screen(of: Machine, shows_flops: bool = False, *,
            vcpu: tuple[Pair, Pair] = ((0.0, 0.0), (0.0, 0.0)),
-           resident: Callable[[int], int] = resident_bytes) -> list[Line]:  # fmt: skip
-    """Return the lines of one picture.
+           resident: Callable[[int], int] = resident_bytes) -> Group:  # fmt: skip
+    """Return one picture, as wide as the console that prints it.
 
     Parameters
     ----------
     of : Machine
     shows_flops : bool
         Rates in place of percentages.
-    width : int
-        Letters in a line.
-    rows : int, optional
-        Lines that fit; the details are cut to them.
     vcpu : ((float, float), (float, float))
         Percentages of user and system time: of the system, of the runs.
     resident : callable (int) -> int, optional
@@ -99,80 +95,72 @@ def screen(of: Machine, shows_flops: bool = False, *, width: int = 120, rows: in
 
     Examples
     --------
-    >>> for line in screen(Machine("trn1.2xlarge"), width=60)[2:5]:
-    ...     print("".join(text for text, _ in line).rstrip())
+    >>> shown = Console(width=60)
+    >>> with shown.capture() as text:
+    ...     shown.print(screen(Machine("trn1.2xlarge")))
+    >>> for line in text.get().splitlines()[3:6]:
+    ...     print(line.rstrip())
     NeuronCore v2 Utilization (Avg: 0.00%)
-                     NC0                        NC1
-    ND0  ................ [  0.00%]  ................ [  0.00%]
+                NC0                        NC1
+     ND0                   [  0.00%]                  [  0.00%]
     """
-    whole(width, "width", 1, _MOST_LETTERS)
     runs = of.runs
-    host = sum(resident(run.pid) for run in runs)
     memory: dict[int, Counter] = defaultdict(Counter)
     for core, sizes in (pair for run in runs for pair in by_core(run).items()):
         if core < of.cores:
             memory[core].update(sizes)
     version = trainium_edu.__version__
     title = f"neuron-top of trainium_edu {version} running on NA ({of.instance})"
-    lines: list[Line] = [[(title.center(width), _TITLE)], []]
-    lines += _cores(of, runs, shows_flops, width)
-    lines += [[], _header("vCPU Utilization", width)]
     names = "System vCPU Usage", "Runtime vCPU Usage"
-    lines += [_vcpu(name, a, b, width) for name, (a, b) in zip(names, vcpu, strict=True)]
-    lines += [[], _header("Memory Usage Summary", width), *_summary(host, memory, width)]
-    lines += [[], _header("Memory Usage Details", width)]
-    columns = f"{'Model ID':<14}{'Device Memory':<16}{'Host Memory':<13}"
-    lines.append([(columns.rjust(width), "bold")])
-    held = [[(_row(*row, width), "")] for row in _details(of, runs, memory)]
-    room = len(held) if rows is None else max(1, rows - len(lines) - 2)
-    return [*lines, *held[:room], [], [(f" {_HELP}".ljust(width), "white on blue")]]
+    vcpus = [(name, (user + system) / 100, f"[{user:6.2f}%,{system:6.2f}%]")
+             for name, (user, system) in zip(names, vcpu, strict=True)]  # fmt: skip
+    return Group(
+        Padding(Text(title, justify="center"), style=_TITLE),
+        "", *_cores(of, runs, shows_flops),
+        "", _header("vCPU Utilization"), _bars(["", "", ""], vcpus),
+        "", _header("Memory Usage Summary"), *_summary(sum(resident(r.pid) for r in runs), memory),
+        "", _header("Memory Usage Details"), _details(of, runs, memory),
+    )  # fmt: skip
 
 
-def _header(text: str, width: int) -> Line:
-    return [(text.ljust(width), _HEAD)]
+def _header(text: str) -> Padding:
+    return Padding(text, style=_HEAD)
+
+
+def _bars(names: list[str], rows: Iterable[Iterable[str | float]]) -> Table:
+    """Return a table of texts and, in every second column, shares as bars."""
+    table = Table(box=None, expand=True, show_header=any(names))
+    for i, name in enumerate(names):
+        table.add_column(Text(name, justify="center"), ratio=i % 2 or None, no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(p) if isinstance(p, str) else ProgressBar(1.0, p) for p in row))
+    return table
 
 
 def _used(of: Machine, runs) -> dict[int, Usage]:
-    found: dict[int, Usage] = {}
+    used: dict[int, Usage] = {}
     for run in runs:
         for core, one in ({} if run.is_idle else usage(run.now, run.before)).items():
-            old = found.get(core, Usage(0.0, 0.0))
-            found[core] = Usage(min(100.0, old.percent + one.percent), old.flops + one.flops)
-    return found
+            old = used.get(core, Usage(0.0, 0.0))
+            used[core] = Usage(min(100.0, old.percent + one.percent), old.flops + one.flops)
+    return used
 
 
-def _cores(of: Machine, runs, shows_flops: bool, width: int) -> Iterator[Line]:
-    used, per, none = _used(of, runs), of.cores_per_device, Usage(0.0, 0.0)
-    each = [used.get(core, none) for core in range(of.cores)]
+def _cores(of: Machine, runs, shows_flops: bool) -> Iterator[RenderableType]:
+    used, per = _used(of, runs), of.cores_per_device
+    each = [used.get(core, Usage(0.0, 0.0)) for core in range(of.cores)]
     title = f"NeuronCore {TOOLS.neuroncore_version.value} Utilization"
+    peak = float(INSTANCES[of.instance].peak_flops.value) / of.cores
     if shows_flops:
         title += f" (Total: {sum(one.flops for one in each) / 1e12:.2f} TFLOPS)"
+        cells = [(one.flops / peak, f"[{one.flops / 1e12:6.2f}T]") for one in each]
     else:
         title += f" (Avg: {sum(one.percent for one in each) / of.cores:.2f}%)"
-    yield _header(title, width)
-    space = max(10, (width - 5) // per - 11)
-    yield [("     " + "".join(f"NC{i}".center(space + 11) for i in range(per)), "bold")]
-    peak = float(INSTANCES[of.instance].peak_flops.value) / of.cores
-    for device in range(of.devices):
-        line: Line = [(f"{f'ND{device}':<5}", "bold")]
-        for one in each[device * per : (device + 1) * per]:
-            share = one.flops / peak if shows_flops else one.percent / 100
-            said = f"{one.flops / 1e12:6.2f}T" if shows_flops else f"{one.percent:6.2f}%"
-            line += [*_bar(share, space, "green"), (f" [{said}]  ", "bold")]
-        yield line
-
-
-def _bar(share: float, space: int, style: str) -> Line:
-    full = round(min(1.0, max(0.0, share)) * space)
-    return [("|" * full, style), ("." * (space - full), "bright_black")]
-
-
-def _vcpu(name: str, user: float, system: float, width: int) -> Line:
-    space = max(10, width - 38)
-    a = round(min(100.0, user) / 100 * space)
-    b = min(space - a, round(min(100.0, system) / 100 * space))
-    bar = [("|" * a, "green"), ("|" * b, "red"), ("." * (space - a - b), "bright_black")]
-    return [(f"{name:<19}", "bold"), *bar, (f" [{user:6.2f}%,{system:6.2f}%]", "bold")]
+        cells = [(one.percent / 100, f"[{one.percent:6.2f}%]") for one in each]
+    yield _header(title)
+    names = ["", *(name for i in range(per) for name in (f"NC{i}", ""))]
+    yield _bars(names, ([f"ND{i}", *chain(*cells[i * per : (i + 1) * per])]
+                        for i in range(of.devices)))  # fmt: skip
 
 
 def _size(count: float) -> str:
@@ -181,101 +169,40 @@ def _size(count: float) -> str:
     return f"{count / 1024**power:.1f}{('B', 'KB', 'MB', 'GB')[power]}"
 
 
-def _summary(host: int, memory, width: int) -> list[Line]:
+def _summary(host: int, memory) -> Iterator[Columns]:
     total = {name: sum(m[kind] for m in memory.values()) for name, kind in _KINDS.items()}
     on_host = {"Total": host, "Tensors": 0, "Constants": 0, "DMA Buffers": 0, "App. Memory": host}
-    device = {"Total": sum(total.values()), **total}
-    return [*_flow("Host Used Memory", on_host, width), *_flow("Device Used Memory", device, width)]
+    on_device = {"Total": sum(total.values()), **total}
+    for name, sizes in (("Host Used Memory", on_host), ("Device Used Memory", on_device)):
+        yield Columns([name, *(f"{kind}: {_size(size)}" for kind, size in sizes.items())], (0, 3))
 
 
-def _flow(name: str, sizes: dict[str, int], width: int) -> Iterator[Line]:
-    """Yield sizes with their names, on as many lines as they need."""
-    line: Line = [(f"{name:<20}", "bold")]
-    column = max(20, (width - 20) // 6)
-    for kind, size in sizes.items():
-        piece = [(f"{kind}: ", "bold"), (_size(size), "green")]
-        taken = sum(len(text) for text, _ in piece)
-        if sum(len(text) for text, _ in line) + taken > width:
-            yield line
-            line = [(" " * 20, "")]
-        line += [*piece, (" " * max(2, column - taken), "")]
-    yield line
+def _details(of: Machine, runs, memory) -> Table:
+    """Return what holds memory, parts below their sums."""
+    table = Table("", "Model ID", "Device Memory", "Host Memory", box=None, expand=True)
+    table.columns[0].ratio = 1
 
+    def row(depth, name, size, number=""):
+        table.add_row(f"{'    ' * depth}{name}", number, _size(size), _size(0))
 
-def _details(of: Machine, runs, memory) -> Iterator[tuple[int, str, str, int]]:
-    """Yield what holds memory: (depth, name, model id, bytes)."""
     per = of.cores_per_device
     for device in range(of.devices):
         mine = {core: memory[core] for core in range(device * per, (device + 1) * per)
                 if sum(memory.get(core, {}).values())}  # fmt: skip
         if mine or not device:
-            yield 0, f"ND {device}", "", sum(sum(sizes.values()) for sizes in mine.values())
+            row(0, f"ND {device}", sum(sum(sizes.values()) for sizes in mine.values()))
         for core, sizes in mine.items():
-            yield 1, f"NC {core - device * per}", "", sum(sizes.values())
+            row(1, f"NC {core - device * per}", sum(sizes.values()))
             for model in (m for run in runs for m in run.models):
                 if model.first <= core < model.first + model.count:
                     loaded = model.memory["constants"] + model.memory["model_code"]
-                    yield 2, model.name, str(model.model_id), loaded
+                    row(2, model.name, loaded, str(model.model_id))
             for name, kind in _KINDS.items():
-                yield 2, name, "", sizes[kind]
-
-
-def _row(depth: int, name: str, number: str, size: int, width: int) -> str:
-    text, values = f" {'    ' * depth}{name}", f"{number:<14}{_size(size):<16}{_size(0):<13}"
-    return f"{text[: width - len(values) - 1]:<{width - len(values)}}{values}"
-
-
-# -- keys -----------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _keys() -> Iterator[Callable[[float], str]]:
-    """Give a function that waits up to some seconds for a key; "" if none comes."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        def wait(seconds):
-            end = time.monotonic() + seconds
-            while not msvcrt.kbhit():
-                if time.monotonic() > end:
-                    return ""
-                time.sleep(0.05)
-            key = msvcrt.getwch()
-            if key == "\x03":
-                raise KeyboardInterrupt
-            return key
-
-        yield wait
-        return
-    import termios
-    import tty
-
-    terminal = sys.stdin.fileno()
-    before = termios.tcgetattr(terminal)
-
-    def wait(seconds):
-        if not select.select([terminal], [], [], seconds)[0]:
-            return ""
-        said = os.read(terminal, 16).decode(errors="replace")
-        if not said:
-            raise OSError("the terminal is gone")
-        return said[:1]
-
-    tty.setcbreak(terminal)
-    try:
-        yield wait
-    finally:
-        with suppress(termios.error):  # the terminal is gone
-            termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+                row(2, name, sizes[kind])
+    return table
 
 
 # -- showing it -----------------------------------------------------------------------------------
-
-
-def _text(lines: list[Line]) -> Text:
-    return Text("\n", no_wrap=True, overflow="crop").join(
-        Text.assemble(*line, no_wrap=True, overflow="crop") for line in lines
-    )
 
 
 @checked
@@ -295,8 +222,7 @@ def once(instance: str | None = None, *, file=None) -> None:
     work, of = Work(), machine(instance)
     work.since(of.runs)
     time.sleep(0.2)
-    lines = screen(of, width=console.width, vcpu=work.since(of.runs))
-    console.print(_text(lines), soft_wrap=True)
+    console.print(screen(of, vcpu=work.since(of.runs)), HELP)
 
 
 @checked
@@ -315,27 +241,40 @@ def watch(instance: str | None = None) -> None:
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ValueError("neuron-top needs a terminal; `neuron-top --once` prints its screen once")
-    console = Console(highlight=False)
+    from prompt_toolkit.input import create_input
+
     me = live.Live("neuron-top", instance or machine().instance, (), is_tool=True)
-    shows_flops, work, of = False, Work(), machine(instance)
+    page, shows_flops, work, keys = Layout(), False, Work(), create_input()
+    page.split_column(Layout(name="screen"), Layout(HELP, size=1))
     try:
-        shown = Screen(console=console, screen=True, auto_refresh=False)
-        with _keys() as wait, shown:
-            vcpu, looked = work.since(of.runs), time.monotonic()
-            while True:
-                lines = screen(of, shows_flops, width=console.width, rows=console.height, vcpu=vcpu)
-                shown.update(_text(lines), refresh=True)
-                key = wait(max(0.0, looked + _REFRESH_S - time.monotonic())).lower()
-                if key == "q":
-                    return
-                shows_flops ^= key == "f"
-                if time.monotonic() - looked >= _REFRESH_S:
-                    of, looked = machine(instance), time.monotonic()
-                    vcpu = work.since(of.runs)
-    except KeyboardInterrupt:
+        console = Console(highlight=False)
+        shown = Screen(page, console=console, screen=True, auto_refresh=False)
+        with keys.raw_mode(), shown:
+            while not keys.closed:
+                of, looked = machine(instance), time.monotonic()
+                vcpu = work.since(of.runs)
+                while time.monotonic() - looked < _REFRESH_S and not keys.closed:
+                    page["screen"].update(screen(of, shows_flops, vcpu=vcpu))
+                    shown.refresh()
+                    key = _key(keys, looked + _REFRESH_S)
+                    if key in ("q", "\x03"):
+                        return
+                    shows_flops ^= key == "f"
+    except (KeyboardInterrupt, BrokenPipeError):
         return
     except OSError:
         if sys.stdin.isatty():
             raise
     finally:
         me.close()
+
+
+def _key(keys, until: float) -> str:
+    """Return the key that is pressed until some time; "" if none is."""
+    while not keys.closed:
+        for pressed in keys.read_keys():
+            return pressed.data.lower()
+        if time.monotonic() >= until:
+            break
+        time.sleep(0.05)
+    return ""
