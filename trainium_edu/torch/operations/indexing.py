@@ -1,8 +1,8 @@
 """Where data name the place: embeddings, gather, scatter, index by tensors of integers.
 
 Indices by bools have shapes that depend on data, so those calls run on the CPU; a mask under one
-number is a choice.  Of elements written to one place twice by different numbers PyTorch promises
-nothing; here they add up.
+number is a choice, and so is one number for all places, however often they are named.  Of elements
+written to one place twice by different numbers PyTorch promises nothing; here they add up.
 """
 
 from math import prod
@@ -29,16 +29,18 @@ def _added(base, places, rows):
 
 
 def _put(base, places, rows):
-    """Write rows over those of a table that places name."""
+    """Write rows, or one number, over those of a table that places name."""
+    if rows.size == 1:
+        return xnp.where(_hit(base, places), xnp.reshape(xnp.astype(rows, base.dtype), ()), base)
     none = xnp.zeros_like(base)
     return xnp.where(_hit(base, places), _added(none, places, rows), base)
 
 
-def _hit(base, places) -> Tensor:
-    """Return which rows of a table places name, [rows, 1 ...]."""
-    count = xnp.zeros(base.shape[0], device=base.device)
+def _hit(base, places, axis=0) -> Tensor:
+    """Return which rows of a table, along an axis, places name; it broadcasts to the table."""
+    count = xnp.zeros(base.shape[axis], device=base.device)
     hit = _added(count, places, xnp.ones(places.shape, device=base.device)) > 0
-    return xnp.reshape(hit, (base.shape[0], *(1,) * (base.ndim - 1)))
+    return xnp.reshape(hit, (base.shape[axis], *(1,) * (base.ndim - 1 - axis)))
 
 
 # -- tables ---------------------------------------------------------------------------------------
@@ -119,6 +121,13 @@ def _scatter(self, dim, index, src):
     return _flat(_put, self, dim, index, src)
 
 
+@row("index_fill.int_Scalar", "index_fill.int_Tensor")
+def _index_fill(self, dim, index, value):
+    table = self if self.ndim else xnp.reshape(self, (1,))
+    filled = xnp.where(_hit(table, index, dim % table.ndim), value, table)
+    return xnp.reshape(xnp.astype(filled, self.dtype), self.shape)
+
+
 @row("scatter.value")
 def _scatter_value(self, dim, index, value):
     return _flat(lambda x, at: xnp.where(_hit(x, at), value, x), self, dim, index)
@@ -173,10 +182,11 @@ def _index_put(self, indices, values, accumulate=False, unsafe=False):
         mask = xnp.reshape(indices[0], (*indices[0].shape, *(1,) * (self.ndim - indices[0].ndim)))
         return xnp.where(mask, xnp.reshape(xnp.astype(values, self.dtype), ()), self)
     rows, place, axes, rest, front = _turned(self, indices)
-    order = _order(place, rest, front)
-    shape = (*place.shape, *rows.shape[1:])
-    values = xnp.broadcast_to(values, [shape[i] for i in order])
-    values = xnp.transpose(values, [int(i) for i in np.argsort(order)])
+    if accumulate or values.size != 1:
+        order = _order(place, rest, front)
+        shape = (*place.shape, *rows.shape[1:])
+        values = xnp.broadcast_to(values, [shape[i] for i in order])
+        values = xnp.transpose(values, [int(i) for i in np.argsort(order)])
     rows = (_added if accumulate else _put)(rows, place, values)
     turned = xnp.reshape(rows, [self.shape[i] for i in axes + rest])
     return xnp.transpose(turned, [int(i) for i in np.argsort(axes + rest)])
