@@ -12,3 +12,14 @@ def text_beside(test: str, name: str) -> str:
 def table_beside(test: str, name: str) -> dict:
     """Return the tables of a TOML file beside a test."""
     return tomllib.loads(Path(test).with_name(name).read_text("utf-8"))
+
+
+def rows_beside(test: str, name: str) -> dict:
+    """Return the tables of a TOML file beside a test, with tuples for lists."""
+
+    def fixed(value):
+        if isinstance(value, dict):
+            return {key: fixed(one) for key, one in value.items()}
+        return tuple(map(fixed, value)) if isinstance(value, list) else value
+
+    return fixed(table_beside(test, name))

@@ -35,7 +35,7 @@ class Replay:
 
     def __init__(self, core, setting=None):
         self.core, self.setting, self.came_in, self.compared = core, setting, {}, 0
-        self.pairs = []
+        self.pairs, self.graphs = [], []
         self.memory = WeakKeyDictionary()  # cell or storage -> what the chip holds
 
     def leaf(self, core, tape, cell):
@@ -68,6 +68,7 @@ class Replay:
     def execute(self, tape, live, kind, operation=""):
         """Run a graph by the executor, and keep its results beside PyTorch's."""
         found = translate(tape.path, live, tape.fed, self.core.recorder)  # with this step's numbers
+        self.graphs.append(found.graph)
         feeds = []
         for source, leaf in zip(found.sources, found.graph.parameters, strict=True):
             value = self.came_in[tape.number, source] if isinstance(source, int) else source

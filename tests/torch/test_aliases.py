@@ -9,15 +9,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tests.torch.replay import core_of_a_test, replayed  # noqa: E402
+from tests.torch.expressions import expressions  # noqa: E402
+from tests.torch.replay import replayed  # noqa: E402
 
 pytestmark = pytest.mark.judge
-
-
-@pytest.fixture
-def core():
-    with core_of_a_test() as one:
-        yield one
 
 
 def both(core, program, *shapes):
@@ -35,28 +30,8 @@ def both(core, program, *shapes):
 
 # -- a random program -----------------------------------------------------------------------------
 
-VIEWS = [
-    lambda x, r: x[r.randrange(len(x)) :] if x.dim() and len(x) > 1 else x.unsqueeze(0),
-    lambda x, r: x[r.randrange(len(x))] if x.dim() > 1 and len(x) else x.unsqueeze(-1),
-    lambda x, r: x.transpose(0, -1) if x.dim() > 1 else x.unsqueeze(0),
-    lambda x, r: x.permute(*r.sample(range(x.dim()), x.dim())) if x.dim() else x.view(1),
-    lambda x, r: x[..., ::2] if x.dim() else x.unsqueeze(0),
-    lambda x, r: x.view(-1) if x.is_contiguous() else x.detach(),
-    lambda x, r: r.choice(x.split(2)) if x.dim() and len(x) > 2 else x.unsqueeze(0),
-    lambda x, r: r.choice(x.unbind()) if x.dim() > 1 and len(x) else x.view_as(x),
-    lambda x, r: x.diagonal() if x.dim() == 2 else x.squeeze(),
-    lambda x, r: x.T if x.dim() == 2 else x.unsqueeze(-1),
-]  # fmt: skip
-WRITES = [
-    lambda x, y, r: x.add_(1.0),
-    lambda x, y, r: x.mul_(-1.0),
-    lambda x, y, r: x.fill_(float(r.randrange(9))),
-    lambda x, y, r: x.zero_(),
-    lambda x, y, r: x.copy_(y) if x.shape == y.shape else x.copy_(x.sum()),
-    lambda x, y, r: x.masked_fill_(x > 4, 2.5),
-    lambda x, y, r: x.clamp_(max=20.0),
-    lambda x, y, r: x.add_(y.flatten()[0].clone()) if y.numel() else x,
-]  # fmt: skip
+VIEWS = list(expressions("views", "x, r").values())
+WRITES = list(expressions("writes", "x, y, r").values())
 
 
 def program_of(seed):
@@ -87,3 +62,46 @@ def program_of(seed):
 @pytest.mark.parametrize("seed", range(60))
 def test_a_random_program_of_views_and_writes_gives_the_same(core, seed):
     both(core, program_of(seed), (4, 6), (3, 4))
+
+
+def test_writes_through_views_of_views_reach_the_graph(core):
+    def program(cut, x):
+        cut()
+        x[1] = 7.0
+        x[:, ::2].mul_(2.0)
+        x.t()[3].add_(x[0, 0] + 1)
+        x.view(2, 2, 6).unbind(1)[1][:, :2].neg_()
+        x.diagonal().fill_(0.5)
+        first, *_ = x.split(3, 1)
+        first.clamp_(min=0)
+        cut()
+        return [x]
+
+    assert both(core, program, (4, 6)).compared >= 1
+
+
+@pytest.mark.parametrize(("shape", "wrap"), [((5, 5), False), ((4, 7), False), ((9, 3), True)])
+def test_a_diagonal_is_filled_in_place(core, shape, wrap):
+    """As contrastive losses leave a sample's likeness to itself out."""
+    program = lambda cut, x: [x.mul(2).fill_diagonal_(-1.0, wrap=wrap)]  # noqa: E731
+    assert both(core, program, shape).compared == 1
+
+
+def test_a_buffer_filled_part_by_part_is_joined_once(core):
+    """As DDP fills its buckets; closed form: the elements that are moved, once each."""
+
+    def program(cut, *parts):
+        cut()
+        bucket = torch.zeros(6, 8, device=parts[0].device).t().contiguous().view(-1)
+        views = [bucket[6 * i : 6 * i + 5] for i in range(8)]
+        for view, one in zip(views, parts, strict=True):
+            view.copy_(one)
+        total = bucket.as_strided((2, 3), (3, 1), 6).sum() + views[7].sum()
+        bucket[4:9] += 1
+        cut()
+        return bucket, total
+
+    replay = both(core, program, *[(5,)] * 8)
+    nodes = [node for graph in replay.graphs for node in graph.nodes]
+    assert replay.compared >= 2
+    assert 0 < sum(n.type.size for n in nodes if n.operation == "concatenate") <= 2 * 48

@@ -9,17 +9,11 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from tests.torch.replay import core_of_a_test, replayed  # noqa: E402
+from tests.torch.replay import replayed  # noqa: E402
 
 pytestmark = pytest.mark.judge
 F = nn.functional
 BF16, FP32 = torch.bfloat16, torch.float32
-
-
-@pytest.fixture
-def core():
-    with core_of_a_test() as one:
-        yield one
 
 
 def net_on(device):
@@ -61,7 +55,7 @@ def test_each_operation_is_cast_as_its_list_says(core):
     assert (a @ b).dtype is FP32
 
 
-def test_the_recipe_of_the_guide_runs_and_others_are_left_alone(core, monkeypatch):
+def test_a_guides_recipe_and_a_scaler_run_and_the_cpu_is_left_alone(core, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: True)
     net, x = net_on(core.device), torch.randn(5, 8).to(core.device)
 
@@ -73,9 +67,6 @@ def test_the_recipe_of_the_guide_runs_and_others_are_left_alone(core, monkeypatc
     with torch.autocast("cpu", dtype=BF16):
         assert nn.Linear(2, 2)(torch.ones(1, 2)).dtype is BF16
         assert net(x).dtype is FP32
-
-
-def test_a_scaler_of_gradients_does_no_harm(core):
     weight = torch.ones(4, device=core.device, requires_grad=True)
     step, scaler = torch.optim.SGD([weight], lr=0.5), torch.amp.GradScaler("xla")
     scaler.scale(weight.sum()).backward()

@@ -16,13 +16,7 @@ from time import perf_counter as by_name
 import pytest
 
 from tests.for_each import for_rows, raises
-from trainium_edu.torch.clock import (
-    HOST_BYTES_PER_S,
-    HOST_LATENCY_NS,
-    READING_NS,
-    Clock,
-    emulated,
-)
+from trainium_edu.torch.clock import HOST_BYTES_PER_S, HOST_LATENCY_NS, READING_NS, Clock, emulated
 
 REAL = time.perf_counter, time.time, time.monotonic, time.sleep, timeit.default_timer
 
@@ -84,7 +78,7 @@ def test_a_script_sees_emulated_time_and_a_microsecond_for_each_reading(name):
         assert all(a < b for a, b in pairwise(steps))
 
 
-def test_names_imported_before_see_it_too():
+def test_clocks_of_a_script_are_emulated_also_under_names_imported_before():
     clock = Clock()
     with emulated(clock):
         begin, timer = by_name(), timeit.default_timer()
@@ -93,6 +87,14 @@ def test_names_imported_before_see_it_too():
         assert timeit.default_timer() - timer == pytest.approx(7, abs=1e-4)
         one = timeit.timeit(lambda: clock.add_host(2e9, "loader"), number=3)
         assert one == pytest.approx(6, abs=1e-4)
+    with emulated(Clock()):
+        deadline = time.monotonic() + 0.01
+        while time.monotonic() < deadline:
+            pass
+    clock = Clock()
+    clock.add_host(30 * 86400e9, "loader")
+    with emulated(clock):
+        assert abs(datetime.now().timestamp() - REAL[1]()) < 60
 
 
 def test_all_is_as_before_afterwards_also_after_an_error():
@@ -112,26 +114,20 @@ def test_all_is_as_before_afterwards_also_after_an_error():
     assert 0 <= kept[0]() - begin < 5  # a name kept from the run reads the real clock
 
 
-def test_wall_changes_nothing():
+def test_wall_changes_nothing_and_two_runs_at_once_are_refused():
     with emulated(None):
         assert (time.perf_counter, time.sleep) == (REAL[0], REAL[3])
-
-
-def test_two_runs_at_once_are_refused():
     with emulated(Clock()), pytest.raises(RuntimeError, match="end that run"), emulated(Clock()):
         pass
 
 
-def test_sleep_adds_its_time_and_does_not_sleep():
+def test_sleep_adds_its_time_and_sleeps_in_other_threads_only():
     clock, begin = Clock(), REAL[0]()
     with emulated(clock):
         time.sleep(3600)
         raises(ValueError, "non-negative", time.sleep, -1)
     assert clock.host_ns == 3600e9
     assert REAL[0]() - begin < 60
-
-
-def test_another_thread_sleeps_for_real_and_moves_nothing():
     clock, begin = Clock(), REAL[0]()
     with emulated(clock):
         watcher = threading.Thread(target=time.sleep, args=(0.05,))
@@ -139,20 +135,6 @@ def test_another_thread_sleeps_for_real_and_moves_nothing():
         watcher.join()
     assert clock.host_ns == 0
     assert REAL[0]() - begin >= 0.05
-
-
-def test_waiting_for_a_time_ends():
-    with emulated(Clock()):
-        deadline = time.monotonic() + 0.01
-        while time.monotonic() < deadline:
-            pass
-
-
-def test_a_date_stays_that_of_the_day():
-    clock = Clock()
-    clock.add_host(30 * 86400e9, "loader")
-    with emulated(clock):
-        assert abs(datetime.now().timestamp() - REAL[1]()) < 60
 
 
 def test_timeouts_of_python_end_in_real_time():

@@ -91,12 +91,9 @@ def test_without_values_the_shape_function_is_enough(custom_op):
     assert torch.ops.leaky_ops.leaky(x, 0.5).shape == (3, 5)
 
 
-def test_on_the_cpu_there_is_none(custom_op):
+def test_on_the_cpu_or_with_other_operators_of_the_name_it_is_refused(custom_op, tmp_path):
     with pytest.raises(RuntimeError, match="custom operator runs on the chip's GpSimd Engine: mov"):
         torch.ops.leaky_ops.leaky(torch.zeros(2, 2), 0.5)
-
-
-def test_another_library_of_the_same_name_is_refused(custom_op, tmp_path):
     (tmp_path / "shape.cpp").write_text(SHAPE.replace('m.def("leaky_b', 'm.def("other_b'))
     with pytest.raises(RuntimeError, match="a library leaky_ops with other operators is loaded"):
         custom_op.load(name="x", compute_srcs=[tmp_path / "kernel.cpp"],

@@ -15,16 +15,11 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.utils._pytree import tree_leaves  # noqa: E402
 
-from tests.torch.replay import core_of_a_test, replayed  # noqa: E402
+from tests.torch.expressions import expressions  # noqa: E402
+from tests.torch.replay import replayed  # noqa: E402
 
 pytestmark = pytest.mark.judge
 F = nn.functional
-
-
-@pytest.fixture
-def core():
-    with core_of_a_test() as one:
-        yield one
 
 
 @pytest.fixture
@@ -32,46 +27,7 @@ def device(core):
     return core.device
 
 
-MADE = {
-    "zeros": lambda d: torch.zeros(2, 3, device=d),
-    "ones": lambda d: torch.ones(2, device=d, dtype=torch.int64),
-    "full": lambda d: torch.full((2,), 3.5, device=d),
-    "truth": lambda d: torch.full((2,), True, device=d),
-    "arange": lambda d: torch.arange(1, 5, 0.5, device=d),
-    "eye": lambda d: torch.eye(3, device=d),
-    "linspace": lambda d: torch.linspace(0, 1, 5, device=d),
-    "logspace": lambda d: torch.logspace(0, 1, 3, device=d),
-    "triu_indices": lambda d: torch.triu_indices(3, 3, device=d),
-    "window": lambda d: torch.hann_window(4, device=d),
-    "tensor": lambda d: torch.tensor([[1, 2.0]], device=d),
-    "as_tensor": lambda d: torch.as_tensor([1, 2], device=d),
-    "scalar": lambda d: torch.scalar_tensor(3.0, device=d),
-    "empty": lambda d: torch.empty(2, 3, device=d).zero_(),
-    "like": lambda d: torch.zeros_like(torch.ones(2, device=d), dtype=torch.int32),
-    "new": lambda d: torch.ones(2, device=d).new_full((2, 2), 7),
-    "new_tensor": lambda d: torch.ones(2, device=d).new_tensor([1.0, 2]),
-    "randperm": lambda d: torch.randperm(5, device=d).sort().values,
-    "choice": lambda d: torch.where(torch.arange(4, device=d) > 1, 1.0, 0.0),
-    "list index": lambda d: torch.arange(6.0, device=d).view(3, 2)[[0, 2]],
-    "mask": lambda d: torch.arange(4, device=d)[torch.arange(4, device=d) > 1],
-    "nonzero": lambda d: torch.arange(4, device=d).nonzero(),
-    "out": lambda d: torch.add(torch.ones(2, device=d), 1, out=torch.empty(2, device=d)),
-    "out of none": lambda d: torch.add(torch.ones(2, device=d), 1, out=torch.empty(0, device=d)),
-    "t_": lambda d: torch.arange(6.0, device=d).view(2, 3).t_().add_(1),
-    "unsqueeze_": lambda d: torch.ones(2, device=d).unsqueeze_(0),
-    "set_": lambda d: torch.ones(2, device=d).set_(torch.zeros(3, device=d)),
-    "resize_": lambda d: torch.ones(4, device=d).resize_(2, 2),
-    "index_put_": lambda d: torch.ones(4, device=d).index_put_(
-        (torch.tensor([1, 2], device=d),), torch.tensor(5.0, device=d)
-    ),
-    "number first": lambda d: torch.tensor(2.0) + torch.ones(2, device=d),
-    "type": lambda d: torch.ones(2, device=d).type(torch.float64),
-    "half": lambda d: torch.ones(2, device=d).half() * 2,
-    "bits": lambda d: torch.ones(2, device=d).view(torch.int32),
-    "sdpa": lambda d: F.scaled_dot_product_attention(
-        *(torch.ones(1, 2, 3, 4, device=d) for _ in "qkv"), is_causal=True
-    ),
-}  # fmt: skip
+MADE = expressions("made", "d")
 
 
 @pytest.mark.parametrize("how", MADE)
@@ -95,7 +51,7 @@ def test_random_numbers_are_those_of_the_cpu(device):
         assert torch.equal(got.cpu(), draw(5, device="cpu"))
 
 
-def test_it_prints_as_pytorch_xla_does(device):
+def test_it_prints_as_pytorch_xla_does_and_refuses_numpy(device):
     x = torch.tensor([[1.5, 2], [3, 4]], device=device)
     assert repr(x) == "tensor([[1.5000, 2.0000],\n        [3.0000, 4.0000]], device='xla:0')"
     assert f"{x.sum():.2f}" == "10.50"
@@ -104,15 +60,12 @@ def test_it_prints_as_pytorch_xla_does(device):
     assert repr(nn.Linear(1, 1).to(device).weight).startswith("Parameter containing:\ntensor([[")
     assert x.tolist() == [[1.5, 2], [3, 4]]
     assert isinstance(x, torch.Tensor)
-
-
-def test_numpy_is_refused_as_pytorch_does(device):
     with pytest.raises(TypeError, match=r"can't convert xla:0 device type tensor to numpy\. Use "):
         torch.ones(2, device=device).numpy()
     assert torch.ones(2, device=device).cpu().numpy().tolist() == [1, 1]
 
 
-def test_modules_are_copied_moved_and_cast(device):
+def test_modules_are_copied_moved_and_cast_with_shared_weights(device):
     net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)).to(device)
     twin = copy.deepcopy(net)
     with torch.no_grad():
@@ -125,9 +78,6 @@ def test_modules_are_copied_moved_and_cast(device):
     twin.load_state_dict({name: value.cpu() for name, value in net.state_dict().items()})
     assert twin.bfloat16()[0].weight.dtype is torch.bfloat16
     assert type(twin.float().cpu()[0].weight) is nn.Parameter
-
-
-def test_shared_weights_stay_shared_in_a_copy(device):
     net = nn.ModuleList([nn.Linear(2, 2).to(device), nn.Linear(2, 2).to(device)])
     net[1].weight = net[0].weight
     twin = copy.deepcopy(net)
@@ -237,13 +187,22 @@ def test_gradients_are_clipped_on_the_device(device):
     assert weight.grad.norm().item() == pytest.approx(1)
 
 
-def test_inference_mode_and_default_device(device):
+def test_modes_wrappers_and_transforms_of_pytorch_work(device):
+    """As where PyTorch knows of no accelerator but XLA's."""
     with torch.inference_mode():
         x = torch.ones(2, 3, device=device)
         x[0].mul_(2)
         assert F.linear(x, torch.ones(1, 3, device=device)).tolist() == [[6], [3]]
     with torch.device(device):
         assert nn.Linear(2, 2).weight.device == device
+    net, x = nn.Linear(3, 2).to(device), torch.ones(4, 3, device=device)
+    assert torch.equal(nn.DataParallel(net)(x).cpu(), net(x).cpu())
+    data = torch.utils.data.TensorDataset(torch.ones(4, 2))
+    batches = torch.utils.data.DataLoader(data, batch_size=2, pin_memory=True)
+    assert [x.to(device).sum().item() for (x,) in batches] == [4, 4]
+    x = torch.ones(3, device=device)
+    assert torch.func.grad(lambda x: (x * x).sum())(x).tolist() == [2, 2, 2]
+    assert torch.vmap(lambda x: x * 2)(x).tolist() == [2, 2, 2]
 
 
 def test_an_encoder_is_evaluated_with_padding_as_on_the_cpu(core):
@@ -292,17 +251,7 @@ def test_tied_weights_are_written_once_where_storages_are_asked_for(core, tmp_pa
         torch.testing.assert_close(found[name], one.detach().cpu())
 
 
-NOTHING = {
-    "alive": lambda x: x[:0] * 2,
-    "sum": lambda x: x[:0].sum(),
-    "mean": lambda x: x[:0].mean(),
-    "cat": lambda x: torch.cat([x[:0] * 2, x, x.new_zeros(0)]),
-    "product": lambda x: F.linear(x[:0], x).sum(0),
-    "index_add": lambda x: torch.zeros_like(x).index_add(0, x.new_zeros(0).long(), x[:0]),
-    "index_put": lambda x: x.clone().index_put_((x.new_zeros(0).long(),), x[:0]),
-    "padding": lambda x: F.pad(x[:0], (0, 0, 1, 0)),
-    "loss": lambda x: F.cross_entropy(x[:0], x.new_zeros(0).long(), reduction="sum"),
-}
+NOTHING = expressions("of_nothing", "x")
 
 
 @pytest.mark.parametrize("how", NOTHING)
@@ -331,25 +280,7 @@ def test_an_evaluated_norm_keeps_its_graph_over_a_cut(core):
     assert not [one for one in core.compiler.metrics.counter_names() if "aten" in one]
 
 
-def test_data_parallel_leaves_a_module_as_it_is(device):
-    """As where PyTorch knows of no accelerator but XLA's."""
-    net, x = nn.Linear(3, 2).to(device), torch.ones(4, 3, device=device)
-    assert torch.equal(nn.DataParallel(net)(x).cpu(), net(x).cpu())
-
-
-def test_a_loader_that_pins_its_batches_works(device):
-    data = torch.utils.data.TensorDataset(torch.ones(4, 2))
-    batches = torch.utils.data.DataLoader(data, batch_size=2, pin_memory=True)
-    assert [x.to(device).sum().item() for (x,) in batches] == [4, 4]
-
-
-def test_transforms_of_functions_work(device):
-    x = torch.ones(3, device=device)
-    assert torch.func.grad(lambda x: (x * x).sum())(x).tolist() == [2, 2, 2]
-    assert torch.vmap(lambda x: x * 2)(x).tolist() == [2, 2, 2]
-
-
-def test_a_kernels_results_are_on_the_device_of_its_arguments(device):
+def test_kernels_give_results_on_their_arguments_device_and_write_to_arguments(device):
     nki = importlib.import_module("trainium_edu.nki.beta1")
     nl = nki.language
 
@@ -362,9 +293,6 @@ def test_a_kernels_results_are_on_the_device_of_its_arguments(device):
     found = exponential(torch.full((2, 3), 2.0, device=device))
     assert found.device.type == torch.device(device).type
     torch.testing.assert_close(found.cpu(), torch.full((2, 3), 2.0).exp())
-
-
-def test_the_first_decorator_of_kernels_writes_to_an_argument(device):
     nl = importlib.import_module("trainium_edu.nki.beta1.language")
     neuronx = importlib.import_module("trainium_edu.torch.stand_ins.neuronx")
 

@@ -126,9 +126,13 @@ def test_an_error_in_backward_is_raised_where_backward_returns(core, case):
             CASES[case](core)
 
 
-def test_ctrl_c_in_backward_is_raised(core):
+def test_ctrl_c_and_errors_of_pytorch_in_backward_are_raised(core):
     with pytest.raises(KeyboardInterrupt):
         hooked(core, KeyboardInterrupt).backward()
+    y = leaf(core) * 2
+    y.register_hook(lambda g: torch.ones(5, device=core.device))
+    with pytest.raises(RuntimeError, match="changed the size"):
+        y.sum().backward()
 
 
 def test_an_error_in_another_thread_is_raised_there(core):
@@ -163,13 +167,6 @@ def test_a_collection_beside_an_error_does_not_swallow_it(core):
         assert gc.isenabled()
     finally:
         gc.set_threshold(*before)
-
-
-def test_an_error_of_pytorch_itself_stays_as_it_is(core):
-    y = leaf(core) * 2
-    y.register_hook(lambda g: torch.ones(5, device=core.device))
-    with pytest.raises(RuntimeError, match="changed the size"):
-        y.sum().backward()
 
 
 # -- bad input ------------------------------------------------------------------------------------

@@ -21,12 +21,7 @@ import pytest
 from tests.for_each import raises
 from tests.texts import text_beside
 from trainium_edu.specs import PRICES, SOURCES
-from trainium_edu.torch.jobs import (
-    Estimator,
-    PyTorch,
-    PyTorchModel,
-    UnexpectedStatusException,
-)
+from trainium_edu.torch.jobs import Estimator, PyTorch, PyTorchModel, UnexpectedStatusException
 from trainium_edu.torch.jobs import estimator as estimators
 from trainium_edu.torch.jobs.toolkit import arguments_of
 
@@ -35,16 +30,7 @@ DISTRIBUTED = {"torch_distributed": {"enabled": True}}
 #: Stands for ``python -m trainium_edu``: runs the script once, and reports what it is told to.
 LAUNCHER = text_beside(__file__, "launcher.txt")
 
-TRAIN = """
-import json, os, sys
-from pathlib import Path
-print("arguments", json.dumps(sys.argv[1:]))
-kept = {key: value for key, value in os.environ.items() if key.startswith("SM_")}
-Path(os.environ["SM_MODEL_DIR"], "model.json").write_text(json.dumps(kept))
-Path(os.environ["SM_OUTPUT_DATA_DIR"], "notes.txt").write_text("notes")
-import helper
-print(helper.TEXT, Path(os.environ["SM_CHANNEL_TRAIN"], "train.csv").read_text())
-"""
+TRAIN = text_beside(__file__, "job_train.py.txt")
 
 
 @pytest.fixture
@@ -162,7 +148,7 @@ def test_what_was_saved_is_packed_and_the_log_is_kept(launched, capfd):
     assert job.status == "Completed"
 
 
-def test_emulated_seconds_are_billed_begun_ones_whole_on_each_instance(launched, capfd):
+def test_emulated_seconds_are_billed_at_a_price_that_may_be_unknown(launched, capfd):
     estimator = make(launched, instance_count=4)
     estimator.fit({"train": launched / "train.csv"})
     job, shown = estimator.latest_training_job, capfd.readouterr().out
@@ -172,9 +158,6 @@ def test_emulated_seconds_are_billed_begun_ones_whole_on_each_instance(launched,
     )
     assert "Price: 1.9780 USD at 24.725 USD/hour (aws-ml-blog-sagemaker, 2023-03)" in shown
     assert float(PRICES["trn1.32xlarge"].sagemaker_usd_per_hour) == 24.725
-
-
-def test_a_price_that_nobody_told_is_told_to_be_unknown(launched, capfd):
     estimator = make(launched, instance_type="ml.trn1.2xlarge")
     estimator.fit({"train": launched / "train.csv"})
     shown = capfd.readouterr().out
@@ -196,9 +179,6 @@ def test_a_job_that_fails_says_the_script_s_last_error_in_one_sentence(launched)
     assert "Traceback" in log.read_text()
     with pytest.raises(ValueError, match="no training job with a model yet"):
         _ = estimator.model_data
-
-
-def test_a_script_that_exits_with_a_number_has_failed(launched):
     (launched / "code/train.py").write_text("print('no data')\nraise SystemExit(3)\n")
     raises(UnexpectedStatusException, r"no data \(exit code 3\)", make(launched).fit, logs=False)
 

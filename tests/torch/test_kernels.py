@@ -59,13 +59,6 @@ class Cube(torch.autograd.Function):
         return gradient * ctx.saved_tensors[0]
 
 
-@pytest.fixture
-def xm():
-    assert bridge.activate()
-    yield importlib.import_module("torch_xla.core.xla_model")
-    bridge.deactivate()
-
-
 def step_ns():
     return current().steps[-1].executable.makespan_ns
 

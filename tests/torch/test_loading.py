@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.for_each import for_rows, raises
+from tests.for_each import for_each, raises
+from tests.texts import rows_beside
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.judge
@@ -30,6 +31,8 @@ from trainium_edu.torch.loading import (  # noqa: E402
     timed,
 )
 from trainium_edu.training.pipeline import input_pipeline  # noqa: E402
+
+ROWS = rows_beside(__file__, "loading.toml")
 
 READ_NS, DECODE_NS = 110_000.0, 5e6  # of one photograph
 PHOTOGRAPH = int(BYTES_OF_PHOTOGRAPH.value)
@@ -77,10 +80,7 @@ class Photographs(Dataset):
 # -- time -----------------------------------------------------------------------------------------
 
 
-@for_rows(
-    "step_ms, workers, ranks, batch", (400.0, 4, 2, 16), (33.0, 4, 2, 16), (1.0, 1, 1, 8),
-    (10.0, 8, 2, 4), (5.0, 2, 1, 1),
-)  # fmt: skip
+@for_each("step_ms, workers, ranks, batch", ROWS["steps"])
 def test_steps_wait_for_batches_as_in_the_input_pipeline(step_ms, workers, ranks, batch):
     clock, steps = Clock(), 60
     feed = Feed(clock, batch * PHOTOGRAPH, workers=workers, ahead=workers * 2, ranks=ranks)
@@ -95,17 +95,14 @@ def test_steps_wait_for_batches_as_in_the_input_pipeline(step_ms, workers, ranks
     assert begins == pytest.approx(chips)
 
 
-def test_without_workers_the_script_loads_each_batch_when_it_asks_for_it():
+def test_loading_is_waited_for_unless_a_slow_step_hides_it():
     clock, load = Clock(), 4 * (READ_NS + DECODE_NS)
     feed = Feed(clock, 4 * PHOTOGRAPH, workers=0, ahead=1)
     for _ in range(5):
         feed.take()
         clock.add_host(7e6, "step")
     assert clock.host_ns == pytest.approx(5 * (load + 7e6))
-
-
-def test_a_slow_step_hides_all_loading_but_the_first():
-    clock, load = Clock(), 4 * (READ_NS + DECODE_NS)
+    clock = Clock()
     feed = Feed(clock, 4 * PHOTOGRAPH, workers=1, ahead=2)
     for _ in range(5):
         feed.take()
@@ -113,7 +110,7 @@ def test_a_slow_step_hides_all_loading_but_the_first():
     assert clock.host_ns == pytest.approx(load + 5 * 10 * load)
 
 
-def test_copies_of_a_thread_are_hidden_until_the_link_is_the_slowest():
+def test_copies_are_hidden_until_the_link_is_slowest_and_a_queue_ahead():
     size = 80_000_000
     copy = float(HOST_LATENCY_NS) + size / float(HOST_BYTES_PER_S) * 1e9
     for step in (copy / 2, 2 * copy):
@@ -123,9 +120,6 @@ def test_copies_of_a_thread_are_hidden_until_the_link_is_the_slowest():
             feed.take()
             clock.add_host(step, "step")
         assert clock.host_ns == pytest.approx(copy + 49 * max(copy, step) + step)
-
-
-def test_no_more_batches_are_copied_ahead_than_the_queue_holds():
     size = 8_000_000
     copy = float(HOST_LATENCY_NS) + 1e6
     clock = Clock()
@@ -140,14 +134,7 @@ def test_no_more_batches_are_copied_ahead_than_the_queue_holds():
     assert clock.host_ns == pytest.approx(before + copy)
 
 
-def test_twice_the_bytes_take_twice_the_time():
-    def first(size):
-        return Feed(Clock(), size, workers=2, ahead=4).take()
-
-    assert first(2 * PHOTOGRAPH) == pytest.approx(2 * first(PHOTOGRAPH))
-
-
-def test_inf2_xlarge_decodes_at_half_the_rate_of_trn1_2xlarge():
+def test_bytes_and_vcpus_set_the_rate_of_decoding():
     """Its four vCPUs against eight: the sources' script, on two ranks, if steps took no time."""
 
     def rate(instance, workers):
@@ -160,6 +147,11 @@ def test_inf2_xlarge_decodes_at_half_the_rate_of_trn1_2xlarge():
     for instance, workers in (("trn1.2xlarge", 4), ("inf2.xlarge", 2)):
         vcpus = int(INSTANCES[instance].vcpus)
         assert rate(instance, workers) == pytest.approx(vcpus / 5e-3, rel=0.05)
+
+    def first(size):
+        return Feed(Clock(), size, workers=2, ahead=4).take()
+
+    assert first(2 * PHOTOGRAPH) == pytest.approx(2 * first(PHOTOGRAPH))
 
 
 # -- PyTorch/XLA's loaders ------------------------------------------------------------------------
@@ -288,17 +280,7 @@ def test_the_older_interface_hands_out_the_same(make_core):
     assert loader.next_item(torch.device("xla")) is None
 
 
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"batches_per_execution": 0}, "batches_per_execution is 0"),
-        ({"loader_prefetch_size": 0}, "loader_prefetch_size is 0"),
-        ({"device_prefetch_size": 1.5}, "device_prefetch_size is 1.5"),
-        ({"host_to_device_transfer_threads": 0}, "host_to_device_transfer_threads is 0"),
-        ({"batchdim": -1}, "batchdim is -1"),
-        ({"input_sharding": "rows"}, "SPMD is not modelled"),
-    ],
-)
+@pytest.mark.parametrize(("how", "message"), ROWS["refused"])
 def test_arguments_that_cannot_be_are_refused_in_one_sentence(make_core, how, message):
     make_core()
     raises((TypeError, ValueError), message, iter, MpDeviceLoader([], "xla", **how))

@@ -127,12 +127,13 @@ def test_a_row_computes_what_pytorch_does(name):
             raise AssertionError(f"{name}, case {number}: {error}") from error
 
 
-def test_every_row_has_a_case():
+def test_every_row_inverse_and_drawing_row_has_a_case():
     cases = {f"aten::{name}" for name in CASES} | ELSEWHERE | RANDOM | set(ON_CPU)
     ours = {name for name in cases | set(ROWS) if not name.startswith("aten::")}  # tested elsewhere
     assert set(ROWS) - ours <= cases
     assert all(decomposes(overload(name)) for name in cases - ours - set(ROWS))
     assert set(supported()) == set(ROWS)
+    assert {f"aten::{name}" for name in INVERSES} == set(INVERSE)
 
 
 #: of which the table has never had a row
@@ -172,13 +173,25 @@ def test_numbers_of_the_call_are_inputs_and_those_of_the_formula_constants():
     assert out.shape == (4,)
 
 
-def test_what_cannot_be_recorded_by_parts_does_not_fit():
+def test_what_has_no_row_or_shape_on_the_chip_does_not_fit():
     """In place, without end, or of what has no row."""
     assert not fits("aten::erfinv", torch.rand(3))
     assert not fits("aten::cummax", torch.rand(3), 0)
     assert not fits("aten::rrelu_with_noise", torch.rand(3), torch.rand(3))
     with pytest.raises(GraphError, match="erfinv of such arguments has no row"):
         row_of("aten::erfinv")(moved(torch.rand(3), device()))
+    x, mask = torch.randn(3, 4), torch.rand(3, 4) > 0.5
+    assert not fits("aten::nonzero", x)
+    assert not fits("aten::index.Tensor", x, [mask])
+    assert not fits("aten::bitwise_and.Tensor", x.int(), x.int())
+    assert not fits("aten::convolution", torch.randn(1, 2, 4, 4, 4), None)
+    assert not fits("aten::topk", torch.randn(999), 500)
+    assert not fits("aten::mm", x.int(), x.int().T)
+    image, how = torch.randn(1, 2, 4, 4), ([1, 1], [1, 1], [2, 2], True, [1, 1], 1)
+    assert not fits("aten::convolution", image, image, None, *how)
+    assert not fits("aten::convolution_backward", image, image, image, [2], *how, [True] * 3)
+    assert fits("aten::index_put", x, [mask], torch.tensor(0.0))
+    raises(GraphError, "complex64; the device holds", dtype_of, torch.complex64)
 
 
 @for_each("name", sorted(name for name in ROWS if name.startswith("aten::")))
@@ -204,10 +217,6 @@ def test_a_write_into_a_view_reaches_its_base(name):
         assert_same(found, wanted, exact=True)
 
 
-def test_every_inverse_has_a_case():
-    assert {f"aten::{name}" for name in INVERSES} == set(INVERSE)
-
-
 @pytest.mark.soak
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_instructions_are_made_of_a_row(name):
@@ -228,24 +237,6 @@ def test_under_xla_use_bf16_no_result_is_wider(name):
         there.narrowed = {"float32": "bfloat16"}
         found = run(f"aten::{name}", arguments, options, there)
         assert not any(x is not None and x.dtype == "float32" for x in found)
-
-
-def test_calls_whose_shape_or_operation_the_chip_lacks_do_not_fit():
-    x, mask = torch.randn(3, 4), torch.rand(3, 4) > 0.5
-    assert not fits("aten::nonzero", x)
-    assert not fits("aten::index.Tensor", x, [mask])
-    assert not fits("aten::bitwise_and.Tensor", x.int(), x.int())
-    assert not fits("aten::convolution", torch.randn(1, 2, 4, 4, 4), None)
-    assert not fits("aten::topk", torch.randn(999), 500)
-    assert not fits("aten::mm", x.int(), x.int().T)
-    image, how = torch.randn(1, 2, 4, 4), ([1, 1], [1, 1], [2, 2], True, [1, 1], 1)
-    assert not fits("aten::convolution", image, image, None, *how)
-    assert not fits("aten::convolution_backward", image, image, image, [2], *how, [True] * 3)
-    assert fits("aten::index_put", x, [mask], torch.tensor(0.0))
-
-
-def test_a_complex_dtype_says_what_the_device_holds():
-    raises(GraphError, "complex64; the device holds", dtype_of, torch.complex64)
 
 
 # -- what has no case of its own ------------------------------------------------------------------

@@ -93,16 +93,13 @@ def test_a_job_is_billed_alike_where_it_runs_and_where_it_is_stored(tmp_path):
     assert f"{price:.4f} USD at" in stored
 
 
-def test_a_job_that_differs_from_what_is_stored_needs_pytorch(tmp_path):
+def test_a_job_or_program_that_is_not_stored_needs_pytorch(tmp_path):
     job = Estimator("digits_three_lines.py", FOLDER, output_path=tmp_path,
                     distribution={"torch_distributed": {"enabled": True}})  # fmt: skip
     with pytest.raises(ModuleNotFoundError, match="on several ranks or with arguments needs Py"):
         programs.fit(job, live=False)
     with pytest.raises(TypeError, match=r"estimator is 'train.py'; it must be an Estimator of "):
         programs.fit("train.py")
-
-
-def test_a_program_that_is_not_stored_needs_pytorch(tmp_path):
     with pytest.raises(ModuleNotFoundError, match="mine needs PyTorch"):
         programs.run(tmp_path / "mine.py", live=False)
 

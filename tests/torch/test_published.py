@@ -46,18 +46,7 @@ def test_a_script_is_seen_while_it_runs_and_not_after(script, tmp_path):
     assert not list(tmp_path.glob("trainium_edu-live-*/*"))
 
 
-HOLDS = """
-import torch, torch_xla.core.xla_model as xm
-from trainium_edu import live
-kept = torch.ones(8, 8).to("xla") * 2
-xm.mark_step()
-live.current().publish()
-xm.rendezvous("all run")
-if xm.is_master_ordinal():
-    for run in live.runs():
-        print(run.instance, *run.cores, run.now.completed)
-xm.rendezvous("all were seen")
-"""
+HOLDS = text_beside(__file__, "holds.py.txt")
 
 
 def test_ranks_hold_a_neuroncore_each(tmp_path):

@@ -99,11 +99,11 @@ def test_a_small_vits_first_losses_are_pytorchs_and_its_time_is_the_chips(instan
         "--instance",
         instance,
         "--values",
-        "3",
+        "3",  # its loader marks
         "--nproc_per_node=2",
         script,
         cwd=tmp_path,
-    )  # fmt: skip  (its loader marks a step first)
+    )  # fmt: skip  (a step first)
     wanted = [float(one) for one in re.findall(r"loss (\S+)", plain)]
     found = [float(one) for one in re.findall(r"loss (\S+)", printed)]
     assert found[0] == pytest.approx(wanted[0], rel=0.02)  # both ranks draw the same images

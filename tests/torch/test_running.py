@@ -256,15 +256,12 @@ def test_after_a_script_nothing_is_left_of_it(script):
     raises(RuntimeError, "activate", current)
 
 
-def test_a_launcher_s_variables_are_set_for_one_rank_too(script, capsys):
+def test_ranks_have_numbers_and_variables_of_a_launcher(script, capfd):
     path = script("import os\nprint(os.environ.get('RANK'), os.environ.get('WORLD_SIZE'))\n")
     bridge.run_script(path)
     bridge.run_script(path, master=("127.0.0.1", 1234))
-    assert capsys.readouterr().out.split() == ["None", "None", "0", "1"]
+    assert capfd.readouterr().out.split() == ["None", "None", "0", "1"]
     assert "RANK" not in os.environ
-
-
-def test_each_rank_is_told_its_own_number(script, capfd):
     path = script("import torch_xla.runtime as xr\nprint(xr.global_ordinal(), xr.world_size())\n")
     assert bridge.run_script(path, ranks=2) == 0
     assert sorted(capfd.readouterr().out.splitlines()) == ["0 2", "1 2"]

@@ -9,7 +9,9 @@ import importlib.util
 import os
 import pickle
 import sys
+import tomllib
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -24,51 +26,11 @@ from trainium_edu.torch.stand_ins import MODULES, NOT_BUILT  # noqa: E402
 
 pytestmark = pytest.mark.judge
 
-#: module → names that the sources' scripts and AWS's tutorials take from it
-USED = {
-    "torch_xla": "device devices sync step compile launch manual_seed real_devices __version__",
-    "torch_xla.core.xla_model": """xla_device xla_device_kind xla_device_hw xla_real_devices
-        get_xla_supported_devices xrt_world_size get_ordinal get_local_ordinal is_master_ordinal
-        master_print mark_step wait_device_ops optimizer_step reduce_gradients all_reduce all_gather
-        reduce_scatter all_to_all collective_permute collective_broadcast broadcast_master_param
-        rendezvous mesh_reduce save send_cpu_data_to_device unlazy add_step_closure set_rng_state
-        get_rng_state get_memory_info do_on_ordinals is_xla_tensor REDUCE_SUM REDUCE_MAX
-        REDUCE_MIN REDUCE_MUL REDUCE_AND REDUCE_OR""",
-    "torch_xla.core.functions": "all_reduce all_gather SyncBatchNorm",
-    "torch_xla.runtime": """world_size global_ordinal local_ordinal device_type
-        addressable_device_count global_device_count is_spmd process_index process_count
-        local_process_count""",
-    "torch_xla.distributed.parallel_loader": "MpDeviceLoader ParallelLoader",
-    "torch_xla.distributed.xla_backend": "ProcessGroupXla",
-    "torch_xla.distributed.xla_multiprocessing": "spawn MpModelWrapper",
-    "torch_xla.debug.metrics": """metrics_report short_metrics_report counter_names counter_value
-        metric_names metric_data clear_all clear_counters clear_metrics executed_fallback_ops""",
-    "torch_xla.utils.utils": "SampleGenerator getenv_as",
-    "torch_xla.utils.serialization": "save load",
-    "torch_xla.amp": "autocast GradScaler",
-    "torch_xla.amp.syncfree": "SGD Adam AdamW",
-    "torch_xla.amp.syncfree.adamw": "AdamW",
-    "torch_xla._XLAC": "_xla_get_tensor_id _xla_metrics_report",
-    "torch_xla.test.test_utils": """print_training_update print_test_update get_summary_writer
-        write_to_summary close_summary_writer""",
-    "torch_xla.utils.checkpoint": "checkpoint",
-    "torch_xla.debug.profiler": "start_server StepTrace Trace trace trace_detached",
-    "torch_xla.distributed.zero_redundancy_optimizer": "ZeroRedundancyOptimizer",
-    "torch_neuronx": "trace dynamic_batch DataParallel lazy_load async_load move_trace_to_device",
-    "torch_neuronx.utils": "get_platform_target",
-    "libneuronxla": "register_hlo_snapshot_callback",
-}
-
-
-@pytest.fixture
-def xm():
-    assert bridge.activate()
-    yield importlib.import_module("torch_xla.core.xla_model")
-    bridge.deactivate()
+NAMES = tomllib.loads(Path(__file__).with_name("stand_ins.toml").read_text("utf-8"))
 
 
 @pytest.mark.parametrize(
-    ("module", "name"), [(m, name) for m, names in USED.items() for name in names.split()]
+    ("module", "name"), [(m, name) for m, names in NAMES["used"].items() for name in names.split()]
 )
 def test_names_that_scripts_use_are_built(module, name, xm):
     assert f"{module}.{name}" not in NOT_BUILT
@@ -108,27 +70,20 @@ def test_what_is_not_built_says_in_one_sentence_what_to_take(module, name, xm):
     assert "\n" not in text
 
 
-@pytest.mark.parametrize(
-    ("module", "instead"),
-    [
-        ("torch_xla.distributed.fsdp.utils", "xm.optimizer_step"),
-        ("torch_xla.distributed.spmd.xla_sharding", "torchrun"),
-        ("torch_xla.experimental.scan", "torch_xla.core.xla_model"),
-        ("torch_xla.stablehlo", "--report"),
-        ("torch_neuronx.distributed", "torch_neuronx.trace"),
-        ("neuronx_distributed", "ZeroRedundancyOptimizer"),
-        ("optimum", "transformers.Trainer"),
-    ],
-)
+@pytest.mark.parametrize(("module", "instead"), NAMES["instead"].items())
 def test_a_module_that_is_not_built_says_so_when_it_is_imported(module, instead, xm):
     told = raises(ModuleNotFoundError, "is not emulated", importlib.import_module, module)
     assert instead in str(told)
 
 
-def test_a_misspelt_name_is_answered_with_the_nearest_one(xm):
+def test_names_are_those_of_scripts_and_others_are_refused(xm):
     with pytest.raises(AttributeError, match="is optimizer_step meant"):
         xm.optimiser_step  # noqa: B018
     assert not hasattr(xm, "nothing_like_it")
+    runtime = importlib.import_module("torch_xla.runtime")
+    assert not runtime.is_spmd()
+    raises(NotImplementedError, "torchrun", runtime.use_spmd)
+    raises(RuntimeError, "torchrun --nproc_per_node", xm.xla_device, 1)
 
 
 def test_graphs_are_kept_where_a_script_says_unless_a_switch_does(xm, tmp_path, monkeypatch):
@@ -141,12 +96,6 @@ def test_graphs_are_kept_where_a_script_says_unless_a_switch_does(xm, tmp_path, 
     assert torch.ones(3, device="xla").exp().sum().item() > 3
     assert list(tmp_path.rglob("*.neff"))
     assert not (tmp_path / "second").exists()
-
-
-def test_spmd_is_refused_in_a_sentence(xm):
-    runtime = importlib.import_module("torch_xla.runtime")
-    assert not runtime.is_spmd()
-    raises(NotImplementedError, "torchrun", runtime.use_spmd)
 
 
 # -- devices --------------------------------------------------------------------------------------
@@ -166,10 +115,6 @@ def test_devices_are_those_of_the_instance(instance, cores, target):
     assert (str(xm.xla_device()), xm.xla_device_kind()) == ("xla:0", "NC_v2")
     assert importlib.import_module("torch_neuronx.utils").get_platform_target() == target
     bridge.deactivate()
-
-
-def test_another_core_than_the_process_s_own_is_refused(xm):
-    raises(RuntimeError, "torchrun --nproc_per_node", xm.xla_device, 1)
 
 
 def test_memory_is_that_of_the_newest_graph(xm):
@@ -234,7 +179,7 @@ def parameters(xm, lr=0.5):
     return weight, torch.optim.SGD([weight], lr=lr)
 
 
-def test_optimizer_step_marks_a_step_only_with_a_barrier(xm):
+def test_optimizer_step_marks_a_step_only_with_a_barrier_and_hands_on(xm):
     weight, optimizer = parameters(xm)
     for barrier, steps in ((False, 0), (True, 1)):
         (weight * weight).sum().backward()
@@ -242,9 +187,6 @@ def test_optimizer_step_marks_a_step_only_with_a_barrier(xm):
         assert sum(step.kind == "step" for step in current().steps) == steps
         optimizer.zero_grad()
     assert weight.tolist() == [0.0, 0.0]  # w − 0.5 · 2w
-
-
-def test_optimizer_step_returns_what_step_returns_and_hands_its_arguments_on(xm):
     weight, optimizer = parameters(xm)
 
     def closure():
@@ -265,7 +207,7 @@ def test_step_closures_run_after_the_step_in_order(xm):
     assert seen == [(1, 1, 4.0), 2]
 
 
-def test_sync_with_wait_waits_for_the_chip(xm):
+def test_sync_step_and_unlazy_cut_where_they_say(xm):
     top, clock = sys.modules["torch_xla"], current().clock
     kept = [torch.ones(64, 64, device="xla") @ torch.ones(64, 64, device="xla")]
     top.sync()
@@ -273,6 +215,9 @@ def test_sync_with_wait_waits_for_the_chip(xm):
     top.sync(wait=True)
     assert clock.host_ns == clock.device_free_ns
     assert kept
+    x = torch.ones(2, device="xla") + 1
+    xm.unlazy([x])
+    assert current().steps[-1].kind == "value"
 
 
 def test_a_step_context_cuts_before_and_after(xm):
@@ -285,7 +230,7 @@ def test_a_step_context_cuts_before_and_after(xm):
     assert len(current().steps) == 2
 
 
-def test_compile_takes_a_function_and_counts_its_graphs(xm):
+def test_compile_counts_graphs_and_names_the_line_that_asks_for_a_value(xm):
     top = sys.modules["torch_xla"]
 
     @top.compile(max_different_graphs=1)
@@ -295,24 +240,15 @@ def test_compile_takes_a_function_and_counts_its_graphs(xm):
     assert doubled(torch.ones(2, device="xla")).tolist() == [2.0, 2.0]
     assert doubled(torch.ones(2, device="xla")).tolist() == [2.0, 2.0]
     raises(RuntimeError, "2 different graphs", doubled, torch.ones(3, device="xla"))
-
-
-def test_full_graph_names_the_line_that_asks_for_a_value(xm):
     told = pytest.raises(RuntimeError, match=r"test_stand_ins\.py:\d+ needs a value")
     with told, sys.modules["torch_xla"].compile(full_graph=True):
         (torch.ones(2, device="xla") + 1).sum().item()
 
 
-def test_unlazy_runs_what_is_pending(xm):
-    x = torch.ones(2, device="xla") + 1
-    xm.unlazy([x])
-    assert [step.kind for step in current().steps] == ["value"]
-
-
 # -- the world of one ----------------------------------------------------------------------------
 
 
-def test_a_world_of_one_reduces_to_itself(xm):
+def test_a_world_of_one_reduces_permutes_and_does_to_itself(xm):
     x = torch.ones(2, device="xla")
     assert (xm.xrt_world_size(), xm.get_ordinal(), xm.is_master_ordinal(local=False)) == (
         1,
@@ -325,12 +261,14 @@ def test_a_world_of_one_reduces_to_itself(xm):
     assert xm.rendezvous("tag", b"payload") == [b"payload"]
     assert xm.mesh_reduce("loss", {"a": x.sum()}, lambda found: found[0]["a"].item()) == 2.0
     raises(TypeError, "bytes", xm.rendezvous, "tag", "text")
-
-
-def test_do_on_ordinals_hands_over_cpu_tensors_and_runs_where_asked(xm):
-    x = torch.ones(2, device="xla")
     assert xm.do_on_ordinals(lambda one: one.device.type, (x,)) == "cpu"
     assert xm.do_on_ordinals(lambda one: 1, (x,), ordinals=(3,)) is None
+    x = torch.ones(2, device=xm.xla_device())
+    assert xm.collective_permute(x, [[0, 0]]).tolist() == [1.0, 1.0]
+    assert xm.collective_permute(x, []).tolist() == [0.0, 0.0]
+    for pairs in ([[0, 1]], [[0, 0], [0, 0]], [[0, 0, 0]]):
+        with pytest.raises(ValueError, match=r"among 1 ranks by .* at most one's target"):
+            xm.collective_permute(x, pairs)
 
 
 # -- between host and device ----------------------------------------------------------------------
@@ -351,23 +289,8 @@ def test_what_accelerate_and_the_trainer_ask_for_is_given(xm):
     assert xm.set_replication(xm.xla_device(), [xm.xla_device()]) is None
 
 
-def test_alone_a_permute_gives_the_tensor_or_zeros(xm):
-    x = torch.ones(2, device=xm.xla_device())
-    assert xm.collective_permute(x, [[0, 0]]).tolist() == [1.0, 1.0]
-    assert xm.collective_permute(x, []).tolist() == [0.0, 0.0]
-    for pairs in ([[0, 1]], [[0, 0], [0, 0]], [[0, 0, 0]]):
-        with pytest.raises(ValueError, match=r"among 1 ranks by .* at most one's target"):
-            xm.collective_permute(x, pairs)
-
-
-def test_tensors_of_one_value_have_one_number(xm):
-    """Transformers tells by it which weights of a state are tied."""
-    number = importlib.import_module("torch_xla")._XLAC._xla_get_tensor_id
-    layer = torch.nn.Linear(2, 2).to(xm.xla_device())
-    assert number(layer.weight) == number(layer.state_dict()["weight"]) != number(layer.bias)
-
-
-def test_a_saved_state_is_read_by_torch_load_alone(xm, tmp_path):
+def test_files_are_read_by_torch_load_and_run_no_program(xm, tmp_path):
+    """``torch.load`` refuses what is not plain since PyTorch 2.6; so does its name here."""
     model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2)).to(xm.xla_device())
     xm.save({"model": model.state_dict(), "epoch": 3}, tmp_path / "saved.pt")
     found = torch.load(tmp_path / "saved.pt")
@@ -377,10 +300,6 @@ def test_a_saved_state_is_read_by_torch_load_alone(xm, tmp_path):
     torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2)).load_state_dict(
         found["model"]
     )
-
-
-def test_serialization_reads_tensors_and_runs_no_program_of_a_file(xm, tmp_path):
-    """``torch.load`` refuses what is not plain since PyTorch 2.6; so does its name here."""
     xser = importlib.import_module("torch_xla.utils.serialization")
     xser.save({"weight": torch.arange(3), "epoch": 3}, tmp_path / "plain.pt")
     assert xser.load(tmp_path / "plain.pt")["weight"].tolist() == [0, 1, 2]
@@ -395,11 +314,15 @@ def test_serialization_reads_tensors_and_runs_no_program_of_a_file(xm, tmp_path)
     assert not (tmp_path / "was run").exists()
 
 
-def test_cpu_data_are_sent_with_their_nesting(xm):
+def test_data_are_sent_with_their_nesting_and_numbered_by_value(xm):
+    """Transformers tells by it which weights of a state are tied."""
     sent = xm.send_cpu_data_to_device({"x": [torch.ones(2)], "n": 3}, xm.xla_device())
     assert xm.is_xla_tensor(sent["x"][0])
     assert sent["n"] == 3
     assert xm.is_xla_tensor(xm.send_cpu_data_to_device(torch.ones(2), xm.xla_device())[0])
+    number = importlib.import_module("torch_xla")._XLAC._xla_get_tensor_id
+    layer = torch.nn.Linear(2, 2).to(xm.xla_device())
+    assert number(layer.weight) == number(layer.state_dict()["weight"]) != number(layer.bias)
 
 
 def test_a_seed_repeats_the_device_s_random_numbers(xm):
@@ -512,7 +435,7 @@ def test_optimisers_skip_a_step_whose_gradients_are_not_finite(name, xm):
     assert torch.allclose(weight.detach().cpu(), plain.detach(), rtol=0, atol=1e-7)
 
 
-def test_a_wrapped_model_and_a_serial_executor_do_what_they_wrap(xm):
+def test_utilities_print_wrap_and_generate_as_the_tutorials_have_them(xm, capsys):
     xmp = importlib.import_module("torch_xla.distributed.xla_multiprocessing")
     model = xmp.MpModelWrapper(torch.nn.Linear(2, 2)).to(xm.xla_device())
     assert model.weight.device == xm.xla_device()
@@ -520,9 +443,6 @@ def test_a_wrapped_model_and_a_serial_executor_do_what_they_wrap(xm):
     xmp.spawn(lambda index, more: seen.append((index, more)), ("x",), nprocs=1)
     sys.modules["torch_xla"].launch(seen.append, (), debug_single_process=True)
     assert seen == [(0, "x"), 0]
-
-
-def test_training_updates_look_as_the_tutorials_print_them(xm, capsys):
     utils = importlib.import_module("torch_xla.test.test_utils")
     utils.print_training_update(xm.xla_device(), 20, 0.123456, 10.0, 9.5, epoch=1)
     utils.print_test_update(xm.xla_device(), 97.5, epoch=1)
@@ -530,9 +450,6 @@ def test_training_updates_look_as_the_tutorials_print_them(xm, capsys):
     assert first.startswith("| Training Device=xla:0/0 Epoch=1 Step=20 Loss=0.12346 Rate=10.00 "
                             "GlobalRate=9.50 Time=")  # fmt: skip
     assert second.startswith("| Test Device=xla:0/0 Epoch=1 Accuracy=97.50 Time=")
-
-
-def test_a_sample_generator_hands_out_the_same_data(xm):
     utils = importlib.import_module("torch_xla.utils.utils")
     loader = utils.SampleGenerator(data="batch", sample_count=3)
     assert len(loader) == 3

@@ -13,6 +13,7 @@ from threading import Thread
 import pytest
 
 from tests.for_each import raises
+from tests.texts import text_beside
 
 torch = pytest.importorskip("torch")
 
@@ -139,15 +140,7 @@ def test_a_saved_model_is_loaded_by_another_process(neuronx, tmp_path):
     traced = neuronx.trace(model, example)
     torch.jit.save(traced, tmp_path / "model.pt")
     torch.save((example, traced(*example)), tmp_path / "judge.pt")
-    script = """
-import sys, torch, trainium_edu.torch as bridge
-folder = sys.argv[1]
-bridge.activate()
-model = torch.jit.load(f"{folder}/model.pt")
-example, wanted = torch.load(f"{folder}/judge.pt")
-assert torch.equal(model(*example)[0], wanted[0])
-print(len(bridge.last_run().steps), bridge.last_run().steps[0].executable.makespan_ns)
-"""
+    script = text_beside(__file__, "load_traced.py.txt")
     told = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True)
     ns = current().steps[-1].executable.makespan_ns
     assert told.stdout.split() == ["1", str(ns)], told.stderr

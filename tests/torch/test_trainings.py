@@ -18,7 +18,8 @@ QUICK = {"unet_with_evaluation", "gpt_from_scratch_with_gradients_added_up", "la
          "saved_and_loaded_halfway", "a_penalty_on_gradients", "policy_by_its_gradient",
          "two_that_play", "numbers_told_and_plateaus", "pictures_normed_one_by_one",
          "pictures_made_larger", "sequences_of_several_lengths_packed",
-         "adam_by_one_kernel"}  # fmt: skip
+         "adam_by_one_kernel", "SGD with momentum", "Adam", "AdamW", "convolutions",
+         "LSTM"}  # fmt: skip
 #: whose graphs rightly give other numbers
 OTHERWISE = {
     "gpt_with_dropout": "the chip draws its own random numbers",
@@ -74,10 +75,22 @@ def test_losses_are_those_of_the_cpu(name, chip):
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("name", trainings.LANGUAGE)
+@pytest.mark.parametrize("name", [*trainings.LANGUAGE, *trainings.PADDED])
 def test_losses_of_language_models_are_those_of_the_cpu(name, chip):
     pytest.importorskip("transformers")
     judged(name, lambda device: trainings.language(name, device), chip)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", ["resnet18", "resnext50_32x4d", "mobilenetv3_small_050"])
+def test_losses_of_image_models_are_those_of_the_cpu(name, chip):
+    timm = pytest.importorskip("timm")
+
+    def train(device):
+        model = timm.create_model(name, num_classes=4, drop_rate=0.0)
+        return trainings.classify(model, device, (4, 3, 64, 64), count=4)
+
+    judged(name, train, chip)
 
 
 def test_a_move_to_the_chip_unties_weights_as_pytorch_xla_does(chip):

@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
+from tests.torch.expressions import TABLES, expressions  # noqa: E402
 from tests.torch.replay import core_of_a_test, replayed  # noqa: E402
 from trainium_edu.numerics import rounding  # noqa: E402
 from trainium_edu.torch.operations import ON_CPU  # noqa: E402
@@ -124,12 +125,6 @@ def test_auto_cast_rounds_the_operands_of_products(model, kind, monkeypatch):
 
 
 @pytest.fixture
-def core():
-    with core_of_a_test() as core:
-        yield core
-
-
-@pytest.fixture
 def tossing(monkeypatch):
     monkeypatch.setenv("NEURON_RT_STOCHASTIC_ROUNDING_EN", "1")
     monkeypatch.setenv("NEURON_RT_STOCHASTIC_ROUNDING_SEED", "7")
@@ -138,7 +133,7 @@ def tossing(monkeypatch):
         yield core
 
 
-def test_bf16_tensors_are_rounded_at_random_from_fp32(tossing):
+def test_bf16_is_rounded_at_random_from_fp32_and_kept_on_average(tossing):
     x = torch.linspace(1, 2, 1000).bfloat16()
     step = torch.full((1000,), 0.001).bfloat16()
     got = (x.to(tossing.device) + step.to(tossing.device)).cpu()
@@ -148,9 +143,6 @@ def test_bf16_tensors_are_rounded_at_random_from_fp32(tossing):
     assert got.dtype is torch.bfloat16
     assert any(np.array_equal(got.float().numpy(), one) for one in draws)
     assert not torch.equal(got, x + step)
-
-
-def test_small_updates_are_kept_on_average_in_place_and_through_views(tossing):
     for weight in (torch.ones(4096, dtype=torch.bfloat16), torch.ones(8192).bfloat16()[::2]):
         there = weight.to(tossing.device)
         part = there.view(64, 64).t()
@@ -195,29 +187,7 @@ def test_use_bf16_rounds_results_at_random_and_host_data_to_nearest(monkeypatch)
         assert abs(x.cpu().mean().item() - 1.001) < 3e-4
 
 
-_MIN = torch.finfo(torch.float32).min  # -infinity in BF16, whose largest number is 3.39e38
-_MEETINGS = {  # how a number of Python or of the host meets a tensor on the device
-    "mul": (lambda x, n: 0 * x * n, _MIN), "radd": (lambda x, n: n + x, 0.1003),
-    "rsub": (lambda x, n: n - x, 257), "div": (lambda x, n: x / n, 3.003),
-    "pow": (lambda x, n: x**n, 1.1003), "rpow": (lambda x, n: n**x, 1.1003),
-    "in place": (lambda x, n: x.clone().mul_(n), 1.003), "eq": (lambda x, n: x == n, 1.003),
-    "fill_": (lambda x, n: x.clone().fill_(n) * 0, _MIN),
-    "full": (lambda x, n: x * torch.full((4,), n, device=x.device, dtype=x.dtype), 1.003),
-    "setitem": (lambda x, n: x.clone().index_put_((x > 1,), torch.tensor(n, device=x.device,
-                                                                         dtype=x.dtype)), 1.003),
-    "masked_fill": (lambda x, n: x.masked_fill(x > 1, n) * 0, _MIN),
-    "where": (lambda x, n: torch.where(x > 1, x, n) * 0, _MIN),
-    "clamp": (lambda x, n: x.clamp(min=n, max=2.003), 1.003),
-    "alpha": (lambda x, n: torch.add(x, x, alpha=n), 0.1003),
-    "value": (lambda x, n: torch.addcmul(x, x, x, value=n), 0.1003),
-    "weight": (lambda x, n: torch.lerp(x, x + 1, n), 0.1003),
-    "slope": (lambda x, n: nn.functional.leaky_relu(-x, n), 0.1003),
-    "of integers": (lambda x, n: torch.arange(4, device=x.device).to(x.dtype) * n, 0.1003),
-    "without axes": (lambda x, n: x * torch.tensor(n, dtype=x.dtype), 1.1003),
-    "of NumPy": (lambda x, n: x * np.float32(n), 1.1003),
-    "foreach": (lambda x, n: torch._foreach_add([x], [x], alpha=n)[0], 0.1003),
-    "foreach list": (lambda x, n: torch._foreach_mul([x], [n])[0], 1.1003),
-}  # fmt: skip
+_MEETINGS = expressions("meetings", "x, n")
 
 
 @pytest.mark.parametrize("kind", ["XLA_USE_BF16", "XLA_DOWNCAST_BF16", "bfloat16"])
@@ -227,7 +197,7 @@ def test_numbers_of_the_host_meet_bf16_tensors_in_bf16(name, kind, monkeypatch):
 
     So pytorch/xla: a scalar becomes device data of its tensor's type (``GetIrValueForScalar``).
     """
-    function, number = _MEETINGS[name]
+    function, (_, number) = _MEETINGS[name], TABLES["meetings"][name]
     if kind.startswith("XLA"):
         monkeypatch.setenv(kind, "1")
         monkeypatch.setenv("NEURON_RT_STOCHASTIC_ROUNDING_EN", "0")

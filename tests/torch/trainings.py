@@ -6,6 +6,7 @@ norm: its gradient is 0 but for rounding, and optimisers that divide by its size
 
 import math
 from copy import deepcopy
+from functools import partial
 
 import torch
 
@@ -598,9 +599,92 @@ def numbers_told_and_plateaus(device):
     return told
 
 
+# -- optimisers and layers, each in a small classifier ---------------------------------------------
+
+OPTIMISERS = {
+    "SGD": lambda p: optim.SGD(p, 0.1),
+    "SGD with momentum": lambda p: optim.SGD(
+        p, 0.1, momentum=0.9, weight_decay=0.01, nesterov=True),
+    "Adam": lambda p: optim.Adam(p, 0.01),
+    "AdamW": lambda p: optim.AdamW(p, 0.01, amsgrad=True),
+    "Adagrad": lambda p: optim.Adagrad(p, 0.05),
+    "RMSprop": lambda p: optim.RMSprop(p, 0.01, momentum=0.9, centered=True),
+    "Adadelta": lambda p: optim.Adadelta(p, 1.0),
+    "NAdam": lambda p: optim.NAdam(p, 0.01),
+    "RAdam": lambda p: optim.RAdam(p, 0.01),
+    "Adamax": lambda p: optim.Adamax(p, 0.01),
+    "Adam, foreach": lambda p: optim.Adam(p, 0.01, foreach=True),
+    "SGD, foreach": lambda p: optim.SGD(p, 0.1, momentum=0.9, foreach=True),
+}  # fmt: skip
+
+
+class Residual(nn.Module):
+    def __init__(self, wide, groups=1):
+        super().__init__()
+        self.inner = nn.Sequential(
+            nn.Conv2d(wide, wide, 3, padding=1, groups=groups, bias=False), nn.BatchNorm2d(wide),
+            nn.ReLU(inplace=True), nn.Conv2d(wide, wide, 3, padding=1), nn.BatchNorm2d(wide),
+        )  # fmt: skip
+
+    def forward(self, x):
+        return F.relu(x + self.inner(x), inplace=True)
+
+
+class Recurrent(nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        self.inner, self.out = kind(3 * 16, 8, batch_first=True), nn.Linear(8, 4)
+
+    def forward(self, x):
+        return self.out(self.inner(x.permute(0, 2, 1, 3).flatten(2))[0][:, -1])
+
+
+MODELS = {
+    "convolutions": lambda: nn.Sequential(
+        nn.Conv2d(3, 8, 3, 2, 1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(3, 2, 1), Residual(8),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4)),
+    "by channel, in groups, dilated": lambda: nn.Sequential(
+        nn.Conv2d(3, 8, 1), Residual(8, 8), Residual(8, 2), nn.GroupNorm(2, 8), nn.SiLU(),
+        nn.Conv2d(8, 8, 3, dilation=2), nn.Hardswish(), nn.AvgPool2d(2), nn.Flatten(),
+        nn.LazyLinear(4)),
+    "up and down": lambda: nn.Sequential(
+        nn.Conv2d(3, 4, 4, 2, 1), nn.InstanceNorm2d(4, affine=True), nn.LeakyReLU(0.2),
+        nn.ConvTranspose2d(4, 4, 4, 2, 1), nn.Upsample(scale_factor=2, mode="bilinear"),
+        nn.PReLU(), nn.Conv2d(4, 4, 3, 2), nn.ELU(), nn.AdaptiveAvgPool2d(2), nn.Flatten(),
+        nn.Linear(16, 4), nn.Softplus()),
+    "RNN": lambda: Recurrent(nn.RNN), "LSTM": lambda: Recurrent(nn.LSTM),
+    "GRU": lambda: Recurrent(nn.GRU),
+    "patches": lambda: nn.Sequential(
+        nn.Conv2d(3, 16, 4, 4), nn.Flatten(2), nn.LayerNorm(16), nn.Linear(16, 16), nn.Tanh(),
+        nn.RMSNorm(16), nn.Flatten(), nn.Linear(256, 4)),
+}  # fmt: skip
+
+
+def mlp():
+    return nn.Sequential(
+        nn.Linear(12, 16), nn.ReLU(), nn.Linear(16, 16), nn.GELU(), nn.Linear(16, 4)
+    )
+
+
+def of_images(make, device):
+    model = make()
+    model(torch.randn(1, 3, 16, 16))  # lazy layers take their sizes
+    return classify(model, device, (8, 3, 16, 16))
+
+
+TRAININGS |= {
+    name: lambda device, make=make: classify(mlp(), device, (8, 12), make)
+    for name, make in OPTIMISERS.items()
+}
+TRAININGS |= {name: partial(of_images, make) for name, make in MODELS.items()}
+
+
 # -- models of Hugging Face -----------------------------------------------------------------------
 
 _QUIET = {"dropout": 0.0, "attention_dropout": 0.0}
+_SMALL = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+         "intermediate_size": 24, "max_position_embeddings": 16}  # fmt: skip
+_WITHOUT_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 LANGUAGE = {
     "DistilBertForSequenceClassification": ("DistilBertConfig", {
         "vocab_size": 50, "dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32,
@@ -620,13 +704,21 @@ LANGUAGE = {
         "intermediate_size": 32, "max_position_embeddings": 16,
         "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}),
 }  # fmt: skip
+#: on texts of several lengths
+PADDED = {
+    "BertForSequenceClassification": ("BertConfig", {**_SMALL, **_WITHOUT_DROPOUT}),
+    "BertForMaskedLM": ("BertConfig", {**_SMALL, **_WITHOUT_DROPOUT}),
+    "RobertaForSequenceClassification": ("RobertaConfig", {**_SMALL, **_WITHOUT_DROPOUT}),
+    "LlamaForCausalLM": ("LlamaConfig", _SMALL),
+    "GPTNeoXForCausalLM": ("GPTNeoXConfig", {**_SMALL, **_WITHOUT_DROPOUT}),
+}
 
 
 def language(name, device):
     """Train a model of Hugging Face, small and with random weights."""
     import transformers
 
-    config, sizes = LANGUAGE[name]
+    config, sizes = (LANGUAGE | PADDED)[name]
     model = getattr(transformers, name)(getattr(transformers, config)(**sizes)).to(device)
     model.tie_weights()  # a move to the chip unties them, also the real one
     text = torch.randint(2, 50, (4, 10)).to(device)
@@ -636,4 +728,9 @@ def language(name, device):
     if "Question" in name:
         given = {"start_positions": text[:, 0] % 10, "end_positions": text[:, 1] % 10}
     optimiser = optim.AdamW(model.parameters(), 0.005)
+    if name in PADDED:
+        given["attention_mask"] = (
+            torch.arange(10).lt(torch.tensor([[10], [7], [9], [3]])).to(device)
+        )
+        optimiser = optim.SGD(model.parameters(), 0.1)
     return steps(model, optimiser, lambda _: model(input_ids=text, **given).loss)

@@ -45,14 +45,11 @@ def test_a_part_of_the_ranks_meets_while_the_others_wait_for_all():
     assert ask(1, "all", everybody) == {rank: [0, 1, 2, 3] for rank in everybody}
 
 
-def test_ranks_that_name_each_other_and_want_different_things_are_told():
+def test_ranks_that_wait_for_different_things_or_for_the_ended_are_told():
     _, ask = desk_of(3)
     ask(2, "a", (0, 1, 2))
     with pytest.raises(RanksDisagree, match="rank 0 waits at rendezvous 'b', and rank 2 waits at"):
         ask(0, "b", (0, 1, 2))
-
-
-def test_whoever_waits_for_a_rank_that_has_ended_is_told():
     desk, ask = desk_of(3)
     ask(0, "a", (0, 2))
     desk.ended(desk.seats[1], 0)

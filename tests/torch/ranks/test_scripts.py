@@ -1,4 +1,4 @@
-"""Five scripts on four ranks, judged by the same scripts on PyTorch's gloo; memory of 32 ranks."""
+"""Four scripts on four ranks, judged by the same scripts on PyTorch's gloo; memory of 32 ranks."""
 
 import os
 import pickle
@@ -10,14 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.texts import text_beside
+
 torch = pytest.importorskip("torch")
 if not hasattr(os, "fork"):
     pytest.skip("ranks are forked", allow_module_level=True)
 
 pytestmark = pytest.mark.judge
 HERE = Path(__file__).parent
-SCRIPTS = ("mlp", "convolutions", "bf16", "accumulation", "dropout")
-ON_GLOO = ("mlp", "convolutions", "accumulation", "dropout")  # it rounds nothing at random
+SCRIPTS = ("convolutions", "bf16", "accumulation", "dropout")
+ON_GLOO = ("convolutions", "accumulation", "dropout")  # it rounds nothing at random
 
 
 @pytest.fixture(scope="module")
@@ -69,17 +71,7 @@ def test_bf16_weights_are_bf16_numbers(found):
         assert torch.equal(weights, weights.bfloat16().double())
 
 
-PROPORTIONAL = """
-import torch, torch_xla.core.xla_model as xm, torch_xla.runtime as xr
-model = torch.nn.Linear(64, 64).to(xm.xla_device())
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-model(torch.ones(8, 64).to(xm.xla_device())).sum().backward()
-xm.optimizer_step(optimizer, barrier=True)
-(line,) = [one for one in open("/proc/self/smaps_rollup") if one.startswith("Pss:")]
-xm.rendezvous("all are here")
-print("kB", line.split()[1])
-xm.rendezvous("all have told")
-"""
+PROPORTIONAL = text_beside(__file__, "proportional.py.txt")
 
 
 @pytest.mark.slow
