@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.for_each import for_each, for_rows, raises
+from tests.texts import rows_beside
 from trainium_edu import fabric
 from trainium_edu.cluster import (
     COURT,
@@ -24,6 +25,8 @@ from trainium_edu.cluster import (
 )
 from trainium_edu.specs import CLAIMS, SOURCES
 
+ROWS = rows_beside(__file__, "claims.toml")
+
 CONSISTENT, CONFLICTING, DEPENDS, UNTESTABLE = (
     Verdict(word) for word in ("consistent", "conflicting", "depends", "untestable")
 )
@@ -33,20 +36,7 @@ KEYS = list(COURT)
 # --- the arithmetic (its digits are in test_digits.py) --------------------------------------------
 
 
-@for_rows(
-    "key, name, moved, expected, digits",
-    ("two_weeks_p3dn", "utilisation", {}, 0.433, 3),
-    ("two_weeks_p4d", "utilisation", {}, 0.520, 3),
-    ("two_weeks_trn1", "utilisation", {"trn1_flops": 3360e12}, 0.594, 3),
-    ("two_weeks_trn1", "utilisation", {}, 0.657, 3),
-    ("decades_on_p4d", "utilisation", {}, 0.20, 2),
-    ("sagemaker_cost_trn1", "seconds", {}, 6038, 0),
-    ("cheaper_by", "speed", {}, 1.312, 3),
-    ("sagemaker_cheaper", "speed", {}, 1.312, 3),
-    ("inf2_better", "speed", {}, 0.78, 2),
-    ("chip_peak_at_launch", "clock_hz", {}, 3.2e9, -8),
-    ("chip_peak_today", "clock_hz", {}, 2.9e9, -8),
-)
+@for_each("key, name, moved, expected, digits", ROWS["needed"])
 def test_what_a_headline_needs(key, name, moved, expected, digits):
     found = needed(key, name, **moved)
     assert round(found, digits) == pytest.approx(expected, rel=1e-12)
@@ -221,17 +211,7 @@ def test_the_docket_shows_all_and_counts_them():
 # --- overturning ----------------------------------------------------------------------------------
 
 
-@for_rows(
-    "key, inputs, turned",
-    ("bf16_over_p4d", {"trn1_flops": 3360e12}, True),
-    ("bf16_over_p4d", {"trn1_flops": 3100e12}, False),
-    ("tf32_over_p4d", {"trn1_flops": 3360e12}, True),  # right today, wrong at launch
-    ("decades_on_p4d", {"utilisation": 0.15}, True),
-    ("sagemaker_faster", {"fixed_s": 100}, True),
-    ("trn1_like_p4d", {"trn1_flops": 3360e12, "p4d_share": 0.145, "trn1_share": 0.065}, True),
-    ("fp32_over_p4d", {"trn1_flops": 840e12}, False),
-    ("cheaper_by", {}, False),
-)
+@for_each("key, inputs, turned", ROWS["overturned"])
 def test_inputs_inside_their_ranges_overturn_or_do_not(key, inputs, turned):
     assert overturned(key, inputs) is turned
 

@@ -13,6 +13,7 @@ from math import floor
 import pytest
 
 from tests.for_each import for_each, for_rows
+from tests.texts import rows_beside
 from trainium_edu import training
 from trainium_edu.cluster.memory import memory, stages
 from trainium_edu.cluster.models import MODELS, Cnn, Mlp, Transformer, get_model
@@ -22,6 +23,8 @@ from trainium_edu.specs.benchmarks import BENCHMARKS
 from trainium_edu.training import Job, nn, text
 from trainium_edu.training.tasks import Task
 
+ROWS = rows_beside(__file__, "memory.toml")
+
 
 def _plan(ranks=32, **more):
     return Plan(Cluster("trn1.2xlarge", ranks // 2), **{"global_batch": ranks * 8, **more})
@@ -30,17 +33,9 @@ def _plan(ranks=32, **more):
 # -- ZeRO ------------------------------------------------------------------------------------------
 
 #: Of table 1: replicas, then GB (decimal) of ZeRO-1, 2, 3 for models of 7.5, 128 and 1000 billion.
-TABLE_1 = """
-   1  120 120 120       2048 2048 2048  16000 16000 16000
-   4  52.5 41.3 30    896 704 512  7000 5500 4000
-  16  35.6 21.6 7.5   608 368 128  4750 2875 1000
-  64  31.4 16.6 1.88  536 284 32   4187 2218 250
- 256  30.4 15.4 0.47  518 263 8    4046 2054 62.5
-1024  30.1 15.1 0.12  513 257 2    4011 2013 15.6
-"""
 CELLS = [
     (int(row.split()[0]), size, zero, row.split()[1 + 3 * column + zero - 1])
-    for row in TABLE_1.strip().splitlines()
+    for row in ROWS["table_1"].strip().splitlines()
     for column, size in enumerate((7.5e9, 128e9, 1000e9))
     for zero in (1, 2, 3)
 ] + [(64, 7.5e9, 0, "120")]  # of figure 1
@@ -69,10 +64,7 @@ def test_every_cell_of_zeros_table_1_to_its_printed_digits(replicas, size, zero,
     assert _printed(_states_gb(size, replicas, zero), text)
 
 
-@for_rows("degree, replicas, row",
-    (1, 64, "2 7.6 14.4 128"), (2, 64, "4 15.2 28.8 256"), (4, 64, "8 30.4 57.6 512"),
-     (8, 64, "16 60.8 115.2 1024"), (16, 64, "32 121.6 230.4 2048"),
-)  # fmt: skip
+@for_each("degree, replicas, row", ROWS["table_2"])
 def test_the_largest_models_of_zeros_table_2(degree, replicas, row):
     """In billions of parameters on 32 GB; tensor-parallel ranks share out all of them."""
     for zero, printed in enumerate(row.split()):
@@ -97,8 +89,7 @@ def test_bytes_per_parameter_follow_precision_and_gradients():
 # -- activations -----------------------------------------------------------------------------------
 
 #: Of table 3: heads, width, layers, pipeline stages, parts per stage; 2048 tokens, 51200 words.
-KORTHIKANTI = {"22B": (64, 6144, 48, 1, 1), "175B": (96, 12288, 96, 8, 3),
-               "530B": (128, 20480, 105, 35, 3), "1T": (160, 25600, 128, 64, 1)}  # fmt: skip
+KORTHIKANTI = ROWS["korthikanti"]
 
 
 def _korthikanti(size):
@@ -189,12 +180,7 @@ def test_a_stage_holds_as_many_micro_batches_as_come_before_its_first_backward()
 # -- Megatron --------------------------------------------------------------------------------------
 
 #: Table 1 of Narayanan et al. 2021: billions, tensor, pipeline, GPUs of 80 GB, batch.
-MEGATRON = [
-    ("1.7b", 1, 1, 32, 512), ("3.6b", 2, 1, 64, 512), ("7.5b", 4, 1, 128, 512),
-    ("18.4b", 8, 1, 256, 1024), ("39.1b", 8, 2, 512, 1536), ("76.1b", 8, 4, 1024, 1792),
-    ("145.6b", 8, 8, 1536, 2304), ("310.1b", 8, 16, 1920, 2160), ("529.6b", 8, 35, 2520, 2520),
-    ("1008b", 8, 64, 3072, 3072),
-]  # fmt: skip
+MEGATRON = ROWS["megatron"]
 
 
 @for_each("size, tensor, pipeline, ranks, batch", MEGATRON)
@@ -252,11 +238,7 @@ SMALL_TASKS = {
     "authors": Transformer("authors", 2, 64, 4, 33, len(text.vocabulary()), ffn=128, causal=False,
                            positions=33, head="classes", classes=3),
 }  # fmt: skip
-JOBS = {
-    "fp32": {"dtype": "float32"},
-    "bf16-master": {"dtype": "bfloat16", "master_weights": True},
-    "bf16-sr": {"dtype": "bfloat16"},
-}
+JOBS = ROWS["jobs"]
 
 
 def _both(task, precision, batch=8, ranks=2, model=None, given=None, **more):
@@ -356,14 +338,7 @@ def test_the_fullest_stage_is_the_one_returned(interleave):
             assert memory(model, plan).total == max(kept.total for kept in stages(model, plan))
 
 
-@for_rows(
-    "change, part, remedy, words",
-    ({}, "activations", {"sequence_parallel": True}, "sequence parallelism"),
-    ({"micro_batch": 2}, "activations", {"recompute": "full"}, "whole blocks computed again"),
-    ({"pipeline": 1}, "states", {"zero": 1}, "ZeRO-1 over 8 replicas"),
-    ({"pipeline": 1, "tensor": 2, "zero": 2, "recompute": "full"}, "weights", {"zero": 3},
-     "ZeRO-3 over 32 replicas"),
-)  # fmt: skip
+@for_each("change, part, remedy, words", ROWS["remedies"])
 def test_what_is_said_to_make_it_less_does(change, part, remedy, words):
     """The gentlest change that is enough, or else the strongest."""
     plan = _plan(ranks=64, **{"tensor": 8, "pipeline": 4, "global_batch": 1024, **change})
@@ -382,10 +357,7 @@ def test_where_nothing_else_helps_a_replica_needs_more_ranks():
 # -- laws ------------------------------------------------------------------------------------------
 
 NAMES = ("bert-large", "gpt3-6.7b", "gpt3-175b", "llama2-7b", "llama3.1-70b")
-STEPS = {"zero": (0, 1, 2, 3), "sequence_parallel": (False, True),
-         "recompute": ("none", "selective", "full"), "flash_attention": (False, True),
-         "micro_batch": (4, 2, 1), "precision": ("fp32", "bf16-master", "bf16-sr"),
-         "optimizer": ("adamw", "sgd")}  # fmt: skip
+STEPS = ROWS["steps"]
 
 
 @for_each("name", NAMES)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.for_each import for_each, for_rows
+from tests.texts import rows_beside
 from trainium_edu.cluster import (
     MODELS,
     Cluster,
@@ -29,6 +30,8 @@ from trainium_edu.cluster import (
 )
 from trainium_edu.specs import BENCHMARKS, CALIBRATED
 from trainium_edu.specs.benchmarks import RELEASES
+
+ROWS = rows_beside(__file__, "published.toml")
 
 PRINTED = [(row, line) for row in BENCHMARKS for line in row.mfu]
 
@@ -54,13 +57,7 @@ def test_every_edition_of_a_printed_mfu_has_its_rate_in_the_row():
         assert (line.edition, line.sequences_per_s) in row.rates.value
 
 
-@for_rows(
-    "key, before, after, library, low, high",
-    ("gpt3_2_9", "2.6", "2.9", "megatron-lm", 0.0, 1.0),  # both are up to
-    ("llm_2_16", "2.15", "2.16", "neuronx-distributed", 0.0, 1.02),
-    ("bert_2_20", "2.18", "2.20", "transformers", 0.8, 1.2),
-    ("bert_2_21", "2.20", "2.21", "transformers", -1.2, -0.8),
-)
+@for_each("key, before, after, library, low, high", ROWS["editions"])
 def test_editions_change_as_release_notes_say(key, before, after, library, low, high):
     """Judge: the notes, of rows in BF16; where several changed, their median."""
     rows = (dict(row.rates.value) for row in BENCHMARKS
@@ -173,15 +170,9 @@ def test_a_gpu_s_mfu_takes_its_own_peak():
 
 
 #: Of table 5: heads, width, layers, A100s, batch, seconds, utilisation of model and hardware.
-TABLE_5 = """
-64  6144  48  8   4   1.10  41.5 43.7
-96  12288 96  64  64  13.75 51.4 52.8
-128 20480 105 280 280 37.83 56.0 57.0
-160 25600 128 512 512 71.49 56.3 57.0
-"""
 
 
-@for_each("row", TABLE_5.strip().splitlines())
+@for_each("row", ROWS["korthikanti"].strip().splitlines())
 def test_korthikantis_utilisations_of_model_and_hardware(row):
     """To 0.1 point and what the time's two digits leave open.
 
@@ -226,15 +217,7 @@ def test_megatron_turings_utilisation_in_palms_table_3():
 
 
 #: Layers, width, tokens, A100s, tokens/s of all, MFU, HFU, parameters, as MosaicML prints them.
-MPT = """
-12 768  65536 8  162946 54.13 54.13 174070272
-24 2048 2048  8  164109 59.86 59.86 1315950592
-32 4096 2048  8  37130  64.23 64.23 6658859008
-32 4096 65536 8  8108   46.97 62.63 6918905856
-40 5120 4096  8  16482  57.62 76.82 12864440320
-48 7168 8192  8  4594   39.38 52.5  30019254272
-80 8192 2048  64 26274  53.33 71.1  64862437376
-"""
+MPT = ROWS["mpt"]
 
 
 @for_each("row", MPT.strip().splitlines())

@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.for_each import for_each, for_rows
+from tests.for_each import for_each
+from tests.texts import rows_beside
 from trainium_edu.cluster import MODELS, Cnn, Mlp, Transformer, get_model, mfu, model_flops, work
 from trainium_edu.specs import PUBLISHED_MODELS, SOURCES
 from trainium_edu.training import nn
@@ -19,6 +20,8 @@ from trainium_edu.xla.compiler import cut
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.operations.table import OPERATIONS
 from trainium_edu.xla.tensor import as_tensor
+
+ROWS = rows_beside(__file__, "work.toml")
 
 # -- the graph -------------------------------------------------------------------------------------
 
@@ -97,14 +100,7 @@ def test_parameters_are_those_published(name):
     assert printed(work(name).parameters, PUBLISHED_MODELS[name].parameters.value)
 
 
-EXACT = {
-    "bert-large": 336_226_108, "gpt2": 124_439_808, "llama2-7b": 6_738_415_616,
-    "llama2-13b": 13_015_864_320, "llama2-70b": 68_976_648_192, "llama3.1-8b": 8_030_261_248,
-    "llama3.1-70b": 70_553_706_496, "gpt-neox-20b": 20_554_567_680, "vit-base": 86_567_656,
-}  # fmt: skip
-
-
-@for_each("name, parameters", EXACT.items())
+@for_each("name, parameters", ROWS["exact"].items())
 def test_parameters_are_exact_where_weights_are_public(name, parameters):
     """Judge: the sizes of the published weights."""
     assert work(name).parameters == parameters
@@ -140,13 +136,9 @@ def test_palms_parameters_and_utilisation_from_its_shape():
 
 
 #: Of table D.1 of the GPT-3 paper, for 300 billion tokens.
-TRAINED = {
-    "125m": 2.25e20, "350m": 6.41e20, "760m": 1.37e21, "1.3b": 2.38e21, "2.7b": 4.77e21,
-    "6.7b": 1.20e22, "13b": 2.31e22, "175b": 3.14e23,
-}  # fmt: skip
 
 
-@for_each("size, flops", TRAINED.items())
+@for_each("size, flops", ROWS["trained"].items())
 def test_gpt3s_table_of_compute_is_6nd(size, flops):
     model = get_model(f"gpt3-{size}")
     total = model_flops(model, "6nd") * 300e9 / model.sequence
@@ -168,12 +160,7 @@ def test_recomputation_does_again_what_its_formulas_say(name):
     assert again.flops - plain.flops == 4 * m.layers * m.sequence**2 * m.hidden
 
 
-@for_rows(
-    "name, sequence, convention, flops", ("bert-large", 128, "blocks", 2.3676e11),
-    ("bert-large", 512, "blocks", 1.0050e12), ("gpt3-175b", 2048, "blocks", 2.197e15),
-    ("gpt3-23b", 2048, "blocks", 288.6e12), ("llama2-7b", 4096, "blocks", 185.54e12),
-    ("llama2-13b", 4096, "causal", 336.46e12), ("llama2-7b", 4096, "causal", 175.57e12),
-)  # fmt: skip
+@for_each("name, sequence, convention, flops", ROWS["printed"])
 def test_flops_are_those_behind_awss_printed_mfu(name, sequence, convention, flops):
     model = get_model(name, sequence=sequence)
     digits = len(f"{flops:e}".partition("e")[0].rstrip("0")) - 1

@@ -4,26 +4,16 @@ import numpy as np
 import pytest
 
 from tests.for_each import for_each, for_rows
+from tests.texts import rows_beside
 from trainium_edu import fabric
 from trainium_edu.fabric import FabricError
 
+ROWS = rows_beside(__file__, "algorithms.toml")
+
 # algorithm, collective, options, then (steps, sum, HBM) for 2 and for 4 ranks per chip
-EXACT = [
-    ("ring", "all_gather", {"cycles": 1}, (31, 31, 124), (63, 63, 504)),
-    ("ring", "all_gather", {}, (31, 7.75, 124), (63, 15.75, 504)),
-    ("ring", "reduce_scatter", {}, (31, 7.75, 190), (63, 15.75, 764)),
-    ("kangaring", "all_gather", {}, (15, 7.5, 96), (31, 15.5, 384)),
-    ("kangaring", "reduce_scatter", {}, (15, 7.5, 126), (31, 15.5, 508)),
-    ("mesh", "all_gather", {}, (2, 16, 124), (2, 32, 504)),
-    ("mesh", "reduce_scatter", {}, (2, 16, 130), (2, 32, 388)),
-    ("mesh_single_step", "all_reduce", {}, (1, 1024, 6080), (1, 8192, 48896)),
-    ("rdh", "all_gather", {"axis_order": "same"}, (5, 30, 124), (5, 60, 504)),
-    ("rdh", "all_gather", {"axis_order": "rotated"}, (5, 15, 124), (5, 15, 504)),
-    ("rdh", "reduce_scatter", {"axis_order": "rotated"}, (5, 15, 176), (5, 15, 480)),
-]
 
 
-@for_each("algorithm, collective, options, two, four", EXACT)
+@for_each("algorithm, collective, options, two, four", ROWS["exact"])
 def test_exact_counts_of_the_facts(algorithm, collective, options, two, four):
     for per_chip, wanted in ((2, two), (4, four)):
         torus = fabric.torus(4, 4, ranks_per_chip=per_chip)

@@ -6,22 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from tests.for_each import for_each, for_rows
+from tests.texts import rows_beside
 from trainium_edu.numerics import random_bits
 from trainium_edu.numerics.random_bits import draw_bits, philox4x32
+
+ROWS = rows_beside(__file__, "random_bits.toml")
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
 # kat_vectors of Random123 1.14, lines "philox4x32 10" and "philox4x32 7": counter, key, answer
-KNOWN_ANSWERS = [
-    (10, "00000000 00000000 00000000 00000000", "00000000 00000000",
-     "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
-    (10, "ffffffff ffffffff ffffffff ffffffff", "ffffffff ffffffff",
-     "408f276d 41c83b0e a20bc7c6 6d5451fd"),
-    (10, "243f6a88 85a308d3 13198a2e 03707344", "a4093822 299f31d0",
-     "d16cfe09 94fdcceb 5001e420 24126ea1"),
-    (7, "00000000 00000000 00000000 00000000", "00000000 00000000",
-     "5f6fb709 0d893f64 4f121f81 4f730a48"),
-]  # fmt: skip
+KNOWN_ANSWERS = ROWS["known"]
 
 
 def words(text):

@@ -18,7 +18,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save
 
 from tests.for_each import raises
-from tests.texts import text_beside
+from tests.texts import rows_beside, text_beside
 from trainium_edu.training import checkpoint, nn
 from trainium_edu.training.broken_runs import RankFailed, fail
 from trainium_edu.training.checkpoint import (
@@ -31,6 +31,8 @@ from trainium_edu.training.checkpoint import (
 from trainium_edu.training.data import digits
 from trainium_edu.training.tasks import Task
 from trainium_edu.training.trainer import Diverged, Job, Trainer, fit
+
+ROWS = rows_beside(__file__, "checkpoint.toml")
 
 BF16 = ml_dtypes.bfloat16
 
@@ -276,15 +278,7 @@ def a_run(job, steps, **options):
     return fit(Trainer(job, task=TINY), steps, **options)
 
 
-KINDS = {
-    "fp32": {"dtype": "float32", "rounding": "nearest"},
-    "momentum": {"momentum": 0.9},
-    "masters": {"momentum": 0.9, "master_weights": True},
-    "zero": {"momentum": 0.9, "zero": True, "clip": 1.0},
-    "zero adam in fp32": {"optimizer": "adamw", "lr": 0.002, "zero": True, "dtype": "float32"},
-    "micro-batches": {"accumulate": 3, "batch": 4, "schedule": "cosine", "schedule_steps": 30},
-    "adam": {"optimizer": "adam", "lr": 0.002, "weight_decay": 0.01, "clip": 1.0},
-}  # fmt: skip
+KINDS = ROWS["kinds"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -314,11 +308,7 @@ def test_another_number_of_ranks_goes_on_with_equal_state_and_it_is_said(tmp_pat
     assert np.isfinite(a_run(other, 1).loss).all()
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [("dtype", "float32"), ("optimizer", "adam"), ("momentum", 0.5), ("seed", 1),
-     ("master_weights", True)],
-)  # fmt: skip
+@pytest.mark.parametrize(("field", "value"), ROWS["another"])
 def test_a_checkpoint_of_another_job_is_refused_by_the_field_that_differs(tmp_path, field, value):
     save_checkpoint(tmp_path, a_state() | {"job": asdict(SMALL)})
     with pytest.raises(CheckpointError, match=rf"another job: its {field} is .* here it is"):

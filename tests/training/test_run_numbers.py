@@ -9,12 +9,15 @@ from statistics import median
 import pytest
 
 from tests.cli.recorded import digits_run, ranks_run
-from tests.for_each import for_rows
+from tests.for_each import for_each, for_rows
+from tests.texts import rows_beside
 from trainium_edu.training import run_numbers
 from trainium_edu.training.run_numbers import band_of, cleaned, numbers, summary_lines
 from trainium_edu.training.run_record import RunRecord, StepRecord
 from trainium_edu.xla.compiler import Event
 from trainium_edu.xla.executable.times import with_advice
+
+ROWS = rows_beside(__file__, "run_numbers.toml")
 
 
 @pytest.fixture(scope="module")
@@ -103,18 +106,7 @@ def test_graphs_read_from_disk_have_reasons_too(run):
     assert disk[-1]["why"].startswith("parameter")
 
 
-@for_rows(
-    "why, told",
-    ("parameter x, first read at a.py:3, is f32[17,64], and was f32[32,64]", "drop_last"),
-    ("parameter 8, first read at a.py:3, is f32[256,64], and was f32[1,1]", "optimiser"),
-    ("parameter 9, first read at a.py:3, is bf16[1,1,768], and was bf16[1,1,1]", "optimiser"),
-    ("parameter 0, first read at a.py:3, is s32[32], and was f32[10]", "optimiser"),
-    ("2 operations more, from exp at a.py:4 on", "Python's if"),
-    ("exp at a.py:4 in place of tanh", "Python's if"),
-    ("broadcast at a.py:4: its value is 2, and was 1", "feed it as a tensor"),
-    ("slice at a.py:4 is f32[3], and was f32[4]", "pad to one length"),
-    ("other results are asked for, or operations read other inputs", "same operations"),
-)
+@for_each("why, told", ROWS["remedies"])
 def test_each_reason_for_a_new_graph_has_a_remedy(why, told):
     record = RunRecord("a.py", history=[Event(0, "compiled", 1, why)])
     (row,) = numbers(record)["breaks"]
@@ -171,14 +163,6 @@ def bytes_of(executable):
     return bare.to_bytes()
 
 
-@for_rows(
-    "text, told",
-    ("/Users/me/train.py:3", "train.py:3"),
-    ("at /a/b.py and C:\\x\\y.py", "at b.py and y.py"),
-    ("--out=/tmp/x/run <stdin>", "--out=run <stdin>"),
-    ("39 samples/s, 95 TFLOP/s (a/b)", "39 samples/s, 95 TFLOP/s (a/b)"),
-    ("f32[2/3] and https://ui.perfetto.dev/x/y", "f32[2/3] and https://ui.perfetto.dev/x/y"),
-    ("a\x02b", "ab"),
-)
+@for_each("text, told", ROWS["paths"])
 def test_paths_become_names(text, told):
     assert cleaned({"k": [text]}) == {"k": [told]}

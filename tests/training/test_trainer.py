@@ -11,7 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.for_each import for_rows, raises
+from tests.for_each import for_each, for_rows, raises
+from tests.texts import rows_beside
 from trainium_edu import fabric
 from trainium_edu.numerics import cast, round_to
 from trainium_edu.training import Job, Task, Trainer, deal, fit, nn
@@ -23,6 +24,8 @@ from trainium_edu.training.parallel.collectives import Links, links
 from trainium_edu.training.reference import initial_weights, parts
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.tensor import as_tensor
+
+ROWS = rows_beside(__file__, "trainer.toml")
 
 
 def task(samples=200, model=lambda: nn.MLP(64, 16, 10)):
@@ -108,16 +111,7 @@ def test_ranks_get_the_bits_of_one_that_sums_their_micro_batches_in_the_stated_o
 
 # -- PyTorch on the whole batch -------------------------------------------------------------------
 
-JOBS = {
-    "sgd": {}, "momentum and decay": {"momentum": 0.9, "weight_decay": 0.01},
-    "adam": {"optimizer": "adam", "lr": 0.001},
-    "adamw": {"optimizer": "adamw", "lr": 0.001, "weight_decay": 0.05},
-    "clipped": {"clip": 0.05, "lr": 0.5}, "loose clip": {"clip": 100.0},
-    "accumulated": {"accumulate": 3, "batch": 3}, "one rank": {"ranks": 1, "batch": 32},
-    "zero": {"zero": True, "momentum": 0.9}, "zero, clipped": {"zero": True, "clip": 0.05},
-    "warm-up": {"schedule": "cosine", "warmup": 3, "schedule_steps": 12},
-    "other links": {"algorithm": "mesh"},
-}  # fmt: skip
+JOBS = ROWS["jobs"]
 
 
 @pytest.mark.judge
@@ -239,14 +233,11 @@ def test_gradients_travel_in_the_dtype_of_the_weights(dtype, accumulate, zero):
     assert [n.inputs[0].type.dtype for n in reductions(tested)] == [dtype]
 
 
-@for_rows("bucket_bytes, wanted",
-    (0, [[(10,), (10, 16), (16,), (16, 64)]]), (1, [[(10,)], [(10, 16)], [(16,)], [(16, 64)]]),
-    (700, [[(10,), (10, 16)], [(16,)], [(16, 64)]]), (744, [[(10,), (10, 16), (16,)], [(16, 64)]]),
-)  # fmt: skip
+@for_each("bucket_bytes, wanted", ROWS["buckets"])
 def test_gradients_travel_in_buckets_the_last_layers_first(bucket_bytes, wanted):
     tested = trainer(replace(SMALL, bucket_bytes=bucket_bytes))
     tested.step()
-    found = [[one.type.shape for one in node.inputs] for node in reductions(tested)]
+    found = (tuple(one.type.shape for one in node.inputs) for node in reductions(tested))
     assert sorted(found) == sorted(wanted)
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.for_each import for_rows, raises
+from tests.for_each import for_each, raises
+from tests.texts import rows_beside
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.compiler import Compiler, compile_bytes, difference
 from trainium_edu.xla.device import Device
@@ -13,6 +14,8 @@ from trainium_edu.xla.graph import Graph, as_type
 from trainium_edu.xla.metrics import Metrics
 from trainium_edu.xla.operations import apply, parameter
 from trainium_edu.xla.tensor import as_tensor
+
+ROWS = rows_beside(__file__, "compiler.toml")
 
 
 def graph(rows=4, tail=("exp",), name="x", **attributes):
@@ -40,15 +43,7 @@ def test_fingerprint_and_flags_are_the_key():
     assert metrics.metric_data("TensorsGraphSize")[1] == 4 * len(graph().nodes)
 
 
-@for_rows("changed, sentence",
-    ({"rows": 5}, r"^parameter x, first read at test_compiler.py:\d+, is f32\[5,8\], and was"),
-    ({"axes": (-2,)}, r"^reduce_sum at test_compiler.py:\d+.* is f32\[1,8\], and was f32\[4,1\]$"),
-    ({"keep": False}, r"^reduce_sum at test_compiler.py:\d+.* is f32\[4\], and was f32\[4,1\]$"),
-    ({"tail": ("tanh",)}, r"^tanh at test_compiler.py:\d+.* in place of exp$"),
-    ({"tail": ("exp", "tanh", "exp")}, r"^2 operations more, from tanh at .* on$"),
-    ({"tail": ()}, r"^1 operation fewer, from exp at .* on$"),
-    ({}, "^$"),
-)  # fmt: skip
+@for_each("changed, sentence", ROWS["differences"])
 def test_difference_names_the_line_and_what_changed(changed, sentence):
     import re
 

@@ -8,17 +8,15 @@ the command-line reference of the compiler (`aws-compiler-cli`).
 import json
 from hashlib import md5
 
-from tests.for_each import for_rows
+from tests.for_each import for_each, for_rows
+from tests.texts import rows_beside
 from trainium_edu.specs import SOFTWARE, conflicts
 from trainium_edu.xla import flags
 
+ROWS = rows_beside(__file__, "flags.toml")
 
-@for_rows(
-    "text, published",
-    ("", "d41d8cd9"),
-    ("--target=trn1", "e30acd3a"),
-    ("--model-type=transformer --auto-cast=none", "d7cde3b5"),
-)
+
+@for_each("text, published", ROWS["hashes"])
 def test_the_hash_is_the_one_in_published_caches(text, published):
     assert flags.parse(text).hash == published
 
@@ -29,10 +27,7 @@ def test_the_hash_is_of_what_compile_flags_json_holds():
     assert found.hash == md5(found.json.encode()).hexdigest()[:8]
 
 
-@for_rows("text",
-    "--no_cache", "--cache_dir=/a", "--cache_dir /a", "--retry_failed_compilation",
-     "--log_level=INFO",
-)  # fmt: skip
+@for_each("text", ROWS["cache"])
 def test_flags_of_the_cache_leave_the_program_alone(text):
     assert flags.parse(text).hash == "d41d8cd9"
     assert flags.parse(text).text == ""
@@ -78,13 +73,7 @@ def test_defaults_are_the_facts_and_the_conflict_is_kept():
     assert "matmult" in [fact.value for fact in conflict.facts]
 
 
-@for_rows(
-    "text",
-    "--model-type=transformer --distribution-strategy=llm-training --enable-saturate-infinity",
-    "--model-type cnn-training --enable-mixed-precision-accumulation",
-    "--framework XLA --target trn1 --model-type transformer --verbose=info -O2",
-    "--cache_dir='/a folder/with spaces' --model-type=generic",
-)
+@for_each("text", ROWS["accepted"])
 def test_what_scripts_write_is_accepted_and_reads_back(text):
     found = flags.parse(text)
     assert flags.parse(found.text).program == found.program

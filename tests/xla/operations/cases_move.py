@@ -8,10 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tests.texts import rows_beside
 from tests.xla.operations.cases import Case
 from trainium_edu.xla.graph import Graph, Type
 from trainium_edu.xla.operations import apply, constant, parameter
 from trainium_edu.xla.operations.control import item
+
+ROWS = rows_beside(__file__, "moves.toml")
 
 
 @dataclass(frozen=True)
@@ -143,15 +146,6 @@ CASES.append(Case("pick", (f(130, 16400), i(130)),
 
 # -- convolution ------------------------------------------------------------------------------
 
-CONVOLUTIONS = (
-    ((2, 3, 5, 6), (4, 3, 3, 3), (1, 1), ((1, 1), (1, 1))),
-    ((2, 3, 7, 6), (4, 3, 2, 3), (2, 1), ((0, 0), (0, 0))),
-    ((2, 3, 7, 5), (4, 3, 3, 4), (3, 2), ((2, 2), (1, 1))),
-    ((1, 2, 8, 8), (3, 2, 4, 4), (4, 4), ((0, 0), (0, 0))),
-    ((1, 1, 6, 5), (2, 1, 1, 1), (1, 2), ((0, 1), (2, 0))),
-    ((20, 2, 9, 5), (3, 2, 3, 3), (1, 1), ((1, 1), (1, 1))),
-)
-
 
 def _torch_convolution(x, w, strides, padding):
     (top, bottom), (left, right) = padding
@@ -185,7 +179,7 @@ def _torch_gradient(shape, which, options):
     return judge
 
 
-for _x, _w, _strides, _padding in CONVOLUTIONS:
+for _x, _w, _strides, _padding in ROWS["convolutions"]:
     _options = {"strides": _strides, "padding": _padding}
     _g = (
         _x[0], _w[0], *((n + sum(p) - k) // s + 1
