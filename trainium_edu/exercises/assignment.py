@@ -18,26 +18,7 @@ __all__ = ["export", "files_of", "grade_id"]
 _SCHEMA = 3
 # The cells so far are graded as any submission's are (``cli/grade_one.py``), in other processes: in
 # this one a submission may have replaced anything of the package.
-_HIDDEN = """\
-import json, subprocess, sys, tempfile
-from pathlib import Path
-from trainium_edu import files
-order = {{"row": {{"submission": "", "student": str(globals().get("student", ""))}},
-         "salt": {salt!r}, "only": {key!r}}}
-cells = [{{"cell_type": "code", "source": source, "metadata": {{}}, "outputs": []}}
-         for source in In if "HIDDEN TESTS" not in source]
-book = {{"cells": cells, "metadata": {{}}, "nbformat": 4, "nbformat_minor": 4}}
-with tempfile.TemporaryDirectory() as folder:
-    for name, text in {{**{own!r}, "{stem}.ipynb": json.dumps(book)}}.items():
-        files.write(Path(folder, name), text)
-    order["path"] = str(Path(folder, "{stem}.ipynb"))
-    order["modules"] = [str(path) for path in Path(folder).glob("*.py")]
-    done = subprocess.run([sys.executable, "-I", "-m", "trainium_edu.cli.grade_one"],
-                          input=json.dumps(order), capture_output=True, text=True)
-grade = {{"status": "stopped", "reason": "the grader ended"}}
-for line in done.stdout.splitlines():
-    grade = json.loads(line)["exercises"].get({key!r}, grade)
-assert grade["status"] == "full", grade["status"] + ": " + grade["reason"]"""
+_HIDDEN = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").rstrip()
 
 
 def grade_id(key: str, part: str = "") -> str:

@@ -25,16 +25,8 @@ from trainium_edu.exercises.loops import (
 )
 from trainium_edu.exercises.scripts import Script, draw_scripts, find_the_lines
 
-__all__ = [
-    "bucket_lengths",
-    "compiles",
-    "layer_norm_vjp",
-    "on_a_device",
-    "place_mark_step",
-    "recompiling",
-    "scripts",
-    "sentence_lengths",
-]
+__all__ = ["bucket_lengths", "compiles", "layer_norm_vjp", "on_a_device", "place_mark_step",
+           "recompiling", "scripts", "sentence_lengths"]  # fmt: skip
 
 
 # --- mark_step ------------------------------------------------------------------------------------

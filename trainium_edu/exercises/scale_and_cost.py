@@ -22,19 +22,8 @@ from trainium_edu.exercises.exercise import (
     words_of,
 )
 
-__all__ = [
-    "CHOICES",
-    "CUTS",
-    "INTERVALS",
-    "cheapest",
-    "chosen",
-    "fit",
-    "interval",
-    "plan",
-    "run_plan",
-    "smallest_cut",
-    "waste",
-]
+__all__ = ["CHOICES", "CUTS", "INTERVALS", "cheapest", "chosen", "fit", "interval", "plan",
+           "run_plan", "smallest_cut", "waste"]  # fmt: skip
 
 # --- a model in 16 chips --------------------------------------------------------------------------
 
