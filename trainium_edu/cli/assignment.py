@@ -37,6 +37,7 @@ from pathlib import Path
 import numpy as np
 
 from trainium_edu.cli.limits import Limits
+from trainium_edu.cli.refusals import sentence
 from trainium_edu.exercises import plain_data
 from trainium_edu.exercises.request import Blank, Request
 from trainium_edu.files import write
@@ -279,10 +280,8 @@ def _assignment(path: Path, salt: str) -> Assignment:
 def _case(i: int, found: Mapping, given: Mapping) -> Case:
     where = f"cases[{i}]."
     if bool(found["shapes"]) == bool(given["inputs"]):
-        raise ValueError(
-            f"{where}shapes is {'given, and so is inputs' if given['inputs'] else 'missing'}; "
-            "either each case has shapes, or inputs names a function that makes the arrays"
-        )
+        state = "given, and so is inputs" if given["inputs"] else "missing"
+        raise ValueError(sentence("assignment.one_of_both", where=where, state=state))
     if found["sizes"] and not given["inputs"]:
         raise ValueError(f"{where}sizes are for inputs, a function that makes the arrays")
     shapes, dtypes = tuple(map(tuple, found["shapes"])), found["dtypes"]
@@ -293,10 +292,8 @@ def _case(i: int, found: Mapping, given: Mapping) -> Case:
     size = sum(math.prod(shape) * get_dtype(dtype).itemsize
                for shape, dtype in zip(shapes, dtypes, strict=False))  # fmt: skip
     if size > _MOST_BYTES:
-        raise ValueError(
-            f"{where}shapes ask for {size:,} bytes, and a case's arguments take at most "
-            f"{_MOST_BYTES:,}: the reference computes on this machine; make them smaller"
-        )
+        most = _MOST_BYTES
+        raise ValueError(sentence("assignment.too_large", where=where, size=size, most=most))
     try:
         plain_data.dumps(found["options"])
     except plain_data.NotPlain as problem:

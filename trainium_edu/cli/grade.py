@@ -27,6 +27,7 @@ from trainium_edu.cli import sandbox
 from trainium_edu.cli.assignment import Assignment
 from trainium_edu.cli.grade_one import exercises_of
 from trainium_edu.cli.limits import Limits, Unreadable, end_family, open_submission
+from trainium_edu.cli.refusals import sentence
 from trainium_edu.cli.row import Row, last_of
 from trainium_edu.exercises import lessons
 
@@ -282,10 +283,8 @@ def read_roster(path: Path, paths: Iterable[Path] = ()) -> dict:
     paths = list(paths)
     found.pop("", None)
     if paths and not any(str(p) in found or p.name in found for p in paths):
-        raise ValueError(
-            f"{path} names none of the {len(paths)} submissions: its column submission has "
-            f"{next(iter(found))!r}, and the first file is called {paths[0].name!r}"
-        )
+        about = {"count": len(paths), "name": next(iter(found)), "first": paths[0].name}
+        raise ValueError(sentence("grade.roster", path=path, **about))
     return found
 
 

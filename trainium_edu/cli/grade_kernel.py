@@ -18,6 +18,7 @@ import numpy as np
 from trainium_edu.cli.apart import Apart, Stopped
 from trainium_edu.cli.assignment import Assignment, Case, Threshold
 from trainium_edu.cli.limits import Limits, Unreadable, read_text
+from trainium_edu.cli.refusals import sentence
 from trainium_edu.cli.row import Row
 from trainium_edu.exercises.cells import stated
 from trainium_edu.exercises.exercise import Grade
@@ -127,7 +128,7 @@ def judge(case: Case, ask: Callable, assignment: Assignment) -> tuple[Grade, Run
     except ValueError as problem:
         return no("error", str(problem))
     if not run.outputs:
-        return no("wrong", "it returns no tensor in HBM; return what the result was stored to", run)
+        return no("wrong", sentence("grade_kernel.no_output"), run)
     said = difference(run.outputs, case.expected, case.rtol, case.atol, case.l2)
     if said:
         return no("wrong", said, run)
@@ -157,18 +158,14 @@ def difference(outputs: Iterable, expected: Iterable, rtol: float, atol: float,
             continue
         empty = int((np.isnan(found) & ~np.isnan(true)).sum())
         if empty:
-            return (
-                f"{empty:,} of {out.size:,} elements of {which} are NaN, as memory is that nobody "
-                f"wrote; the first stands at {_first(np.isnan(found) & ~np.isnan(true))}"
-            )
+            place = _first(np.isnan(found) & ~np.isnan(true))
+            return sentence("grade_kernel.empty", empty=empty, size=out.size, which=which,
+                            place=place)  # fmt: skip
         if l2 is not None:
             return f"the error of {which} is {off:.3g} of it, in the L2 norm; {l2:g} is allowed"
-        place = _first(~right)
-        wrong = int((~right).sum())
-        return (
-            f"{wrong:,} of {out.size:,} elements of {which} are wrong; the first, at {place}, is "
-            f"{found[place]:.6g}, and {true[place]:.6g} is expected (rtol {rtol:g}, atol {atol:g})"
-        )
+        place, wrong = _first(~right), int((~right).sum())
+        return sentence("grade_kernel.wrong", wrong=wrong, size=out.size, which=which, place=place,
+                        found=found[place], true=true[place], rtol=rtol, atol=atol)  # fmt: skip
     return ""
 
 
@@ -219,13 +216,9 @@ def reach(threshold: Threshold, figures: Figures | None, *, right: bool = True) 
         return Grade(most, most, "full", said)
     if better > value:
         return Grade(0, most, "wrong", said)
-    side = "reaches" if found <= value else "misses"
-    return Grade(
-        threshold.points_inside_band, most, "inside the band",
-        f"{said}: the prediction {side} the threshold, but the threshold lies inside its band, so "
-        f"the model cannot tell; this assignment gives {threshold.points_inside_band} of {most} "
-        "for that",
-    )  # fmt: skip
+    side, points = "reaches" if found <= value else "misses", threshold.points_inside_band
+    reason = sentence("grade_kernel.inside_band", said=said, side=side, points=points, most=most)
+    return Grade(points, most, "inside the band", reason)
 
 
 def uses(source: str, names: Iterable[str]) -> str:

@@ -18,6 +18,7 @@ import trainium_edu
 from trainium_edu import exercises, files
 from trainium_edu.cli.assignment import read
 from trainium_edu.cli.feedback import title_of
+from trainium_edu.cli.refusals import sentence
 from trainium_edu.exercises import afterwards
 from trainium_edu.exercises.assignment import files_of
 from trainium_edu.exercises.lessons import lesson_notebook
@@ -72,10 +73,7 @@ def export(lesson: str, out: Path, *, salt: str = "") -> str:
     package = Path(trainium_edu.__file__).resolve().parent
     root = package.parent
     if not (root / "pyproject.toml").is_file():
-        raise ValueError(
-            f"{root} is not a checkout of trainium_edu, and the archive has to hold one: clone it,"
-            " and run this from the clone"
-        )
+        raise ValueError(sentence("gradescope.no_checkout", root=root))
     out = Path(out)
     with files.replacing(out) as file, zipfile.ZipFile(file, "w") as archive:
         for script in sorted(_SCRIPTS.iterdir()):

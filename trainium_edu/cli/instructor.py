@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from trainium_edu import files
+from trainium_edu.cli.refusals import sentence
 
 __all__ = ["export", "grade", "leaderboard"]
 
@@ -62,10 +63,7 @@ def grade(options) -> int:
         raise ValueError(f"--feedback {pages} is among the submissions; name a folder elsewhere")
     why = sandbox.missing()
     if options.salt and why:
-        raise ValueError(
-            f"--salt stands on the command line, which submissions can read here ({why}); put the "
-            "word into a file of mode 0600, or better pipe it: --salt-file FILE, or -"
-        )
+        raise ValueError(sentence("instructor.salt", why=why))
     salt = _salt(options)
     if salt and why:
         sandbox.harden()
@@ -130,13 +128,10 @@ def leaderboard(options) -> int:
     from trainium_edu.exercises import leaderboard
 
     entries, unreadable = class_leaderboard.collect(options.paths)
-    for sentence in unreadable:
-        print(sentence, file=sys.stderr)
+    for problem in unreadable:
+        print(problem, file=sys.stderr)
     if not entries:
-        raise ValueError(
-            f"{options.paths[0]} holds no row of a right kernel; make some with grade "
-            "--assignment SPEC --json"
-        )
+        raise ValueError(sentence("instructor.no_row", path=options.paths[0]))
     if options.pseudonyms:
         entries = [entry.under(options.pseudonyms) for entry in entries]
     if options.csv:
@@ -156,8 +151,8 @@ def _predictions(paths, options):
         print(json.dumps([p.as_data() for p in found.values()], indent=1))
     else:
         print("\n\n".join(str(p) for p in found.values()) or "no committed predictions found")
-    for sentence in unreadable:
-        print(sentence, file=sys.stderr)
+    for problem in unreadable:
+        print(problem, file=sys.stderr)
     if options.png:
         from trainium_edu.viz import style
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from trainium_edu.cli import update
+from trainium_edu.cli.refusals import sentence
 from trainium_edu.cli.working_copy import default_folder, make_working_copy
 
 __all__ = ["make_copy", "open_lab"]
@@ -20,10 +21,7 @@ def make_copy(work: Path | None = None) -> Path:
     new = make_working_copy(work)
     print(f"Your lessons are in {work}" + (f" ({len(new)} new)" if new else ""))
     if waiting := update.waiting(work):
-        print(
-            f"{len(waiting)} lessons have a newer version: `python -m trainium_edu update` brings "
-            "it and keeps what you wrote"
-        )
+        print(sentence("lab.waiting", count=len(waiting)))
     return work
 
 

@@ -3,15 +3,15 @@
 import argparse
 from pathlib import Path
 
+from trainium_edu.cli.refusals import sentence
+
 __all__ = ["folder", "lab", "update", "warm"]
 
 
 def folder(text: str) -> Path:
     """Return the folder that an argument names."""
     if not text.strip():
-        raise argparse.ArgumentTypeError(
-            "an empty name is not a folder; leave the option out for work"
-        )
+        raise argparse.ArgumentTypeError(sentence("learner.no_name"))
     return Path(text)
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from trainium_edu.cli.refusals import sentence
 from trainium_edu.cli.torch_script import is_for_torch
 
 __all__ = ["COMMANDS", "command", "lowered", "run"]
@@ -129,10 +130,7 @@ def _collect(program, log, ignore_error) -> int:
     if not program:
         log("Name what starts a trial run of 10 to 15 steps: python train.py --steps 10", "ERROR")
         return 2
-    log(
-        "Running trial run (add option to terminate trial run early; also ignore trial run's "
-        "generated outputs, i.e. loss, checkpoints)"
-    )
+    log(sentence("neuron_parallel_compile.trial"))
     log(f"Running cmd: {list(program)}")
     try:
         only_graphs = {**os.environ, "NEURON_EXTRACT_GRAPHS_ONLY": "1"}

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from trainium_edu.cli.arguments import add
+from trainium_edu.cli.refusals import sentence
 
 __all__ = ["count", "explorer", "main"]
 
@@ -190,8 +191,7 @@ def _profiles(options) -> dict:
         run, digest, note = neuron_profile.read(options.neff_path, options.session_file)
         found, notes = {options.db_bucket or f"n_{digest}": run}, [note]
     else:
-        raise _Wrong("name the two files of a profile: view -n FILE.neff -s FILE.ntff; there is no "
-                     "database of earlier ones here")  # fmt: skip
+        raise _Wrong(sentence("neuron_profile.no_files"))
     for note in filter(None, notes):
         print(note, file=sys.stderr)
     for name, run in found.items():

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from trainium_edu import files
 from trainium_edu.cli.page import rendered
+from trainium_edu.cli.refusals import sentence
 from trainium_edu.specs.signatures import checked
 from trainium_edu.timeline import Span, Timeline
 from trainium_edu.tools import perfetto
@@ -64,8 +65,7 @@ def write_report(folder: str | os.PathLike, record: RunRecord) -> Path:
     """
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"{folder.name} is a file, and a report is a folder of three; "
-                                 "name another one")  # fmt: skip
+        raise NotADirectoryError(sentence("report.file", name=folder.name))
     folder.mkdir(parents=True, exist_ok=True)
     told = numbers(record)
     timeline, told["trace"] = _trace(record)

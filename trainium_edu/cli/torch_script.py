@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trainium_edu.cli.neuron_tools import tools_on_path
+from trainium_edu.cli.refusals import sentence
 from trainium_edu.torch.imports import imports_of
 
 __all__ = ["imported", "is_for_torch", "nki_here", "one_way_only", "run", "values"]
@@ -17,18 +18,11 @@ __all__ = ["imported", "is_for_torch", "nki_here", "one_way_only", "run", "value
 #: Packages whose import means that a script's tensors are PyTorch's.
 _TORCH = {"torch", "torch_xla", "torch_neuronx", "timm", "transformers", "accelerate", "lightning"}
 _FACES = {"torch_xla", "torch_neuronx"}
-_MISSING = (
-    "{script} needs PyTorch, which is not installed here: it is the extra trainium-edu[torch]; the "
-    "CPU build comes by conda install -c conda-forge pytorch-cpu, or by pip with the index named "
-    "cpu that pytorch.org's selector writes"
-)
 
 
 def one_way_only(text: str):
     """Refuse an option of earlier versions."""
-    raise argparse.ArgumentTypeError(
-        f"{text} is no choice any more: each rank is a process of its own; leave the option out"
-    )
+    raise argparse.ArgumentTypeError(sentence("torch_script.one_way_only", text=text))
 
 
 def values(text: str) -> str | int:
@@ -96,7 +90,7 @@ def run(options, *, ranks: int = 1, nodes: int = 1, platform: str | None = None,
         The script's exit code.
     """
     if importlib.util.find_spec("torch") is None:
-        print(_MISSING.format(script=options.script), file=sys.stderr)
+        print(sentence("torch_script.missing", script=options.script), file=sys.stderr)
         return 1
     from trainium_edu.torch import last_run, run_script
     from trainium_edu.training.run_numbers import summary_lines

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import trainium_edu
+from trainium_edu.exercises.refusals import sentence
 
 __all__ = ["COURSE", "Lesson", "folder", "lesson_notebook", "notebooks", "number_of"]
 
@@ -88,9 +89,7 @@ def folder() -> Path:
     for candidate in (package / "notebooks", package.parent / "notebooks"):
         if any(candidate.glob("[0-9][0-9]*_*.ipynb")):
             return candidate
-    raise FileNotFoundError(
-        "no lessons are installed beside trainium_edu; install it again, or run from a clone"
-    )
+    raise FileNotFoundError(sentence("lessons.none"))
 
 
 def notebooks() -> list[Path]:

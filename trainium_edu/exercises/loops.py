@@ -14,6 +14,7 @@ from functools import wraps
 import numpy as np
 
 from trainium_edu.exercises.exercise import short
+from trainium_edu.exercises.refusals import sentence
 from trainium_edu.xla.compiler import Compiler, Event, cut
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.executor import Plan
@@ -186,9 +187,7 @@ def run_again(found, tensors) -> tuple[list[Executed], dict[str, np.ndarray], li
         One sentence on why it cannot be run again.
     """
     if not isinstance(found, bytes) or len(found) > _MOST_BYTES:
-        raise ValueError(
-            "the loop does not return what its device ran; keep the line above the def"
-        )
+        raise ValueError(sentence("loops.not_bytes"))
     try:
         told = json.loads(found)
         graphs = [Graph.from_json(text) for text in told["graphs"]]

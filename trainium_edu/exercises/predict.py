@@ -21,6 +21,7 @@ from typing import Any
 from trainium_edu.exercises import catalogue
 from trainium_edu.exercises.exercise import words_of
 from trainium_edu.exercises.lessons import number_of
+from trainium_edu.exercises.refusals import sentence
 from trainium_edu.specs import SOURCES, TRN1
 from trainium_edu.widgets import prediction
 from trainium_edu.widgets.card import Prose
@@ -104,10 +105,9 @@ class Question:
             answer = replace(answer, value=self._option(answer.value), wrong=models)
         fixed = {m.name: m.option for m in self.wrong if m.option}
         if {m.name for m in self.wrong} - set(fixed) != set(answer.wrong):
-            raise KeyError(
-                f"{self.key}: the wrong models of the data file are {[m.name for m in self.wrong]},"
-                f" and the answer has values of {list(answer.wrong)}"
-            )
+            models, values = [m.name for m in self.wrong], list(answer.wrong)
+            raise KeyError(sentence("predict.wrong_models", key=self.key, models=models,
+                                    values=values))  # fmt: skip
         names = {"SOURCES": SOURCES, "TRN1": TRN1, **values, **answer.terms}
         says = {"": self.again, **{m.name: m.says for m in self.wrong}}
         told = {name: words.format(**names) for name, words in says.items()}

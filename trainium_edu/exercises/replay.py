@@ -7,6 +7,7 @@ how a program recorded for one chip is checked against the limits of another.
 
 from contextlib import ExitStack
 
+from trainium_edu.exercises.refusals import sentence
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.engine import Memory
@@ -104,10 +105,7 @@ def _issue(core: NeuronCore, instruction: Instruction, tiles, at):
     operands: dict = {}
     for name, value in instruction.options:
         if name == "indirect":
-            raise ValueError(
-                f"instruction {at} ({instruction.name}) reads or writes where data decided, and a "
-                "program does not keep data; run its kernel again"
-            )
+            raise ValueError(sentence("replay.placed_by_data", at=at, name=instruction.name))
         if value is not None:
             operands[name] = value
     for access in instruction.accesses:

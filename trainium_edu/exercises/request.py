@@ -18,6 +18,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from trainium_edu.exercises.refusals import sentence
+
 __all__ = ["Blank", "Request", "measured"]
 
 _MOST_INSTRUCTIONS = 200_000
@@ -76,10 +78,7 @@ class Request:
         started = jit(kernel)[self.grid] if self.grid else jit(kernel)
         ((outputs, cores),) = execute(started, [entry], values=not blank)
         if len(cores) > 1:
-            raise ValueError(
-                f"the kernel runs as {len(cores)} programs on a NeuronCore each, and one is asked "
-                "for; a grid of instances on one core is neuronxcc.nki's"
-            )
+            raise ValueError(sentence("request.programs", count=len(cores)))
         program = cores[0].program
         return to_bytes(program) if blank or outputs is not None else None
 
@@ -133,40 +132,28 @@ def measured(
         raise ValueError("a kernel that is asked for its program returns up to 32 MiB of it")
     program = from_bytes(recorded, "the kernel's program")
     if len(program) > _MOST_INSTRUCTIONS:
-        raise ValueError(
-            f"the kernel records {len(program)} instructions, and at most {_MOST_INSTRUCTIONS} are"
-            " issued again; let each do more"
-        )
+        too_long = sentence("request.too_long", count=len(program), most=_MOST_INSTRUCTIONS)
+        raise ValueError(too_long)
     for index in program.outputs:
         if program.allocations[index].memory is not Memory.HBM:
-            raise ValueError(
-                "the kernel returns an on-chip tile, whose memory belongs to the next kernel; copy "
-                "it to a tensor in nl.shared_hbm, and return that"
-            )
+            raise ValueError(sentence("request.on_chip"))
     data: dict[int, Any] = {}
     blank = any(isinstance(a, Blank) for a in arrays)
     for info in program.allocations:
         if info.index < len(arrays):  # a kernel's arguments are its first tensors
             given = arrays[info.index] if blank else np.asarray(arrays[info.index])
+            about = {"number": info.index + 1, "info": info}
             if info.memory is not Memory.HBM or info.shape != given.shape:
-                raise ValueError(
-                    f"argument {info.index + 1} of the program is {info.memory} {info.shape}, and"
-                    f" its array has shape {given.shape}"
-                )
+                raise ValueError(sentence("request.shape", **about, shape=given.shape))
             stored = np.dtype(get_dtype(given.dtype).storage)
             if stored != np.dtype(info.dtype.storage):  # a narrower one would move fewer bytes
-                raise ValueError(
-                    f"argument {info.index + 1} of the program holds {info.dtype.name}, and its"
-                    f" array {given.dtype}"
-                )
+                raise ValueError(sentence("request.dtype", **about, dtype=given.dtype))
             if not blank:
                 data[info.index] = given.copy()
         elif info.name == "identity_constant" and info.memory is Memory.HBM:
             data[info.index] = np.eye(*info.shape, dtype=info.dtype.storage)
         elif info.name == "shared_constant":
-            raise ValueError(
-                "the kernel brings constants of its own; compute from its arguments alone"
-            )
+            raise ValueError(sentence("request.constants"))
     core = NeuronCore(
         spec or program.spec, rounding=program.rounding, name=program.name, values=not blank,
         executor=None if blank else Deferred(),
