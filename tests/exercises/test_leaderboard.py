@@ -82,12 +82,13 @@ def test_a_pseudonym_hides_the_name_and_stays_the_same():
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"latency_us": "fast"}, "latency_us of a row is 'fast'"),
-        ({"latency_us": True}, "latency_us of a row is True"),
-        ({"mfu": float("nan")}, "mfu of a row is nan"),
+        ({"latency_us": "fast"}, "latency_us is 'fast'; it must be a number from 0"),
+        ({"latency_us": True}, "latency_us is True; it must be"),
+        ({"mfu": float("nan")}, "mfu is nan; it must be"),
         ({"high_us": 1.5}, "outside its band"),
-        ({"name": "a\nb"}, "name of a row is"),
-        ({"more": 1}, "a row has the fields assignment, case, name"),
+        ({"name": "a\nb"}, "name is 'a\\nb'; it must be a text of one line"),
+        ({"name": 3}, "name is 3; it must be a text of one line"),
+        ({"more": 1}, "more is not a key; there are assignment, case, name"),
     ],
 )
 def test_a_file_that_holds_no_row_is_one_sentence(tmp_path, capsys, change, says):

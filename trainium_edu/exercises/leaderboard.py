@@ -17,14 +17,17 @@ import csv
 import dataclasses
 import hashlib
 import io
-import math
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from trainium_edu.specs.signatures import checked
+from trainium_edu.tools.schema import checked as checked_by
 
 __all__ = ["HEAD", "Entry", "as_csv", "as_text", "boards", "cells", "places"]
 
+_SCHEMA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 #: Columns of a board.
 HEAD = ("place", "name", "latency µs", "band µs", "HBM bytes", "MFU")
 
@@ -49,22 +52,10 @@ class Entry:
         Raises
         ------
         ValueError
-            If it is none: a field is missing, or is no number, or the band does not hold the
+            If it is not one: a field is missing, or is no number, or the band does not hold the
             latency.
         """
-        texts = ("assignment", "case", "name")
-        fields = [field.name for field in dataclasses.fields(cls)]
-        if not isinstance(found, Mapping) or set(found) != set(fields):
-            raise ValueError(f"a row has the fields {', '.join(fields)}")
-        for name in fields:
-            value = found[name]
-            if name in texts:
-                good = isinstance(value, str) and value.isprintable()
-            else:
-                good = isinstance(value, int | float) and not isinstance(value, bool)
-                good = good and math.isfinite(value) and value >= 0
-            if not good:
-                raise ValueError(f"{name} of a row is {value!r:.60}")
+        found = checked_by(found, _SCHEMA, {"printable": str.isprintable})
         if not found["low_us"] <= found["latency_us"] <= found["high_us"]:
             raise ValueError("the latency of a row lies outside its band")
         return cls(**found)
