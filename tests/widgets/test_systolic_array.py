@@ -7,14 +7,8 @@ import zlib
 import numpy as np
 import pytest
 
+import trainium_edu.neuroncore.systolic_array as sa
 from tests.for_each import for_rows, raises
-from trainium_edu.neuroncore.systolic_array import (
-    SystolicArray,
-    choice_cycles,
-    frames_of_run,
-    run,
-    run_dataflow,
-)
 from trainium_edu.viz.bars import short
 from trainium_edu.widgets.systolic_array import (
     SystolicArrayPlayer,
@@ -26,7 +20,7 @@ from trainium_edu.widgets.systolic_array import (
 DTYPES = {"u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "f16": np.float16, "f32": np.float32}
 DRAW = np.random.default_rng(0)
 W, X = DRAW.standard_normal((6, 5)), DRAW.standard_normal((6, 7))
-ARRAY = SystolicArray(4, 4, load_speed=2)
+ARRAY = sa.SystolicArray(4, 4, load_speed=2)
 
 
 def unpack(film):
@@ -42,7 +36,7 @@ def unpack(film):
 
 
 def test_the_film_holds_exactly_what_the_run_recorded():
-    recorded = run(W, X, array=ARRAY, fmt="bf16", record=True)
+    recorded = sa.run(W, X, array=ARRAY, fmt="bf16", record=True)
     header, film = unpack(SystolicArrayPlayer(recorded).film)
     assert (header["cycles"], header["m"], header["n"]) == (recorded.cycles, 5, 7)
     shape = (recorded.cycles, 4, 4)
@@ -61,7 +55,7 @@ def test_the_film_holds_exactly_what_the_run_recorded():
 
 
 def test_results_in_the_film_add_up_to_dst():
-    recorded = run(W, X, array=ARRAY, fmt="bf16", record=True)
+    recorded = sa.run(W, X, array=ARRAY, fmt="bf16", record=True)
     _, film = unpack(SystolicArrayPlayer(recorded).film)
     dst = np.zeros((5, 7), np.float32)
     for m, n, value, adds in zip(
@@ -83,7 +77,7 @@ def test_arrays_start_at_multiples_of_four_bytes():
 def test_large_arrays_travel_in_half_precision():
     draw = np.random.default_rng(1)
     w, x = draw.standard_normal((40, 40)), draw.standard_normal((40, 6))
-    recorded = run(w, x, array=SystolicArray(40, 40), fmt="bf16", record=True)
+    recorded = sa.run(w, x, array=sa.SystolicArray(40, 40), fmt="bf16", record=True)
     header, film = unpack(SystolicArrayPlayer(recorded).film)
     assert not header["exact"]
     assert film["down"].dtype == np.float16
@@ -95,9 +89,9 @@ def test_large_arrays_travel_in_half_precision():
 @for_rows("flow", "input-stationary", "output-stationary")
 def test_other_dataflows_play_too(flow):
     w, x = W[:4, :4], X[:4, :4]
-    player = array_player(w, x, array=SystolicArray(4, 4), dataflow=flow)
+    player = array_player(w, x, array=sa.SystolicArray(4, 4), dataflow=flow)
     header, film = unpack(player.film)
-    dst, frames = run_dataflow(flow, w, x, array=SystolicArray(4, 4), fmt="bf16")
+    dst, frames = sa.run_dataflow(flow, w, x, array=sa.SystolicArray(4, 4), fmt="bf16")
     assert header["dataflow"] == flow
     assert film["busy"].tolist() == frames.working.sum(axis=(1, 2)).tolist()
     for m, n, value in zip(film["r_m"], film["r_n"], film["r_value"], strict=True):
@@ -105,7 +99,7 @@ def test_other_dataflows_play_too(flow):
 
 
 def test_infinities_do_not_spoil_the_colours():
-    player = array_player([[np.inf, 1.0]], [[1.0, 2.0]], array=SystolicArray(2, 2))
+    player = array_player([[np.inf, 1.0]], [[1.0, 2.0]], array=sa.SystolicArray(2, 2))
     header, _ = unpack(player.film)
     assert header["scale"] == 2.0
 
@@ -126,11 +120,11 @@ def test_the_repr_is_fixed():
 )
 def test_impossible_players_are_refused(change, says):
     with pytest.raises(ValueError, match=says):
-        array_player(W[:4, :4], X[:4, :4], array=SystolicArray(4, 4), **change)
+        array_player(W[:4, :4], X[:4, :4], array=sa.SystolicArray(4, 4), **change)
 
 
 def test_a_player_needs_a_recorded_run():
-    raises(ValueError, "record=True", SystolicArrayPlayer, run(W, X, array=ARRAY, fmt="bf16"))
+    raises(ValueError, "record=True", SystolicArrayPlayer, sa.run(W, X, array=ARRAY, fmt="bf16"))
 
 
 def test_sliders_redraw_their_pictures():
@@ -151,12 +145,12 @@ def test_the_slider_of_reuse_opens_at_the_guess_and_steps_evenly_on_its_axis():
 
 def test_stationary_bars_are_as_long_as_the_counts():
     panel = stationary_explorer(k=128, rows=1, columns=4096)
-    for price in choice_cycles(128, 1, 4096).values():
+    for price in sa.choice_cycles(128, 1, 4096).values():
         assert all(f">{short(count)}<" in panel.children[2].value for count in price.values())
 
 
 def test_frames_are_taken_as_they_are():
-    frames = frames_of_run(run(W, X, array=ARRAY, fmt="bf16", record=True))
+    frames = sa.frames_of_run(sa.run(W, X, array=ARRAY, fmt="bf16", record=True))
     assert SystolicArrayPlayer(frames, cycle=3).frames is frames
 
 
@@ -175,7 +169,7 @@ LABELS = {"weight-stationary": (("w", "stays", 1), ("w", "waiting", 16), ("x", "
 def test_the_matrices_say_which_element_each_pe_holds(flow, tiles, extra):
     """Judge: the number at that place of the operand is the number that the PE holds."""
     w, x = (W, X) if tiles > 1 else (W[:4, :4], X[:4, :4])
-    array = SystolicArray(4, 4, load_speed=2)
+    array = sa.SystolicArray(4, 4, load_speed=2)
     _, film = unpack(array_player(w, x, array=array, dataflow=flow, **extra).film)
     for operand, name, bit in LABELS[flow]:
         there = film["state"] & bit > 0
@@ -193,8 +187,8 @@ def test_large_operands_have_no_matrices():
 @for_rows("speed", 1, 2, 4)
 def test_weights_are_seen_coming_in_from_cycle_0(speed):
     """Judge: the registers: a weight that entered m cycles ago waits in column m."""
-    array = SystolicArray(4, 4, load_speed=speed)
-    frames = frames_of_run(run(W[:4, :4], X[:4], array=array, fmt="bf16", record=True))
+    array = sa.SystolicArray(4, 4, load_speed=speed)
+    frames = sa.frames_of_run(sa.run(W[:4, :4], X[:4], array=array, fmt="bf16", record=True))
     assert min(entry[0] for entry in frames.load_queue) == 0
     assert len(frames.load_queue) == 16
     for enters, row, column, value in frames.load_queue:

@@ -6,19 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import trainium_edu.neuroncore.systolic_array as sa
 from tests.for_each import raises
 from tests.neuroncore.systolic_array.elements import simulate_elements
-from trainium_edu.neuroncore.systolic_array import (
-    Pass,
-    SystolicArray,
-    _loops,
-    gemm_cycles,
-    march,
-    matmul,
-    plan_gemm,
-    reordering_bound,
-    run,
-)
 from trainium_edu.neuroncore.systolic_array.operands import check_operands
 
 FORMATS = ("bf16", "fp16", "tf32", "fp8_e5m2", "fp8_e4m3", "fp8_e3m4", "fp32")
@@ -28,7 +18,7 @@ FORMATS = ("bf16", "fp16", "tf32", "fp8_e5m2", "fp8_e4m3", "fp8_e3m4", "fp32")
 def runs(draw):
     """Draw an array, a product, and how it goes through."""
     side = st.integers(1, 5)
-    array = SystolicArray(draw(side), draw(side), load_speed=draw(st.integers(1, 4)),
+    array = sa.SystolicArray(draw(side), draw(side), load_speed=draw(st.integers(1, 4)),
                           background_load=draw(st.booleans()),
                           min_issue_cycles=draw(st.sampled_from([1, 1, 4, 9])))  # fmt: skip
     k, m, n = (draw(st.integers(1, 11)) for _ in range(3))
@@ -37,7 +27,7 @@ def runs(draw):
     fmt = draw(st.sampled_from(FORMATS))
     passes = check_operands(w, x, fmt).passes
     reuse, moving_max = draw(st.booleans()), draw(st.integers(1, 12))
-    plan = plan_gemm(k, m, n, array=array, passes=passes, reuse=reuse, moving_max=moving_max)
+    plan = sa.plan_gemm(k, m, n, array=array, passes=passes, reuse=reuse, moving_max=moving_max)
     return array, w, x, fmt, plan
 
 
@@ -87,7 +77,7 @@ def assert_same_registers(recorded, history):
 @given(runs())
 def test_every_register_at_every_cycle_equals_the_twin(case):
     array, w, x, fmt, plan = case
-    recorded = run(w, x, array=array, fmt=fmt, plan=plan, record=True)
+    recorded = sa.run(w, x, array=array, fmt=fmt, plan=plan, record=True)
     result, history = simulate_elements(w, x, plan, array=array, fmt=fmt)
     np.testing.assert_array_equal(bits(recorded.result), bits(result))
     assert_same_registers(recorded, history)
@@ -98,17 +88,17 @@ def test_every_register_at_every_cycle_equals_the_twin(case):
 @given(runs())
 def test_results_lie_within_the_reordering_bound_of_the_functional_model(case):
     array, w, x, fmt, plan = case
-    got = run(w, x, array=array, fmt=fmt, plan=plan).result
-    assert (np.abs(got - matmul(w, x, fmt=fmt)) <= reordering_bound(w, x, fmt=fmt)).all()
+    got = sa.run(w, x, array=array, fmt=fmt, plan=plan).result
+    assert (np.abs(got - sa.matmul(w, x, fmt=fmt)) <= sa.reordering_bound(w, x, fmt=fmt)).all()
 
 
 @given(st.lists(st.integers(0, 7), min_size=3, max_size=3), st.integers(1, 6), st.integers(0, 99))
 def test_a_wrong_skew_goes_wrong_in_the_same_way_as_the_twin(delays, n, seed):
-    array, delays = SystolicArray(4, 3, load_speed=1), (0, *delays)
+    array, delays = sa.SystolicArray(4, 3, load_speed=1), (0, *delays)
     draw = np.random.default_rng(seed)
     w, x = draw.standard_normal((4, 3)), draw.standard_normal((4, n))
-    plan = (Pass(0, 4, 0, 3, 0, n),)
-    recorded = run(w, x, array=array, fmt="bf16", skew=delays, record=True)
+    plan = (sa.Pass(0, 4, 0, 3, 0, n),)
+    recorded = sa.run(w, x, array=array, fmt="bf16", skew=delays, record=True)
     result, history = simulate_elements(w, x, plan, array=array, fmt="bf16", skew=delays)
     np.testing.assert_array_equal(bits(recorded.result), bits(result))
     for t, pes in enumerate(history):
@@ -128,43 +118,43 @@ def test_the_array_adds_row_by_row_from_the_top():
     total = np.zeros((128, 512), np.float32)
     for k in range(128):
         total += w[k][:, None] * x[k][None]
-    np.testing.assert_array_equal(bits(run(w, x, fmt="bf16").result), bits(total))
+    np.testing.assert_array_equal(bits(sa.run(w, x, fmt="bf16").result), bits(total))
 
 
 def test_psum_adds_tile_after_tile():
     draw = np.random.default_rng(6)
     w, x = draw.standard_normal((300, 20)), draw.standard_normal((300, 30))
-    parts = [run(w[i : i + 128], x[i : i + 128], fmt="bf16").result for i in (0, 128, 256)]
+    parts = [sa.run(w[i : i + 128], x[i : i + 128], fmt="bf16").result for i in (0, 128, 256)]
     expected = (parts[0] + parts[1]) + parts[2]
-    np.testing.assert_array_equal(bits(run(w, x, fmt="bf16").result), bits(expected))
+    np.testing.assert_array_equal(bits(sa.run(w, x, fmt="bf16").result), bits(expected))
 
 
 @pytest.mark.compiled  # threads are of compiled loops only
 def test_same_bits_with_any_number_of_threads_recorded_or_not(monkeypatch):
-    monkeypatch.setattr(march, "PARALLEL_FROM_PE_CYCLES", 0)
+    monkeypatch.setattr(sa.march, "PARALLEL_FROM_PE_CYCLES", 0)
     draw = np.random.default_rng(7)
     w, x = draw.standard_normal((150, 140)), draw.standard_normal((150, 90))
-    first = run(w, x, fmt="fp16", threads=1).result
+    first = sa.run(w, x, fmt="fp16", threads=1).result
     for threads in (None, 2, 3):
         np.testing.assert_array_equal(
-            bits(run(w, x, fmt="fp16", threads=threads).result), bits(first)
+            bits(sa.run(w, x, fmt="fp16", threads=threads).result), bits(first)
         )
-    np.testing.assert_array_equal(bits(run(w, x, fmt="fp16", record=True).result), bits(first))
+    np.testing.assert_array_equal(bits(sa.run(w, x, fmt="fp16", record=True).result), bits(first))
 
 
 def test_compiled_loops_equal_their_python_source():
     """Judge: the same loops, uncompiled."""
     draw = np.random.default_rng(8)
-    array = SystolicArray(3, 4, load_speed=2)
+    array = sa.SystolicArray(3, 4, load_speed=2)
     w, x = draw.standard_normal((5, 6)), draw.standard_normal((5, 7))
-    compiled = run(w, x, array=array, fmt="bf16", record=True)
+    compiled = sa.run(w, x, array=array, fmt="bf16", record=True)
     with pytest.MonkeyPatch.context() as patch:
         for name in ("march", "march_recorded"):
-            loop = getattr(_loops, name)
-            patch.setattr(_loops, name, getattr(loop, "py_func", loop))
-        patch.setattr(_loops, "uintp", int)
-        plain = run(w, x, array=array, fmt="bf16", record=True)
-        straight = run(w, x, array=array, fmt="bf16")
+            loop = getattr(sa._loops, name)
+            patch.setattr(sa._loops, name, getattr(loop, "py_func", loop))
+        patch.setattr(sa._loops, "uintp", int)
+        plain = sa.run(w, x, array=array, fmt="bf16", record=True)
+        straight = sa.run(w, x, array=array, fmt="bf16")
     np.testing.assert_array_equal(bits(compiled.kept), bits(plain.kept))
     np.testing.assert_array_equal(bits(compiled.result), bits(straight.result))
 
@@ -173,53 +163,53 @@ def test_a_long_run_may_be_interrupted_between_calls(monkeypatch):
     """Cut into calls of a few cycles, the result is the same."""
     draw = np.random.default_rng(9)
     w, x = draw.standard_normal((9, 7)), draw.standard_normal((9, 30))
-    array = SystolicArray(4, 4)
-    expected = run(w, x, array=array, fmt="bf16", record=True)
-    monkeypatch.setattr(march, "PE_CYCLES_PER_CALL", 48)
-    again = run(w, x, array=array, fmt="bf16", record=True)
+    array = sa.SystolicArray(4, 4)
+    expected = sa.run(w, x, array=array, fmt="bf16", record=True)
+    monkeypatch.setattr(sa.march, "PE_CYCLES_PER_CALL", 48)
+    again = sa.run(w, x, array=array, fmt="bf16", record=True)
     np.testing.assert_array_equal(bits(again.kept), bits(expected.kept))
     np.testing.assert_array_equal(
-        bits(run(w, x, array=array, fmt="bf16").result), bits(expected.result)
+        bits(sa.run(w, x, array=array, fmt="bf16").result), bits(expected.result)
     )
 
 
 def test_looking_into_an_unrecorded_run_says_what_to_do():
-    done = run([[1.0]], [[1.0]], fmt="bf16")
+    done = sa.run([[1.0]], [[1.0]], fmt="bf16")
     raises(ValueError, "record=True", done.state, 0)
 
 
 def test_no_such_cycle_or_element():
-    done = run([[1.0]], [[1.0]], fmt="bf16", array=SystolicArray(2, 2), record=True)
+    done = sa.run([[1.0]], [[1.0]], fmt="bf16", array=sa.SystolicArray(2, 2), record=True)
     raises(IndexError, "cycles 0 to", done.state, done.cycles)
 
 
 def test_recording_too_much_is_refused_before_memory_is_taken():
     many = np.ones((128, 50_000), ml_dtypes.bfloat16)
-    raises(ValueError, "MiB", run, many[:, :128], many, record=True)
+    raises(ValueError, "MiB", sa.run, many[:, :128], many, record=True)
 
 
 def test_repr_tells_the_run_in_one_line():
-    done = run(np.ones((4, 4)), np.ones((4, 8)), fmt="bf16", array=SystolicArray(4, 4))
+    done = sa.run(np.ones((4, 4)), np.ones((4, 8)), fmt="bf16", array=sa.SystolicArray(4, 4))
     assert repr(done) == "ArrayRun(bf16 [4, 4] x [4, 8] on 4 x 4 PEs, 15 cycles, utilisation 53.3%)"
-    assert done.cycles == gemm_cycles(4, 4, 8, done.array)
+    assert done.cycles == sa.gemm_cycles(4, 4, 8, done.array)
 
 
 def test_a_record_is_never_written_over_while_somebody_holds_it():
     """Space of a forgotten record is used again; that of a living one (or of a view) is not."""
     draw = np.random.default_rng(10)
     w, x = draw.standard_normal((8, 8)), draw.standard_normal((8, 20))
-    array = SystolicArray(8, 8)
-    first = run(w, x, array=array, fmt="bf16", record=True)
+    array = sa.SystolicArray(8, 8)
+    first = sa.run(w, x, array=array, fmt="bf16", record=True)
     before = first.kept.copy()
-    second = run(-w, x, array=array, fmt="bf16", record=True)
+    second = sa.run(-w, x, array=array, fmt="bf16", record=True)
     assert not np.shares_memory(first.kept, second.kept)
     view = second.kept[5:9]
     held = view.copy()
     del second
-    third = run(2 * w, x, array=array, fmt="bf16", record=True)
+    third = sa.run(2 * w, x, array=array, fmt="bf16", record=True)
     np.testing.assert_array_equal(bits(first.kept), bits(before))
     np.testing.assert_array_equal(bits(view), bits(held))
     again = third.kept.__array_interface__["data"]
     del third
-    fourth = run(3 * w, x, array=array, fmt="bf16", record=True)
+    fourth = sa.run(3 * w, x, array=array, fmt="bf16", record=True)
     assert fourth.kept.__array_interface__["data"] == again
