@@ -16,7 +16,7 @@ from trainium_edu.fabric.schedule import Op
 
 pytestmark = pytest.mark.judge
 SYSTEM_PYTHON = "/usr/bin/python3"
-SCRIPT = Path(__file__).with_name("simgrid_torus.py")
+SCRIPT = Path(__file__).with_name("texts") / "simgrid_torus.py.txt"
 TORUS = fabric.torus(4, 4, latency_ns=1000)
 SIMULATORS = Costs(latency="each", hbm="ignored", ties="one_way")
 

@@ -6,7 +6,7 @@ import gfloat
 import numpy as np
 import pytest
 
-from trainium_edu.numerics.formats import TF32, Format, Specials, configure
+from trainium_edu.numerics.formats import FORMATS, TF32, Format, Specials, configure
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
@@ -43,6 +43,15 @@ UNSTORED = [
 
 @pytest.fixture(params=UNSTORED, ids=str)
 def unstored(request):
+    return request.param
+
+
+@pytest.fixture(
+    params=[*(f for f in FORMATS.values() if f.is_stored_narrow and not f.is_integer), *UNSTORED],
+    ids=str,
+)
+def judged(request):
+    """Formats that ml_dtypes and NumPy have, and splits that no dtype stores."""
     return request.param
 
 

@@ -54,19 +54,8 @@ def test_nearest_equals_the_judges_cast(name, stratified):
 
 @pytest.mark.parametrize("overflow", ["infinity", "saturate"])
 @pytest.mark.parametrize("rounding", ROUNDINGS)
-def test_unstored_formats_equal_gfloat(unstored, as_gfloat, stratified, rounding, overflow):
-    check_against_gfloat(unstored, as_gfloat(unstored), stratified, rounding, overflow)
-
-
-@pytest.mark.parametrize("overflow", ["infinity", "saturate"])
-@pytest.mark.parametrize("rounding", ROUNDINGS)
-@pytest.mark.parametrize("name", JUDGED)
-def test_stored_formats_equal_gfloat(name, as_gfloat, stratified, rounding, overflow):
-    check_against_gfloat(FORMATS[name], as_gfloat(FORMATS[name]), stratified, rounding, overflow)
-
-
-def check_against_gfloat(fmt, judge_format, x, rounding, overflow):
-    x = x[:: 1 if INTERPRETED else 37]
+def test_every_format_equals_gfloat(judged, as_gfloat, stratified, rounding, overflow):
+    fmt, x = judged, stratified[:: 1 if INTERPRETED else 37]
     if not fmt.sign_bits:
         x = np.abs(x)
     if not fmt.has_nan:
@@ -84,7 +73,7 @@ def check_against_gfloat(fmt, judge_format, x, rounding, overflow):
         stochastic = rounding == "stochastic"
         with np.errstate(all="ignore"):
             judge = gfloat.round_ndarray(
-                judge_format, x.astype(np.float64), mode,
+                as_gfloat(fmt), x.astype(np.float64), mode,
                 sat=overflow == "saturate" or not can_overflow,
                 srbits=bits.astype(np.int64), srnumbits=n_random_bits,
             )  # fmt: skip
@@ -97,19 +86,8 @@ def check_against_gfloat(fmt, judge_format, x, rounding, overflow):
 
 @pytest.mark.parametrize("overflow", ["infinity", "saturate"])
 @pytest.mark.parametrize("rounding", ROUNDINGS)
-def test_the_loops_equal_the_scalar_twin(unstored, stratified, rounding, overflow):
-    check_against_twin(unstored, stratified, rounding, overflow)
-
-
-@pytest.mark.parametrize("overflow", ["infinity", "saturate"])
-@pytest.mark.parametrize("rounding", ROUNDINGS)
-@pytest.mark.parametrize("name", JUDGED)
-def test_the_loops_equal_the_scalar_twin_bit_for_bit(name, stratified, rounding, overflow):
-    check_against_twin(FORMATS[name], stratified, rounding, overflow)
-
-
-def check_against_twin(fmt, x, rounding, overflow):
-    x = x[:: 7 if INTERPRETED else 499]
+def test_the_loops_equal_the_scalar_twin_bit_for_bit(judged, stratified, rounding, overflow):
+    fmt, x = judged, stratified[:: 7 if INTERPRETED else 499]
     if not fmt.has_nan:
         x = x[~np.isnan(x)]
     for n_random_bits in (1, 16, 31):

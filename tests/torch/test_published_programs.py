@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.texts import text_beside
+
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.judge
 
@@ -92,18 +94,12 @@ def test_resnet18_keeps_to_the_chip_for_its_shapes(tmp_path):
 @pytest.mark.parametrize("instance", ["trn1.2xlarge", "inf2.xlarge"])
 def test_a_small_vits_first_losses_are_pytorchs_and_its_time_is_the_chips(instance, tmp_path):
     need("timm")
-    script = Path(__file__).parent / "scripts" / "small_vit.py"
+    script = tmp_path / "small_vit.py"
+    script.write_text(text_beside(__file__, "small_vit.py.txt"))
     plain, _ = run("run", script, "cpu", cwd=tmp_path)
-    printed, summary = run(
-        "torchrun",
-        "--instance",
-        instance,
-        "--values",
-        "3",  # its loader marks
-        "--nproc_per_node=2",
-        script,
-        cwd=tmp_path,
-    )  # fmt: skip  (a step first)
+    values = "--values", "3"  # its loader marks a step first
+    printed, summary = run("torchrun", "--instance", instance, *values, "--nproc_per_node=2",
+                           script, cwd=tmp_path)  # fmt: skip
     wanted = [float(one) for one in re.findall(r"loss (\S+)", plain)]
     found = [float(one) for one in re.findall(r"loss (\S+)", printed)]
     assert found[0] == pytest.approx(wanted[0], rel=0.02)  # both ranks draw the same images

@@ -80,7 +80,7 @@ def ran(script, ranks, way):
 def main():
     file, ranks, *scripts = sys.argv[1:]
     torch.use_deterministic_algorithms(True)
-    found = {(Path(script).stem, way): ran(script, int(ranks), way)
+    found = {(Path(script).name.partition(".")[0], way): ran(script, int(ranks), way)
              for script in scripts for way in ("xla", "gloo")}  # fmt: skip
     Path(file).write_bytes(pickle.dumps(found))
 

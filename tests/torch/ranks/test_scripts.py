@@ -26,7 +26,7 @@ ON_GLOO = ("convolutions", "accumulation", "dropout")  # it rounds nothing at ra
 def found(tmp_path_factory):
     """What the scripts did, on the device and on gloo."""
     file = tmp_path_factory.mktemp("scripts") / "found"
-    paths = [str(HERE / "scripts" / f"{name}.py") for name in SCRIPTS]
+    paths = [str(HERE / "texts" / f"{name}.py.txt") for name in SCRIPTS]
     subprocess.run([sys.executable, str(HERE / "scripted.py"), str(file), "4", *paths],
                    env={**os.environ, "NEURON_CC_FLAGS": "--no_cache"}, check=True,
                    timeout=300)  # fmt: skip
