@@ -72,19 +72,9 @@ def test_a_torus_of_16_chips_is_a_hypercube_and_one_of_64_is_not():
 # --- the verdicts ---------------------------------------------------------------------------------
 
 
-@for_rows("verdict, keys",
-    (CONSISTENT, "fp32_over_p4d engine_peak network_over_p4d_up_to memory_over_p4d "
-         "p4d_memory_over_p3dn gpt3_over_bert processors hypercube_is_torus sagemaker_cost_p4d"),
-        (DEPENDS, "bf16_over_p4d tf32_over_p4d petaflops network_over_p4d decades_on_p4d "
-         "two_weeks_p3dn two_weeks_p4d two_weeks_trn1 trn1_like_p4d overhead_trn1 "
-         "ultracluster_flops ultracluster_chips sagemaker_faster"),
-        (CONFLICTING, "one_peak_for_all chip_peak_at_launch chip_peak_today small_network "
-         "p4d_compute_over_p3dn two_weeks_as_measured p3dn_like_p4d overhead_p4d "
-         "sagemaker_cheaper sagemaker_cost_trn1"),
-        (UNTESTABLE, "stochastic_rounding cheaper_by inf2_better"),
-)  # fmt: skip
+@for_each("verdict, keys", ROWS["verdicts"].items())
 def test_every_headline_comes_to_its_verdict(verdict, keys):
-    assert {key for key in KEYS if COURT[key].verdict is verdict} == set(keys.split())
+    assert {key for key in KEYS if COURT[key].verdict is Verdict(verdict)} == set(keys.split())
 
 
 def _sampled(claim, n=10_000):

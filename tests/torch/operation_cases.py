@@ -46,6 +46,12 @@ def each(names, *calls):
         CASES[name].append((arguments, {}))
 
 
+def rows(name):
+    """Return the overloads and the arguments, as text, of each row of a file."""
+    found = text_beside(__file__, name).splitlines()
+    return [row.split(": ", 1) for row in found if row and not row.startswith("#")]
+
+
 # -- element by element ---------------------------------------------------------------------------
 
 PAIRS = [
@@ -100,29 +106,11 @@ for dtype in (torch.bfloat16, torch.float16, torch.int64, torch.bool, torch.floa
 
 # -- views ----------------------------------------------------------------------------------------
 
-VIEWS = {
-    "view": [((4, 6), ([2, 12],)), ((4, 6), ([-1],)), ((2, 3, 4), ([6, -1],))],
-    "_unsafe_view": [((4, 6), ([2, 12],))],
-    "_reshape_alias": [((4, 6), ([3, 8], [8, 1]))],
-    "alias": [((3,), ())], "detach": [((3,), ())], "lift_fresh": [((3,), ())],
-    "squeeze": [((1, 3, 1), ())],
-    "squeeze.dim": [((1, 3, 1), (0,)), ((2, 3), (1,)), ((2, 1), (-1,))],
-    "squeeze.dims": [((1, 3, 1), ([0, -1],)), ((1, 3), ([0, 1],))],
-    "unsqueeze": [((3, 4), (0,)), ((3, 4), (-1,)), ((3, 4), (1,))],
-    "t": [((3, 4), ()), ((3,), ())],
-    "transpose.int": [((2, 3, 4), (0, -1)), ((2, 3, 4), (1, 2))],
-    "permute": [((2, 3, 4), ([2, 0, 1],)), ((2, 3, 4), ([-1, 1, 0],))],
-    "slice.Tensor": [((5, 6), (0, 1, 4)), ((5, 6), (1, -3, 9223372036854775807)), ((5, 6), ()),
-                     ((7, 9), (1, 1, 8, 3)), ((5, 6), (-1, None, 4)), ((5,), (0, 3, 2)),
-                     ((5, 6), (0, -99, 2))],
-    "select.int": [((5, 6), (0, 2)), ((5, 6), (-1, -1)), ((2, 3, 4), (1, 0)), ((4,), (0, 1))],
-    "diagonal": [((3, 4), ()), ((3, 4), (1,)), ((2, 3, 4), (-1, 1, 2)), ((2, 3, 2), (0, 0, -1))],
-}  # fmt: skip
 INVERSES["as_strided"] = [((4, 6), ([2, 6], [6, 1], 6)), ((3, 4), ([4, 3], [1, 4]))]
-for name, calls in VIEWS.items():
-    for shape, arguments in calls:
-        each(name, (f(*shape), *arguments), (i(9, *shape), *arguments), (b(*shape), *arguments))
-        INVERSES[name].append((shape, arguments))
+for name, call in rows("operation_views.txt"):
+    shape, *arguments = eval(f"({call},)")
+    each(name, (f(*shape), *arguments), (i(9, *shape), *arguments), (b(*shape), *arguments))
+    INVERSES[name].append((shape, tuple(arguments)))
 
 # -- moves ----------------------------------------------------------------------------------------
 
@@ -290,7 +278,5 @@ for name in ["add", "sub", "mul", "div", "maximum", "minimum", "clamp_min", "cla
     case(f"_foreach_{name}.List", LIST, OTHER)
 
 
-for row in text_beside(__file__, "operation_cases.txt").splitlines():
-    if row and not row.startswith("#"):
-        name, _, arguments = row.partition(": ")
-        eval(f"case(name, {arguments})")
+for names, call in rows("operation_cases.txt"):
+    eval(f"case({names!r}, {call})")

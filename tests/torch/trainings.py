@@ -10,6 +10,8 @@ from functools import partial
 
 import torch
 
+from tests.texts import table_beside
+
 nn, F, optim = torch.nn, torch.nn.functional, torch.optim
 TRAININGS = {}
 
@@ -601,21 +603,11 @@ def numbers_told_and_plateaus(device):
 
 # -- optimisers and layers, each in a small classifier ---------------------------------------------
 
-OPTIMISERS = {
-    "SGD": lambda p: optim.SGD(p, 0.1),
-    "SGD with momentum": lambda p: optim.SGD(
-        p, 0.1, momentum=0.9, weight_decay=0.01, nesterov=True),
-    "Adam": lambda p: optim.Adam(p, 0.01),
-    "AdamW": lambda p: optim.AdamW(p, 0.01, amsgrad=True),
-    "Adagrad": lambda p: optim.Adagrad(p, 0.05),
-    "RMSprop": lambda p: optim.RMSprop(p, 0.01, momentum=0.9, centered=True),
-    "Adadelta": lambda p: optim.Adadelta(p, 1.0),
-    "NAdam": lambda p: optim.NAdam(p, 0.01),
-    "RAdam": lambda p: optim.RAdam(p, 0.01),
-    "Adamax": lambda p: optim.Adamax(p, 0.01),
-    "Adam, foreach": lambda p: optim.Adam(p, 0.01, foreach=True),
-    "SGD, foreach": lambda p: optim.SGD(p, 0.1, momentum=0.9, foreach=True),
-}  # fmt: skip
+TABLES = table_beside(__file__, "trainings.toml")
+
+
+def optimiser_of(parameters, kind, **options):
+    return getattr(optim, kind)(parameters, **options)
 
 
 class Residual(nn.Module):
@@ -673,53 +665,24 @@ def of_images(make, device):
 
 
 TRAININGS |= {
-    name: lambda device, make=make: classify(mlp(), device, (8, 12), make)
-    for name, make in OPTIMISERS.items()
+    name: lambda device, row=row: classify(mlp(), device, (8, 12), partial(optimiser_of, **row))
+    for name, row in TABLES["optimisers"].items()
 }
 TRAININGS |= {name: partial(of_images, make) for name, make in MODELS.items()}
 
 
 # -- models of Hugging Face -----------------------------------------------------------------------
 
-_QUIET = {"dropout": 0.0, "attention_dropout": 0.0}
-_SMALL = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
-         "intermediate_size": 24, "max_position_embeddings": 16}  # fmt: skip
-_WITHOUT_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-LANGUAGE = {
-    "DistilBertForSequenceClassification": ("DistilBertConfig", {
-        "vocab_size": 50, "dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32,
-        "max_position_embeddings": 16, "seq_classif_dropout": 0.0, **_QUIET}),
-    "T5ForConditionalGeneration": ("T5Config", {
-        "vocab_size": 50, "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2,
-        "dropout_rate": 0.0, "decoder_start_token_id": 0, "pad_token_id": 0}),
-    "GPT2LMHeadModel": ("GPT2Config", {
-        "vocab_size": 50, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 16,
-        "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}),
-    "ElectraForTokenClassification": ("ElectraConfig", {
-        "vocab_size": 50, "embedding_size": 8, "hidden_size": 16, "num_hidden_layers": 2,
-        "num_attention_heads": 2, "intermediate_size": 32, "max_position_embeddings": 16,
-        "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}),
-    "BertForQuestionAnswering": ("BertConfig", {
-        "vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
-        "intermediate_size": 32, "max_position_embeddings": 16,
-        "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}),
-}  # fmt: skip
-#: on texts of several lengths
-PADDED = {
-    "BertForSequenceClassification": ("BertConfig", {**_SMALL, **_WITHOUT_DROPOUT}),
-    "BertForMaskedLM": ("BertConfig", {**_SMALL, **_WITHOUT_DROPOUT}),
-    "RobertaForSequenceClassification": ("RobertaConfig", {**_SMALL, **_WITHOUT_DROPOUT}),
-    "LlamaForCausalLM": ("LlamaConfig", _SMALL),
-    "GPTNeoXForCausalLM": ("GPTNeoXConfig", {**_SMALL, **_WITHOUT_DROPOUT}),
-}
+LANGUAGE, PADDED = TABLES["language"], TABLES["padded"]  #: on texts of one length, or of several
 
 
 def language(name, device):
     """Train a model of Hugging Face, small and with random weights."""
     import transformers
 
-    config, sizes = (LANGUAGE | PADDED)[name]
-    model = getattr(transformers, name)(getattr(transformers, config)(**sizes)).to(device)
+    row = (LANGUAGE | PADDED)[name]
+    config = getattr(transformers, row["config"])(**row["sizes"])
+    model = getattr(transformers, name)(config).to(device)
     model.tie_weights()  # a move to the chip unties them, also the real one
     text = torch.randint(2, 50, (4, 10)).to(device)
     given = {"labels": torch.arange(4).to(device) % 2 if "Sequence" in name else text}

@@ -300,7 +300,7 @@ def without_key_bias(name, array):
     ("cnn", "sgd", 10), ("cnn", "adamw", 10),
     pytest.param("vit", "slow sgd", 50, marks=pytest.mark.slow),
     pytest.param("vit", "adamw", 50, marks=pytest.mark.slow), ("encoder", "adamw", 10),
-    ("guesser", "adamw", 10),
+    ("guesser", "adamw", 10), ("decoder", "adamw", 10),
 ])  # fmt: skip
 def test_a_training_is_pytorchs_step_by_step(model, optimiser, count):
     make, make_theirs, data = MODELS[model]
