@@ -148,15 +148,18 @@ def test_a_damaged_graph_is_reported_and_left(home, capfd):
 # the command
 
 
+def ran(command, trial=(), compiler=compiled_by):
+    """Return the exit code of the tool's command, and its lines."""
+    said = []
+    return tool.run(command, trial, workers=1, compile_bytes=compiler, say=said.append), said
+
+
 def test_without_a_command_it_collects_and_compiles(home, trial, monkeypatch):
     monkeypatch.setenv("NEURON_CC_FLAGS", "--auto-cast=all --no_cache")
-    said = []
-    assert (tool.run("collect-and-compile", trial("x"), workers=1, compile_bytes=compiled_by,
-                     say=said.append) == 0)  # fmt: skip
+    code, said = ran("collect-and-compile", trial("x"))
     cache = open_cache()
-    assert cache.get(1, flags.parse("--auto-cast=all").hash).startswith(
-        b"graph 1 x|--auto-cast=all|"
-    )
+    made = cache.get(1, flags.parse("--auto-cast=all").hash)
+    assert (code, made.startswith(b"graph 1 x|--auto-cast=all|")) == (0, True)
     text = "\n".join(said)
     facility = "INFO ||NEURON_PARALLEL_COMPILE||: "
     assert f"INFO ||NEURON_CACHE||: Compile cache path: {cache.root}" in said
@@ -176,32 +179,21 @@ def test_without_a_command_it_collects_and_compiles(home, trial, monkeypatch):
 
 def test_collect_and_compile_can_be_told_apart_and_folders_named(home, trial, monkeypatch):
     monkeypatch.setenv("NEURON_COMPILE_CACHE_URL", str(home / "elsewhere"))
-    said = []
-    assert tool.run("collect", trial(), workers=1, compile_bytes=dies, say=said.append) == 0
+    assert ran("collect", trial(), dies)[0] == 0
     assert (home / "elsewhere").is_dir()
-    assert (
-        tool.run("compile", workers=1, compile_bytes=fails_on_two, say=said.append) == 1
-    )  # one failed
-    assert any("did not compile: ValueError: no room in SBUF" in line for line in said)
-    assert (
-        tool.run("compile", workers=1, compile_bytes=dies, say=said.append) == 0
-    )  # nothing is left to do
+    code, said = ran("compile", compiler=fails_on_two)
+    assert (code, sum("did not compile: ValueError: no room in SBUF" in x for x in said)) == (1, 1)
+    assert ran("compile", compiler=dies)[0] == 0  # nothing is left to do
     assert not settings.lazy().extract_graphs_only  # only the trial run is told
 
 
 def test_a_trial_run_that_fails_ends_it_unless_that_is_to_be_ignored(home, trial, monkeypatch):
-    said = []
-    run = trial("a", 3)
-    assert tool.run("collect-and-compile", run, workers=1, compile_bytes=dies, say=said.append) == 1
-    assert (
-        said[-1] == "ERROR ||NEURON_PARALLEL_COMPILE||: There was an error in the training script."
-    )
+    error = "ERROR ||NEURON_PARALLEL_COMPILE||: There was an error in the training script."
+    code, said = ran("collect-and-compile", trial("a", 3), dies)
+    assert (code, said[-1]) == (1, error)
     monkeypatch.setenv("NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE", "1")
-    assert (
-        tool.run("collect-and-compile", run, workers=1, compile_bytes=compiled_by, say=said.append)
-        == 0
-    )
-    assert said[-1].endswith("Total failed compilations: 0")
+    code, said = ran("collect-and-compile", trial("a", 3))
+    assert (code, said[-1].endswith("Total failed compilations: 0")) == (0, True)
 
 
 def test_the_shell_command_reads_its_arguments_and_leaves_the_programs_alone(home, trial, capfd):

@@ -12,6 +12,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from tests.for_each import for_rows, raises
+from tests.texts import text_beside
 from trainium_edu import xla
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla import xm
@@ -286,15 +287,7 @@ def test_extraction_writes_graphs_and_hands_out_zeros(monkeypatch, tmp_path):
 
 def test_front_door_loads_nothing_until_a_name_is_needed_and_tensors_have_their_methods():
     """Judge: a fresh interpreter."""
-    code = """
-import sys
-import trainium_edu.xla as xla
-assert "numpy" not in sys.modules and "numba" not in sys.modules
-x = xla.Tensor
-assert x.sum and x.reshape and x.__getitem__
-from trainium_edu import xla as again
-assert all(getattr(again, name) is not None for name in again.__all__)
-"""
+    code = text_beside(__file__, "front_door.py.txt")
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
@@ -302,12 +295,7 @@ assert all(getattr(again, name) is not None for name in again.__all__)
 @pytest.mark.clock
 def test_front_door_opens_in_0_6_s_on_a_quiet_machine_in_0_15():
     """Judge: a fresh interpreter's clock."""
-    code = """
-import time
-start = time.perf_counter()
-import trainium_edu.xla
-assert time.perf_counter() - start < 0.6
-"""
+    code = text_beside(__file__, "opens_in_time.py.txt")
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 

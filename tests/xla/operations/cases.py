@@ -68,8 +68,25 @@ class Case:
 
     def graph(self) -> Graph:
         """Return the graph of this one operation on parameters."""
-        inputs = tuple(parameter(i, t) for i, t in enumerate(self.types))
-        return Graph(self.operation, inputs, (apply(self.operation, *inputs, **self.attributes),))
+        return graph_of(self.operation, *self.types, **self.attributes)
+
+
+def f(*shape, dtype="float32"):
+    return Type(shape, dtype)
+
+
+def i(*shape):
+    return Type(shape, "int32")
+
+
+def b(*shape):
+    return Type(shape, "bool")
+
+
+def graph_of(operation, *types, **attributes) -> Graph:
+    """Return the graph of one operation on parameters of these types."""
+    inputs = tuple(parameter(n, t) for n, t in enumerate(types))
+    return Graph(operation, inputs, (apply(operation, *inputs, **attributes),))
 
 
 def _draw(rng, type, case):

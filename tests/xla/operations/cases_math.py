@@ -2,20 +2,7 @@
 
 import numpy as np
 
-from tests.xla.operations.cases import Case
-from trainium_edu.xla.graph import Type
-
-
-def f(*shape):
-    return Type(shape, "float32")
-
-
-def i(*shape):
-    return Type(shape, "int32")
-
-
-def b(*shape):
-    return Type(shape, "bool")
+from tests.xla.operations.cases import Case, b, f, i
 
 
 def torch_of(name):
@@ -53,17 +40,13 @@ FULL = (f(130, 5), f(130, 5))
 STRETCHED = [FULL, (f(130, 5), f(1, 5)), (f(130, 1), f(130, 5)), (f(130, 1), f(1, 5)),
              (f(3, 1, 5), f(3, 4, 5)), (f(2, 3, 1, 4), f(1, 3, 5, 1)), (f(), f())]  # fmt: skip
 
-CASES: list[Case] = []
-for _shapes in STRETCHED:
-    CASES += [
-        Case("add", _shapes, np.add, torch_of("add")),
-        Case("subtract", _shapes, np.subtract, torch_of("subtract")),
-        Case("multiply", _shapes, np.multiply, torch_of("multiply")),
-        Case("divide", _shapes, np.divide, torch_of("divide"), low=0.5),
-        Case("maximum", _shapes, np.maximum, torch_of("maximum")),
-        Case("minimum", _shapes, np.minimum, torch_of("minimum")),
-        Case("power", _shapes, np.power, torch_of("pow"), low=0.5),
-    ]
+#: named alike in NumPy and PyTorch: the least input
+BINARY = {"add": -2.0, "subtract": -2.0, "multiply": -2.0, "divide": 0.5, "maximum": -2.0,
+          "minimum": -2.0, "power": 0.5}  # fmt: skip
+CASES: list[Case] = [
+    Case(name, shapes, getattr(np, name), torch_of(name.replace("power", "pow")), low)
+    for shapes in STRETCHED for name, low in BINARY.items()
+]  # fmt: skip
 CASES += [Case(name, (i(130, 5), i(130, 1)), getattr(np, name), is_smooth=False)
           for name in ("add", "subtract", "multiply", "maximum", "minimum")]  # fmt: skip
 
@@ -104,30 +87,28 @@ CASES += [
 ]  # fmt: skip
 CASES += [Case("cast", (f(3, 4),), lambda x: x, lambda x: x, attributes={"dtype": "float32"})]
 
+#: name in NumPy, in PyTorch, where the inputs lie
+UNARY = {
+    "negate": ("negative", "neg"), "absolute": ("abs", "abs"), "square": ("square", "square"),
+    "exp": ("exp", "exp"), "log": ("log", "log", 0.1), "sqrt": ("sqrt", "sqrt", 0.1),
+    "sin": ("sin", "sin", -12.0, 12.0), "cos": ("cos", "cos", -12.0, 12.0),
+    "tanh": ("tanh", "tanh"),
+}  # fmt: skip
 for _shape in ((130, 5), (3, 4, 5), (1, 1), ()):
     x = (f(*_shape),)
+    CASES += [Case(name, x, getattr(np, of_numpy), torch_of(of_torch), *place)
+              for name, (of_numpy, of_torch, *place) in UNARY.items()]  # fmt: skip
     CASES += [
-        Case("negate", x, np.negative, torch_of("neg")),
-        Case("absolute", x, np.abs, torch_of("abs")),
-        Case("sign", x, np.sign, is_smooth=False),
-        Case("floor", x, np.floor, is_smooth=False),
-        Case("square", x, np.square, torch_of("square")),
-        Case("exp", x, np.exp, torch_of("exp")),
-        Case("log", x, np.log, torch_of("log"), low=0.1),
-        Case("sqrt", x, np.sqrt, torch_of("sqrt"), low=0.1),
+        Case("sign", x, np.sign, is_smooth=False), Case("floor", x, np.floor, is_smooth=False),
+        Case("is_nan", x, np.isnan, is_smooth=False),
         Case("rsqrt", x, lambda x: 1 / np.sqrt(x), torch_of("rsqrt"), low=0.1),
         Case("reciprocal", x, lambda x: 1 / x, torch_of("reciprocal"), low=0.3),
-        Case("sin", x, np.sin, torch_of("sin"), low=-12.0, high=12.0),
-        Case("cos", x, np.cos, torch_of("cos"), low=-12.0, high=12.0),
-        Case("tanh", x, np.tanh, torch_of("tanh")),
         Case("sigmoid", x, lambda x: 1 / (1 + np.exp(-x)), torch_of("sigmoid")),
         Case("relu", x, lambda x: np.maximum(x, 0), torch_of("relu")),
-        Case("erf", x, None, torch_of("erf")),
-        Case("gelu", x, None, torch_nn("gelu")),
+        Case("erf", x, None, torch_of("erf")), Case("gelu", x, None, torch_nn("gelu")),
         Case("gelu_tanh", x, None, torch_nn("gelu", approximate="tanh")),
         Case("silu", x, lambda x: x / (1 + np.exp(-x)), torch_nn("silu")),
-        Case("is_nan", x, np.isnan, is_smooth=False),
-    ]
+    ]  # fmt: skip
 CASES += [Case(name, (i(130, 5),), judge, low=-9, high=9, is_smooth=False)
           for name, judge in (("negate", np.negative), ("absolute", np.abs), ("sign", np.sign),
                               ("square", np.square))]  # fmt: skip

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tests.texts import rows_beside
-from tests.xla.operations.cases import Case
+from tests.xla.operations.cases import Case, f, i
 from trainium_edu.xla.graph import Graph, Type
 from trainium_edu.xla.operations import apply, constant, parameter
 from trainium_edu.xla.operations.control import item
@@ -26,14 +26,6 @@ class Built(Case):
     def graph(self) -> Graph:
         inputs = tuple(parameter(i, t) for i, t in enumerate(self.types))
         return Graph(self.operation, inputs, (self.build(*inputs),))
-
-
-def f(*shape):
-    return Type(shape, "float32")
-
-
-def i(*shape):
-    return Type(shape, "int32")
 
 
 def torch():

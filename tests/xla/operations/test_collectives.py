@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.for_each import for_each, for_rows
+from tests.xla.operations.cases import graph_of
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.numerics import cast
 from trainium_edu.xla.autograd import gradients
@@ -56,18 +57,13 @@ ALL = [("all_reduce", REDUCE), ("all_reduce", {"kind": "mean", "groups": None}),
 X = np.random.default_rng(0).normal(size=(WORLD, *ROWS.shape)).astype(np.float32)
 
 
-def graph_of(name, attributes):
-    x = parameter(0, ROWS)
-    return Graph(name, (x,), (apply(name, x, **attributes),))
-
-
 def run(graph, *feeds):
     return Plan(graph).run(feeds, Setting(replicas=WORLD, collectives=Sums()))
 
 
 @for_each("name, attributes", ALL, ids=str)
 def test_each_rank_gets_its_part(name, attributes):
-    graph = graph_of(name, attributes)
+    graph = graph_of(name, ROWS, **attributes)
     (got,) = run(graph, X)
     assert got.shape == (WORLD, *graph.outputs[0].shape)
     want = {
@@ -83,7 +79,7 @@ def test_each_rank_gets_its_part(name, attributes):
 
 
 def test_what_all_ranks_share_counts_once_for_each():
-    (got,) = run(graph_of("all_reduce", REDUCE), X[0])
+    (got,) = run(graph_of("all_reduce", ROWS, **REDUCE), X[0])
     np.testing.assert_allclose(got, np.stack([2 * X[0]] * 2), rtol=1e-6)
 
 
@@ -142,7 +138,7 @@ def test_whole_numbers_are_not_taken_for_floats():
 
 @for_each("name, attributes", [*ALL, ("all_reduce", REDUCE | {"scale": 0.3})], ids=str)  # fmt: skip
 def test_gradients_are_central_differences_of_the_sum_over_ranks(name, attributes):
-    graph = graph_of(name, attributes)
+    graph = graph_of(name, ROWS, **attributes)
     (output,), (x,) = graph.outputs, graph.parameters
     up = parameter(1, output.type)
     both = Graph("back", (x, up), (output, *gradients(output, [x], up)))
@@ -212,19 +208,19 @@ def test_gathered_weights_take_the_place_of_the_old_ones():
 
 def test_alone_a_collective_changes_nothing():
     for name, attributes in (("all_reduce", REDUCE), ("all_gather", {**GATHER, "world": 1})):
-        np.testing.assert_array_equal(Plan(graph_of(name, attributes)).run([X[0]])[0], X[0])
+        np.testing.assert_array_equal(Plan(graph_of(name, ROWS, **attributes)).run([X[0]])[0], X[0])
 
 
 def test_nobody_to_reach_the_others_is_an_error():
     for name, attributes, setting in (("all_reduce", REDUCE, Setting(replicas=2)),
                                       ("all_gather", GATHER, Setting())):  # fmt: skip
         with pytest.raises(RuntimeError, match=f"{name} at .*needs other ranks"):
-            Plan(graph_of(name, attributes)).run([X[0]], setting)
+            Plan(graph_of(name, ROWS, **attributes)).run([X[0]], setting)
 
 
 @for_each("name, attributes", ALL, ids=str)
 def test_a_collective_has_no_instructions_and_is_noted(name, attributes):
-    core, graph = NeuronCore(values=False), graph_of(name, attributes)
+    core, graph = NeuronCore(values=False), graph_of(name, ROWS, **attributes)
     lowering = lower(graph, core)
     assert lowering.collectives == [graph.outputs[0]]
     assert not len(core.program)

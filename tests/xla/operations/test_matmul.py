@@ -10,7 +10,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_rows
-from tests.xla.operations.cases import lowered, values
+from tests.xla.operations.cases import graph_of, lowered, values
 from trainium_edu.neuroncore import NeuronCore, measure
 from trainium_edu.nki.examples.matmul import basic
 from trainium_edu.specs import TRN1
@@ -19,9 +19,8 @@ from trainium_edu.xla.lowering import lower
 from trainium_edu.xla.operations import apply, parameter, turns
 
 
-def graph_of(a, b, turn_a=False, turn_b=False, **options):
-    x, y = parameter(0, a), parameter(1, b)
-    return Graph("dot", (x, y), (apply("dot", x, y, turn_a=turn_a, turn_b=turn_b, **options),))
+def product_of(a, b, turn_a=False, turn_b=False, **options):
+    return graph_of("dot", a, b, turn_a=turn_a, turn_b=turn_b, **options)
 
 
 def program_of(graph):
@@ -58,7 +57,7 @@ def by_hand(lhsT, rhs):
 @for_rows("dtype", "float32", "float16")
 def test_a_product_takes_exactly_what_the_same_kernel_takes(kernel, shape, dtype):
     k, m, n = shape
-    ours = measure(program_of(graph_of(Type((k, m), dtype), Type((k, n), dtype), turn_a=True)))
+    ours = measure(program_of(product_of(Type((k, m), dtype), Type((k, n), dtype), turn_a=True)))
     run = nki.run(kernel, np.ones((k, m), dtype), np.ones((k, n), dtype))
     assert ours.makespan_ns == pytest.approx(run.timeline.makespan_ns, rel=1e-12)
 
@@ -75,7 +74,7 @@ BATCHES = [
 @pytest.mark.parametrize(("dtype", "a", "b", "turned"), BATCHES, ids=str)
 def test_a_repeated_turn_is_timed_as_all_of_them(dtype, a, b, turned, chain, monkeypatch):
     """The judge: the same products, recorded one by one."""
-    graph = graph_of(Type(a, dtype), Type(b, dtype), **turned)
+    graph = product_of(Type(a, dtype), Type(b, dtype), **turned)
     if chain:  # whoever reads the result waits for it, and it for its operands
         x, y = graph.parameters
         node = apply("dot", apply("exp", x), y, **{"turn_a": False, "turn_b": False} | turned)
@@ -90,7 +89,7 @@ def test_a_repeated_turn_is_timed_as_all_of_them(dtype, a, b, turned, chain, mon
 
 def test_192_heads_are_recorded_as_two():
     heads = Type((16, 12, 197, 64), "bfloat16")
-    assert len(program_of(graph_of(heads, heads, turn_b=True))) < 50
+    assert len(program_of(product_of(heads, heads, turn_b=True))) < 50
 
 
 def test_a_reader_of_any_part_waits_for_the_last_turn():
@@ -106,7 +105,7 @@ def test_a_reader_of_any_part_waits_for_the_last_turn():
 def test_narrow_operands_give_a_wide_result_summed_in_fp32(batch):
     """The judge: float64 of the rounded operands; 700 terms in BF16 would be off by far more."""
     a, b = (Type((*batch, *s), "bfloat16") for s in ((5, 700), (700, 9)))
-    graph = graph_of(a, b, dtype="float32")
+    graph = product_of(a, b, dtype="float32")
     rng = np.random.default_rng(0)
     arrays = [rng.integers(-8, 9, t.shape).astype(np.float32) for t in (a, b)]
     exact = np.matmul(*(x.astype(np.float64) for x in arrays))
@@ -116,6 +115,6 @@ def test_narrow_operands_give_a_wide_result_summed_in_fp32(batch):
 
 def test_a_product_does_not_beat_the_peak():
     n = 1024
-    graph = graph_of(Type((n, n), "bfloat16"), Type((n, n), "bfloat16"), turn_a=True)
+    graph = product_of(Type((n, n), "bfloat16"), Type((n, n), "bfloat16"), turn_a=True)
     least_ns = 2 * n**3 / TRN1.tensor_engine.peak_flops.value * 1e9
     assert measure(program_of(graph)).makespan_ns > least_ns

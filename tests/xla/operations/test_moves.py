@@ -7,21 +7,12 @@ import numpy as np
 import pytest
 
 from tests.for_each import for_rows
-from tests.xla.operations.cases import lowered, values
+from tests.xla.operations.cases import f, graph_of, lowered, values
 from tests.xla.operations.cases_move import CASES
 from trainium_edu.neuroncore import NeuronCore, measure
 from trainium_edu.xla.graph import Graph, Type
 from trainium_edu.xla.lowering import lower
 from trainium_edu.xla.operations import OPERATIONS, apply, convolution, indexing, parameter
-
-
-def f(*shape, dtype="float32"):
-    return Type(shape, dtype)
-
-
-def graph_of(operation, *types, **attributes):
-    inputs = tuple(parameter(i, t) for i, t in enumerate(types))
-    return Graph(operation, inputs, (apply(operation, *inputs, **attributes),))
 
 
 def names(graph):
