@@ -33,9 +33,11 @@ class Numbers:
 
     Parameters
     ----------
-    table : str
+    table : str, or iterable of str
+        Text, or its lines.
     title, rows, **look
-        Those of ``viz.bars.draw_rows``; without rows there is the table alone.
+        Those of ``viz.bars.draw_rows``, where a row may be a number alone; without rows there is
+        the table alone.
     folded : bool
         Unfolded, lines of any length stay whole: letters are as small as the page asks for.
     fold : str
@@ -47,8 +49,9 @@ class Numbers:
     def __init__(
         self, table: str, title="", rows=(), *, folded=True, fold="The numbers", draw=None, **look
     ):
-        self.table, self.svg, self.folded, turn = table, "", folded, itertools.count()
-        self.fold = fold
+        self.table = table if isinstance(table, str) else "\n".join(table)
+        self.svg, self.folded, self.fold, turn = "", folded, fold, itertools.count()
+        rows = {n: p if isinstance(p, Mapping) else {"": p} for n, p in dict(rows).items()}
         draw = draw or (rows and partial(draw_rows, title, rows, **look))
         if draw:
             drawn = to_svg(draw(width=_WIDTH))

@@ -37,7 +37,7 @@ def overhead_share(share, before, after):
             f"{bar.generation.instances:4} x {name:17}{drawn:9.0%}{read:22.1%}{split:22.1%}"
         )
         for reading, value in zip(readings, shares, strict=True):
-            bars[f"{name.split('.')[0]}, {reading}"] = {"": 100 * value}
+            bars[f"{name.split('.')[0]}, {reading}"] = 100 * value
     slide = 100 * list(_SAID.values())[1]
     return Answer(
         round(100 * overhead(share, (before, after), "weak")[1].share, 1),
@@ -54,7 +54,7 @@ def overhead_share(share, before, after):
             "as_fast_wires": 50 / wires,
             "as_fast_arithmetic": 50 / arithmetic,
         },
-        show=lambda guess: Numbers("\n".join(rows), "Communication, % of the step", bars),
+        show=lambda guess: Numbers(rows, "Communication, % of the step", bars),
     )
 
 
@@ -77,6 +77,7 @@ def two_weeks(sequences_per_s, instances, sequence, days):
     needed = _fewest(sequences_per_s, instances, sequence, days)
     alone = _TOKENS.value / (sequences_per_s * sequence) / _DAY_S
     counts = (instances, _COUNTS["trn1"], needed)
+    taken = {n: alone * instances / n for n in counts}
     return Answer(
         needed,
         wrong={
@@ -89,10 +90,9 @@ def two_weeks(sequences_per_s, instances, sequence, days):
         terms={"alone": alone, "count": counts[1], "days": alone * instances / counts[1]},
         show=lambda guess: [
             Numbers(
-                "instances    days\n"
-                + "\n".join(f"{n:9}{alone * instances / n:8.0f}" for n in counts),
+                ["instances    days", *(f"{n:9}{days:8.0f}" for n, days in taken.items())],
                 "Days for GPT-3's tokens",
-                {f"{n} instances": {"": alone * instances / n} for n in counts},
+                {f"{n} instances": days for n, days in taken.items()},
             ),
             f"Of 190 TFLOPS a chip, the published row reaches"
             f" {_of_peak(alone) * counts[1] / instances:.1%}; {counts[1]} instances in {days} days"
@@ -113,7 +113,9 @@ def sooner(ours, theirs):
     prices = [instance.sagemaker_usd_per_hour.value for instance in instances]
     printed = CLAIMS.sagemaker_cost_trn1.value, CLAIMS.sagemaker_cost_p4d.value
     names = "ml.trn1.32xl", "ml.p4d.24xl"
-    bills = list(zip(names, (ours, theirs), prices, printed, strict=True))
+    bills = zip(names, (ours, theirs), prices, printed, strict=True)
+    rows = [f"{name:14}{s:7,}{price:15.3f}{price * s / 3600:13.3f}{said:10}"
+            for name, s, price, said in bills]  # fmt: skip
     return Answer(
         round(100 * (theirs / ours - 1), 1),
         wrong={
@@ -124,11 +126,7 @@ def sooner(ours, theirs):
         terms={"iterations": iterations, "fixed": fixed, "ratio": fixed / ours},
         show=lambda guess: [
             Numbers(
-                "              seconds   USD per hour    bill, USD   printed\n"
-                + "\n".join(
-                    f"{name:14}{s:7,}{price:15.3f}{price * s / 3600:13.3f}{said:10}"
-                    for name, s, price, said in bills
-                ),
+                ["              seconds   USD per hour    bill, USD   printed", *rows],
                 "Seconds of the bill",
                 {
                     name: {"iterations": total - fixed, "all else": fixed}

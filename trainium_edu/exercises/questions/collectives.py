@@ -96,7 +96,7 @@ def mesh_until(found, four_ranks, trn1):
         },
         show=lambda guess: [
             selection_picture(found, title="all-reduce on 16 chips with 4 ranks each"),
-            Numbers("\n".join(_edges(four_ranks, trn1))),
+            Numbers(_edges(four_ranks, trn1)),
         ],
     )
 
@@ -141,6 +141,7 @@ def _mean_hops(machine):
 def inf2_factor(torus, ring, nbytes):
     """Return how much longer the ring's best algorithm takes."""
     beside = list(_beside(torus, ring))
+    lines, bars = [line for line, *_ in beside], {what: ratio for _, what, ratio in beside}
     return Answer(
         round(float(_ratio(torus, ring, nbytes)), 2),
         wrong={
@@ -155,11 +156,5 @@ def inf2_factor(torus, ring, nbytes):
             for name, machine in (("torus", torus), ("ring", ring))
             for part, us in zip(("cables", "memory"), _busy_us(machine, nbytes), strict=True)
         },
-        show=lambda guess: [
-            Numbers(
-                "\n".join(line for line, *_ in beside),
-                "How many times as long the ring takes",
-                {what: {"": ratio} for _, what, ratio in beside},
-            )
-        ],
+        show=lambda guess: Numbers(lines, "How many times as long the ring takes", bars),
     )

@@ -175,10 +175,12 @@ def linear_rule(runs):
     return Answer(
         0 if eight and most else 1 if eight else 2 if most else 3,
         terms={"lr": runs[32, True].job.lr},
-        show=lambda guess: [
-            "ranks    images   steps     rate   after 20 passes, of the test digits\n"
-            + "\n".join(line(*key) for key in runs)
-        ],
+        show=lambda guess: "\n".join(
+            [
+                "ranks    images   steps     rate   after 20 passes, of the test digits",
+                *(line(*key) for key in runs),
+            ]
+        ),
     )
 
 
@@ -205,12 +207,9 @@ def bend(weak, remedies):
         },
         show=lambda guess: [
             Numbers(
-                "\n".join(
-                    f"{p.ranks:5} ranks, {p.instances:2} instances: {p.efficiency:.0%}"
-                    for p in weak
-                ),
+                [f"{p.ranks:5} ranks, {p.instances:2} instances: {p.efficiency:.0%}" for p in weak],
                 "Images per second and rank, in % of those on two ranks",
-                {f"{p.ranks} ranks": {"": 100 * p.efficiency} for p in weak},
+                {f"{p.ranks} ranks": 100 * p.efficiency for p in weak},
             ),
             step_panel(),
             f"on {_RANKS} ranks, with\n"

@@ -32,7 +32,7 @@ def _traffic(runs):
     """Return the MB that each run moves, as bars."""
     moved = {name: _bytes(run) / 1e6 for name, run in runs.items()}
     words = ", ".join(f"{name} {mb:.3g} MB" for name, mb in moved.items())
-    return Numbers(words, "To and from HBM, in MB", {name: {"": mb} for name, mb in moved.items()})
+    return Numbers(words, "To and from HBM, in MB", moved)
 
 
 def _us(run, name=""):

@@ -86,27 +86,18 @@ def last_batch(device):
 _EXACT = 1e-4  # an error of nothing, on a logarithmic axis
 
 
-def _worst(errors) -> str:
-    return max(errors, key=lambda name: errors[name]["all"])
-
-
 @question("06/auto-cast")
 def auto_cast(errors):
     """Return the computation with the largest error under ``all``."""
-    worst = _worst(errors)
+    bars = {f"{name}, {mode}": 100 * max(of[mode], _EXACT)
+            for name, of in errors.items() for mode in ("matmult", "all")}  # fmt: skip
     return Answer(
-        worst,
-        show=lambda guess: [
-            Numbers(
-                error_table(errors),
-                "Error, in % of the spread of the FP32 result",
-                {
-                    f"{name}, {mode}": {"": 100 * max(of[mode], _EXACT)}
-                    for name, of in errors.items()
-                    for mode in ("matmult", "all")
-                },
-                spell=lambda error: "exact" if error == 100 * _EXACT else f"{error:.3g} %",
-                log=True,
-            )
-        ],
+        max(errors, key=lambda name: errors[name]["all"]),
+        show=lambda guess: Numbers(
+            error_table(errors),
+            "Error, in % of the spread of the FP32 result",
+            bars,
+            spell=lambda error: "exact" if error == 100 * _EXACT else f"{error:.3g} %",
+            log=True,
+        ),
     )

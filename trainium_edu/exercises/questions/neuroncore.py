@@ -22,9 +22,9 @@ def one_partition(time):
             "a nanosecond for each": 32768 / 1e3,
         },
         show=lambda guess: Numbers(
-            "\n".join(f"on {p:3} partitions: {us:6.2f} µs" for p, us in times.items()),
+            [f"on {p:3} partitions: {us:6.2f} µs" for p, us in times.items()],
             "32,768 numbers, by partitions in use: µs",
-            {str(p): {"": us} for p, us in times.items()},
+            {str(p): us for p, us in times.items()},
         ),
     )
 
@@ -102,7 +102,7 @@ def buffers(run):
         terms={"one": one, "two": two, "four": four, "vector": vector},
         show=lambda guess: [
             Numbers(
-                "\n".join([*(f"{n:9}: {line}" for n, (line, _) in tried.items()), str(run)]),
+                [*(f"{n:9}: {line}" for n, (line, _) in tried.items()), str(run)],
                 "Sixteen tiles, in µs",
                 {name: parts for name, (_, parts) in tried.items()},
             ),
@@ -130,8 +130,8 @@ def _table(run):
     lines = [f"{'time in µs with':34} {'one buffer':>12} {'four buffers':>14}"]
     for name, (one, four) in rows:
         lines.append(f"{name:34} {one / 1e3:12.1f} {four / 1e3:14.1f}")
-    bars = {name: {"": one / 1e3} for name, (one, _) in rows}
-    return Numbers("\n".join(lines), "With one buffer, in µs", bars)
+    bars = {name: one / 1e3 for name, (one, _) in rows}
+    return Numbers(lines, "With one buffer, in µs", bars)
 
 
 def _longest_on_the_path(run):

@@ -72,11 +72,7 @@ def at_a_tie(x):
             "FP8's range": _spelled(fp8.value),
         },
         terms={"below": it.below, "above": it.above},
-        show=lambda guess: [
-            "\n".join(rows),
-            ...,
-            number_line_explorer(x, list(landed)),
-        ],
+        show=lambda guess: ["\n".join(rows), ..., number_line_explorer(x, list(landed))],
     )
 
 

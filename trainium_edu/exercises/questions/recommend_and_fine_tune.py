@@ -24,7 +24,7 @@ def bound_table(shop, reached: float) -> Numbers:
             "who knows every bias": shop.best_loss}  # fmt: skip
     lines = [f"{'':22}{'expected loss':>14}"]
     lines += [f"{name:22}{loss:14.2f}" for name, loss in rows.items()]
-    return Numbers("\n".join(lines), "Expected loss", {n: {"": loss} for n, loss in rows.items()})
+    return Numbers(lines, "Expected loss", rows)
 
 
 @question("09c/bound")
@@ -115,7 +115,7 @@ def few_labels(rows):
         show=lambda guess: Numbers(
             f"from scratch {scratch:.0f} %\npre-trained  {read:.0f} %",
             "Of the test right, in %, with 4 labelled passages of each author",
-            {"from scratch": {"": round(scratch)}, "pre-trained": {"": round(read)}},
+            {"from scratch": round(scratch), "pre-trained": round(read)},
         ),
     )
 

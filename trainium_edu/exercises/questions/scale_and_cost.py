@@ -46,7 +46,7 @@ def fits_at_all(parameters, instance):
         },
         terms={"total": total, "billions": parameters / 1e9},
         show=lambda guess: [
-            Numbers("bytes of each parameter\n" + "\n".join(rows), "Kept, in GiB", bars),
+            Numbers(["bytes of each parameter", *rows], "Kept, in GiB", bars),
             f"rounded with dice, 8 bytes of each: {_instances(parameters, 8, instance)} instances",
         ],
     )
@@ -103,7 +103,7 @@ def cut(shape, plan, plans):
             "ZeRO forgotten": _least(shape, replace(plan, zero=0)),
         },
         show=lambda guess: [
-            Numbers("\n".join(rows), "GiB that a NeuronCore would keep; it has 16", bars),
+            Numbers(rows, "GiB that a NeuronCore would keep; it has 16", bars),
             ...,
             plans_table(plans),
         ],
@@ -125,10 +125,11 @@ def wires(sent, plan):
     tensor, gradients = _bytes(sent, "tensor"), _bytes(sent, "data")
     (scattered,) = (each for each in sent["tensor"] if each.operation == "reduce_scatter")
     sums = 2 * scattered.count * scattered.nbytes  # each is a reduce-scatter and an all-gather
+    kinds = ("tensor", "data", "pipeline")
     rows = [
         f"{kind:10}{each.operation:16}{each.count:10,.0f} x {each.nbytes / 2**20:7.2f} MiB"
         f"{each.count * each.nbytes / _GIB:12,.2f} GiB"
-        for kind in ("tensor", "data", "pipeline")
+        for kind in kinds
         for each in sent[kind]
     ]
     return Answer(
@@ -142,9 +143,7 @@ def wires(sent, plan):
         },
         terms={"tensor_gib": tensor / _GIB, "gradients_gib": gradients / _GIB},
         show=lambda guess: Numbers(
-            "\n".join(rows),
-            "Bytes of a step, in GiB",
-            {kind: {"": _bytes(sent, kind) / _GIB} for kind in ("tensor", "data", "pipeline")},
+            rows, "Bytes of a step, in GiB", {kind: _bytes(sent, kind) / _GIB for kind in kinds}
         ),
     )
 
@@ -174,9 +173,9 @@ def bubble(stages, micro, batch):
         },
         terms={"micro": micro, "waits": waits, "slots": micro + waits},
         show=lambda guess: Numbers(
-            " replicas  micro-batches     idle\n" + "\n".join(rows),
+            [" replicas  micro-batches     idle", *rows],
             "Idle, in % of the step",
-            {f"{batch // m} replicas, {m} micro-batches": {"": 100 * share(m)} for m in counts},
+            {f"{batch // m} replicas, {m} micro-batches": 100 * share(m) for m in counts},
         ),
     )
 
@@ -205,7 +204,7 @@ def wall_of(times):
         },
         terms={"few_s": few.step_ns / 1e9, "many_s": many.step_ns / 1e9},
         show=lambda guess: Numbers(
-            "\n".join(rows),
+            rows,
             f"Times as fast as {min(times)} instances",
             {
                 f"{n:,} instances: {fast:.3g} times": {

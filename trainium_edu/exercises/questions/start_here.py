@@ -72,8 +72,8 @@ def reads(learning_rate, passes):
     def show(guess):
         first = next((n for n, r in enumerate(read, 1) if guess is not None and r >= guess), None)
         when = f"reached by the end of pass {first}" if first else "never reached"
-        bars = {f"pass {n}": {"": read[n - 1]} for n in chosen}
-        drawn = Numbers("\n".join(rows), "New images read after each pass", bars)
+        bars = {f"pass {n}": read[n - 1] for n in chosen}
+        drawn = Numbers(rows, "New images read after each pass", bars)
         return [drawn] if guess is None else [drawn, f"your {guess:g}: {when}"]
 
     return Answer(

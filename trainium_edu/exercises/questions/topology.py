@@ -74,7 +74,7 @@ def _readings():
         rate = machine.bandwidth_bytes_per_s[0] / 2**30
         lines.append(f"{machine.name}: {ports} cables × {rate:.0f} = {ports * rate:.0f} GiB/s")
         bars[machine.name] = {f"cable {number}": rate for number in range(1, ports + 1)}
-    yield Numbers("\n".join(lines), "One chip, cable by cable, in GiB/s", bars)
+    yield Numbers(lines, "One chip, cable by cable, in GiB/s", bars)
     for convention, name in (("one_way", "one direction"), ("both_ways", "both together")):
         one = fabric.trn1_32xlarge(direction=convention).bandwidth_bytes_per_s[0]
         yield f"if the 96 counts {name}: 1 GiB over one cable in {2**30 / one * 1e3:.1f} ms"
@@ -115,16 +115,14 @@ def nonblocking(machine):
     return Answer(
         bisect((1.5, 4), even / limit),
         terms={"messages": messages, "hops": hops, "crossings": hops / machine.links},
-        show=lambda guess: [
-            Numbers(
-                f"busiest channel: {even:.0f} messages = {even / limit:.2f} x a chip's limit\n"
-                f"if all ties go the same way round: {odd:.0f} messages = {odd / limit:.1f} x",
-                "Messages on the busiest channel",
-                {
-                    "nonblocking": {"": limit},
-                    "the torus, both ways round": {"": even},
-                    "the torus, one way round": {"": odd},
-                },
-            )
-        ],
+        show=lambda guess: Numbers(
+            f"busiest channel: {even:.0f} messages = {even / limit:.2f} x a chip's limit\n"
+            f"if all ties go the same way round: {odd:.0f} messages = {odd / limit:.1f} x",
+            "Messages on the busiest channel",
+            {
+                "nonblocking": limit,
+                "the torus, both ways round": even,
+                "the torus, one way round": odd,
+            },
+        ),
     )

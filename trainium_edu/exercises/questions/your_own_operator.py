@@ -151,7 +151,7 @@ def published_table(versions) -> Numbers:
             f" {_rate(high):>7.1f}-{_rate(low):<7.1f}  calibration"
         )
         bars[name] = {"operators": ns / 1e6, "everything else": OTHER_NS / 1e6}
-    return Numbers("\n".join(lines), "An iteration, in ms", bars)
+    return Numbers(lines, "An iteration, in ms", bars)
 
 
 @question("13/iteration")
@@ -214,7 +214,7 @@ def scalar(eight, kernel):
                 f"operator on eight processors {_ns(eight) / 1e3:8.1f} µs\n"
                 f"kernel on Scalar             {_ns(kernel) / 1e3:8.1f} µs",
                 "The same numbers, in µs",
-                {n: {"": _ns(r) / 1e3} for n, r in (("operator", eight), ("Scalar", kernel))},
+                {n: _ns(r) / 1e3 for n, r in (("operator", eight), ("Scalar", kernel))},
             ),
             timeline_explorer(kernel, memory=False, sliders=False),
         ],

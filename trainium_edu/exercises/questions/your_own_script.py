@@ -200,7 +200,7 @@ def per_dollar(rows):
         show=lambda guess: Numbers(
             instances_table(rows),
             "A million samples, in USD",
-            {one.instance: {"": one.usd_per_million_samples} for one in sorted(rows, key=_cost)},
+            {one.instance: one.usd_per_million_samples for one in sorted(rows, key=_cost)},
         ),
     )
 
