@@ -70,7 +70,7 @@ def reference(images, weights, bias, pool_size=1) -> np.ndarray:
     return squares.max((3, 5)) + bias.astype(np.float64)[:, None, None]
 
 
-@exercise("12/turn", numbers={"high": range(2, 5), "wide": (3, 5), "seed": "data"})
+@exercise("12/turn")
 def turn(answer, numbers):
     """Check (128, 128, high, wide) -> (high * wide, 128, 128), and its time."""
     high, wide = numbers.high, numbers.wide
@@ -89,10 +89,7 @@ def turn(answer, numbers):
     reject("short rows", us=found["makespan_ns"] / 1000.0)
 
 
-@exercise(
-    "12/pool-once",
-    numbers={"side": range(2, 5), "rows": range(3, 7), "columns": range(4, 10), "seed": "data"},
-)
+@exercise("12/pool-once")
 def pool(answer, numbers):
     """Check the largest of squares, and the count of compute instructions."""
     n, rows, columns = numbers.side, numbers.rows, numbers.columns
@@ -109,15 +106,7 @@ def pool(answer, numbers):
     return Figures(found)
 
 
-@exercise(
-    "12/fused",
-    numbers={
-        "rows": range(8, 15, 2),
-        "columns": range(14, 27, 2),
-        "dtype": ("float16", "float32"),
-        "seed": "data",
-    },
-)
+@exercise("12/fused")
 def fused(answer, numbers):
     """Check values with and without pooling, then products, bytes and time of the large image."""
     for channels, pool_size in ((128, 1), (256, 2)):

@@ -427,7 +427,7 @@ class Exercise:
 def exercise(
     key: str,
     *,
-    numbers: Callable[[Draw], Mapping] | Mapping = lambda draw: {"seed": draw.seed("seed")},
+    numbers: Callable[[Draw], Mapping] | Mapping | None = None,
     picture: Callable[[Numbers], Any] = lambda numbers: "",
     **words: Any,
 ):
@@ -438,8 +438,9 @@ def exercise(
     key : str
         ``"02/spacing"``: the lesson's number, and a name that never changes.
     numbers : callable or mapping, optional
-        Takes a :class:`Draw`, returns a mapping; by default one ``seed``.  Or what each number is
-        chosen from by its name, ``range(2, 5)``; of a text, a seed of 32 bits by that name.
+        Takes a :class:`Draw`, returns a mapping; by default one ``seed``.  Or, as well among the
+        exercise's words, what each number is chosen from by its name: a list, or a table of ``low``
+        and ``high``; of a text, a seed of 32 bits by that name.
     picture : callable, optional
         Takes the numbers, returns what shows the task, with a text and as HTML.
     **words
@@ -480,21 +481,27 @@ def exercise(
 
     def decorate(function):
         table = words or words_of(function.__code__.co_filename)[key.partition("/")[2]]
-        return _made(key, numbers, function, picture, **table)
+        drawn = {"numbers": numbers} if numbers else {}
+        return _made(key, function, picture=picture, **{**table, **drawn})
 
     return decorate
 
 
 def _drawn(options: Mapping, draw: Draw) -> dict:
     """Return numbers by name, each one of its options, or the seed that a text names."""
-    return {
-        name: draw.seed(some) % 2**32 if isinstance(some, str) else draw.choice(name, some)
-        for name, some in options.items()
-    }
+    drawn: dict[str, Any] = {}
+    for name, some in options.items():
+        if isinstance(some, str):
+            drawn[name] = draw.seed(some) % 2**32
+        elif isinstance(some, Mapping):
+            drawn[name] = draw.integer(name, **some)
+        else:
+            drawn[name] = draw.choice(name, some)
+    return drawn
 
 
-def _made(key, numbers, function, picture, *, title, answer, points, tests, hints, wrong=None,
-          literal=False):  # fmt: skip
+def _made(key, function, *, title, answer, points, tests, hints, picture, wrong=None, literal=False,
+          numbers=lambda draw: {"seed": draw.seed("seed")}):  # fmt: skip
     if points < 1 or len(hints) < 2 or not answer.isidentifier():
         raise ValueError(f"{key} needs points, two or more hints, and a name for its answer")
     _ANSWERS.add(answer)

@@ -19,10 +19,7 @@ from trainium_edu.exercises.asked import (
 from trainium_edu.exercises.exercise import exercise, has_form, reject, reject_if
 
 
-@exercise(
-    "05/tile-add",
-    numbers={"tiles": range(2, 5), "columns": (1024, 1536, 2048), "seed": "data"},
-)
+@exercise("05/tile-add")
 def tile_add(answer, numbers):
     """Check values on two heights, and the time against a tiled kernel's."""
     shape = (128 * numbers.tiles, numbers.columns)
@@ -40,7 +37,7 @@ def tile_add(answer, numbers):
     reject("slow", slower=slower)
 
 
-@exercise("05/transpose", numbers={"blocks": range(2, 6), "seed": "data"})
+@exercise("05/transpose")
 def transpose(answer, numbers):
     """Check [128, n] -> [n, 128] for n of several blocks."""
     n = 128 * numbers.blocks
@@ -54,7 +51,7 @@ def transpose(answer, numbers):
     return Figures(computed(answer, (x,), x.T, wrong))
 
 
-@exercise("05/matmul-mfu", numbers={"k": (1024, 1536), "m": (1024, 2048), "seed": "data"})
+@exercise("05/matmul-mfu")
 def matmul_mfu(answer, numbers):
     """Check lhsT.T @ rhs in BF16 and its MFU."""
     import ml_dtypes
@@ -82,7 +79,7 @@ def matmul_mfu(answer, numbers):
 TARGET_MFU = 2 / 3  #: more than any stage of the lesson reaches
 
 
-@exercise("05/bias-gelu", numbers={"columns": (512, 768, 1024), "seed": "data"})
+@exercise("05/bias-gelu")
 def bias_gelu(answer, numbers):
     """Check gelu(x + bias) for x [128, n], bias [128, 1], and the count of instructions."""
     from math import erf, sqrt
@@ -125,7 +122,7 @@ def suspects(student: str = "") -> str:
     return listing(faulty_kernel(unwritten.numbers(student)))
 
 
-@exercise("05/unwritten", numbers={"seed": "which", "step": (4, 8, 16)})
+@exercise("05/unwritten")
 def unwritten(answer, numbers):
     """Check the name of the faulty kernel and the number of unwritten columns."""
     from trainium_edu.nki.examples.suspects import NAMES

@@ -75,7 +75,7 @@ def reference(seed, steps):
     return given, network.state_dict(), losses[_LOG_EVERY - 1 :: _LOG_EVERY]
 
 
-@exercise("06/mark-step", numbers={"seed": "seed", "steps": range(8, 20)})
+@exercise("06/mark-step")
 def place_mark_step(answer, numbers):
     """Run the graphs that the loop's device ran again, count them, and compare the weights."""
     steps = numbers.steps
@@ -257,10 +257,7 @@ def _layer_norm(x, eps):
     return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + eps)
 
 
-@exercise(
-    "06/vjp",
-    numbers={"seed": "seed", "rows": range(3, 8), "width": range(5, 13), "eps": (1e-5, 1e-3, 0.1)},
-)
+@exercise("06/vjp")
 def layer_norm_vjp(answer, numbers):
     """Compare with central differences of layer norm itself, in float64."""
     rng = np.random.default_rng(numbers.seed)

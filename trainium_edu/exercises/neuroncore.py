@@ -20,10 +20,7 @@ _DTYPE_BYTES = {"float32": 4, "bfloat16": 2, "uint8": 1}
 # -- 1: an order that keeps Vector busy -------------------------------------------------------
 
 
-@exercise(
-    "04/keep-vector-busy",
-    numbers={"tiles": range(7, 13), "room": (2, 3), "columns": (384, 512, 640)},
-)
+@exercise("04/keep-vector-busy")
 def keep_vector_busy(answer, numbers):
     """Time the learner's order on the emulator and look how long the Vector Engine waits."""
     for tiles, room in ((numbers.tiles, numbers.room), (6, 2)):
@@ -170,7 +167,7 @@ def _judge_plan(plan, got):
 # -- 3: the race ------------------------------------------------------------------------------
 
 
-@exercise("04/race", numbers={"seed": "plan"})
+@exercise("04/race")
 def race(answer, numbers):
     """Check several random plans with one race each, and near misses of every kind."""
     for turn in range(6):
@@ -265,7 +262,7 @@ def has_decoys(tiles, found):
 _CAUSES = ("dma", "ports", "buffers", "fixed")
 
 
-@exercise("04/remove-first", numbers={"seed": "times"})
+@exercise("04/remove-first")
 def remove_first(answer, numbers):
     """Check tables with hidden pairs, with causes that change nothing, and of budget 1 and 2."""
     for turn in range(8):
