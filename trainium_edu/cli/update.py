@@ -15,6 +15,7 @@ stays even where the cell around it is new.  A lesson that the learner deleted c
 import itertools
 import json
 import shutil
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,12 @@ from typing import Any
 from trainium_edu.cli.working_copy import base_folder, stripped, write
 from trainium_edu.exercises import lessons
 from trainium_edu.exercises.cells import text_of
+from trainium_edu.tools.schema import checked
 from trainium_edu.widgets.prediction import MIME
 
 __all__ = ["Outcome", "merge", "update", "waiting"]
+
+_SCHEMA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,20 +229,11 @@ def _name(cell):
 
 
 def _load(path):
-    """Read a notebook as JSON; raise CannotMatch where it is none of format 4."""
+    """Read a notebook; raise CannotMatch where it is none of format 4."""
     try:
-        notebook = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):
-        raise CannotMatch("it is not a notebook (not JSON)") from None
-    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
-        old = isinstance(notebook, dict) and "worksheets" in notebook
-        raise CannotMatch("its format predates 4" if old else "it is not a notebook (no cells)")
-    for cell in notebook["cells"]:
-        if not isinstance(cell, dict) or not isinstance(cell.get("cell_type"), str):
-            raise CannotMatch("one of its cells is damaged")
-    if not isinstance(notebook.get("metadata", {}), dict):
-        raise CannotMatch("its metadata are damaged")
-    return notebook
+        return checked(json.loads(path.read_text(encoding="utf-8")), _SCHEMA)
+    except (ValueError, RecursionError) as problem:
+        raise CannotMatch(f"it is not a notebook of format 4 ({problem})") from None
 
 
 def _readable(path):
