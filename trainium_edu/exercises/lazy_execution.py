@@ -1,7 +1,9 @@
 """Exercises of lesson 06: place mark_step, find what recompiles, choose buckets, write a vjp."""
 
 import contextlib
+import functools
 import io
+import math
 import warnings
 
 import numpy as np
@@ -230,21 +232,17 @@ def best_buckets(lengths, compiles):
     """Return the best buckets, by a dynamic programme of the check's own."""
     u, count = np.unique(lengths, return_counts=True)
     many = np.concatenate([[0], np.cumsum(count)])
-    best = {0: (0, ())}  # after so many distinct lengths: padded tokens, buckets
-    found = []
-    for _ in range(compiles):
-        best = {
-            j: min(
-                (cost + int(u[j - 1] * (many[j] - many[i])), (*chosen, int(u[j - 1])))
-                for i, (cost, chosen) in best.items()
-                if i < j
-            )
-            for j in range(min(best) + 1, len(u) + 1)
-        }
-        if len(u) not in best:
-            break
-        found.append(best[len(u)])
-    return min(found)[1]
+
+    @functools.cache
+    def best(j, most):
+        """Return padded tokens and buckets of the `j` shortest lengths, in `most` buckets."""
+        if j == 0 or most == 0:
+            return (math.inf if j else 0), ()
+        shorter = ((i, *best(i, most - 1)) for i in range(j))
+        return min((cost + int(u[j - 1] * (many[j] - many[i])), (*chosen, int(u[j - 1])))
+                   for i, cost, chosen in shorter if cost < math.inf)  # fmt: skip
+
+    return best(len(u), compiles)[1]
 
 
 # --- a vjp ----------------------------------------------------------------------------------------

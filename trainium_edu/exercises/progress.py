@@ -3,6 +3,7 @@
 import html
 import json
 from dataclasses import dataclass
+from pathlib import Path
 
 from trainium_edu import settings
 from trainium_edu.exercises import catalogue, learner, lessons, predict
@@ -64,32 +65,11 @@ class Progress:
         return f"You left off at {self.left_off} in {x.title}.", f"{x.stem}.ipynb{_cell(self)}"
 
     def _repr_html_(self):
-        def link(x):
-            name = html.escape(x.title)
-            return f'<a href="{x.stem}.ipynb">{name}</a>'
+        from jinja2 import Template
 
-        def guessed(predicted, right):
-            return f"{predicted}<br><small>{right} right</small>" if predicted else ""
-
-        head = "".join(
-            f'<th style="text-align:{"left" if name == "lesson" else "center"}">{name}</th>'
-            for name in ("", "lesson", "minutes", "predicted", "exercises")
-        )
-        body = "".join(
-            f"<tr><td>{x.number}{'<br>●' * x.core}</td>"
-            f'<td style="text-align:left">{link(x)}<br><small>{html.escape(x.about)}</small></td>'
-            + "".join(
-                f'<td style="text-align:center">{cell}</td>'
-                for cell in (x.takes, guessed(predicted, right), done)
-            )
-            + "</tr>"
-            for x, (predicted, right, done) in ((row.lesson, row.cells) for row in self.rows)
-        )
         said, page = self._where()
-        return (
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f'<p><a href="{page}">{html.escape(said)}</a></p>'
-        )
+        table = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
+        return table.render(rows=self.rows, said=said, page=page, escaped=html.escape)
 
 
 def _cell(progress) -> str:
