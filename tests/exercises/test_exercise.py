@@ -357,8 +357,11 @@ def test_an_answer_that_does_not_end_is_stopped_with_a_sentence(monkeypatch):
 
 @for_each(
     "path",
-    [p for p in sorted(Path(afterwards.__file__).parent.glob("*.toml"))
-     if p.stem not in ("leaderboard", "lessons", "refusals")],
+    [
+        p
+        for p in sorted(Path(afterwards.__file__).parent.glob("*.toml"))
+        if p.stem not in ("leaderboard", "lessons", "refusals")
+    ],
     ids=lambda p: p.stem,
 )
 def test_words_and_checks_name_the_same_misconceptions(path):
