@@ -91,6 +91,17 @@ class Figures:
                    mfu[1], len(run.program))  # fmt: skip
 
 
+#: How a threshold's metric is said, its figure, and the best and the worst end of its band.
+_MEASURED: dict[str, Callable] = {
+    "latency_us": lambda f: (f"{f.latency_us:.2f} µs ({f.low_us:.2f} to {f.high_us:.2f})",
+                             f.latency_us, f.low_us, f.high_us),
+    "mfu": lambda f: (f"{f.mfu:.1%} ({f.mfu_low:.1%} to {f.mfu_high:.1%})",
+                      f.mfu, f.mfu_high, f.mfu_low),
+    "hbm_bytes": lambda f: (f"{f.hbm_bytes:,} bytes", *[f.hbm_bytes] * 3),
+    "hbm_times": lambda f: (f"{f.hbm_times:.2f} times", *[f.hbm_times] * 3),
+}  # fmt: skip
+
+
 def judge(case: Case, ask: Callable, assignment: Assignment) -> tuple[Grade, Run | None]:
     """Grade a kernel's program: issue it again and compare its outputs with the reference.
 
@@ -198,20 +209,13 @@ def reach(threshold: Threshold, figures: Figures | None, *, right: bool = True) 
         Its status is "inside the band" where the band holds the threshold, so that the model
         cannot tell; the assignment says what that is worth.
     """
-    most, value = threshold.points, threshold.value
+    most = threshold.points
     if figures is None or not right:
         return Grade(0, most, "wrong", "counts only for a kernel that is right in every case")
-    if threshold.metric.startswith("hbm"):
-        found = getattr(figures, threshold.metric)
-        said = f"{found:,} bytes" if threshold.metric == "hbm_bytes" else f"{found:.2f} times"
-        return Grade(most, most, "full", said) if found <= value else Grade(0, most, "wrong", said)
-    if threshold.metric == "mfu":
-        worse, found, better = -figures.mfu_low, -figures.mfu, -figures.mfu_high
-        value = -value
-        said = f"{figures.mfu:.1%} ({figures.mfu_low:.1%} to {figures.mfu_high:.1%})"
-    else:
-        worse, found, better = figures.high_us, figures.latency_us, figures.low_us
-        said = f"{found:.2f} µs ({better:.2f} to {worse:.2f})"
+    said, *ends = _MEASURED[threshold.metric](figures)
+    sign = -1 if threshold.metric == "mfu" else 1  # the more, the better
+    found, better, worse = (sign * figure for figure in ends)
+    value = sign * threshold.value
     if worse <= value:
         return Grade(most, most, "full", said)
     if better > value:
