@@ -14,6 +14,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from tests.slowness import slowness, slowness_of_a_start
+from tests.texts import text_beside
 
 _FOLDER = Path(__file__).parents[2] / "notebooks"
 LESSONS = sorted(p.name for p in _FOLDER.glob("[0-9]*.ipynb"))  # the glossary runs nothing
@@ -165,6 +166,12 @@ class LessonPage:
                 f"{self.address}/api/sessions/{session['id']}?token=test", method="DELETE"
             )
             urllib.request.urlopen(request).close()
+
+
+def cells(name):
+    """Return the cells of a file in the folder ``texts``; its ROOT is the repository's."""
+    text = text_beside(__file__, name).removesuffix("\n").replace("ROOT", repr(str(_FOLDER.parent)))
+    return text.split("\n# %%\n")
 
 
 def page_of(browser, lab, name, *sources, **look):

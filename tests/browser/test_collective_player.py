@@ -62,8 +62,7 @@ def test_every_machine_follows_every_other(explorer, first, second, playing):
     assert explorer.soon(
         lambda: int(explorer.page.get_attribute(".te-coll", "data-drawn")) > before
     )
-    assert explorer.console_errors == []
-    assert explorer.trouble() == []
+    assert (explorer.console_errors, explorer.trouble()) == ([], [])
 
 
 def test_controls_stand_above_the_picture(explorer):

@@ -5,29 +5,14 @@ Judges: the browser's errors, and what Python says of the same graph.
 
 import pytest
 
-from tests.browser.conftest import ROOT
-from tests.browser.lesson_page import page_of
+from tests.browser.lesson_page import cells, page_of
 from tests.slowness import slowness
 from tests.texts import text_beside
 from tests.viz.graphs import mlp, vit
 
 pytestmark = pytest.mark.browser
 NAME = "graph_explorer_test.ipynb"
-CELLS = [
-    f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n"
-    "from tests.viz.graphs import mlp, vit\nfrom tests.viz.programs import timed\n"
-    "from trainium_edu.widgets.cache_strip import cache_strip\n"
-    "from trainium_edu.widgets.graph_explorer import graph_explorer\n"
-    "from trainium_edu.widgets.timeline_explorer import timeline_explorer\n"
-    "graph = mlp()\nkinds = {n['id']: n['operation'] for n in graph['nodes']}\n"
-    "def open_operation(i):\n"
-    "    if kinds[i] == 'dot':\n        return timeline_explorer(timed())\n"
-    "    return None if kinds[i] == 'parameter' else f'{kinds[i]} {i}: two instructions'\n"
-    "graph_explorer(graph, open_operation=open_operation)",
-    "graph_explorer(vit())",
-    "cache_strip([{'event': 'compiled', 'graph': 'a8', 'why': 'the first graph'},\n"
-    "             *[{'event': 'hit (memory)', 'graph': 'a8'}] * 20])",
-]
+CELLS = cells("graph_explorer.py.txt")
 #: Milliseconds that one arrow key takes, of 60 pressed in a row.
 PRESS = text_beside(__file__, "press.js.txt")
 
@@ -38,8 +23,7 @@ def lesson(browser, lab):
     page.run_all()
     page.settle()
     yield page
-    assert page.console_errors == []
-    assert page.trouble() == []
+    assert (page.console_errors, page.trouble()) == ([], [])
     page.close()
 
 
@@ -102,8 +86,7 @@ def test_layers_close_and_open_by_keys_and_by_clicks(lesson, box):
 
 
 def test_pointing_tells_shape_time_engines_bytes_and_roofline(box):
-    graph = mlp()
-    dot = next(node for node in graph["nodes"] if node["operation"] == "dot")
+    dot = next(node for node in mlp()["nodes"] if node["operation"] == "dot")
     box.locator(".te-graph-row:has-text('dot')").first.hover()
     said = details(box)
     assert said.startswith(f"dot {dot['id']} in forward / linear.0")
@@ -173,8 +156,7 @@ def test_fifteen_hundred_operations_stay_fluent(lesson):
     assert details(box).split()[1] == str(vit()["nodes"][-1]["id"])
     assert len(rows(box)) < 60  # only what is in view is made
     press(box, "Home")
-    busy = max(1.0, slowness())
-    assert min(lesson.page.evaluate(PRESS) for _ in range(3)) < 16 * busy
+    assert min(lesson.page.evaluate(PRESS) for _ in range(3)) < 16 * max(1.0, slowness())
     box.locator("button:text-is('recorded')").click()
     assert len(rows(box)) < 60
 
@@ -199,6 +181,5 @@ def test_a_cell_of_the_strip_tells_its_graph(lesson):
 
 def test_it_fits_a_narrow_dark_page(lesson):
     lesson.turn_narrow_and_dark()
-    assert lesson.page.evaluate("() => look.tooWide()") == []
-    assert lesson.broken_widgets() == []
+    assert (lesson.page.evaluate("() => look.tooWide()"), lesson.broken_widgets()) == ([], [])
     assert lesson.console_errors == []

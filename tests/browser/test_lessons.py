@@ -122,8 +122,7 @@ def test_players_advance_when_played(lesson):
 def test_fits_the_page_when_it_becomes_narrow_and_dark(lesson):
     """At 900 pixels in the dark theme nothing fails, and no output is wider than the page."""
     lesson.turn_narrow_and_dark()
-    assert lesson.trouble() == []
-    assert lesson.broken_widgets() == []
+    assert (lesson.trouble(), lesson.broken_widgets()) == ([], [])
     assert lesson.page.evaluate("() => look.tooWide()") == []
 
 

@@ -17,8 +17,7 @@ def test_fits_a_narrow_dark_page(browser, lab, name):
     try:
         page.run_all()
         page.settle()
-        assert page.trouble() == []
-        assert page.broken_widgets() == []
+        assert (page.trouble(), page.broken_widgets()) == ([], [])
         assert page.page.evaluate("() => look.tooWide()") == []
     finally:
         page.close()

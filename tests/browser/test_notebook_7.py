@@ -52,8 +52,7 @@ def test_every_widget_is_alive(lesson, own_errors):
 
 def test_fits_the_page_when_it_becomes_narrow_and_dark(lesson):
     lesson.turn_narrow_and_dark()
-    assert lesson.broken_widgets() == []
-    assert lesson.page.evaluate("() => look.tooWide()") == []
+    assert (lesson.broken_widgets(), lesson.page.evaluate("() => look.tooWide()")) == ([], [])
 
 
 def test_a_prediction_hears_its_sentence(browser, notebook):

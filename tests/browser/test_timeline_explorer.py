@@ -7,37 +7,19 @@ import statistics
 
 import pytest
 
-from tests.browser.lesson_page import page_of
+from tests.browser.lesson_page import cells, page_of
 from tests.slowness import slowness
 from tests.viz.programs import gelu_linear, timed
 from trainium_edu.neuroncore import measure, place, schedule
 
 pytestmark = [pytest.mark.browser, pytest.mark.clock]
 NAME = "timeline_explorer_test.ipynb"
-CELLS = [
-    "import sys\nsys.path.insert(0, ROOT)\n"
-    "from tests.viz.programs import timed\n"
-    "from trainium_edu.widgets.timeline_explorer import timeline_explorer\n"
-    "from trainium_edu.widgets.kernel_view import kernel_view\n"
-    "run = timed(8)\nexplorer = timeline_explorer(run)\nexplorer",
-    "timeline_explorer(timed(2))",
-    "kernel_view(run)",
-    "many = timeline_explorer(timed(4000), memory=False, sliders=False)\nmany",
-    "from trainium_edu.timeline import Span, Timeline\n"
-    "timeline_explorer(Timeline([Span('link 0→1', 'chunk 0', 0.0, 500.0),"
-    " Span('link 1→0', 'chunk 1', 250.0, 1000.0)]))",
-    "import numpy as np\nimport trainium_edu.nki as nki\n"
-    "from trainium_edu.nki.examples.matmul import hoisted\n"
-    "side = np.ones((256, 512), np.float32)\nkernel_view(nki.run(hoisted, side[:, :256], side))",
-]
+CELLS = cells("timeline_explorer.py.txt")
 
 
 @pytest.fixture(scope="module")
 def page(browser, lab):
-    from tests.browser.conftest import ROOT
-
-    cells = (source.replace("ROOT", repr(str(ROOT))) for source in CELLS)
-    lesson = page_of(browser, lab, NAME, *cells)
+    lesson = page_of(browser, lab, NAME, *CELLS)
     lesson.run_all()
     lesson.settle()
     yield lesson
@@ -49,8 +31,7 @@ def explorer(page):
     """The first explorer, as it was, in view."""
     box = page.page.locator(".te-core").nth(0)
     box.scroll_into_view_if_needed()
-    lanes = box.locator(".te-core-lanes")
-    lanes.focus()
+    box.locator(".te-core-lanes").focus()
     page.page.keyboard.press("Escape")
     page.page.keyboard.press("Home")
     assert page.soon(lambda: window(box)[0] == 0 and width(box) >= makespan(box))
@@ -75,8 +56,7 @@ def lit(box):
 
 
 def test_nothing_failed_and_everything_that_takes_focus_is_named_and_safe(page):
-    assert page.trouble() == []
-    assert page.broken_widgets() == []
+    assert (page.trouble(), page.broken_widgets()) == ([], [])
     found = page.focusable()
     assert len(found) > 20
     assert [f["what"] for f in found if not f["name"] or not f["safe"]] == []
@@ -121,8 +101,7 @@ def test_the_page_scrolls_over_a_picture_that_was_not_clicked(page, explorer):
 def test_hovering_an_instruction_says_line_operands_and_waits(page, explorer):
     core = timed(8)
     row = next(r for r in range(core.rows) if core.instruction(r).name == "tensor_tensor")
-    lanes = explorer.locator(".te-core-lanes")
-    box = lanes.bounding_box()
+    box = explorer.locator(".te-core-lanes").bounding_box()
     lo, hi = window(explorer)
     middle = (core.start_ns[row] + core.end_ns[row]) / 2
     x = box["x"] + 122 + (middle - lo) / (hi - lo) * (box["width"] - 136)
@@ -168,8 +147,7 @@ def test_the_keyboard_alone_goes_from_instruction_to_instruction(page, explorer)
 
 
 def test_a_click_on_the_critical_path_says_why(page, explorer):
-    lanes = explorer.locator(".te-core-lanes")
-    lanes.click(position={"x": 132, "y": 34})
+    explorer.locator(".te-core-lanes").click(position={"x": 132, "y": 34})
     details = explorer.locator(".te-core-details")
     assert page.soon(lambda: "DMA start" in details.inner_text())
     said = details.inner_text()
@@ -180,13 +158,11 @@ def test_a_click_on_the_critical_path_says_why(page, explorer):
 
 
 def test_sliders_time_again_without_running(page, explorer):
-    program = gelu_linear(8)
-    core = measure(program, buffers=2)
+    core = measure(gelu_linear(8), buffers=2)
     one = schedule(core.program, place(core.program, buffers=1)).makespan_ns
     films = int(explorer.get_attribute("data-films"))
     assert makespan(explorer) == pytest.approx(core.makespan_ns, abs=0.01)
-    buffers = explorer.get_by_label("buffers", exact=True)
-    buffers.focus()
+    explorer.get_by_label("buffers", exact=True).focus()
     page.page.keyboard.press("ArrowLeft")
     page.page.wait_for_function(
         "n => Number(document.querySelector('.te-core').dataset.films) > n", arg=films

@@ -22,8 +22,7 @@ def explorer(browser, lab):
     page.run_all()
     page.page.wait_for_selector(".te-topo[data-drawn]")
     yield page
-    assert page.console_errors == []
-    assert page.trouble() == []
+    assert (page.console_errors, page.trouble()) == ([], [])
     page.close()
 
 
@@ -96,8 +95,7 @@ def test_it_turns_by_dragging_and_by_arrow_keys_and_a_drag_cuts_nothing(explorer
     explorer.page.keyboard.press("ArrowRight")
     assert view(explorer).endswith(" 0.017")  # one degree through the fourth dimension
     explorer.page.locator("button:text-is('reset view')").click()
-    assert view(explorer) == before
-    assert told(explorer) == said
+    assert (view(explorer), told(explorer)) == (before, said)
 
 
 @pytest.mark.parametrize(("first", "second"), pairs(MACHINES))

@@ -5,21 +5,13 @@ Judge: the browser: what it says, the pixels on its canvas, its own clock.
 
 import pytest
 
-from tests.browser.conftest import ROOT
-from tests.browser.lesson_page import page_of
+from tests.browser.lesson_page import cells, page_of
 from tests.slowness import slowness
 from tests.texts import text_beside
 from tests.widgets import monitored
 
 pytestmark = pytest.mark.browser
-CELLS = [
-    f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom tests.widgets import monitored\n"
-    "shown = monitored.monitor(odd_from=40)\nshown",
-    "import time\nfrom trainium_edu.widgets.training_monitor import training_monitor\n"
-    "live = training_monitor(steps=60)\nlive",
-    "for step in monitored.steps(60):\n    time.sleep(0.05)\n    live(step)",
-    "live.overlap = False\nshown.overlap",
-]
+CELLS = cells("training_monitor.py.txt")
 #: How many pixels of the torus have the colour of a busy link.
 LIT = text_beside(__file__, "lit.js.txt")
 #: The milliseconds that the page needs for each of twenty places of a slider, drawing included.
@@ -70,11 +62,8 @@ def said(box, part):
 
 
 def test_curves_grow_while_the_cell_runs(page):
-    between = {done for done in page.seen if 0 < done < 60}
-    assert len(between) >= 3
-    assert page.console_errors == []
-    assert page.trouble() == []
-    assert page.broken_widgets() == []
+    assert len({done for done in page.seen if 0 < done < 60}) >= 3
+    assert (page.console_errors, page.trouble(), page.broken_widgets()) == ([], [], [])
 
 
 def test_scrubbing_goes_back_to_when_all_replicas_were_equal(page, monitor):
@@ -142,8 +131,7 @@ def test_the_switch_shows_the_same_step_without_overlap(page, monitor):
 @pytest.mark.clock
 @pytest.mark.parametrize("label", [RUN, STEP])
 def test_a_place_of_a_slider_is_drawn_in_a_blink(page, monitor, label):
-    busy = slowness()
-    assert page.page.evaluate(SCRUB, label) < 100 * max(1.0, busy)
+    assert page.page.evaluate(SCRUB, label) < 100 * max(1.0, slowness())
 
 
 def test_everything_that_takes_focus_has_a_name_and_keeps_its_keys(page, monitor):
