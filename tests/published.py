@@ -183,9 +183,10 @@ def examples_of(corpus: Path) -> Path:
     raise SystemExit(f"{corpus}: no nki/examples in there")
 
 
-def load(path: Path):
+def load(path: Path, name=""):
     """Import a file under a name of its own."""
-    spec = importlib.util.spec_from_file_location(f"published_{path.stem.replace('-', '_')}", path)
+    name = name or f"published_{path.stem.replace('-', '_')}"
+    spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

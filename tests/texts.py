@@ -1,5 +1,6 @@
 """Files that tests hand to the package (kernels, C++), each kept as the text that it is."""
 
+import json
 import tomllib
 from pathlib import Path
 
@@ -23,3 +24,8 @@ def rows_beside(test: str, name: str) -> dict:
         return tuple(map(fixed, value)) if isinstance(value, list) else value
 
     return fixed(table_beside(test, name))
+
+
+def golden(name: str):
+    """Return what a JSON file of the folder ``golden`` holds."""
+    return json.loads(Path(__file__).with_name("golden").joinpath(name).read_text("utf-8"))

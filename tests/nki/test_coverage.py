@@ -13,12 +13,13 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_each, for_rows, raises
+from tests.texts import golden
 from trainium_edu.nki.coverage_table import entries
 from trainium_edu.nki.earlier import NEWER
 from trainium_edu.specs import NkiValidationError
 
 TESTS = Path(__file__).parents[1]
-REFERENCE = json.loads((TESTS / "golden" / "nki_names.json").read_text())
+REFERENCE = golden("nki_names.json")
 ENTRIES = entries()
 HOMES = {
     "nki": nki, "nki.language": nl, "NkiTensor": nl.NkiTensor, "tile_size": nl.tile_size,
@@ -161,8 +162,8 @@ def test_average_is_an_operator_of_reductions_only():
 
 
 OLDER = entries(older=True)
-OLDER_NAMES = json.loads((TESTS / "golden" / "nki_beta1_names.json").read_text(encoding="utf-8"))
-OLDER_ISA = json.loads((TESTS / "golden" / "nki_beta1_isa.json").read_text(encoding="utf-8"))
+OLDER_NAMES = golden("nki_beta1_names.json")
+OLDER_ISA = golden("nki_beta1_isa.json")
 OF_ISA = {*OLDER_ISA["functions"], *OLDER_ISA["enums"], *OLDER_ISA["constants"]}
 
 

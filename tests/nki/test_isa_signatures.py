@@ -4,9 +4,7 @@ The table in ``tests/golden/nki_isa.json`` was made from AWS's own stub (its fir
 """
 
 import inspect
-import json
 from enum import Enum
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,11 +14,12 @@ import trainium_edu.nki.beta1.isa as older_isa
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_each, for_rows, raises
+from tests.texts import golden
 from trainium_edu.neuroncore import INSTRUCTIONS
 from trainium_edu.nki.coverage_table import entries, rows_of
 from trainium_edu.specs.errors import NkiValidationError
 
-TABLE = json.loads((Path(__file__).parents[1] / "golden" / "nki_isa.json").read_text())
+TABLE = golden("nki_isa.json")
 FUNCTIONS = TABLE["functions"]
 LATER = [e.name for e in entries() if (e.section, e.state) == ("nki.isa", "later chip")]
 
@@ -92,8 +91,7 @@ def _run(body, *arrays):
     """Run `body(tiles...)` in a kernel that loads its arrays and stores what body returns."""
 
     def kernel(*tensors):
-        tiles = [nl.load(t) for t in tensors]
-        out = body(*tiles)
+        out = body(*[nl.load(t) for t in tensors])
         result = nl.ndarray(out.shape, dtype=out.dtype, buffer=nl.shared_hbm)
         nisa.dma_copy(dst=result, src=out)
         return result

@@ -4,14 +4,13 @@ The texts are ours, written to the interface of the public tutorials; ``tests/pu
 AWS's own where somebody has a checkout, and its judge is tested here.  Judges: NumPy.
 """
 
-import importlib.util
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import trainium_edu.nki as nki
+from tests import published as runner
 from tests.for_each import raises
 from tests.texts import text_beside
 from trainium_edu.cli.run import run_script
@@ -29,13 +28,10 @@ def published(tmp_path, monkeypatch):
     monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", "trn1")
     assert nki.activate(replace=True)
 
-    def load(text, name="published_kernel"):
-        path = tmp_path / f"{name}.py"
+    def load(text):
+        path = tmp_path / "published_kernel.py"
         path.write_text(text)
-        spec = importlib.util.spec_from_file_location(name, path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
+        return runner.load(path)
 
     yield load
     nki.deactivate()
@@ -79,18 +75,6 @@ def test_five_stages_of_a_matmul(published, stage, shape, dtype):
     np.testing.assert_array_equal(kernel(w, x), expected)
 
 
-def scan_by_loops(delta, u, a, b, c):
-    delta, u, a, b, c = (v.astype(np.float64) for v in (delta, u, a, b, c))
-    out = np.zeros(delta.shape)
-    for i in range(len(delta)):
-        state = np.zeros(a.shape)
-        for t in range(delta.shape[2]):
-            d = delta[i, :, t, None]
-            state = np.exp(d * a) * state + d * u[i, :, t, None] * b[i, :, t]
-            out[i, :, t] = state @ c[i, :, t]
-    return out
-
-
 @pytest.mark.parametrize("piece", [None, 64])
 def test_a_selective_scan(published, piece):
     draw = np.random.default_rng(2)
@@ -99,7 +83,7 @@ def test_a_selective_scan(published, piece):
     b, c = draw.standard_normal((2, 2, 3, 256))
     inputs = [v.astype(np.float32) for v in (delta, u, a, b, c)]
     got = published(SCAN).scan(*inputs, piece=piece)
-    np.testing.assert_allclose(got, scan_by_loops(*inputs), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(got, runner.selective_scan(*inputs), rtol=1e-4, atol=1e-4)
 
 
 def test_time_of_a_published_kernel_has_a_story(published):
@@ -112,22 +96,10 @@ def test_time_of_a_published_kernel_has_a_story(published):
 # -- the judge of tests/published.py ----------------------------------------------------------
 
 
-@pytest.fixture
-def runner():
-    path = Path(__file__).resolve().parents[1] / "published.py"
-    spec = importlib.util.spec_from_file_location("published_runner", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
-
-
-def test_the_runner_tells_right_from_wrong(runner, tmp_path, published):
+def test_the_runner_tells_right_from_wrong(tmp_path, published):
     (tmp_path / "add.py").write_text(ADD)
     a, b = np.random.default_rng(3).standard_normal((2, 128, 512)).astype(np.float32)
-    right = runner.Case("add.py", "add_tiles", (a, b), a + b)
-    assert runner.judge(right, tmp_path) == ""
+    assert runner.judge(runner.Case("add.py", "add_tiles", (a, b), a + b), tmp_path) == ""
     wrong = runner.Case("add.py", "add_wrongly", (a, b), a + b)
     assert runner.judge(wrong, tmp_path).startswith("off by")
     shape = runner.Case("add.py", "add_tiles", (a, b), a[:5])
@@ -136,7 +108,7 @@ def test_the_runner_tells_right_from_wrong(runner, tmp_path, published):
     assert "no error" in runner.judge(quiet, tmp_path)
 
 
-def test_the_runner_needs_a_checkout(runner, tmp_path):
+def test_the_runner_needs_a_checkout(tmp_path):
     raises(SystemExit, "no nki/examples", runner.examples_of, tmp_path)
     (tmp_path / "nki" / "examples" / "matrix_multiplication").mkdir(parents=True)
     assert runner.examples_of(tmp_path) == tmp_path / "nki" / "examples"
@@ -145,7 +117,7 @@ def test_the_runner_needs_a_checkout(runner, tmp_path):
 GUIDE = Path(__file__).with_name("guide.rst").read_text("utf-8")
 
 
-def test_the_runner_takes_kernels_from_the_code_blocks_of_a_guide(runner, tmp_path):
+def test_the_runner_takes_kernels_from_the_code_blocks_of_a_guide(tmp_path):
     """Judge: the two blocks written here, one of which does not double."""
     (tmp_path / "guide.rst").write_text(GUIDE)
     x = np.random.default_rng(4).standard_normal((4, 8)).astype(np.float32)

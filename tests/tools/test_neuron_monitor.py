@@ -5,14 +5,13 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
 
 from tests.for_each import for_each
-from tests.texts import table_beside
+from tests.texts import golden, table_beside
 from trainium_edu import __main__, live
 from trainium_edu.tools.machine import Machine, machine, usage
 from trainium_edu.tools.neuron_monitor import Config, Monitor, read_config
@@ -21,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 
 #: Fields of the guide's samples (`aws-neuron-monitor`), and what two public captures print of the
 #: hardware; the guide has no logical_neuroncore_config.
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden/neuron_monitor.json").read_text("utf-8"))
+GOLDEN = golden("neuron_monitor.json")
 REPORT, CAPTURED = GOLDEN["report"], GOLDEN["captured"]
 
 
@@ -70,8 +69,7 @@ def run():
 
 def said_of(run, monitor):
     run.publish()
-    report = monitor.report(machine())
-    return report["neuron_runtime_data"][0]["report"]
+    return monitor.report(machine())["neuron_runtime_data"][0]["report"]
 
 
 def test_the_fields_are_those_of_the_guide(run):
@@ -189,8 +187,7 @@ def test_two_runs_have_an_entry_each_and_filters_take_their_tags():
 def test_an_idle_run_is_not_busy(run):
     run.executed(0, 1e6, count=32, model=77)
     run.publish()
-    file = live.folder() / f"{os.getpid()}.json"
-    os.utime(file, (time.time() - 60, time.time() - 60))
+    os.utime(live.folder() / f"{os.getpid()}.json", (time.time() - 60, time.time() - 60))
     report = Monitor().report(machine())["neuron_runtime_data"][0]["report"]
     assert report["neuroncore_counters"]["neuroncores_in_use"]["0"]["neuroncore_utilization"] == 0
     assert report["memory_used"]["loaded_models"][0]["is_running"] is False
@@ -217,8 +214,7 @@ def test_the_guides_configuration_is_read(tmp_path):
     assert config.runtimes == ((".*", dict.fromkeys(runs, 1.0)),)
     assert config.system == {"vcpu_usage": 1.0, "memory_info": 1.0, "neuron_hw_counters": 2.0}
     default = read_config()
-    assert set(default.system.values()) == {5.0}
-    assert set(default.runtimes[0][1]) == set(runs)
+    assert (set(default.system.values()), set(default.runtimes[0][1])) == ({5.0}, set(runs))
 
 
 @pytest.mark.parametrize(("said", "sentence"), table_beside(__file__, "wrong_monitor.toml").items())
@@ -228,8 +224,7 @@ def test_a_wrong_configuration_is_one_sentence(said, sentence, tmp_path, capsys)
     assert __main__.main(["neuron-monitor", "-c", str(file)]) == 1
     told = capsys.readouterr()
     assert sentence in told.err
-    assert told.err.count("\n") == 1
-    assert told.out == ""
+    assert (told.err.count("\n"), told.out) == (1, "")
 
 
 def test_the_command_streams_one_report_a_line(tmp_path, capsys, run):

@@ -5,19 +5,18 @@ says how); for ``tensor_scalar_cumulative``, AWS's test file of SDK 2.27.
 """
 
 import inspect
-import json
 from enum import Enum
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import trainium_edu.nki.beta1.isa as nisa
 from tests.for_each import for_each, for_rows, raises
+from tests.texts import golden
 from trainium_edu.nki.beta1.kernel import simulate_kernel
 from trainium_edu.specs.errors import NkiValidationError
 
-TABLE = json.loads((Path(__file__).parents[2] / "golden" / "nki_beta1_isa.json").read_text())
+TABLE = golden("nki_beta1_isa.json")
 FUNCTIONS = TABLE["functions"]
 
 

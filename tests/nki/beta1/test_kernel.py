@@ -2,10 +2,8 @@
 (SDK 2.26, its examples' tests) and NumPy; for time, ``nki.run`` of the same kernel and specs."""
 
 import inspect
-import json
 import re
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +14,7 @@ import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
 from tests.for_each import for_each, raises
 from tests.nki.beta1.cases import stored
-from tests.texts import table_beside
+from tests.texts import golden, table_beside
 from trainium_edu.nki.beta1.typing import mutable_tensor, tensor
 from trainium_edu.specs import TRN1
 from trainium_edu.specs.errors import NkiValidationError
@@ -24,9 +22,7 @@ from trainium_edu.tools.neuron_profile import summary
 
 F = np.float32
 X = np.arange(32 * 8, dtype=F).reshape(32, 8)
-NAMES = json.loads(
-    (Path(__file__).parents[2] / "golden" / "nki_beta1_names.json").read_text(encoding="utf-8")
-)
+NAMES = golden("nki_beta1_names.json")
 
 
 def doubled(x):
@@ -219,8 +215,7 @@ def test_compiler_directives_make_kernels():
     run = current.run(plain, X)
     assert run.passes == ()
     assert run.timeline.program is run.program
-    ordered = nl.sequential_range(2, directives=nki.compiler.no_reorder())
-    assert list(ordered) == [0, 1]
+    assert list(nl.sequential_range(2, directives=nki.compiler.no_reorder())) == [0, 1]
     assert list(nl.affine_range(1, 3, precise_schedule=True)) == [1, 2]
     assert nki.compiler.multi_buffer(3).factor == 3
 
@@ -287,8 +282,7 @@ def test_loops_that_were_traced_once_are_warned_of():
 
 def test_a_torch_tensor_comes_back_as_one():
     torch = pytest.importorskip("torch")
-    found = nki.jit(doubled)(torch.from_numpy(X))
-    assert torch.equal(found, torch.from_numpy(2 * X))
+    assert torch.equal(nki.jit(doubled)(torch.from_numpy(X)), torch.from_numpy(2 * X))
 
 
 WRONG = table_beside(__file__, "refused.toml")["kernel"]

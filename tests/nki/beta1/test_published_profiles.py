@@ -6,7 +6,6 @@ our own words; ``pytest --nkibench CLONE`` runs the seven themselves.
 """
 
 import csv
-import importlib.util
 import json
 from functools import cache
 from math import prod
@@ -18,6 +17,7 @@ from tests.for_each import for_each, for_rows
 from tests.neuroncore.timing.test_passes import check_bits
 from tests.nki.beta1 import profiled
 from tests.nki.beta1.test_both_ways import PAIRS
+from tests.published import load
 from trainium_edu import nki
 from trainium_edu.neuroncore.timing.optimise import PASSES, traffic
 from trainium_edu.nki.beta1 import jit
@@ -134,8 +134,7 @@ def test_inner_loop_is_issued_once_where_all_turns_fit_one_bank():
     """Judge: the study's convolution, whose loop of 64 was vectorised and its loop of 2 048 not."""
     arrays = [np.zeros(shape, F) for shape in ((1, 128, 512), (128, 3))]
     for turns, reductions in ((128, 4), (256, 512)):  # 3 products a turn, and 512 in a bank
-        program = nki.run(depthwise, *arrays, turns).program
-        changed = check_bits(program, ["vectorised_loops"])
+        changed = check_bits(nki.run(depthwise, *arrays, turns).program, ["vectorised_loops"])
         assert sum(i.name == "tensor_reduce" for i in changed.instructions) == reductions
 
 
@@ -145,8 +144,7 @@ def test_latency_and_busy_shares_are_near_the_published_ones(name):
 
 
 def test_the_median_of_the_latencies_is_within_a_tenth():
-    off = [abs(check_near(ROWS[name], timed(name))) for name in OURS]
-    assert np.median(off) <= 0.10
+    assert np.median([abs(check_near(ROWS[name], timed(name))) for name in OURS]) <= 0.10
 
 
 @for_rows("name", "silu", "adamw", "rope")
@@ -209,11 +207,7 @@ def profiles(clone):
 
 
 def _module(clone, path):
-    file = clone / "NKIBench" / path.rpartition("/NKIBench/")[2]
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(clone / "NKIBench" / path.rpartition("/NKIBench/")[2])
 
 
 def test_the_rows_are_those_that_were_published(nkibench):
