@@ -93,8 +93,7 @@ def test_missing_lab_extensions_are_named(monkeypatch):
     import jupyter_core.paths
 
     monkeypatch.setattr(jupyter_core.paths, "jupyter_path", lambda *a: ["/nowhere"])
-    found = wrong(quick=True)["widgets in JupyterLab"]
-    assert "anywidget, jupyterlab_widgets" in found.seen
+    assert "anywidget, jupyterlab_widgets" in wrong(quick=True)["widgets in JupyterLab"].seen
 
 
 def test_unwritable_progress_little_memory_and_no_lessons_are_named(monkeypatch, tmp_path):

@@ -43,8 +43,7 @@ def test_rows_stand_above_what_they_import():
 )
 def test_a_circle_is_named(imports, said):
     """At each level, through folders, and through a front door."""
-    found = drawn(imports)
-    assert FLOORS["verdict"](found.values()) == [said]
+    assert FLOORS["verdict"](drawn(imports).values()) == [said]
 
 
 def test_an_import_against_the_contract_climbs():

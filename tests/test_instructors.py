@@ -181,8 +181,7 @@ def test_an_assignment_of_ones_own_goes_to_nbgrader(own_lesson, tmp_path, answer
     arguments = ["export", "20", out, "--exercises", file, "--salt", "pepper"]
     assert __main__.main(list(map(str, arguments))) == 0
     assert (out.parent / file.name).read_text() == file.read_text()
-    cells = json.loads(out.read_text())["cells"]
-    sources = ["".join(cell["source"]) for cell in cells]
+    sources = ["".join(cell["source"]) for cell in json.loads(out.read_text())["cells"]]
     assert any("exercises.register('20_my_lesson.py')" in text for text in sources)
     hidden = next(text for text in sources if text.startswith("check.bisection"))
     hidden = hidden.partition("### BEGIN HIDDEN TESTS\n")[2].partition("### END")[0]

@@ -13,8 +13,7 @@ from trainium_edu.exercises import lessons
 
 def test_no_command_and_an_unknown_one(capsys):
     for arguments in ([], ["nonsense"], ["grade"], ["update", "--nonsense"]):
-        stop = raises(SystemExit, "", __main__.main, arguments)
-        assert stop.code == 2
+        assert raises(SystemExit, "", __main__.main, arguments).code == 2
     assert "Traceback" not in capsys.readouterr().err
 
 

@@ -140,8 +140,7 @@ def test_nothing_outside_a_guard_uses_what_a_platform_lacks():
 
 @for_each("path, line", GUARDED.values())
 def test_what_needs_processes_of_linux_asks_for_them_once(path, line):
-    text = (ROOT / "trainium_edu" / path).read_text(encoding="utf-8")
-    assert text.count(line) == 1
+    assert (ROOT / "trainium_edu" / path).read_text(encoding="utf-8").count(line) == 1
 
 
 # -- a browser's Python (WebAssembly) -----------------------------------------------------------

@@ -102,8 +102,7 @@ def test_readme_and_its_buttons_lead_to_the_repository_of_pyproject():
     ):
         assert button in text
     assert all(url.startswith(place) for n, url in GENERATE["URLS"].items() if n != "Lessons")
-    moved = GENERATE["with_addresses"](text.replace(owner, "someone/else.where"))
-    assert moved == text
+    assert GENERATE["with_addresses"](text.replace(owner, "someone/else.where")) == text
 
 
 def test_the_changelog_begins_with_the_version_that_this_is():

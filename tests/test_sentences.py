@@ -114,8 +114,7 @@ def test_05_counts_the_bytes_that_fusing_spares():
     second = nki.run(softmax.softmax_fused, first.outputs)
     three = (first, second, nki.run(attention.weighted_sum, second.outputs, v))
     one = nki.run(attention.fused_attention, q, q, v, 0.125)
-    ratio = sum(run.timeline.hbm_bytes for run in three) / one.timeline.hbm_bytes
-    assert round(ratio) == 9
+    assert round(sum(run.timeline.hbm_bytes for run in three) / one.timeline.hbm_bytes) == 9
     assert "9 times fewer bytes" in words("05")
 
 

@@ -12,8 +12,7 @@ def test_spans_are_ordered_by_start_then_track():
 
 def test_busy_time_is_the_length_of_the_union_of_spans():
     timeline = Timeline([Span("a", "1", 0, 4), Span("a", "2", 2, 6), Span("a", "3", 10, 11)])
-    assert timeline.busy_ns("a") == 7
-    assert timeline.makespan_ns == 11
+    assert (timeline.busy_ns("a"), timeline.makespan_ns) == (7, 11)
 
 
 def test_a_span_may_not_end_before_it_starts():

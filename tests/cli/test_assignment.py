@@ -26,8 +26,7 @@ def test_a_toml_file_gives_cases_with_what_the_reference_expects(tmp_path):
     assert (x.shape, x.dtype.name) == ((256, 256), "bfloat16")
     np.testing.assert_array_equal(large.expected[0], x.astype(np.float32).T @ y.astype(np.float32))
     assert (small.rtol, small.atol) == (0.02, 0.1)
-    assert found.limits.seconds == 5
-    assert found.board == "large"
+    assert (found.limits.seconds, found.board) == (5, "large")
     assert large.least_bytes == 3 * 256 * 256 * 2
     assert "bfloat16" in repr(small.request.arguments[0])
     assert found.own == {tmp_path / "spec.toml", tmp_path / "reference.py"}

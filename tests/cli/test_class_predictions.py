@@ -125,8 +125,7 @@ def test_the_command_prints_draws_and_gives_data(classroom, tmp_path, capsys):
     assert sorted(p.name for p in out.iterdir()) == ["01-o.png", "02-n.png", "08-w.png"]
     assert all(p.read_bytes().startswith(b"\x89PNG") for p in out.iterdir())
     assert __main__.main(["grade", str(classroom), "--predictions", "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert data[2]["bins"] == [["Mesh", 3], ["RDH", 2]]
+    assert json.loads(capsys.readouterr().out)[2]["bins"] == [["Mesh", 3], ["RDH", 2]]
 
 
 def test_a_class_without_predictions(tmp_path, capsys):

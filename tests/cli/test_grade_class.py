@@ -40,8 +40,7 @@ def make(kind: str, chance: random.Random, student: str):
     """Return a submission's text and the points that each exercise deserves (None: no grades)."""
     blocks = reading.blocks(LESSON)
     mine = exercises.of_lesson(LESSON)
-    right = {b.key: b.source for b in blocks if b.kind == "solution"}
-    answers = dict(right)
+    answers = {b.key: b.source for b in blocks if b.kind == "solution"}
     deserves = {e.key: e.points for e in mine}
     first = mine[0].key
     if kind == "half-solved":

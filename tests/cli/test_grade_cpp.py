@@ -56,8 +56,7 @@ def apart(request):
 @pytest.mark.parametrize("body", ["", "for (;;) by += 1;"])
 def test_a_job_gives_apart_what_it_gives_here(apart, body):
     there, here = apart(job(body=body)), cpp.run_here(job(body=body))
-    assert there.keys() == here.keys()
-    assert there.get("text") == here.get("text")
+    assert (there.keys(), there.get("text")) == (here.keys(), here.get("text"))
     for one, other in zip(there["outcomes"], here["outcomes"], strict=True):
         np.testing.assert_array_equal(one.output, other.output)
         assert (one.works, one.ns) == (other.works, other.ns)

@@ -46,13 +46,11 @@ def test_a_file_that_is_no_submission_scores_nothing_and_says_why(tmp_path):
 
 def test_the_archive_has_two_scripts_that_can_be_run_and_a_package_that_can_be_built(tmp_path):
     out = tmp_path / "autograder.zip"
-    arguments = ["export", "02", str(out), "--gradescope", "--salt", "it's"]
-    assert __main__.main(arguments) == 0
+    assert __main__.main(["export", "02", str(out), "--gradescope", "--salt", "it's"]) == 0
     with zipfile.ZipFile(out) as archive:
         names = archive.namelist()
         for script in ("setup.sh", "run_autograder"):
-            mode = archive.getinfo(script).external_attr >> 16
-            assert stat.S_IMODE(mode) & 0o111
+            assert stat.S_IMODE(archive.getinfo(script).external_attr >> 16) & 0o111
             if os.name == "posix":
                 subprocess.run(["bash", "-n"], input=archive.read(script), check=True)
         assert "it's" not in archive.read("run_autograder").decode()

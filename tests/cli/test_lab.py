@@ -55,8 +55,7 @@ def test_lab_makes_the_copy_and_opens_the_first_lesson(commands, tmp_path, capsy
     assert "Your lessons are in" in capsys.readouterr().out
     assert sorted(p.name for p in work.glob("*.ipynb")) == [p.name for p in lessons.notebooks()]
     for copy in work.glob("*.ipynb"):
-        cells = json.loads(copy.read_text())["cells"]
-        assert not any(cell.get("outputs") for cell in cells)
+        assert not any(cell.get("outputs") for cell in json.loads(copy.read_text())["cells"])
 
 
 def test_a_copy_alone_is_made_without_opening_anything(commands, tmp_path, capsys):

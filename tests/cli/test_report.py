@@ -29,8 +29,7 @@ def odd_run():
 
 
 def written(folder, record):
-    path = write_report(folder, record)
-    text = path.read_text(encoding="utf-8")
+    text = write_report(folder, record).read_text(encoding="utf-8")
     return Page(text), json.loads((folder / "report.json").read_text(encoding="utf-8")), text
 
 
@@ -184,8 +183,7 @@ def test_the_trace_holds_the_run_and_one_step_inside(tmp_path, odd_run, monkeypa
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     names = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
     tracks = [names[e["tid"]] for e in events if e["ph"] == "X"]
-    assert tracks.count("steps") == 12
-    assert tracks.count("early runs") == 2
+    assert (tracks.count("steps"), tracks.count("early runs")) == (12, 2)
     assert {"engines", "DMA", "host", "fall-backs"} <= set(tracks)
     monkeypatch.setattr(report, "MOST_SPANS", 5)
     page, told, _ = written(tmp_path, odd_run)

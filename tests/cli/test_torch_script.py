@@ -78,8 +78,7 @@ class TestWithPyTorch:
         assert "train.py: 4 steps on 1 rank of trn1.2xlarge" in found.stderr
         assert last == f"report: {tmp_path / 'out' / 'index.html'}"
         told = json.loads((tmp_path / "out" / "report.json").read_text())
-        assert told["instance"] == "trn1.2xlarge"
-        assert told["command"] == "train.py"
+        assert (told["instance"], told["command"]) == ("trn1.2xlarge", "train.py")
 
     def test_torchrun_starts_as_many_ranks_as_asked(self, script):
         found = command("torchrun", "--nproc_per_node=2", "--instance", "trn1.2xlarge",
@@ -108,14 +107,12 @@ class TestWithPyTorch:
 
     @pytest.mark.parametrize("start", [("run",), ("torchrun", "--nproc_per_node=2")])
     def test_kernels_run_in_the_same_script(self, start, script):
-        path = script(text_beside(__file__, "kernel_in_torch.py.txt"))
-        found = command(*start, path)
+        found = command(*start, script(text_beside(__file__, "kernel_in_torch.py.txt")))
         assert found.returncode == 0, found.stderr
         assert found.stdout.startswith("8.0 tensor(2., device='xla:")
 
     def test_xmp_spawn_starts_ranks_by_itself(self, script):
-        path = script(text_beside(__file__, "spawns.py.txt"))
-        found = command("run", path)
+        found = command("run", script(text_beside(__file__, "spawns.py.txt")))
         assert found.returncode == 0, found.stderr
         *lines, end = found.stdout.splitlines()
         assert sorted(lines) == ["0 2 more 3.0", "1 2 more 3.0"]

@@ -92,15 +92,13 @@ def test_ranks_that_disagree_are_told_at_a_line_of_the_script(script, capsys):
 @pytest.mark.parametrize(("leave", "code"), [("0", 0), ("", 0), ("5", 5), ("'words'", 1)])
 def test_exit_codes_are_those_of_the_script(leave, code, script, capsys):
     assert torchrun("--nproc_per_node=2", script(f"import sys\nsys.exit({leave})\n")) == code
-    err = capsys.readouterr().err
-    assert ("raised on rank 0 of 2" in err) == bool(code)
+    assert ("raised on rank 0 of 2" in capsys.readouterr().err) == bool(code)
 
 
 @pytest.mark.parametrize("ranks", [2, 8, pytest.param(32, marks=pytest.mark.slow)])
 def test_the_published_script_trains_on_any_number_of_ranks(ranks, tmp_path, capsys):
     saved = tmp_path / "digits.npz"
-    batch = max(1, 256 // ranks)
-    options = ("--epochs", 3, "--batch", batch, "--save", saved)
+    options = ("--epochs", 3, "--batch", max(1, 256 // ranks), "--save", saved)
     assert torchrun(f"--nproc_per_node={ranks}", TRAIN, *options) == 0
     out, err = capsys.readouterr()
     losses = [float(line.rpartition(" ")[2]) for line in out.splitlines()]

@@ -77,5 +77,4 @@ def test_lesson_11_counts_attention_in_the_same_row():
 def test_six_headlines_are_asked_and_every_verdict_comes_up():
     asked = [q for q in predict.of_lesson("11b") if q.kind == "choice"]
     answers = {q.key: q.function().value for q in asked}
-    assert len(answers) == 6
-    assert set(answers.values()) == {str(v) for v in Verdict}
+    assert (len(answers), set(answers.values())) == (6, {str(v) for v in Verdict})

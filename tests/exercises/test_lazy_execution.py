@@ -37,8 +37,7 @@ def test_the_drawn_scripts_hold_every_culprit_and_every_decoy():
 def test_no_line_without_harm_is_without_its_reason():
     for script in SCRIPTS:
         assert sum(bool(line.repaired) for line in script.lines) == 1
-        body = script.lines[3:]
-        assert all(x.why or x.repaired or "cross_entropy" in x.text for x in body)
+        assert all(x.why or x.repaired or "cross_entropy" in x.text for x in script.lines[3:])
 
 
 @on_a_device
@@ -162,8 +161,7 @@ def test_the_checks_own_buckets_waste_as_little_as_the_best_of_all_choices(seed)
 def test_the_checks_own_buckets_pass_and_leave_something_to_choose():
     for seed, kind, compiles in lazy_execution.bucket_lengths.numbers("").cases:
         lengths = lazy_execution.sentence_lengths(seed, kind)
-        best = bill(lengths, lazy_execution.best_buckets(lengths, compiles))
-        assert best.waste > 0.05
+        assert bill(lengths, lazy_execution.best_buckets(lengths, compiles)).waste > 0.05
     assert lazy_execution.bucket_lengths(lazy_execution.best_buckets).status == "passed"
 
 

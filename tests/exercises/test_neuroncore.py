@@ -74,8 +74,7 @@ def test_a_race_is_where_real_bytes_change(seed):
     alone, shared = (run_plan(tiles, steps, stated=s) for s in (False, True))
     first = next(a for a, b in zip(alone, shared, strict=True) if a != b)
     assert first[1] == destroyed
-    at = [w for w, _ in steps].index(destroyer)
-    assert at < first[0]
+    assert [w for w, _ in steps].index(destroyer) < first[0]
 
 
 def test_every_race_plan_has_its_near_misses():

@@ -133,8 +133,7 @@ def test_a_compressed_weight_is_a_little_above_its_entropy_and_the_rest_is_said(
 
 def test_the_first_task_is_one_click_each():
     """Each number named is one flipped bit away from 13, and there is no other claim."""
-    cells = json.loads(BOOK.read_text(encoding="utf-8"))["cells"]
-    text = "".join(cells[0]["source"])
+    text = "".join(json.loads(BOOK.read_text(encoding="utf-8"))["cells"][0]["source"])
     task = re.search(r"\*one click\* away from 13: (.*?)\. Which bits", text, re.S).group(1)
     wanted = [float(n.replace("−", "-")) for n in re.findall(r"\*\*([−\d.]+)\*\*", task)]
     assert len(wanted) == 4

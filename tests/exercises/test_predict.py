@@ -155,8 +155,7 @@ def test_a_guess_that_no_wrong_model_makes_is_compared(lesson_99):
     asked.commit("80")
     assert "2 times the answer. Each of the 10 takes several." in shown.bundle()["text/plain"]
     assert predict.prediction.RECOGNISED not in shown.bundle()
-    svg = shown.children[0].value
-    assert 'aria-label="the answer 40 bytes, your guess 80 bytes"' in svg
+    assert 'aria-label="the answer 40 bytes, your guess 80 bytes"' in shown.children[0].value
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,7 @@ def test_replay_records_the_same_program_on_another_chip():
     core.program.instructions[-1].after = (0, 2)
     again = NeuronCore(INF2, values=False)
     replay(core.program, again)
-    assert recorded(again) == recorded(core)
-    assert again.program.loops == core.program.loops
+    assert (recorded(again), again.program.loops) == (recorded(core), core.program.loops)
 
 
 def test_replay_refuses_where_data_decided():
@@ -35,6 +34,5 @@ def test_replay_refuses_where_data_decided():
     index = core.hbm(np.array([[3], [1]], np.int32))
     which = core.sbuf((2, 1), "int32")
     core.dma_copy(dst=which, src=index)
-    tile = core.sbuf((2, 2))
-    core.dma_copy(dst=tile, src=IndirectView.of(rows, which, is_vector=True))
+    core.dma_copy(dst=core.sbuf((2, 2)), src=IndirectView.of(rows, which, is_vector=True))
     raises(ValueError, "where data decided", replay, core.program, NeuronCore())

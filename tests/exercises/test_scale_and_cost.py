@@ -67,8 +67,7 @@ def test_the_right_answer_passes_and_each_belief_is_recognised(exercise, answere
 
 def test_a_model_with_forty_heads_is_cut_by_hand():
     """13 billion parameters: 4 x 13 / 8 = 6.5 GB of weights and gradients each, 5 GB of states."""
-    model = check.get_model("llama2-13b")
-    assert check.smallest_cut(model) == 8
+    assert check.smallest_cut(check.get_model("llama2-13b")) == 8
 
 
 def answer(key, **values):

@@ -103,8 +103,7 @@ def test_without_a_compiler_an_answer_is_not_checked_and_gets_no_verdict():
         grade = check.sums.grade(_solution("13/race"))
         assert (grade.points, grade.status) == (0, "not checked")
         assert "no C++ compiler" in grade.reason
-        starter = check.sums(cpp.Source(check.RACING))
-        assert starter.status is Status.NOT_ATTEMPTED
+        assert check.sums(cpp.Source(check.RACING)).status is Status.NOT_ATTEMPTED
     finally:
         cpp.use(cpp.run_here)
 
@@ -182,8 +181,7 @@ def test_a_table_of_2048_entries_is_the_largest_that_fits_beside_its_buffers():
 
 @for_rows("student", "", "a", "b", "c", "d")
 def test_no_job_is_nearly_a_tie_and_both_engines_are_right_often(student):
-    jobs = check.choose.numbers(student).jobs
-    answers = [check.best(*job) for job in jobs]
+    answers = [check.best(*job) for job in check.choose.numbers(student).jobs]
     assert min(map(answers.count, ("vector", "operator"))) >= 5
 
 

@@ -32,8 +32,7 @@ def test_the_door_is_light_and_functions_win_over_files_of_their_name():
 
 
 def test_files_stay_importable_under_their_names():
-    module = importlib.import_module("trainium_edu.neuroncore.timing.why")
-    assert module.why is neuroncore.why
+    assert importlib.import_module("trainium_edu.neuroncore.timing.why").why is neuroncore.why
     assert importlib.import_module("trainium_edu.neuroncore.timing.optimise").optimise is (
         neuroncore.optimise
     )

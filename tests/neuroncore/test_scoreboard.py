@@ -18,8 +18,7 @@ def test_each_line_holds_the_runs_own_figures():
     assert head.split()[:2] == ["kernel", "instr."]
     for line, (name, run) in zip(lines, runs.items(), strict=True):
         cells = line.split()
-        assert cells[0] == name
-        assert int(cells[1]) == len(run.timeline.program.instructions)
+        assert (cells[0], int(cells[1])) == (name, len(run.timeline.program.instructions))
         assert float(cells[2]) == pytest.approx(3 * X.nbytes / 1e6, rel=0.004)
         time_us = float(cells[3].replace(",", ""))
         assert time_us == pytest.approx(run.timeline.makespan_ns / 1000, rel=0.004)

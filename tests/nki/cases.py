@@ -39,6 +39,13 @@ def tile(*shape, dtype=nl.float32, buffer=nl.sbuf, value=0):
     return made
 
 
+def new(instruction, shape, *, dtype=nl.float32, buffer=nl.sbuf, **operands):
+    """Return a new tile with the result of an instruction."""
+    made = nl.ndarray(shape, dtype, buffer=buffer)
+    instruction(dst=made, **operands)
+    return made
+
+
 def hbm(*shape, dtype=nl.float32):
     return nl.ndarray(shape or (4, 8), dtype, buffer=nl.hbm)
 

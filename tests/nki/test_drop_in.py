@@ -33,13 +33,8 @@ def test_kernels_that_aws_published_are_found_where_its_tests_look_for_them(tmp_
     """Judge: Python's import of a file in a folder called reference, under a name of AWS's."""
     (tmp_path / "reference").mkdir()
     (tmp_path / "reference" / "attention.py").write_text("twice = lambda x: 2 * x\n")
-    assert python(CODE["published_kernels"], folder=tmp_path).split() == [
-        "8",
-        "2",
-        "4",
-        "True",
-        "True",
-    ]
+    said = python(CODE["published_kernels"], folder=tmp_path).split()
+    assert said == ["8", "2", "4", "True", "True"]
 
 
 def test_a_script_of_the_documentation_finds_the_kernel_beside_it(tmp_path):
@@ -70,13 +65,8 @@ def with_aws(tmp_path):
 
 
 def test_a_machine_with_aws_packages_is_left_alone_unless_asked(with_aws):
-    assert python(CODE["left_alone"], folder=with_aws).split() == [
-        "False",
-        "AWS",
-        "False",
-        "True",
-        "True",
-    ]
+    said = python(CODE["left_alone"], folder=with_aws).split()
+    assert said == ["False", "AWS", "False", "True", "True"]
 
 
 def test_load_ext_activates_and_unload_ext_takes_back():
@@ -119,8 +109,5 @@ def test_the_older_names_are_taken_back_too():
 def test_an_older_package_of_aws_is_left_alone(tmp_path):
     (tmp_path / "neuronxcc").mkdir()
     (tmp_path / "neuronxcc" / "__init__.py").write_text("whose = 'AWS'\n")
-    assert python(CODE["older_left_alone"], folder=tmp_path).split() == [
-        "True",
-        "AWS",
-        "trainium_edu.nki.beta1",
-    ]
+    said = python(CODE["older_left_alone"], folder=tmp_path).split()
+    assert said == ["True", "AWS", "trainium_edu.nki.beta1"]

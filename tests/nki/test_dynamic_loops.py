@@ -7,15 +7,13 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_rows, raises
-from tests.nki.cases import stored
+from tests.nki.cases import new, stored
 from trainium_edu.specs import NkiValidationError
 
 
 def _count(n):
     """Return a (1, 1) tile with a whole number."""
-    made = nl.ndarray((1, 1), nl.int32, buffer=nl.sbuf)
-    nisa.memset(dst=made, value=n)
-    return made
+    return new(nisa.memset, (1, 1), dtype=nl.int32, value=n)
 
 
 def _copy_by_fori(data, bound):
@@ -80,8 +78,7 @@ def _countdown(count, with_while):
 @for_rows("with_while", True, False)
 @for_rows("count", 0, 1, 7)
 def test_a_while_loop_ends_when_its_register_is_zero(count, with_while):
-    found = nki.simulate(_countdown)(np.int32([[count]]), with_while)
-    assert found.tolist() == [[count]]
+    assert nki.simulate(_countdown)(np.int32([[count]]), with_while).tolist() == [[count]]
 
 
 def test_an_endless_while_is_stopped_by_the_stated_limit():
@@ -150,8 +147,7 @@ def test_registers_move_store_and_load():
         nisa.register_store(out[2:3], third)
         narrow = nl.zeros((1, 1), nl.uint8)
         nisa.register_store(narrow, first)  # keeps the low bits
-        wide = nl.ndarray((1, 1), nl.int32)
-        nisa.tensor_copy(dst=wide, src=narrow)
+        wide = new(nisa.tensor_copy, (1, 1), dtype=nl.int32, src=narrow)
         nl.store(out[3:4], wide)
         return out
 

@@ -26,8 +26,7 @@ def test_every_stage_of_the_matmul_gives_numpys_product(stage, dtype):
     rng = np.random.default_rng(2)
     lhsT, rhs = (rng.integers(-3, 4, (1024, n)).astype(dtype) for n in (2048, 1024))
     exact = lhsT.astype(np.float32).T @ rhs.astype(np.float32)  # whole numbers: any order is exact
-    found = nki.simulate(stage)(lhsT, rhs)
-    np.testing.assert_array_equal(found, exact.astype(dtype))
+    np.testing.assert_array_equal(nki.simulate(stage)(lhsT, rhs), exact.astype(dtype))
 
 
 def test_the_basic_matmul_is_one_tile():
@@ -61,8 +60,7 @@ def test_fused_attention_equals_three_kernels_and_numpy():
     wanted = scipy_softmax(0.125 * q.T @ k, axis=1) @ v
     np.testing.assert_allclose(nki.simulate(attention.fused_attention)(q, k, v, 0.125), wanted,
                                atol=1e-5)  # fmt: skip
-    scores = nki.simulate(attention.scores)(q, k, 0.125)
-    weights = nki.simulate(softmax.softmax_fused)(scores)
+    weights = nki.simulate(softmax.softmax_fused)(nki.simulate(attention.scores)(q, k, 0.125))
     np.testing.assert_allclose(nki.simulate(attention.weighted_sum)(weights, v), wanted, atol=1e-5)
 
 

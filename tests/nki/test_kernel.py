@@ -414,8 +414,7 @@ def test_programs_of_a_grid_share_their_output(grid):
         nl.store(out[rows], nl.add(nl.load(x[rows]), float(place)))
         return out
 
-    data = np.zeros((2 * total, 4), np.float32)
-    run = nki.run(kernel[grid], data)
+    run = nki.run(kernel[grid], np.zeros((2 * total, 4), np.float32))
     assert np.array_equal(run.outputs, np.arange(total).repeat(2)[:, None] * np.ones((1, 4)))
     assert len(run.programs) == len(run.timelines) == total
 
@@ -437,8 +436,7 @@ def test_programs_wait_for_each_other_and_a_deadlock_is_named():
     @nki.jit
     def ring(x):
         me = nl.program_id(0)
-        found = current().meet("here", me * 10)
-        assert found == {0: 0, 1: 10, 2: 20}
+        assert current().meet("here", me * 10) == {0: 0, 1: 10, 2: 20}
         assert current().meet("pair", me, members=(0, 2)) if me != 1 else True
         assert current().meet("here", -me) == {0: 0, 1: -1, 2: -2}
 
@@ -571,8 +569,7 @@ def test_kernels_of_two_python_threads_run_at_once_and_meet_their_own():
     def kernel(x):
         if nl.program_id(0) == 0:
             both.wait(60)  # now the other thread's kernel runs too
-        found = current().meet("here", None)
-        assert len(found) == 2
+        assert len(current().meet("here", None)) == 2
         both.wait(60) if nl.program_id(0) == 1 else None
         return stored(nl.add(nl.load(x), 1.0), x.dtype)
 

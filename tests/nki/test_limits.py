@@ -182,8 +182,7 @@ def test_integers_fall_back_to_vector_where_psum_is_in_the_way():
         ({}, "gpsimd"), ({"data1": in_psum}, "vector"), ({"dst": in_psum}, "vector"),
         ({"data2": tile}, "vector"),
     ):  # fmt: skip
-        run = nki.run(pair(**(ints | change)))
-        assert run.program.instructions[-1].engine == engine
+        assert nki.run(pair(**(ints | change))).program.instructions[-1].engine == engine
 
 
 def test_accumulators_pass_from_one_kind_of_instruction_to_another():

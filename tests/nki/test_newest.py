@@ -100,8 +100,7 @@ def test_a_collective_in_two_halves_gives_what_it_gives_in_one(kind, monkeypatch
             whole([source], [out], group, metadata)
         return out
 
-    draw = np.random.default_rng(1)
-    x = draw.normal(size=(4, 4, 8)).astype(np.float32)
+    x = np.random.default_rng(1).normal(size=(4, 4, 8)).astype(np.float32)
     found = []
     for in_halves in (False, True):
         tables = [np.uint32([[1, 2, 3, 4], [k, 5, 9, 2], [0] * 4]) for k in range(4)]

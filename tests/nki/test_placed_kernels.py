@@ -93,8 +93,7 @@ def test_warnings_say_no_room_only_where_there_is_none():
             memory = Memory.PSUM if warning.kind == "bank conflict" else Memory.SBUF
             for site in (s for s in run.timeline.placement.sites if s.memory is memory):
                 more = run.with_buffers({site.name: 2 * site.buffers}).timeline.placement
-                again = next(s for s in more.sites if s.name == site.name)
-                assert again.slots == site.slots
+                assert next(s for s in more.sites if s.name == site.name).slots == site.slots
         elif "buffers=" in warning.remedy:
             buffers = ast.literal_eval(warning.remedy.split("buffers=")[1].rstrip(")"))
             more = run.with_buffers(buffers)
@@ -108,8 +107,7 @@ def test_who_lacks_buffers_can_get_them_from_others_and_the_warning_names_them()
     def add_up(x):
         total = nl.zeros((128, 8192), dtype=x.dtype, buffer=nl.sbuf)
         for i in nl.affine_range(x.shape[1] // 8192):
-            tile = nl.load(x[:, nl.ds(i * 8192, 8192)])
-            total[...] = nl.add(total, tile)
+            total[...] = nl.add(total, nl.load(x[:, nl.ds(i * 8192, 8192)]))
         return stored(total, x.dtype)
 
     run = nki.run(add_up, zeros(128, 8 * 8192), values=False, buffers=1)

@@ -50,8 +50,7 @@ def test_lesson_03_shows_it(third, monkeypatch):
     array = SystolicArray.from_spec(third.tensor_engine)
     assert array.peak_flops == 128 * 128 * 2 * 3e9
     assert "3.0 GHz" in evidence_table(third)
-    player = array_player(np.ones((4, 4)), np.ones((4, 4)), array=array)
-    assert player is not None
+    assert array_player(np.ones((4, 4)), np.ones((4, 4)), array=array) is not None
     assert [rung["holds"] for rung in zoom_ladder(spec=third).rungs][:1] == ["4 NeuronCores"]
     rented = INSTANCES["trn2.48xlarge"].replace(chip=third)
     monkeypatch.setitem(INSTANCES, "trnx.48xlarge", rented)

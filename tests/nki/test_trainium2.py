@@ -156,8 +156,7 @@ def test_sizes_and_generation_are_the_running_chips(monkeypatch):
 
 
 def test_a_tile_of_224_kib_fits_on_trainium2_alone():
-    core = NeuronCore(TRN2, values=False)
-    core.sbuf((128, 56 * 1024), "float32", address=0)
+    NeuronCore(TRN2, values=False).sbuf((128, 56 * 1024), "float32", address=0)
     with pytest.raises(NkiValidationError, match="196608"):
         NeuronCore(TRN1, values=False).sbuf((128, 56 * 1024), "float32", address=0)
 

@@ -38,8 +38,7 @@ def test_every_term_is_one_sentence_with_a_source(term):
 
 
 def test_the_words_of_the_house_are_all_there():
-    names = {term.name for term in glossary().values()}
-    assert names >= HOUSE_WORDS
+    assert {term.name for term in glossary().values()} >= HOUSE_WORDS
 
 
 def test_slugs_and_names_are_unique():

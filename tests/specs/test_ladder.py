@@ -9,8 +9,7 @@ from trainium_edu.specs.ladder import ladder
 
 
 def _figure(key, label):
-    rung = next(r for r in ladder() if r.key == key)
-    return dict(rung.figures)[label].value
+    return dict(next(r for r in ladder() if r.key == key).figures)[label].value
 
 
 def test_there_are_six_rungs_each_with_sourced_figures():
@@ -25,8 +24,7 @@ def test_there_are_six_rungs_each_with_sourced_figures():
 
 
 def test_climbing_back_up_gives_the_peaks_of_engine_chip_and_instance():
-    flops = _figure("element", "speed of one element")
-    engine = flops * _figure("tensor_engine", "size")
+    engine = _figure("element", "speed of one element") * _figure("tensor_engine", "size")
     assert engine == TRN1.tensor_engine.peak_flops_from_array.value
     chip = engine * _figure("chip", "NeuronCores")
     assert chip == TRN1.peak_flops_from_array.value

@@ -37,8 +37,7 @@ PAGE = Path(__file__).with_name("page.rst").read_text("utf-8")
 )  # fmt: skip
 def test_the_search_finds_what_stands_in_a_section_and_nothing_else(place, value, found):
     """Judge: the page above, read by eye."""
-    text = make_locators.section(place, PAGE)
-    assert make_locators.printed(value, text) == found
+    assert make_locators.printed(value, make_locators.section(place, PAGE)) == found
 
 
 def test_a_section_that_no_page_has_is_not_found():

@@ -74,10 +74,8 @@ def test_json_has_the_fields_of_the_guide():
     run.publish()
     said = json.loads(neuron_ls.report(machine(), is_json=True))
     assert [list(one) for one in said] == [FIELDS] * 16
-    assert said[1]["neuroncore_ids"] == [2, 3]
-    assert said[1]["connected_to"] == [13, 0, 5, 2]
-    assert said[1]["memory_size"] == 34359738368
-    assert said[0]["neuron_processes"] == []
+    assert (said[1]["neuroncore_ids"], said[1]["connected_to"]) == ([2, 3], [13, 0, 5, 2])
+    assert (said[1]["memory_size"], said[0]["neuron_processes"]) == (34359738368, [])
     (process,) = said[1]["neuron_processes"]
     assert process == {"pid": os.getpid(), "command": "python train.py --epochs 3",
                        "neuron_runtime_version": "NA"}  # fmt: skip

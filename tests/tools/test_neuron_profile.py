@@ -76,8 +76,7 @@ def test_a_copy_is_two_transfers_of_its_bytes(copied):
     size = 128 * 1000 * 4
     assert found["hbm_read_bytes"] == found["hbm_write_bytes"] == size
     assert found["sbuf_read_bytes"] == found["sbuf_write_bytes"] == size
-    assert found["dma_transfer_count"] == 2
-    assert found["dma_transfer_total_bytes"] == 2 * size
+    assert (found["dma_transfer_count"], found["dma_transfer_total_bytes"]) == (2, 2 * size)
     assert found["dma_transfer_average_bytes"] == size
     assert found["inputs_outputs_weights_size_bytes"] == 2 * size
     assert found["psum_read_bytes"] == found["psum_write_bytes"] == found["hardware_flops"] == 0
@@ -98,8 +97,7 @@ def test_flops_of_a_product_and_its_share_of_the_peak(dtype, passes):
     dtype = getattr(ml_dtypes, dtype) if isinstance(dtype, str) else dtype
     _, found = summed(product, (128, 64), (128, 512), dtype=dtype)
     flops, width = 2 * 128 * 64 * 512, np.dtype(dtype).itemsize
-    assert found["model_flops"] == flops
-    assert found["hardware_flops"] == flops * passes
+    assert (found["model_flops"], found["hardware_flops"]) == (flops, flops * passes)
     assert found["transpose_flops"] == 0
     share = flops * passes / PEAK / found["total_time"]
     assert found["mfu_estimated_percent"] == pytest.approx(share, rel=1e-6)
@@ -148,8 +146,7 @@ def test_one_transfer_for_each_load_and_store():
 
 def test_every_key_is_explained_and_they_stand_in_alphabetical_order(copied):
     _, found = copied
-    assert set(found) == set(neuron_profile.TERMS)
-    assert list(found) == sorted(found)
+    assert (set(found), list(found)) == (set(neuron_profile.TERMS), sorted(found))
     lines = neuron_profile.as_text(found).splitlines()
     assert [line.split(maxsplit=1) for line in lines] == [[k, str(v)] for k, v in found.items()]
 

@@ -78,8 +78,7 @@ def test_what_holds_memory_is_listed_and_parents_are_sums(of):
 
 def test_lines_are_as_wide_as_the_screen(of):
     for width in (80, 120, 200):
-        lines = text(screen(of), width=width).splitlines()
-        assert max(len(line) for line in lines) <= width
+        assert max(len(line) for line in text(screen(of), width=width).splitlines()) <= width
 
 
 def test_with_nothing_running_all_is_zero(capsys):
@@ -139,8 +138,7 @@ def test_a_terminal_shows_it_and_is_given_back(leave, of):
     until(b"TFLOPS)")
     os.write(ours, leave)
     until(b"\x1b[?1049l")
-    assert process.wait(10) == 0
-    assert process.stderr.read() == b""
+    assert (process.wait(10), process.stderr.read()) == (0, b"")
     assert termios.tcgetattr(theirs) == before
     assert not [one for one in live.runs() if one.is_tool]
     os.close(ours)

@@ -141,8 +141,7 @@ def vit(blocks=12, batch=16, tokens=197, width=192):
                 line = f"model.py:{20 + len(layer)}"
                 for _ in range(dots * (1 + (phase == "backward"))):
                     if phase == "update":
-                        w = op("parameter", (width, width))
-                        x = op("dot", wide, x, w, line=line)
+                        x = op("dot", wide, x, op("parameter", (width, width)), line=line)
                     else:
                         x = op("dot", wide, x, op("parameter", (width, width)), line=line)
                 m = op("reduce_sum", (wide[0], 1), op("multiply", wide, x, x, line=line))

@@ -17,15 +17,13 @@ def curves(scene):
 
 
 def test_the_quick_tests_bars_are_shares_beside_the_law():
-    test = quick_test(runs=300)
-    scene = picture.draw_quick_test(test, documented=2056)
+    scene = picture.draw_quick_test(quick_test(runs=300), documented=2056)
     found = curves(scene)
     bars = [shape for shape in scene.shapes if shape[0] == "rect"]
     law = found["exact law"][1]
     areas = [max(law) - law[1::2], [bar[4] for bar in bars]]  # heights above the axis, in pixels
     assert sum(areas[1]) == pytest.approx(sum(areas[0]), rel=0.02)  # both are 100 %
-    words = [shape[3] for shape in scene.shapes if shape[0] == "text"]
-    assert "AWS's page: 2056" in words
+    assert "AWS's page: 2056" in [shape[3] for shape in scene.shapes if shape[0] == "text"]
     assert len(set(found["nearest-even"][1])) == 1
     assert found["exact sum"][1][-1] < found["exact sum"][1][0]
     ends = found["the result that AWS prints"][0]
@@ -67,8 +65,7 @@ def test_a_guessed_growth_starts_on_the_curve_and_ends_that_many_times_higher():
     decade = -np.polyfit(ys[1], ys[0], 1)[0]  # pixels for a factor of ten
     (x0, x1), (y0, y1) = found["your guess"]
     assert y0 - y1 == pytest.approx(decade, rel=0.02)
-    at_1000 = np.interp(x0, *found["stochastic"])
-    assert y0 == pytest.approx(at_1000, abs=3)
+    assert y0 == pytest.approx(np.interp(x0, *found["stochastic"]), abs=3)
     assert x0 < x1
 
 
@@ -77,8 +74,7 @@ def test_many_roundings_are_shown_in_epsilons():
     found = curves(picture.draw_long_sums(sums, growth))
     bias, nearest = found["theory: n × bias"][1], growth.bias_line * 128
     slope, start = np.polyfit(np.log10(nearest), bias, 1)
-    shown = growth.nearest[growth.nearest > 0] * 128
-    at = slope * np.log10(shown) + start
+    at = slope * np.log10(growth.nearest[growth.nearest > 0] * 128) + start
     assert found["theory: √n × spread"][1].size == growth.sd_line.size
     np.testing.assert_allclose(at, found["nearest-even"][1], atol=0.3)
 

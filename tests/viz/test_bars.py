@@ -24,8 +24,7 @@ def words(scene):
 
 def tall(scene, height):
     """Return the rectangles of one height, from the left: x, width, colour, opacity."""
-    found = [(r[1], r[3], *r[5:7]) for r in shapes(scene, "rect") if r[4] == height]
-    return sorted(found)
+    return sorted([(r[1], r[3], *r[5:7]) for r in shapes(scene, "rect") if r[4] == height])
 
 
 @for_rows("width", 400, 890)

@@ -43,8 +43,7 @@ def test_two_on_a_chip_talk_over_no_cable():
 
 def test_a_row_of_four_chips_lights_its_ring_of_four_cables():
     scene = draw(list(range(8)))
-    assert len(cores(scene, COLOURS["orange"])) == 7
-    assert len(lines(scene, "on chip")) == 4
+    assert (len(cores(scene, COLOURS["orange"])), len(lines(scene, "on chip"))) == (7, 4)
     assert len(lines(scene, "NeuronLink")) == 3 + 2  # three cables, and two ends around the torus
     assert len(lines(draw(list(range(8)), closed=False), "NeuronLink")) == 3
 

@@ -37,8 +37,7 @@ def test_the_parts_of_a_step_fill_the_chart(width):
 def test_the_wall_is_marked_where_half_is_left():
     scene = wall()
     (mark,) = [s for s in scene.shapes if s[0] == "rect" and (s[3], s[4]) == (10, 10)]
-    curve = named(scene, "path")["strong scaling"]
-    y = np.interp(mark[1] + 5, *curve)
+    y = np.interp(mark[1] + 5, *named(scene, "path")["strong scaling"])
     assert y == pytest.approx(mark[2] + 5, abs=1)
     assert "the wall: 10,000 chips" in words(scene)
     assert not any("wall" in w for w in words(wall(found=())))
@@ -116,8 +115,7 @@ def test_the_best_interval_lies_at_the_bottom_of_the_sum():
     soon = picture.draw_interval(minutes, 2 / minutes, minutes, {"Young": (0.2, 0.3)}, 60)
     assert "Young: 12 s, 30 %" in words(soon)
     (mark,) = [s for s in scene.shapes if s[0] == "rect" and (s[3], s[4]) == (10, 10)]
-    curve = named(scene, "path")["both"]
-    assert mark[2] + 5 == pytest.approx(curve[1].max(), abs=0.3)
+    assert mark[2] + 5 == pytest.approx(named(scene, "path")["both"][1].max(), abs=0.3)
     assert mark[5] == COLOURS["red"]
     assert "Young: 89.4 min, 4.47 %" in words(scene)
 

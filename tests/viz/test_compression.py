@@ -31,8 +31,7 @@ def test_rates_are_marked_as_assumed_beside_the_documented_one():
     assert rate.get_title().startswith("Assumed")
     (bars,) = rate.containers
     assert [b.get_width() for b in bars] == pytest.approx([RATE * 1.6, RATE * 2])
-    assert rate.lines[0].get_xdata()[0] == RATE
-    assert rate.lines[0].get_label() == "documented"
+    assert (rate.lines[0].get_xdata()[0], rate.lines[0].get_label()) == (RATE, "documented")
 
 
 def test_the_table_has_the_same_numbers_and_says_assumed():

@@ -96,8 +96,7 @@ def test_gaps_of_an_engine_are_waits_with_a_reason(core, trace):
 
 
 def test_a_single_buffer_shows_who_waits_for_a_place():
-    one = timed(buffers=1)
-    trace = trace_of_core(one)
+    trace = trace_of_core(timed(buffers=1))
     styles = {trace.words["reasons"][r]["style"] for r in trace.waits["reason"]}
     assert "place" in styles
     assert {"data", "place"} >= styles - {"queue", "order", "port"}
@@ -137,8 +136,7 @@ def test_slots_of_a_site_count_from_zero(trace):
     by_site = {}
     for a, slot in zip(trace.tiles["allocation"], trace.tiles["slot"], strict=True):
         by_site.setdefault(a // 3, set()).add(int(slot))  # tile, acc, out of each turn
-    assert trace.tiles["slot"].max() == 1
-    assert trace.tiles["slot"].min() == 0
+    assert (trace.tiles["slot"].max(), trace.tiles["slot"].min()) == (1, 0)
 
 
 def test_ports_are_shown_when_two_engines_share_one():
@@ -154,7 +152,6 @@ def test_ports_are_shown_when_two_engines_share_one():
 
 
 def test_an_empty_program_has_a_trace():
-    core = NeuronCore(values=False, name="nothing")
-    trace = trace_of_core(measure(core.program))
+    trace = trace_of_core(measure(NeuronCore(values=False, name="nothing").program))
     assert trace.makespan_ns == 0
     assert trace.to_bytes()

@@ -47,8 +47,7 @@ def test_steps_count_what_is_open_at_every_moment(intervals):
     when, level = steps(start, end)
     for moment in np.arange(0.5, 60.0):
         k = np.searchsorted(when, moment, side="right") - 1
-        open_now = int(((start < moment) & (end > moment)).sum())
-        assert (level[k] if k >= 0 else 0) == open_now
+        assert (level[k] if k >= 0 else 0) == int(((start < moment) & (end > moment)).sum())
     assert level[-1] == 0
 
 
@@ -59,8 +58,7 @@ def test_a_plain_timeline_becomes_a_trace_that_begins_at_zero():
     )  # fmt: skip
     assert [t.name for t in trace.tracks] == ["Vector Engine", "DMA queue 2", "DMA queue 10"]
     assert [t.kind for t in trace.tracks] == ["engine", "queue", "queue"]
-    assert trace.rows["start"].tolist() == [0.0, 20.0, 50.0]
-    assert trace.makespan_ns == 200
+    assert (trace.rows["start"].tolist(), trace.makespan_ns) == ([0.0, 20.0, 50.0], 200)
     assert trace.words["labels"] == ["a", "tensor_copy", "b"]
     when, level = trace.dma_load()
     assert (when.tolist(), level.tolist()) == ([0.0, 50.0, 100.0, 200.0], [1, 2, 1, 0])
@@ -68,8 +66,7 @@ def test_a_plain_timeline_becomes_a_trace_that_begins_at_zero():
 
 
 def test_an_empty_timeline_is_a_trace_too():
-    trace = trace_of_timeline(Timeline())
-    header, arrays = unpack(trace.to_bytes(ask=3))
+    header, arrays = unpack(trace_of_timeline(Timeline()).to_bytes(ask=3))
     assert (header["makespan"], header["ask"]) == (0.0, 3)
     assert all(a.size == 0 for a in arrays.values())
 
@@ -77,8 +74,7 @@ def test_an_empty_timeline_is_a_trace_too():
 def test_what_is_said_of_a_time_is_exact_and_where_it_is_drawn_is_a_float32():
     trace = trace_of_timeline(Timeline([Span("Vector Engine", "x", 0.0, 1 / 3)]))
     _, arrays = unpack(trace.to_bytes())
-    assert arrays["rows_end"][0] == 1 / 3
-    assert arrays["spans_end"][0] == np.float32(1 / 3)
+    assert (arrays["rows_end"][0], arrays["spans_end"][0]) == (1 / 3, np.float32(1 / 3))
 
 
 def test_the_longest_track_name_order_is_stable():

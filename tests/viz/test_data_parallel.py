@@ -39,8 +39,7 @@ def test_steps_are_drawn_on_one_scale_and_what_shows_is_red():
                                    [s.start_ns * pixels for s in spans], atol=0.1)  # fmt: skip
         np.testing.assert_allclose([wide + 0.5 for _, wide in drawn],
                                    [s.duration_ns * pixels for s in spans], atol=0.2)  # fmt: skip
-    red = lanes(scene, style.COLOURS["red"])
-    shown = sum(wide + 0.5 for _, wide in red) / pixels
+    shown = sum(wide + 0.5 for _, wide in lanes(scene, style.COLOURS["red"])) / pixels
     assert shown == pytest.approx(on.exposed_ns + off.exposed_ns, rel=0.01)
     assert "on: 283 µs per step" in scene.alt
     far = step_scene({"on": on}, end_ns=10 * on.step_ns)

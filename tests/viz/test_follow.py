@@ -33,8 +33,7 @@ def test_the_random_bits_stand_in_the_part_that_leads_where_the_weight_went(bits
     assert went == ("up" if after == TOLD.toss.high else "down")
     assert parts[went].min() <= at <= parts[went].max()
     assert ax.get_title().endswith(f"25.0% of the way, and went {went}")
-    exact = next(line for line in ax.lines if line.get_marker() == "D")
-    assert exact.get_xdata()[0] == 0.25
+    assert next(line for line in ax.lines if line.get_marker() == "D").get_xdata()[0] == 0.25
 
 
 def test_to_nearest_no_bits_are_drawn_and_in_fp32_there_is_no_picture():
@@ -54,8 +53,7 @@ def test_two_futures_part_until_a_prediction_differs():
     assert losses.lines[1].get_xdata()[0] == 8
     assert fig.texts[0].get_text() == "test sample 7 is read differently"
     alike = plot_futures(Futures(TOLD, 0.5, after[:3]))
-    assert len(alike.axes[0].lines) == 1
-    assert alike.texts[0].get_text() == "all read alike"
+    assert (len(alike.axes[0].lines), alike.texts[0].get_text()) == (1, "all read alike")
 
 
 @for_rows("dark", False, True)

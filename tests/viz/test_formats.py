@@ -44,8 +44,7 @@ def test_the_histogram_counts_every_value_once():
     values = np.array([1e-3, 1e-3, 1.0, 0.0])
     scene = draw_range_precision(["bf16"], values=values, label="four")
     bars = [s for s in scene.shapes if s[0] == "rect" and s[5] == "muted"]
-    assert len(bars) == 2
-    assert bars[0][4] == pytest.approx(2 * bars[1][4], abs=0.2)
+    assert (len(bars), bars[0][4]) == (2, pytest.approx(2 * bars[1][4], abs=0.2))
     assert any("1 zeros not drawn" in str(s[3]) for s in scene.shapes if s[0] == "text")
 
 

@@ -10,8 +10,7 @@ SIZES = [4 << k for k in range(15)]
 
 def test_every_rate_is_drawn_with_what_is_published():
     stream = np.linspace(1, 272, len(SIZES))
-    fig = plot_payload(SIZES, stream / 2, stream, stream * 0.9, stream * 1.1)
-    (ax,) = fig.axes
+    (ax,) = plot_payload(SIZES, stream / 2, stream, stream * 0.9, stream * 1.1).axes
     drawn = {tuple(np.round(line.get_ydata(), 6)) for line in ax.lines}
     assert tuple(np.round(stream, 6)) in drawn
     assert tuple(np.round(stream / 2, 6)) in drawn
@@ -23,5 +22,4 @@ def test_every_rate_is_drawn_with_what_is_published():
 
 
 def test_the_description_has_the_numbers():
-    text = describe_payload([64, 4096], [6.5, 271.6])
-    assert text.endswith("64 B: 6, 4 KiB: 272")
+    assert describe_payload([64, 4096], [6.5, 271.6]).endswith("64 B: 6, 4 KiB: 272")

@@ -56,7 +56,6 @@ def test_an_engine_s_lane_is_as_high_as_its_share():
 
 
 def test_losses_keep_their_places():
-    scene = losses_scene([3.0, "nan", 1.0])
-    (curve,) = _of(scene, "path")
+    (curve,) = _of(losses_scene([3.0, "nan", 1.0]), "path")
     assert len(curve[0]) == 2
     assert curve[1][0] < curve[1][1]

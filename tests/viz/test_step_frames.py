@@ -64,8 +64,7 @@ def test_links_carry_what_the_bill_says(packed):
         assert found[f"ends_{k}"][-1] == pytest.approx(bill.time_ns.sum())
     links = found["links"].reshape(-1, 3)
     assert links[:, :2].tolist() == np.stack([topology.src, topology.dst], axis=1).tolist()
-    ends = found["wires"].reshape(-1, 2)[links[:, 2]]
-    assert (np.sort(links[:, :2], axis=1) == ends).all()
+    assert (np.sort(links[:, :2], axis=1) == found["wires"].reshape(-1, 2)[links[:, 2]]).all()
 
 
 def test_equal_bills_travel_once_and_the_payload_stays_small(packed):

@@ -25,8 +25,7 @@ def test_every_shape_becomes_one_element_and_texts_survive():
     assert root.get("aria-label") == 'a "test" <of> shapes'
     assert root.get("viewBox") == "0 0 200 100"
     assert [child.tag for child in root] == ["rect", "path", "path", "path", "path", "text"]
-    assert root[5].text == "x < y & z"
-    assert root[3][0].text == "a <curve>"
+    assert (root[5].text, root[3][0].text) == ("x < y & z", "a <curve>")
     assert root[2].get("d") == "M1.0 5.0V15.0M2.0 5.0V15.0M3.0 5.0V15.0"
 
 

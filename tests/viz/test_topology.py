@@ -87,8 +87,7 @@ def test_the_path_is_a_shortest_one():
     topology = fabric.trn1_32xlarge()
     graph = topology.to_networkx()
     for b in range(16):
-        links = fabric.route(topology, 0, b)
-        assert len(links) == nx.shortest_path_length(graph, 0, b)
+        assert len(fabric.route(topology, 0, b)) == nx.shortest_path_length(graph, 0, b)
 
 
 def test_names_of_layouts_and_sizes_are_checked():
@@ -98,6 +97,5 @@ def test_names_of_layouts_and_sizes_are_checked():
 
 def test_the_title_and_the_numbers_of_chips_are_on_the_picture():
     fig = plot_topology(fabric.trn1_32xlarge(), layout="hypercube")
-    texts = {t.get_text() for t in fig.axes[0].texts}
-    assert {"0", "15", "1111"} <= texts
+    assert {"0", "15", "1111"} <= {t.get_text() for t in fig.axes[0].texts}
     assert fig.axes[0].get_title() == "trn1.32xlarge, drawn as hypercube"

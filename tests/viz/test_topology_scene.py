@@ -55,8 +55,7 @@ def test_at_first_no_chip_hides_another_and_no_cable_passes_behind_a_chip_not_it
 
 def test_the_hypercubes_cables_are_its_edges():
     """Corners (±1, ±1, ±1, ±1) / √2, all different; an edge changes one sign."""
-    layout = turn_layouts(TRN1)["hypercube"]
-    corners = np.round(layout.chips * np.sqrt(2)).astype(int)
+    corners = np.round(turn_layouts(TRN1)["hypercube"].chips * np.sqrt(2)).astype(int)
     assert (abs(corners) == 1).all()
     assert len({tuple(c) for c in corners.tolist()}) == 16
     a, b = wires_of(TRN1).T

@@ -8,8 +8,7 @@ from trainium_edu.viz import training as picture
 
 def test_every_seed_is_a_dot_and_every_mean_is_written():
     groups = [("rate 0.1", {"fp32": [96.0, 98.0], "nearest": [50.0, 60.0]})]
-    fig = picture.plot_accuracies(groups, {"fp32": "FP32", "nearest": "BF16 nearest"})
-    ax = fig.axes[0]
+    ax = picture.plot_accuracies(groups, {"fp32": "FP32", "nearest": "BF16 nearest"}).axes[0]
     assert [t.get_text() for t in ax.texts] == ["97.0", "55.0"]
     assert ax.lines[0].get_ydata().tolist() == [96.0, 98.0]
 

@@ -28,16 +28,13 @@ def test_flipping_bits_gives_what_struct_reads():
 
 
 def test_what_other_formats_make_of_it_is_what_ml_dtypes_makes():
-    editor = bit_editor(0.1, "bf16")
-    rows = {row["format"]: row for row in editor.answer["others"]}
+    rows = {row["format"]: row for row in bit_editor(0.1, "bf16").answer["others"]}
     value = np.float32(np.float32(0.1).astype(ml_dtypes.bfloat16))
     for name in ("fp8_e4m3", "fp8_e5m2", "fp8_e3m4"):
-        fmt = FORMATS[name]
-        judge = value.astype(fmt.dtype)
+        judge = value.astype(FORMATS[name].dtype)
         assert int(rows[name]["hex"], 16) == int(judge.view(np.uint8))
     assert int(rows["fp16"]["hex"], 16) == int(np.float16(value).view(np.uint16))
-    assert rows["fp32"]["outcome"] == "exact"
-    assert rows["int8"]["outcome"] == "vanished"
+    assert (rows["fp32"]["outcome"], rows["int8"]["outcome"]) == ("exact", "vanished")
 
 
 @for_each("name", list(FORMATS))
@@ -62,8 +59,7 @@ def test_a_number_that_grows_moves_right_on_its_line():
         _ask(editor, do="type", text=str(value))
         assert editor.value == value
         places.append(editor.answer["range"]["here"])
-    assert places == sorted(places)
-    assert places[3] == 0.5
+    assert (places, places[3]) == (sorted(places), 0.5)
 
 
 def test_steps_go_through_zero_and_stop_at_nan():
@@ -108,8 +104,7 @@ def test_bad_text_is_answered_in_a_sentence():
     _ask(editor, do="type", text="thirteen")
     assert "not a number" in editor.answer["message"]
     _ask(editor, do="type", text="14")
-    assert editor.answer["message"] == ""
-    assert editor.value == 14
+    assert (editor.answer["message"], editor.value) == ("", 14)
 
 
 @for_rows("x", True, "x", None, float("nan"))

@@ -18,8 +18,7 @@ def test_the_bill_is_the_days_times_the_price(price):
     sketch.set(price=price, goodput=100)
     text = said(sketch)
     days = float(text.split(" days")[0].split("**")[1])
-    hourly = {"on-demand": 21.5, "reserved": 8.197, "sagemaker": 24.725}[price]
-    usd = 64 * hourly * 24 * days
+    usd = 64 * {"on-demand": 21.5, "reserved": 8.197, "sagemaker": 24.725}[price] * 24 * days
     shown = float(text.split("**$")[1].split(" ")[0]) * (1e6 if "million" in text else 1e3)
     assert shown == pytest.approx(usd, rel=0.01)  # both to three digits, and checkpoints
     assert "what moves it most: **step time**" in text
@@ -58,8 +57,7 @@ def test_the_verdict_turns_as_an_input_moves():
     for place, verdict in ((1, "conflicting"), (101, "consistent")):
         sketch.set(chip_flops=place)
         assert f"**{verdict}**" in said(sketch)
-        shapes = sketch.scene.shapes
-        assert verdict.upper() in [s[3] for s in shapes if s[0] == "text"]
+        assert verdict.upper() in [s[3] for s in sketch.scene.shapes if s[0] == "text"]
     press(sketch, "start")
     assert "**depends**" in said(sketch)
     assert sketch.page["outputs"]["chip_flops"].startswith("184 TFLOP/s (")

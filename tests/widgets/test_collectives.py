@@ -47,7 +47,6 @@ def test_bus_bandwidth_stays_below_the_wires():
 
 
 def test_pictures_tell_the_crossovers():
-    found = fabric.select(fabric.trn2_48xlarge())
-    told = collectives.selection_picture(found, title="x").alt
+    told = collectives.selection_picture(fabric.select(fabric.trn2_48xlarge()), title="x").alt
     assert "mesh → rdh" in told
     assert "rdh → kangaring" in told

@@ -34,8 +34,7 @@ def test_a_product_opens_to_its_timeline_and_a_small_array(device):
     executable = device.compiler.newest
     opened = compiled_steps.explore(executable)
     nodes = executable.final.nodes
-    number = next(i for i, node in enumerate(nodes) if node.operation == "dot")
-    opened.open_operation(number)
+    opened.open_operation(next(i for i, node in enumerate(nodes) if node.operation == "dot"))
     shown = "".join(map(repr, opened.children[-1].children))
     assert "TimelineExplorer('dot'" in shown
     assert "SystolicArrayPlayer(weight-stationary, 8 x 8" in shown
@@ -56,8 +55,7 @@ def test_an_operation_alone_writes_what_it_writes_in_the_graph(device):
 
 
 def test_where_time_goes_has_the_shares_of_the_critical_path(device):
-    executable = device.compiler.newest
-    said = compiled_steps.where_time_goes(executable, n=99)
+    said = compiled_steps.where_time_goes(device.compiler.newest, n=99)
     shares = [float(x) for line in said.splitlines()[1:] for x in re.findall(r"([\d.]+)%", line)]
     assert sum(shares) == pytest.approx(200, abs=1)
 

@@ -21,8 +21,7 @@ def test_the_page_can_add_up_each_lines_time_on_the_critical_path():
     ):
         line = book["lines"][lines["i_line"][film["rows_instruction"][row]]]["line"]
         spent[line] = spent.get(line, 0.0) + end - start
-    expected = why(core).ns_by(lambda p: p.instruction.line.line)
-    assert spent == pytest.approx(expected)
+    assert spent == pytest.approx(why(core).ns_by(lambda p: p.instruction.line.line))
     assert sum(spent.values()) == pytest.approx(core.makespan_ns)
 
 
@@ -34,8 +33,7 @@ def test_source_time_and_memory_stand_together():
 
 
 def test_every_source_line_that_recorded_something_is_in_the_book():
-    shown = kernel_view(timed(2))
-    book, arrays = unpack(shown.book)
+    book, arrays = unpack(kernel_view(timed(2)).book)
     listed = {k for part in book["sources"] for k in part["lines"] if k >= 0}
     assert set(arrays["i_line"].tolist()) <= listed
 

@@ -101,8 +101,7 @@ def test_zooming_to_a_format_makes_its_numbers_stand_apart():
 
 def test_a_configured_format_can_be_shown():
     fmt = configure(4, 3, bias=11, infinities=False)
-    line = number_line_explorer(1.3, [fmt, "fp8_e4m3"])
-    assert _row(line, fmt.name)["value"] == 1.25
+    assert _row(number_line_explorer(1.3, [fmt, "fp8_e4m3"]), fmt.name)["value"] == 1.25
 
 
 def test_the_stored_notebook_has_a_fixed_repr():

@@ -100,8 +100,7 @@ def test_a_change_before_the_answer_counts_and_one_after_it_is_recorded_as_such(
     assert p.commitment.changes_after_answer == 1
     assert "changed after the answer: 30 terms" in told(r)
     assert "the first one counts" in p.status
-    again = number()
-    assert again.commitment == p.commitment
+    assert number().commitment == p.commitment
 
 
 def test_gate_does_not_count_as_showing_the_answer():
@@ -118,8 +117,7 @@ def test_under_the_switch_everything_shows_as_plain_text_and_nothing_is_stored(
     p = number()
     p._ipython_display_()
     assert predict.MIME not in shown[-1][0]
-    r = p.reveal(256, "Eight bits.", show=lambda: "numbers: 1 2 3")
-    r._ipython_display_()
+    p.reveal(256, "Eight bits.", show=lambda: "numbers: 1 2 3")._ipython_display_()
     assert shown[-1][0]["text/plain"] == "Answer: 256 terms\nEight bits.\nnumbers: 1 2 3"
     assert shown[-1][0].get("text/html") is None
     assert journal.read("predictions") == []
@@ -341,5 +339,4 @@ def test_a_reason_may_link_its_source(shown):
 )  # fmt: skip
 def test_one_of_a_unit_is_spelt_as_one(unit, said):
     asked = predict.number("test/one", "How many?", unit=unit)
-    assert asked.spell(1) == said
-    assert asked.spell(2) == f"2 {unit}".strip()
+    assert (asked.spell(1), asked.spell(2)) == (said, f"2 {unit}".strip())

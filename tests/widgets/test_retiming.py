@@ -27,8 +27,7 @@ def test_a_program_timed_by_default_has_as_many_buffers_as_fit():
 
 @pytest.mark.parametrize("buffers", [1, 3, 8])
 def test_other_buffers_are_another_placement(core, buffers):
-    placement = place(core.program, buffers=buffers)
-    expected = schedule(core.program, placement).makespan_ns
+    expected = schedule(core.program, place(core.program, buffers=buffers)).makespan_ns
     assert Retiming(core).time(Settings(buffers=buffers)).makespan_ns == expected
 
 
@@ -61,8 +60,7 @@ def test_causes_are_taken_away_as_neuroncore_does(core):
 
 def test_a_recorded_timing_keeps_its_own_parameters():
     core = measure(gelu_linear(), buffers=2, parameters={"dma_start_ns": 2000.0})
-    again = Retiming(core).time(Settings(buffers=3))
-    assert again.parameters["dma_start_ns"] == 2000
+    assert Retiming(core).time(Settings(buffers=3)).parameters["dma_start_ns"] == 2000
 
 
 def test_bounds_are_the_band(core):

@@ -19,15 +19,13 @@ def test_trials_are_casts_and_add_up():
         landed = cast(x, "bf16", "stochastic", seed=5, step=step).astype(float)
         up += int((landed > 1).sum())
         assert explorer.tally["up"] == up
-    assert explorer.tally["n"] == 10_011
-    assert len(explorer.tally["random_bits"]) == 10
+    assert (explorer.tally["n"], len(explorer.tally["random_bits"])) == (10_011, 10)
 
 
 def test_dragging_moves_x_and_forgets_the_trials():
     explorer = rounding_explorer()
     explorer.place = 16384
-    assert explorer.x == 1 + 2**-9
-    assert explorer.tally["n"] == 0
+    assert (explorer.x, explorer.tally["n"]) == (1 + 2**-9, 0)
     assert float(explorer.between.p_up) == 0.25
 
 

@@ -28,8 +28,7 @@ def test_a_moved_slider_is_drawn_at_once():
     sketch, seen = _sketch()
     sketch.values = {**sketch.values, "n": 5, "width": 700.0, "ask": 1}
     assert seen[-1]["n"] == 5
-    assert sketch.page["scene"]["alt"] == "5 drawn"
-    assert sketch.page["scene"]["width"] == 700
+    assert (sketch.page["scene"]["alt"], sketch.page["scene"]["width"]) == ("5 drawn", 700)
     assert sketch.page["scene"]["svg"].startswith('<svg role="img" aria-label="5 drawn"')
     json.dumps(sketch.page, allow_nan=False)
 
@@ -49,8 +48,7 @@ def test_a_page_can_narrow_a_slider():
     sketch, _ = _sketch()
     sketch.set(on=True)
     sketch.values = {**sketch.values, "n": 8}
-    assert sketch.values["n"] == 3
-    assert sketch.page["ranges"] == {"n": [0, 6]}
+    assert (sketch.values["n"], sketch.page["ranges"]) == (3, {"n": [0, 6]})
 
 
 def test_buttons_change_values_and_unknown_ones_nothing():

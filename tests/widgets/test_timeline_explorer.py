@@ -140,8 +140,7 @@ def test_a_plain_timeline_is_shown_without_sliders_or_memories():
 def test_an_empty_program_and_an_empty_timeline_are_shown():
     header, _ = unpack(timeline_explorer(Timeline()).film)
     assert (header["makespan"], header["tracks"]) == (0, [])
-    core = NeuronCore(values=False, name="nothing")
-    shown = timeline_explorer(core.program)
+    shown = timeline_explorer(NeuronCore(values=False, name="nothing").program)
     assert repr(shown) == "TimelineExplorer('nothing', 0 instructions, 0 ns)"
 
 

@@ -110,8 +110,7 @@ def test_a_run_that_fails_is_not_running_for_ever():
 
 
 def test_the_repr_is_fixed():
-    widget = training_explorer(0.1, epochs=5)
-    assert repr(widget) == repr(training_explorer(0.1, epochs=5))
+    assert repr(training_explorer(0.1, epochs=5)) == repr(training_explorer(0.1, epochs=5))
 
 
 @for_rows("bad", 0.5, float("nan"), "0.1", None)

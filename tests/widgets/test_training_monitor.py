@@ -142,8 +142,7 @@ def test_fit_lets_it_watch_and_tells_it_how_the_run_ended():
 
 def test_a_real_run_brings_its_step_with_the_sums_bills():
     run = fit(Job(ranks=32, batch=2, bucket_bytes=60_000), 1)
-    monitor = training_monitor(run)
-    found = unpacked(monitor.film)
+    found = unpacked(training_monitor(run).film)
     trainer = run.trainer
     sums = [n for n in trainer.device.executable.final.nodes if n.operation == "all_reduce"]
     assert len(found["bills"]) == len(sums) == (found["on_track"] == 1).sum() > 1

@@ -42,8 +42,7 @@ def test_the_smaller_the_rate_the_fewer_are_read():
 
 
 def test_the_repr_is_fixed():
-    widget = first_training_run(0.1, passes=1)
-    assert repr(widget) == repr(first_training_run(0.1, passes=1))
+    assert repr(first_training_run(0.1, passes=1)) == repr(first_training_run(0.1, passes=1))
 
 
 @for_rows("bad", 0.5, float("nan"), "0.1", None)

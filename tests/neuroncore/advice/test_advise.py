@@ -40,8 +40,7 @@ WIDE = np.ones((128, 4096), np.float32)
 
 
 def test_small_transfers_are_found_with_their_line_and_gone_when_wide():
-    narrow = nki.run(copy_pieces, WIDE, 64)
-    warning = the(narrow, "small transfers")
+    warning = the(nki.run(copy_pieces, WIDE, 64), "small transfers")
     assert "rows of 256 bytes" in warning.text
     assert warning.line.function == "copy_pieces"
     assert warning.cost.low_ns <= warning.cost.nominal_ns <= warning.cost.high_ns
@@ -79,8 +78,7 @@ def narrow_work(x):
 
 
 def test_few_partitions_cost_the_lanes_that_stand_still():
-    run = nki.run(narrow_work, np.ones((16, 2048), np.float32))
-    warning = the(run, "few partitions")
+    warning = the(nki.run(narrow_work, np.ones((16, 2048), np.float32)), "few partitions")
     assert "16 of 128 partitions" in warning.text
     clock = float(TRN1.vector_engine.clock_hz)
     assert warning.cost.nominal_ns == pytest.approx(20 * 2048 / clock * 1e9 * (1 - 16 / 128))
@@ -173,8 +171,7 @@ def test_few_buffers_that_serialise_cost_what_twice_as_many_save():
     assert "serialising buffers" not in kinds(nki.run(copy_pieces, WIDE, 256, buffers=8))
     name = run.placement.sites[0].name
     named = nki.run(copy_pieces, WIDE, 256, buffers={name: 1})
-    more = named.with_buffers({name: 2})
-    saved = named.timeline.makespan_ns - more.timeline.makespan_ns
+    saved = named.timeline.makespan_ns - named.with_buffers({name: 2}).timeline.makespan_ns
     assert the(named, "serialising buffers").cost.nominal_ns == pytest.approx(saved)
 
 
@@ -218,16 +215,14 @@ def many_banks(x, count):
 
 def test_a_bank_that_is_still_read_holds_the_next_product_back():
     data = np.ones((128, 512), ml_dtypes.bfloat16)
-    warning = the(nki.run(one_bank, data, 8), "bank conflict")
-    assert "PSUM bank" in warning.text
+    assert "PSUM bank" in the(nki.run(one_bank, data, 8), "bank conflict").text
     assert "bank conflict" not in kinds(nki.run(many_banks, data, 8))
 
 
 def test_tiles_of_one_line_are_one_warning():
     """Judge: one warning per kind and line; its cost is the sum of what the tiles waited."""
     lhsT, rhs = (np.ones((1024, n), ml_dtypes.bfloat16) for n in (512, 2048))
-    found = nki.run(matmul.blocked, lhsT, rhs, buffers=1).advice
-    places = [(w.kind, w.line) for w in found]
+    places = [(w.kind, w.line) for w in nki.run(matmul.blocked, lhsT, rhs, buffers=1).advice]
     assert len(set(places)) == len(places)
 
 
@@ -259,8 +254,7 @@ def test_a_helper_is_named_with_the_line_that_calls_it():
 
 def test_a_nearly_full_sbuf_is_said_without_a_cost():
     run = nki.run(copy_pieces, np.ones((128, 2 * 12000), np.float32), 12000)
-    warning = the(run, "SBUF nearly full")
-    assert warning.cost is None
+    assert the(run, "SBUF nearly full").cost is None
     assert "SBUF nearly full" not in kinds(nki.run(copy_pieces, WIDE, 256))
 
 
@@ -286,8 +280,7 @@ def test_an_uninitialised_read_comes_first_and_names_the_line():
 
 
 def test_an_output_that_the_loops_do_not_fill_is_named():
-    run = nki.run(copy_pieces, WIDE, 1024)
-    assert "unwritten output" not in kinds(run)
+    assert "unwritten output" not in kinds(nki.run(copy_pieces, WIDE, 1024))
     given = _square(512, ml_dtypes.bfloat16)  # narrower than one block of the blocked kernel
     found = nki.run(matmul.blocked, *given)
     assert "never written" in the(found, "unwritten output").text
@@ -322,8 +315,7 @@ def test_what_is_wrong_in_many_tiles_of_a_line_is_said_once():
         return out
 
     x = np.eye(64, dtype=np.float32)
-    run = nki.run(kernel, x, 9)
-    [warning] = [w for w in run.advice if w.kind == "accumulate-on-value"]
+    [warning] = [w for w in nki.run(kernel, x, 9).advice if w.kind == "accumulate-on-value"]
     assert "and 8 more tiles of this line" in str(warning)
     assert "more tile" not in str(the(nki.run(kernel, x, 1), "accumulate-on-value"))
 
@@ -399,8 +391,7 @@ def gathers(table, index, function):
     """Load 32 rows that data names, twice, and store a function of them."""
     out = nl.ndarray((2, 32, table.shape[1]), table.dtype, buffer=nl.shared_hbm)
     for k in range(2):
-        rows = nl.load(index[k])
-        nl.store(out[k], function(nl.load(table.vector_select(0, rows))))
+        nl.store(out[k], function(nl.load(table.vector_select(0, nl.load(index[k])))))
     return out
 
 

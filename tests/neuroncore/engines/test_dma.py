@@ -273,8 +273,7 @@ def test_descriptors_against_the_slow_count(shape, data, dtype):
         *(slice(0, s * step, step) for s in shape if (step := data.draw(st.integers(1, 2))))
     )
     size = src.size
-    divisors = [d for d in range(1, size + 1) if size % d == 0]
-    rows = data.draw(st.sampled_from(divisors))
+    rows = data.draw(st.sampled_from([d for d in range(1, size + 1) if size % d == 0]))
     dst = core.sbuf((rows, 2 * (size // rows)), dtype)
     dst = dst.sliced(ALL, slice(0, None, 2) if data.draw(st.booleans()) else slice(0, size // rows))
     _, count, run, nbytes, _ = transfer(src, dst)

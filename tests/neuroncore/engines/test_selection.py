@@ -68,8 +68,7 @@ def test_select_reduce_selects_and_keeps_the_maximum(bench, rng, vector):
 def test_max8_is_the_end_of_a_sort(bench, rng, shape):
     x = rng.integers(-50, 50, shape).astype(np.float32)
     found = bench.issue("max8", dst=(shape[0], 8), src=x)
-    wanted = np.sort(x.reshape(shape[0], -1), axis=1)[:, ::-1][:, :8]
-    assert np.array_equal(found, wanted)
+    assert np.array_equal(found, np.sort(x.reshape(shape[0], -1), axis=1)[:, ::-1][:, :8])
 
 
 @pytest.mark.parametrize("dtype", ["uint16", "uint32"])
@@ -77,8 +76,7 @@ def test_find_index8_finds_first_occurrences_in_ascending_order(bench, dtype):
     x = np.float32([[1, 2, 3, 4, 8, 8, 8, 8, 8, 8, 8]])
     vals = np.float32([[3, 8, 8, 8, 8, 8, 8, 7]])
     found = bench.issue("nc_find_index8", dst=(1, 8, dtype), data=x, vals=vals)
-    absent = np.iinfo(dtype).max
-    assert found.tolist() == [[2, 4, 5, 6, 7, 8, 9, absent]]
+    assert found.tolist() == [[2, 4, 5, 6, 7, 8, 9, np.iinfo(dtype).max]]
 
 
 def test_match_replace8_is_the_references_example(bench):

@@ -17,8 +17,7 @@ def test_every_quarter_is_shuffled_alike(bench, rng, partitions, dtype):
 
 
 def test_255_leaves_a_partition_and_in_place_is_allowed(bench):
-    x = np.arange(32, dtype=np.float32)[:, None]
-    tile = bench.tile(x)
+    tile = bench.tile(np.arange(32, dtype=np.float32)[:, None])
     mask = [31 - p for p in range(16)] + [255] * 16
     found = bench.issue("nc_stream_shuffle", dst=tile, src=tile, shuffle_mask=mask)
     assert found[:, 0].tolist() == [*range(31, 15, -1), *range(16, 32)]

@@ -12,8 +12,7 @@ from trainium_edu.specs import TRN1
 
 def filled(core, shape, dtype, seed=0):
     view = core.sbuf(shape, dtype)
-    row = DTYPES[dtype]
-    values = np.random.default_rng(seed).integers(0, 15, shape).astype(row.storage)
+    values = np.random.default_rng(seed).integers(0, 15, shape).astype(DTYPES[dtype].storage)
     core.dma_copy(dst=view, src=core.hbm(values, dtype))
     return view, values
 

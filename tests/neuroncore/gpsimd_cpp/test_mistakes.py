@@ -148,8 +148,7 @@ def test_a_larger_stack_is_granted_up_to_400_kb(build):
     body = (
         "volatile char all[30000]; for (size_t i = 0; i < 30000; i++) all[i] = 1; y.fill_(all[9]);"
     )
-    made = build(_kernel(body), wrong=WRONG, flags=["-DSTACK_SIZE=40000"])
-    run = made.run(X, 0)
+    run = build(_kernel(body), wrong=WRONG, flags=["-DSTACK_SIZE=40000"]).run(X, 0)
     assert (run.outputs == 1).all()
     assert "slow stack" in [advice.kind for advice in run.advice]
     with pytest.raises(OperatorError, match="the largest stack has 400000 bytes"):

@@ -117,8 +117,7 @@ def test_every_dtype_comes_and_goes(build):
 
 
 def test_bf16_and_half_round_as_numpy_and_ml_dtypes_do(build):
-    kernel = program("narrowed.cpp")
-    made = build(kernel, bf16="torch::Tensor x", half="torch::Tensor x")
+    made = build(program("narrowed.cpp"), bf16="torch::Tensor x", half="torch::Tensor x")
     bits = np.random.default_rng(4).integers(0, 2**32, 100_000, dtype=np.uint32)
     small = np.random.default_rng(5).standard_normal(100_000).astype(np.float32) * 1e-6
     ties = np.arange(4000, dtype=np.float32) * 2.0**-25
@@ -136,14 +135,12 @@ def test_fresh_memory_reads_nan_and_four(build):
 
 
 def test_what_a_program_prints_is_shown(build, capsys):
-    kernel = program("prints.cpp")
-    run = build(kernel, say="torch::Tensor x").run(np.ones(3, np.float32))
+    run = build(program("prints.cpp"), say="torch::Tensor x").run(np.ones(3, np.float32))
     assert capsys.readouterr().out == "3 elements\n" == run.printed
 
 
 def test_a_built_library_is_loaded_by_its_file_also_when_it_moved(build, tmp_path):
-    made = build(RELU, **OPERATORS)
-    made.save(tmp_path / "librelu.so")
+    build(RELU, **OPERATORS).save(tmp_path / "librelu.so")
     shutil.copytree(tmp_path, tmp_path / "moved")
     (tmp_path / "kernel.cpp").unlink()
     again = gpsimd_cpp.load_library(tmp_path / "moved" / "librelu.so")

@@ -60,8 +60,7 @@ def test_reading_the_same_input_is_no_race(made):
 
 
 def test_what_nobody_wrote_is_said_and_reads_nan(made):
-    kernel = seeded("  if (id == 7) end -= 3;")
-    run = made(kernel).run(np.ones(800, np.float32), 0)
+    run = made(seeded("  if (id == 7) end -= 3;")).run(np.ones(800, np.float32), 0)
     assert np.isnan(run.outputs[-3:]).all()
     assert not np.isnan(run.outputs[:-3]).any()
     assert "never written" in str(run.advice[0])
@@ -69,8 +68,7 @@ def test_what_nobody_wrote_is_said_and_reads_nan(made):
 
 def test_uneven_shares_are_advised_against(made):
     kernel = seeded("  begin = id ? n : 0, end = id ? n : n;")
-    run = made(kernel).run(np.ones(8192, np.float32), 0)
-    kinds = [advice.kind for advice in run.advice]
+    kinds = [advice.kind for advice in made(kernel).run(np.ones(8192, np.float32), 0).advice]
     assert "uneven shares" in kinds
 
 

@@ -72,8 +72,7 @@ def test_the_order_of_accessors_is_the_documented_one_and_decided(one):
 
 def test_a_fifth_stream_is_as_slow_as_an_element_accessor(one):
     x = _given(8, 256)
-    work = one.five.run(x).works[0]
-    assert work.elements == x.size
+    assert one.five.run(x).works[0].elements == x.size
     assert one.five.run(x).parts_ns()["elements"] == pytest.approx(float(FACTS.element_ns) * x.size)
 
 

@@ -89,8 +89,7 @@ def test_values_equal_numpys(build):
     relu = build(test_operators.RELU, **test_operators.OPERATORS)
     x = np.random.default_rng(1).standard_normal((33, 130)).astype(np.float32)
     for way in test_operators.WAYS:
-        run = getattr(relu, way).run(x)
-        np.testing.assert_array_equal(run.outputs, np.maximum(x, 0))
+        np.testing.assert_array_equal(getattr(relu, way).run(x).outputs, np.maximum(x, 0))
     assert relu.by_element.run(x).works[0].elements == 2 * x.size + (x > 0).sum()
 
 

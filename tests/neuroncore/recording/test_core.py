@@ -97,8 +97,7 @@ def test_reading_what_was_never_written_is_noted(core):
 
 def test_hbm_arrays_are_used_in_place(core):
     data = np.zeros((4, 4), np.float32)
-    view = core.hbm(data)
-    view.write_bits(np.float32(3))
+    core.hbm(data).write_bits(np.float32(3))
     assert (data == 3).all()
 
 

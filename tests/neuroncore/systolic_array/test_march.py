@@ -174,8 +174,7 @@ def test_a_long_run_may_be_interrupted_between_calls(monkeypatch):
 
 
 def test_looking_into_an_unrecorded_run_says_what_to_do():
-    done = sa.run([[1.0]], [[1.0]], fmt="bf16")
-    raises(ValueError, "record=True", done.state, 0)
+    raises(ValueError, "record=True", sa.run([[1.0]], [[1.0]], fmt="bf16").state, 0)
 
 
 def test_no_such_cycle_or_element():

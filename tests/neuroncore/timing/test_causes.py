@@ -20,8 +20,7 @@ def test_without_transfers_a_stream_takes_its_vector_time():
     program = stream(16)
     tl = schedule(program, place(program, buffers=2))
     work = (tl.release_ns - tl.start_ns)[tl.rows_on("vector")].sum()
-    last = tl.pieces.result.max()
-    assert without(tl, "dma").makespan_ns == work + last
+    assert without(tl, "dma").makespan_ns == work + tl.pieces.result.max()
 
 
 def test_with_endless_buffers_a_stream_takes_its_transfers():

@@ -57,8 +57,7 @@ def test_calibration_dependent_chain_of_small_scalar_instructions(timed):
     tile = timed.sbuf((128, 1))
     for _ in range(20):
         timed.activation(dst=tile, op="copy", data=tile)
-    starts = time(timed).start_ns
-    assert np.diff(starts) == pytest.approx(189, rel=0.005)
+    assert np.diff(time(timed).start_ns) == pytest.approx(189, rel=0.005)
 
 
 def test_a_dependent_instruction_on_a_long_tile_waits_for_nothing_but_its_engine(timed):
@@ -286,8 +285,7 @@ def test_matmuls_issue_back_to_back_every_documented_interval(dtype, columns, st
             stationary=w.sliced(PARTS, slice(0, stationary)),
             moving=x.sliced(PARTS, slice(0, columns)),
         )
-    gaps = np.diff(time(core).start_ns)
-    assert gaps == pytest.approx(cycles / TENSOR_HZ * 1e9, abs=1e-5)
+    assert np.diff(time(core).start_ns) == pytest.approx(cycles / TENSOR_HZ * 1e9, abs=1e-5)
 
 
 def changing(dtype, columns=512, times=6):
@@ -333,8 +331,7 @@ def test_a_matmuls_result_crosses_the_array_before_others_read_it(timed):
 
 
 def test_formulas_with_a_constant_of_their_own_get_no_second_one(timed):
-    tile = timed.sbuf((128, 64), "int32")
-    timed.iota(dst=tile, pattern=[[1, 64]], offset=0)
+    timed.iota(dst=timed.sbuf((128, 64), "int32"), pattern=[[1, 64]], offset=0)
     tl = time(timed)
     hold = tl.release_ns[0] - tl.start_ns[0]
     assert hold == pytest.approx((150 + 64) / 1.4e9 * 1e9, abs=1e-5)
@@ -357,8 +354,7 @@ def test_fast_ends_make_no_piece_longer_and_slow_ends_none_shorter():
     known = parameters(TRN1)
 
     def pieces(end):
-        values = settle(TRN1, {n: getattr(p, end) for n, p in known.items()})
-        d = durations(run, TRN1, values)
+        d = durations(run, TRN1, settle(TRN1, {n: getattr(p, end) for n, p in known.items()}))
         return np.stack([d.lead, d.fixed, d.work, d.result, d.chain])
 
     assert (pieces("fast") <= pieces("nominal")).all()

@@ -91,10 +91,8 @@ def test_a_reload_is_new_data(timed):
 
 def test_a_tile_written_twice_is_left_alone(core):
     x = filled(core)
-    y = double(core, x)
-    core.memset(dst=y, value=0.0)
-    z = double(core, x)
-    double(core, z, 3.0)
+    core.memset(dst=double(core, x), value=0.0)
+    double(core, double(core, x), 3.0)
     assert not dropped(core.program)
 
 
@@ -157,13 +155,11 @@ def test_every_row_with_a_state_says_so():
 def test_outputs_and_hbm_are_never_dropped(timed):
     x = filled(timed)
     y = double(timed, x)
-    z = double(timed, x)
-    timed.program.outputs.append(z.buffer.info.index)
+    timed.program.outputs.append(double(timed, x).buffer.info.index)
     out = timed.hbm((128, 64))
     timed.dma_copy(dst=out, src=y)
     timed.dma_copy(dst=out, src=y)
-    done = optimise(timed.program, EVERY)
-    assert len(done) == len(timed.program)
+    assert len(optimise(timed.program, EVERY)) == len(timed.program)
 
 
 # -- the other passes -------------------------------------------------------------------------

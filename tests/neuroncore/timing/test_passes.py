@@ -357,8 +357,7 @@ def test_operands_go_to_psum_where_vector_has_most_to_do_while_two_of_each_fit()
     """Judge: the documented 2 N and N of tensor_tensor, and eight banks."""
     program = steps()
     done = check_bits(program, ["engine_balance"])
-    in_psum = {a.site for a in done.allocations if a.memory is Memory.PSUM}
-    assert 1 <= len(in_psum) <= 4
+    assert 1 <= len({a.site for a in done.allocations if a.memory is Memory.PSUM}) <= 4
     for i in done.instructions:
         if i.name == "tensor_tensor":
             memories = [done.allocations[a[0]].memory for a in i.accesses if not a.is_write]
@@ -431,8 +430,7 @@ def test_the_compiled_loops_do_what_their_source_says(monkeypatch):
     fast = optimise(program, ["instruction_order"])
     monkeypatch.setattr(ordering, "launch",
                         lambda loop, *args: getattr(loop, "py_func", loop)(*args))  # fmt: skip
-    slow = optimise(program, ["instruction_order"])
-    assert fast.instructions == slow.instructions
+    assert fast.instructions == optimise(program, ["instruction_order"]).instructions
 
 
 # -- effects ------------------------------------------------------------------------------------

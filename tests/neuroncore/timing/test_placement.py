@@ -135,8 +135,7 @@ def test_slots_are_those_alive_at_once_times_buffers(timed):
 
 
 def test_a_site_that_runs_once_has_one_slot_whatever_is_asked(timed):
-    tile = timed.sbuf((128, 64))
-    timed.memset(dst=tile, value=0.0)
+    timed.memset(dst=timed.sbuf((128, 64)), value=0.0)
     assert place(timed.program, buffers=4).sites[0].slots == 1
 
 
@@ -144,8 +143,7 @@ def one_after_another(widths, turns=1):
     core = NeuronCore(values=False)
     for _ in range(turns):
         for columns in widths:
-            tile = core.sbuf((128, columns))
-            core.memset(dst=tile, value=0.0)
+            core.memset(dst=core.sbuf((128, columns)), value=0.0)
     return core.program
 
 
@@ -308,8 +306,7 @@ def test_what_does_not_fit_is_timed_beside_the_rest_where_that_is_asked_for(time
 
 def test_too_big_says_what_was_there_and_what_spilling_costs(timed):
     too_big(timed)
-    caught = raises(NkiValidationError, "", place, timed.program)
-    text = str(caught)
+    text = str(raises(NkiValidationError, "", place, timed.program))
     assert "262144 bytes of each SBUF partition" in text
     assert "196608" in text
     assert "4 x weights: float32[128, 16384] = 262144 bytes" in text
@@ -334,8 +331,7 @@ def test_no_tile_of_up_to_2_kib_crosses_a_bank_and_longer_ones_begin_with_one(ti
     for _ in range(2):
         for tile in tiles:
             timed.memset(dst=tile, value=0.0)
-    placement = place(timed.program)
-    by_size = sorted((t.row_bytes, t.address) for t in placement.tiles())
+    by_size = sorted((t.row_bytes, t.address) for t in place(timed.program).tiles())
     assert by_size == [(1536, 6144), (1536, 8192), (2048, 4096), (4096, 0)]
 
 
@@ -390,8 +386,7 @@ def test_other_partitions_are_other_bytes(timed):
 
 
 def test_endless_gives_every_tile_its_own_bytes():
-    placement = place(stream(100, columns=8192), endless=True)
-    addresses = [t.address for t in placement.tiles()]
+    addresses = [t.address for t in place(stream(100, columns=8192), endless=True).tiles()]
     assert len(set(addresses)) == 200
 
 

@@ -235,8 +235,7 @@ def test_plain_python_gives_the_same_bits(program, b):
 
 @given(programs)
 def test_coming_back_to_python_between_pieces_changes_nothing(program):
-    placement = place(program)
-    whole = schedule(program, placement)
+    whole = schedule(program, place(program))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("trainium_edu.neuroncore.timing.scheduler._PIECE", 3)
         pieces = schedule(program, place(program))
@@ -453,8 +452,7 @@ def test_drawn_programs_use_every_engine():
 def test_what_overlaps_is_found_among_neighbours_as_among_all(seed, monkeypatch):
     """Judge: the same accesses, none of them cut into pieces."""
     draw = np.random.default_rng(seed)
-    per_row = draw.integers(1, 4, 300)
-    bounds = np.concatenate(([0], np.cumsum(per_row)))
+    bounds = np.concatenate(([0], np.cumsum(draw.integers(1, 4, 300))))
     n = int(bounds[-1])
     corner = draw.integers(0, (100, 500), (n, 2))
     end = corner + draw.integers(1, 25, (n, 2))

@@ -49,8 +49,7 @@ def test_what_the_path_names_is_what_the_time_depends_on(name, what, program, bu
 
     def at(factor):
         values = {name: tl.parameters[name] * factor}
-        again = schedule(program, tl.placement, parameters=values, order=tl.order)
-        return again.makespan_ns
+        return schedule(program, tl.placement, parameters=values, order=tl.order).makespan_ns
 
     rounding = tl.rows * 2.0**-19
     assert at(1.01) - tl.makespan_ns >= 0.01 * on_path - rounding
@@ -130,8 +129,7 @@ def test_a_waiting_queue_is_on_the_path():
 def test_a_changed_parameter_is_said():
     program = stream(2)
     explained = why(schedule(program, place(program), parameters={"dma_start_ns": 5000}))
-    start = next(p for p in explained if p.what == "DMA start")
-    assert start.changed == ("dma_start_ns",)
+    assert next(p for p in explained if p.what == "DMA start").changed == ("dma_start_ns",)
     assert next(p for p in explained if p.what == "work").changed == ()
 
 

@@ -12,6 +12,7 @@ import trainium_edu.nki.beta1.language as old
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_each
+from tests.nki.cases import new
 from trainium_edu.nki.beta1.kernel import jit
 
 F = np.float32
@@ -52,13 +53,6 @@ def floats(*shape):
 def made(shape, dtype=nl.float32, buffer=nl.sbuf):
     """Return a new tile of the current interface."""
     return nl.ndarray(shape, dtype, buffer=buffer)
-
-
-def new(instruction, shape, *, dtype=nl.float32, buffer=nl.sbuf, **operands):
-    """Return a new tile with the result of an instruction of the current interface."""
-    tile = made(shape, dtype, buffer)
-    instruction(dst=tile, **operands)
-    return tile
 
 
 def fetched(x):

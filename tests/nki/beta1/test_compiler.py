@@ -88,8 +88,7 @@ def test_a_function_places_each_block():
 
 
 def test_tiles_that_overlap_overwrite_each_other():
-    buffer = ncc.sbuf.mod_alloc(base_addr=0, num_free_tiles=(2,))
-    found = copied(buffer, live=4)(X)
+    found = copied(ncc.sbuf.mod_alloc(base_addr=0, num_free_tiles=(2,)), live=4)(X)
     np.testing.assert_array_equal(found, X[[2, 3, 2, 3]])  # the blocks loaded last
 
     def halves(x):

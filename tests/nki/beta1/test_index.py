@@ -69,8 +69,7 @@ def test_python_and_means_both():
     boxes = [box_of(mask, (6, 8), "test") for mask in masks]
     wide, narrow = ((0, 4), (0, 6)), ((0, 4), (1, 6))
     assert boxes == [wide, narrow, narrow, wide, wide, narrow, narrow, ((0, 4), (0, 8))]
-    later = j < 6
-    assert box_of(later, (6, 8), "test") == ((0, 6), (0, 6))
+    assert box_of(j < 6, (6, 8), "test") == ((0, 6), (0, 6))
     corner = i < 3 and ((j < 2) | (j < 6))
     np.testing.assert_array_equal(
         corner.values(), np.broadcast_to(np.arange(6)[:, None] < 3, (6, 8)) & (np.arange(8) < 6)

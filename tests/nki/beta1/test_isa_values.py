@@ -97,16 +97,14 @@ def _select(a, c, where):
 
 def _shuffled(a):
     out = nl.ndarray(a.shape, a.dtype, buffer=nl.sbuf)
-    mask = [(i - 1) % 16 for i in range(16)] + [255] * 16
-    nisa.nc_stream_shuffle(a, out, mask)
+    nisa.nc_stream_shuffle(a, out, [(i - 1) % 16 for i in range(16)] + [255] * 16)
     return out
 
 
 def _replaced(a):
     places = nisa.memset((16, 8), 0, nl.uint32)
     places = nl.copy(places)
-    top = nisa.max8(src=a)
-    found = nisa.nc_match_replace8(data=a, vals=top, imm=-np.inf, dst_idx=places)
+    found = nisa.nc_match_replace8(data=a, vals=nisa.max8(src=a), imm=-np.inf, dst_idx=places)
     return nl.copy(found), places
 
 

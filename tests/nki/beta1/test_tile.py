@@ -63,8 +63,7 @@ def test_a_part_of_a_tile_is_numpys(name):
 
     x = floats(64, 24)
     found, names = run(kernel, x)
-    expected = _numpys(PARTS[name], x)
-    np.testing.assert_array_equal(found, expected.reshape(found.shape))
+    np.testing.assert_array_equal(found, _numpys(PARTS[name], x).reshape(found.shape))
     assert names == ["dma_copy", "tensor_copy", "dma_copy"]
 
 

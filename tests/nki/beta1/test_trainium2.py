@@ -32,8 +32,7 @@ def test_a_range_is_selected_by_index(compare):
 
     x = np.random.default_rng(1).normal(size=(128, 40)).astype(F)
     low, high = (np.full((128, 1), n, F) + np.arange(128, dtype=F)[:, None] % 5 for n in (9, 20))
-    jit = nki.jit(kernel, mode="simulation", platform_target="trn2")
-    chosen, largest = jit(x, low, high)
+    chosen, largest = nki.jit(kernel, mode="simulation", platform_target="trn2")(x, low, high)
     index = 3 + np.arange(40)
     wanted = np.where(compare(index, low) & (index < high), x, np.finfo(F).min)
     np.testing.assert_array_equal(chosen, wanted)

@@ -10,7 +10,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_rows
-from tests.nki.cases import stored
+from tests.nki.cases import new, stored
 
 BF16 = ml_dtypes.bfloat16
 
@@ -73,8 +73,7 @@ def rotary(x_hbm, cos_hbm, sin_hbm, interleaved=False):
 
 @for_rows("interleaved", False, True)
 def test_rotary(interleaved):
-    draw = np.random.default_rng(1)
-    x = draw.standard_normal((100, 3, 64)).astype(np.float32)
+    x = np.random.default_rng(1).standard_normal((100, 3, 64)).astype(np.float32)
     angle = np.arange(100)[:, None] / 100.0 ** (np.arange(32) / 32)
     got = rotary(x, np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32), interleaved)
     pairs = x[..., ::2] + 1j * x[..., 1::2] if interleaved else x[..., :32] + 1j * x[..., 32:]
@@ -101,8 +100,7 @@ def scores_of_block(q_turned, k_turned, q0, k0, size, options):
     queries = q_turned.shape[1]
     bank = nl.ndarray((queries, size), nl.float32, buffer=nl.psum)
     nisa.nc_matmul(dst=bank, stationary=q_turned, moving=k_turned[:, nl.ds(k0, size)])
-    scores = nl.ndarray((queries, size), nl.float32, buffer=nl.sbuf)
-    nisa.activation(dst=scores, op=nl.copy, data=bank, scale=options.scale)
+    scores = new(nisa.activation, (queries, size), op=nl.copy, data=bank, scale=options.scale)
     if options.is_causal and k0 + size > q0:
         nisa.affine_select(
             dst=scores, pattern=[[-1, size]], offset=q0 - k0, channel_multiplier=1,
@@ -133,8 +131,7 @@ def flash_attention(q_hbm, k_hbm, v_hbm, options):
             for k0 in range(0, last, options.block_k):
                 size = min(options.block_k, keys - k0)
                 scores = scores_of_block(q_turned, k_turned, q0, k0, size, options)
-                now = nl.ndarray((queries, 1), nl.float32, buffer=nl.sbuf)
-                nisa.tensor_reduce(dst=now, op=nl.maximum, data=scores, axis=1)
+                now = new(nisa.tensor_reduce, (queries, 1), op=nl.maximum, data=scores, axis=1)
                 nisa.tensor_tensor(dst=now, data1=now, data2=highest, op=nl.maximum)
                 shrink = nl.exp(nl.subtract(highest, now))
                 minus = nl.ndarray((queries, 1), nl.float32, buffer=nl.sbuf)
@@ -150,8 +147,7 @@ def flash_attention(q_hbm, k_hbm, v_hbm, options):
                     width = min(128, size - s)
                     turned = nl.ndarray((width, queries), p.dtype, buffer=nl.psum)
                     nisa.nc_transpose(dst=turned, data=p[:, s : s + width])
-                    weights = nl.ndarray((width, queries), p.dtype, buffer=nl.sbuf)
-                    nisa.tensor_copy(dst=weights, src=turned)
+                    weights = new(nisa.tensor_copy, (width, queries), dtype=p.dtype, src=turned)
                     nisa.nc_matmul(dst=product, stationary=weights, moving=v_tiles[(k0 + s) // 128],
                                    accumulate=s > 0)  # fmt: skip
                 nisa.scalar_tensor_tensor(

@@ -9,7 +9,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_rows, raises
-from tests.nki.cases import stored
+from tests.nki.cases import new, stored
 from trainium_edu.specs import NkiValidationError
 
 BF16 = ml_dtypes.bfloat16
@@ -25,8 +25,7 @@ def sum_of_some_tiles(x_hbm, count_hbm):
     for k in nl.dynamic_range(count):
         index = nl.ndarray((1, 1), nl.int32, buffer=nl.sbuf)
         nisa.register_store(index, k)
-        tile = nl.ndarray((128, x_hbm.shape[1]), nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(dst=tile, src=tiles.select(0, index))
+        tile = new(nisa.dma_copy, (128, x_hbm.shape[1]), src=tiles.select(0, index))
         nisa.tensor_tensor(dst=total, data1=total, data2=tile, op=nl.add)
     return stored(total, nl.float32)
 
@@ -127,9 +126,7 @@ def masked_and_dropped(x_hbm, seed_hbm, prob):
     is_negative = nl.ndarray(x.shape, nl.uint8, buffer=nl.sbuf)
     nisa.tensor_scalar(dst=is_negative, data=x, op0=nl.less, operand0=0.0)
     nisa.tensor_copy_predicated(dst=x, src=nl.full(x.shape, 7.0, x.dtype), predicate=is_negative)
-    y = nl.ndarray(x.shape, x.dtype, buffer=nl.sbuf)
-    nisa.dropout(dst=y, data=x, prob=prob)
-    return stored(y, x_hbm.dtype)
+    return stored(new(nisa.dropout, x.shape, dtype=x.dtype, data=x, prob=prob), x_hbm.dtype)
 
 
 def test_masks_and_dice():

@@ -10,7 +10,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_rows
-from tests.nki.cases import stored
+from tests.nki.cases import new, stored
 from trainium_edu.specs import NkiValidationError
 
 BF16 = ml_dtypes.bfloat16
@@ -24,8 +24,7 @@ def embed(table, tokens):
     out = nl.ndarray((count, width), table.dtype, buffer=nl.shared_hbm)
     for start in nl.affine_range(count // 128):
         here = nl.ds(start * 128, 128)
-        index = nl.ndarray((128, 1), nl.int32, buffer=nl.sbuf)
-        nisa.dma_copy(dst=index, src=tokens[here])
+        index = new(nisa.dma_copy, (128, 1), dtype=nl.int32, src=tokens[here])
         rows = nl.ndarray((128, width), table.dtype, buffer=nl.sbuf)
         picked = table.ap(pattern=[[width, 128], [1, width]], vector_offset=index, indirect_dim=0)
         nisa.dma_copy(dst=rows, src=picked)
@@ -50,8 +49,7 @@ def test_embed_says_which_index_is_outside():
 @nki.jit
 def scatter_rows(table, tokens, updates, is_added):
     """Write or add rows at indices of a table that is changed in place."""
-    count = updates.shape[0]
-    index, rows = nl.load(tokens.reshape((count, 1))), nl.load(updates)
+    index, rows = nl.load(tokens.reshape((updates.shape[0], 1))), nl.load(updates)
     target = table.vector_select(0, index)
     if is_added:
         nisa.dma_compute(dst=target, srcs=[rows, target], reduce_op=nl.add)
@@ -137,16 +135,13 @@ def cross_entropy(logits_hbm, targets_hbm):
     """-log softmax at the target, the target's logit found by comparing with a counted row."""
     rows, classes = logits_hbm.shape
     x, target = nl.load(logits_hbm), nl.load(targets_hbm.reshape((rows, 1)))
-    wanted = nl.ndarray((rows, 1), nl.float32, buffer=nl.sbuf)
-    nisa.tensor_copy(dst=wanted, src=target)
-    column = nl.ndarray((rows, classes), nl.float32, buffer=nl.sbuf)
-    nisa.iota(dst=column, pattern=[[1, classes]])
+    wanted = new(nisa.tensor_copy, (rows, 1), src=target)
+    column = new(nisa.iota, (rows, classes), pattern=[[1, classes]])
     chosen = nl.ndarray((rows, classes), nl.float32, buffer=nl.sbuf)
     nisa.scalar_tensor_tensor(dst=chosen, data=column, op0=nl.equal, operand0=wanted,
                               op1=nl.multiply, operand1=x)  # fmt: skip
     logit = nl.sum(chosen, axis=1, keepdims=True)
-    minus_max = nl.ndarray((rows, 1), nl.float32, buffer=nl.sbuf)
-    nisa.tensor_reduce(dst=minus_max, op=nl.maximum, data=x, axis=1, negate=True)
+    minus_max = new(nisa.tensor_reduce, (rows, 1), op=nl.maximum, data=x, axis=1, negate=True)
     total = nl.ndarray((rows, 1), nl.float32, buffer=nl.sbuf)
     nisa.activation_reduce(dst=chosen, op=nl.exp, data=x, bias=minus_max, reduce_op=nl.add,
                            reduce_res=total)  # fmt: skip

@@ -12,7 +12,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_rows
-from tests.nki.cases import stored
+from tests.nki.cases import new, stored
 
 BF16 = ml_dtypes.bfloat16
 
@@ -42,8 +42,7 @@ def conv1d(x_hbm, w_hbm, stride=1):
     steps = (length - taps) // stride + 1
     out = nl.ndarray((c_out, steps), nl.float32, buffer=nl.shared_hbm)
     x = nl.load(x_hbm)
-    w = nl.ndarray((c_in, taps, c_out), w_hbm.dtype, buffer=nl.sbuf)
-    nisa.dma_copy(dst=w, src=w_hbm.permute((1, 0, 2)))
+    w = new(nisa.dma_copy, (c_in, taps, c_out), dtype=w_hbm.dtype, src=w_hbm.permute((1, 0, 2)))
     for start in range(0, steps, 512):
         size = min(512, steps - start)
         bank = nl.ndarray((c_out, size), nl.float32, buffer=nl.psum)
@@ -130,8 +129,7 @@ def gelu_mlp(x_hbm, weights, lnc_shard=False):
             active = nl.ndarray((128, count), x_hbm.dtype, buffer=nl.sbuf)
             bias = None
             if weights.bias is not None:
-                bias = nl.ndarray((128, 1), nl.float32, buffer=nl.sbuf)
-                nisa.dma_copy(dst=bias, src=weights.bias[h : h + 128])
+                bias = new(nisa.dma_copy, (128, 1), src=weights.bias[h : h + 128])
             nisa.activation(dst=active, op=nl.gelu, data=bank, bias=bias)
             hidden_tiles.append(active)
         for n in range(0, width, 512):
@@ -194,8 +192,7 @@ def quantise_rows(x_hbm, largest=240.0):
     nisa.tensor_reduce(dst=top, op=nl.maximum, data=size, axis=1)
     nisa.tensor_scalar(dst=top, data=top, op0=nl.maximum, operand0=1e-6,
                        op1=nl.multiply, operand1=1.0 / largest)  # fmt: skip
-    inverse = nl.ndarray((rows, 1), nl.float32, buffer=nl.sbuf)
-    nisa.reciprocal(dst=inverse, data=top)
+    inverse = new(nisa.reciprocal, (rows, 1), data=top)
     y = nl.ndarray((rows, width), nl.float8_e4m3, buffer=nl.sbuf)
     nisa.tensor_scalar(dst=y, data=x, op0=nl.multiply, operand0=inverse,
                        op1=nl.minimum, operand1=largest)  # fmt: skip

@@ -11,7 +11,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_rows
-from tests.nki.cases import stored
+from tests.nki.cases import new, stored
 
 BF16 = ml_dtypes.bfloat16
 
@@ -34,10 +34,8 @@ def rms_norm(hidden, gamma, options):
     """y = x / sqrt(mean(x^2) + eps) * gamma, 128 tokens at a time, sums on the Scalar Engine."""
     tokens, width = hidden.shape
     out = nl.ndarray((tokens, width), hidden.dtype, buffer=nl.shared_hbm)
-    ones = nl.ndarray((1, nl.tile_size.pmax), nl.float32, buffer=nl.sbuf)
-    nisa.memset(dst=ones, value=1.0)
-    row = nl.ndarray((1, width), nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(dst=row, src=gamma.reshape((1, width)))
+    ones = new(nisa.memset, (1, nl.tile_size.pmax), value=1.0)
+    row = new(nisa.dma_copy, (1, width), src=gamma.reshape((1, width)))
     weights = nl.ndarray((nl.tile_size.pmax, width), nl.float32, buffer=nl.sbuf)
     for start in range(0, width, 512):  # repeat gamma on all partitions: ones.T @ gamma
         size = min(512, width - start)
@@ -46,8 +44,7 @@ def rms_norm(hidden, gamma, options):
         nisa.tensor_copy(dst=weights[:, nl.ds(start, size)], src=bank)
     eps = nl.full((nl.tile_size.pmax, 1), options.eps, nl.float32)
     for start, size in rows_of(tokens):
-        x = nl.ndarray((size, width), nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(dst=x, src=hidden[nl.ds(start, size)])
+        x = new(nisa.dma_copy, (size, width), src=hidden[nl.ds(start, size)])
         squares = nl.ndarray((size, width), nl.float32, buffer=nl.sbuf)
         total = nl.ndarray((size, 1), nl.float32, buffer=nl.sbuf)
         nisa.activation_reduce(
@@ -94,8 +91,7 @@ def layer_norm(x_hbm, gamma, beta, eps=1e-5):
         for k in nl.affine_range(pieces):
             part = x[:, k * 512 : min(width, (k + 1) * 512)]
             nisa.bn_stats(dst=stats[:, k * 6 : k * 6 + 6], data=part)
-        mean_var = nl.ndarray((size, 2), nl.float32, buffer=nl.sbuf)
-        nisa.bn_aggr(dst=mean_var, data=stats)
+        mean_var = new(nisa.bn_aggr, (size, 2), data=stats)
         inverse = nl.ndarray((size, 1), nl.float32, buffer=nl.sbuf)
         nisa.tensor_scalar(dst=inverse, data=mean_var[:, 1:2], op0=nl.add, operand0=eps)
         nisa.activation(dst=inverse, op=nl.rsqrt, data=inverse)
@@ -146,11 +142,9 @@ def group_norm(x_hbm, members, eps=1e-5):
     x, belongs = nl.load(x_hbm), nl.load(members)
     sums = nl.ndarray((channels, 2), nl.float32, buffer=nl.sbuf)
     nisa.tensor_reduce(dst=sums[:, 0:1], op=nl.add, data=x, axis=1)
-    squares = nl.ndarray((channels, size), nl.float32, buffer=nl.sbuf)
-    nisa.activation(dst=squares, op=nl.square, data=x)
+    squares = new(nisa.activation, (channels, size), op=nl.square, data=x)
     nisa.tensor_reduce(dst=sums[:, 1:2], op=nl.add, data=squares, axis=1)
-    by_group = nl.ndarray((groups, 2), nl.float32, buffer=nl.psum)
-    nisa.nc_matmul(dst=by_group, stationary=belongs, moving=sums)
+    by_group = new(nisa.nc_matmul, (groups, 2), buffer=nl.psum, stationary=belongs, moving=sums)
     count = channels // groups * size
     moments = nl.ndarray((groups, 2), nl.float32, buffer=nl.sbuf)
     nisa.tensor_scalar(dst=moments, data=by_group, op0=nl.multiply, operand0=1.0 / count)
@@ -174,8 +168,7 @@ def group_norm(x_hbm, members, eps=1e-5):
 
 @for_rows("channels, groups", (64, 8), (128, 32), (32, 1))
 def test_group_norm(channels, groups):
-    draw = np.random.default_rng(2)
-    x = draw.standard_normal((channels, 300)).astype(np.float32) + 2
+    x = np.random.default_rng(2).standard_normal((channels, 300)).astype(np.float32) + 2
     members = np.repeat(np.eye(groups, dtype=np.float32), channels // groups, axis=0)
     split = x.astype(np.float64).reshape(groups, -1)
     expected = (split - split.mean(1, keepdims=True)) / np.sqrt(split.var(1, keepdims=True) + 1e-5)

@@ -20,8 +20,7 @@ def seen(change, data=DATA, on_chip=True):
 
     @nki.jit
     def kernel(x):
-        tensor = nl.load(x) if on_chip else x
-        view = change(tensor)
+        view = change(nl.load(x) if on_chip else x)
         found.append(np.array(view))
         assert (view.shape, view.size) == (found[0].shape, found[0].size)
         assert view.ndim == found[0].ndim
@@ -309,12 +308,8 @@ def test_rows_chosen_at_run_time_stay_whole_and_first(change, words):
     def kernel(x):
         rows = x.vector_select(0, nl.zeros((4, 1), nl.int32))
         assert rows.is_indirect()
-        for fine in (
-            rows[:, 0],
-            rows.permute((0, 2, 1)),
-            rows.reshape((4, 24)),
-            rows.expand_dim(1),
-        ):
+        turned = rows.permute((0, 2, 1))
+        for fine in (rows[:, 0], turned, rows.reshape((4, 24)), rows.expand_dim(1)):
             assert fine.is_indirect()
         raises(NkiValidationError, words, change_of(change, "r"), rows)
 
