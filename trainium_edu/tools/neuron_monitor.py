@@ -35,16 +35,13 @@ from trainium_edu.tools.schema import checked as checked_by
 
 __all__ = ["Config", "Monitor", "read_config"]
 
-_SCHEMA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_SCHEMA, _CONSTANTS = (
+    tomllib.loads(Path(__file__).with_stem(stem).with_suffix(".toml").read_text(encoding="utf-8"))
+    for stem in ("neuron_monitor", "neuron_monitor_constants")
+)
 
 _PERCENTILES = (0, 1, 25, 50, 75, 99, 100)
 _UNITS_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-#: Never counted here: an execution that fails raises in the script that asked for it.
-_ERRORS = dict.fromkeys(("generic", "numerical", "transient", "model", "runtime", "hardware"), 0)
-_FAILED = dict.fromkeys(("completed_with_err", "completed_with_num_err", "timed_out",
-                         "incorrect_input", "failed_to_queue"), 0)  # fmt: skip
-_UNTIMED = ("{} executions were of graphs that nobody timed, and are not in the utilization; "
-            "Compiler(timed=True) times them")  # fmt: skip
 
 
 # -- configuration --------------------------------------------------------------------------------
@@ -129,15 +126,16 @@ def _neuroncore_counters(of: _Since) -> dict:
                     "flops": int(found[core].flops) if core in found else 0}
         for core in of.run.cores if core < of.machine.cores
     }  # fmt: skip
-    return {"neuroncores_in_use": cores, "error": _UNTIMED.format(untimed) if untimed else ""}
+    error = _CONSTANTS["says"]["untimed"].format(untimed) if untimed else ""
+    return {"neuroncores_in_use": cores, "error": error}
 
 
 def _execution_stats(of: _Since) -> dict:
     now, before = of.run.now, of.before
     new = of.run.latencies_ns[-(now.timed - before.timed) :] if now.timed > before.timed else ()
+    executions = {"completed": now.completed - before.completed, **_CONSTANTS["failed"]}
     return {
-        "error_summary": dict(_ERRORS),
-        "execution_summary": {"completed": now.completed - before.completed, **_FAILED},
+        "error_summary": dict(_CONSTANTS["errors"]), "execution_summary": executions,
         "latency_stats": {"total_latency": _percentiles([total for _, total in new]),
                           "device_latency": _percentiles([device for device, _ in new])},
         "error": "",
@@ -197,23 +195,17 @@ _OF_RUN: dict[str, Callable[[_Since], dict]] = {
 
 # -- metric groups of the system ------------------------------------------------------------------
 
-#: Kinds of vCPU time by the guide's names, and psutil's names for them.
-_VCPU = {"user": "user", "nice": "nice", "system": "system", "idle": "idle", "io_wait": "iowait",
-         "irq": "irq", "soft_irq": "softirq"}  # fmt: skip
-
 
 def _neuron_hw_counters(of: Machine, before) -> tuple[dict, None]:
-    counted = ("mem_ecc_corrected", "mem_ecc_uncorrected", "sram_ecc_uncorrected",
-               "sram_ecc_corrected")  # fmt: skip
-    devices = [{"neuron_device_index": i, **dict.fromkeys(counted, 0)} for i in range(of.devices)]
+    devices = [{"neuron_device_index": i, **_CONSTANTS["ecc"]} for i in range(of.devices)]
     return {"neuron_devices": devices, "error": ""}, None
 
 
 def _vcpu_usage(of: Machine, before) -> tuple[dict, Any]:
-    switches = psutil.cpu_stats().ctx_switches
-    each = [{ours: getattr(shares, theirs, 0.0) for ours, theirs in _VCPU.items()}
+    switches, kinds = psutil.cpu_stats().ctx_switches, _CONSTANTS["vcpu"]
+    each = [{ours: getattr(shares, theirs, 0.0) for ours, theirs in kinds.items()}
             for shares in psutil.cpu_times_percent(percpu=True)]  # fmt: skip
-    average = {kind: round(sum(one[kind] for one in each) / len(each), 2) for kind in _VCPU}
+    average = {kind: round(sum(one[kind] for one in each) / len(each), 2) for kind in kinds}
     said = {"average_usage": average, "usage_data": {str(i): one for i, one in enumerate(each)},
             "context_switch_count": switches - (before or switches), "error": ""}  # fmt: skip
     return said, switches
@@ -307,7 +299,7 @@ class Monitor:
                 for run in of.runs if re.search(wanted, tag(run))
             ],
             "system_data": {kind: told.said for kind, told in self._system.items()},
-            "instance_info": _instance_info(of),
+            "instance_info": {**_CONSTANTS["instance"], "instance_type": of.instance},
             "neuron_hardware_info": _hardware_info(of),
         }  # fmt: skip
 
@@ -331,14 +323,6 @@ class Monitor:
 
     def _is_due(self, told: _Told, now: float) -> bool:
         return not told.said or now - told.at >= told.period * 0.99
-
-
-def _instance_info(of: Machine) -> dict:
-    unknown = ("instance_availability_zone", "instance_availability_zone_id", "instance_region",
-               "ami_id", "subnet_id")  # fmt: skip
-    return {"instance_name": "", "instance_id": "", "instance_type": of.instance,
-            **dict.fromkeys(unknown, ""),
-            "error": "an emulated instance has no id, zone, image or subnet"}  # fmt: skip
 
 
 def _hardware_info(of: Machine) -> dict:
