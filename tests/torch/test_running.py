@@ -12,7 +12,7 @@ import time
 import pytest
 
 from tests.for_each import for_rows, raises
-from tests.texts import text_beside
+from tests.texts import table_beside, text_beside
 
 torch = pytest.importorskip("torch")
 
@@ -22,6 +22,7 @@ from trainium_edu.torch.core import current  # noqa: E402
 
 pytestmark = pytest.mark.judge
 
+SCRIPTS = table_beside(__file__, "running.toml")
 TRAIN = text_beside(__file__, "trained.py.txt")
 ON_CPU = TRAIN.format(device="'cpu'", step="optimizer.step()")
 ON_CHIP = "import torch_xla.core.xla_model as xm\n" + TRAIN.format(
@@ -96,14 +97,7 @@ def test_replicas_of_one_batch_train_as_one(script):
 
 def in_a_process(path, **options):
     """Run a script in a process of its own, as forked ranks need; print what is recorded of it."""
-    text = (
-        "import sys\nfrom trainium_edu.torch import last_run, run_script\n"
-        f"code = run_script({path!r}, instance='trn1.2xlarge', **{options!r})\n"
-        "found = last_run()\n"
-        "print(found.ranks, len(found.steps),\n"
-        "      sum(bool(s.executable and s.executable.makespan_ns > 0) for s in found.steps),\n"
-        "      len({e.graph for e in found.history}))\nsys.exit(code)\n"
-    )
+    text = SCRIPTS["in_a_process"].format(path=path, options=options)
     found = subprocess.run(
         [sys.executable, "-c", text], capture_output=True, text=True, check=False
     )
@@ -111,15 +105,10 @@ def in_a_process(path, **options):
 
 
 def test_bf16_set_after_the_imports_holds_from_the_first_tensor_on(script, capsys):
-    text = (
-        "import os, torch\nimport torch_xla.core.xla_model as xm\n"
-        "os.environ['XLA_USE_BF16'] = '1'\nx = torch.full((2,), 1.001){}\n"
-        "print(x.cpu()[0].item(), (x + 0.001).cpu()[0].item())\n"
-    )
     for how in (".to(xm.xla_device())", ".to('xla')", " if False else torch.full((2,), 1.001, "
                 "device='xla')"):  # fmt: skip
         try:
-            assert bridge.run_script(script(text.format(how))) == 0
+            assert bridge.run_script(script(SCRIPTS["bf16"].format(how=how))) == 0
         finally:
             os.environ.pop("XLA_USE_BF16", None)
         values = [float(one) for one in capsys.readouterr().out.split()]
@@ -127,15 +116,7 @@ def test_bf16_set_after_the_imports_holds_from_the_first_tensor_on(script, capsy
 
 
 def test_the_script_sees_emulated_time(script, capsys):
-    path = script(
-        "import time, torch, torch_xla.core.xla_model as xm\n"
-        "x = torch.ones(512, 512, device=xm.xla_device())\n"
-        "def step():\n    global x\n    x = x @ x * 1e-3\n    xm.mark_step()\n"
-        "for _ in range(5): step()\n"
-        "xm.wait_device_ops()\nbegan = time.perf_counter()\n"
-        "for _ in range(10): step()\n"
-        "xm.wait_device_ops()\nprint((time.perf_counter() - began) * 1e9 / 10)\n"
-    )
+    path = script(SCRIPTS["clock"])
     assert bridge.run_script(path, values="none") == 0
     out, err = capsys.readouterr()
     one = bridge.last_run().steps[-1]
@@ -149,10 +130,7 @@ def test_the_script_sees_emulated_time(script, capsys):
 
 def test_argv_file_path_and_modules_are_python_s(script, tmp_path, capsys):
     (tmp_path / "beside.py").write_text("NAME = 'beside'\n")
-    path = script(
-        "import sys\nfrom beside import NAME\n"
-        "print(__name__, __file__, sys.argv, sys.path[0], NAME, 'torch_xla' in sys.modules)\n"
-    )
+    path = script(SCRIPTS["names"])
     before = sys.argv, sys.path[:], sys.modules["__main__"]
     assert bridge.run_script(path, ["--lr", "1"]) == 0
     ours = capsys.readouterr().out
@@ -196,8 +174,7 @@ def test_a_traceback_begins_in_the_script(script, capsys):
 def test_a_traceback_has_no_frame_of_this_package_in_errors_that_are_not_its_own(
     line, told, script, capsys
 ):
-    path = script("import torch\nimport torch_xla.core.xla_model as xm\n"
-                  f"x = torch.ones(2, 3).to('xla')\n{line}\n")  # fmt: skip
+    path = script(SCRIPTS["mistake"].format(line=line))
     assert bridge.run_script(path) == 1
     lines = capsys.readouterr().err.strip().splitlines()[1:]
     assert [one for one in lines if one.lstrip().startswith("File")] == [lines[1]]
@@ -206,20 +183,15 @@ def test_a_traceback_has_no_frame_of_this_package_in_errors_that_are_not_its_own
 
 
 def test_a_value_asked_for_on_a_rank_that_was_spawned_is_told_in_one_sentence(script):
-    text = ("import torch, torch_xla\ndef f(index):\n    print(torch.ones(2).to('xla')[0].item())\n"
-            "torch_xla.launch(f)\n")  # fmt: skip
-    _, err, code = in_a_process(script(text), values="none")
+    _, err, code = in_a_process(script(SCRIPTS["spawned"]), values="none")
     assert code == 1
     own = [line for line in err.splitlines() if not line.startswith("INFO ")]
     assert "train.py:3 asks for the value of a tensor" in own[1]
 
 
 def test_a_model_that_is_compiled_by_pytorch_is_taken_as_it_is(script, capsys):
-    text = ("import torch\nm = torch.compile(torch.nn.Linear(2, 1).to('xla'))\n"
-            "f = torch.compile(backend='openxla')(torch.sin)\n"
-            "print(m(torch.ones(1, 2).to('xla')).shape, f is torch.sin)\n")  # fmt: skip
     with pytest.warns(UserWarning, match="torch.compile is left out"):
-        assert bridge.run_script(script(text)) == 0
+        assert bridge.run_script(script(SCRIPTS["compiled"])) == 0
     assert capsys.readouterr().out.endswith("torch.Size([1, 1]) True\n")
 
 
