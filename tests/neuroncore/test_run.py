@@ -56,8 +56,7 @@ def test_a_run_holds_outputs_program_time_and_the_kernels_names_and_lines(run):
     assert sum(piece.end_ns - piece.start_ns for piece in why.pieces) == run.timeline.makespan_ns
     program = run.programs[0]
     assert [a.name for a in program.allocations[:2]] == ["x", "y"]
-    lines = {(i.line.function, i.line.file) for i in program.instructions}
-    assert lines == {("halves", __file__)}
+    assert {(i.line.function, i.line.file) for i in program.instructions} == {("halves", __file__)}
 
 
 def test_buffers_change_the_time_and_not_the_values(run):

@@ -75,8 +75,7 @@ def test_a_ratio_stands_with_its_range_and_a_tie_is_said():
 def test_two_buffers_or_four_may_be_a_tie():
     """Judge: the range, by hand: eight tiles need at most two."""
     two, four = (nki.run(add_tiles, X, X, width=512, buffers=n) for n in (2, 4))
-    text = scoreboard({"two": two, "four": four})
-    assert text.splitlines()[2].endswith("1.0 x (1.0-1.0)  tie")
+    assert scoreboard({"two": two, "four": four}).splitlines()[2].endswith("1.0 x (1.0-1.0)  tie")
 
 
 def test_nothing_to_compare_says_so():

@@ -227,8 +227,7 @@ def test_a_group_on_all_devices_of_a_node_has_four_channels():
 
     devices = ncc.ReplicaGroup([list(range(0, 32, 2)), list(range(1, 32, 2))])
     arrays = inputs(32, (1, 2))
-    got = outputs(shift, arrays, devices, 4)
-    np.testing.assert_array_equal(got, np.roll(arrays, 2, axis=0))
+    np.testing.assert_array_equal(outputs(shift, arrays, devices, 4), np.roll(arrays, 2, axis=0))
     raises(NkiValidationError, "up to 4 of them", outputs, shift, arrays, devices, 5)
 
 

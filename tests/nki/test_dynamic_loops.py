@@ -151,8 +151,7 @@ def test_registers_move_store_and_load():
         nl.store(out[3:4], wide)
         return out
 
-    found = nki.simulate(kernel)(np.int32([123]))
-    assert found[:, 0].tolist() == [70000, -5, 123, 70000 % 256]
+    assert nki.simulate(kernel)(np.int32([123]))[:, 0].tolist() == [70000, -5, 123, 70000 % 256]
 
 
 @for_rows("wrong",

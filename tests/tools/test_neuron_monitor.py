@@ -244,6 +244,5 @@ def test_the_command_streams_one_report_a_line(tmp_path, capsys, run):
 def test_cores_of_a_second_instance_are_not_on_the_first():
     run = live.begin("torchrun --nnodes 2", "trn1.2xlarge", range(4))
     run.executed(0, 1e6, count=4)
-    report = said_of(run, Monitor())
-    assert list(report["neuroncore_counters"]["neuroncores_in_use"]) == ["0", "1"]
+    assert list(said_of(run, Monitor())["neuroncore_counters"]["neuroncores_in_use"]) == ["0", "1"]
     assert Machine("trn1.2xlarge").cores == 2

@@ -86,5 +86,4 @@ def test_inputs_outside_the_stated_range_are_noted(bench):
 
 
 def test_a_bias_of_zero_is_no_bias(bench):
-    found = bench.issue("activation", dst=(1, 1), data=np.float32([[2.0]]), op="copy", bias=0.0)
-    assert found == 2
+    assert bench.issue("activation", dst=(1, 1), data=np.float32([[2.0]]), op="copy", bias=0.0) == 2

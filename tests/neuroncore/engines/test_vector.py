@@ -91,8 +91,7 @@ def test_copy_between_free_shapes_and_in_place_overlap(bench):
 def test_tensor_tensor_is_fp32_rounded_once(bench, rng, shape, op):
     a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for _ in range(2))
     found = bench.issue("tensor_tensor", dst=(*shape, "bfloat16"), data1=a, data2=b, op=op)
-    wanted = getattr(np, op)(_fp32(a), _fp32(b)).astype(ml_dtypes.bfloat16)
-    assert np.array_equal(found, wanted)
+    assert np.array_equal(found, getattr(np, op)(_fp32(a), _fp32(b)).astype(ml_dtypes.bfloat16))
 
 
 @pytest.mark.parametrize("dtype", FLOATS + INTEGERS)
@@ -223,8 +222,7 @@ def test_tensor_reduce_over_the_last_axes(bench, rng, op, axis):
 def test_tensor_reduce_negates_and_keeps_dims(bench):
     x = np.float32([[1, 5, 3], [2, 0, 7]])
     options = {"op": "maximum", "axis": 1, "negate": True, "keepdims": True}
-    found = bench.issue("tensor_reduce", dst=(2, 1), data=x, **options)
-    assert found.tolist() == [[-5], [-7]]
+    assert bench.issue("tensor_reduce", dst=(2, 1), data=x, **options).tolist() == [[-5], [-7]]
 
 
 @pytest.mark.parametrize("op", ["bitwise_and", "bitwise_or", "bitwise_xor"])

@@ -46,6 +46,9 @@ def whole_numbers(shape, seed=0):
     return np.random.default_rng(seed).integers(-4, 5, shape).astype(np.float32)
 
 
+W, X = whole_numbers((64, 16)), whole_numbers((64, 20), 1)
+
+
 # -- a random program gives the same bits, put off or at once ----------------------------------
 
 ROWS, M, N = 8, 8, 12
@@ -197,48 +200,45 @@ def test_products_of_one_tile_are_computed_by_one_thread_in_their_order(monkeypa
 
     monkeypatch.setattr(products.Sum, "compute", seen)
     core = NeuronCore(executor=Deferred())
-    w, x = whole_numbers((64, 16)), whole_numbers((64, 20), 1)
-    ws, xs = operand(core, w), operand(core, x)
+    ws, xs = operand(core, W), operand(core, X)
     dst, out = core.psum((16, 20)), core.sbuf((16, 20))
     for _ in range(5):
         core.nc_matmul(dst=dst, stationary=ws, moving=xs)
     core.tensor_copy(dst=out, src=dst)
     assert counts == []
     assert dst.buffer.pending is not None
-    np.testing.assert_array_equal(core.value(out), 5 * w.T @ x)
+    np.testing.assert_array_equal(core.value(out), 5 * W.T @ X)
     assert counts == [5]
-    np.testing.assert_array_equal(core.value(dst), 5 * w.T @ x)
+    np.testing.assert_array_equal(core.value(dst), 5 * W.T @ X)
     assert dst.buffer.pending is None
 
 
 def test_operands_may_be_overwritten_while_a_product_waits():
     core = NeuronCore(executor=Deferred())
-    w, x = whole_numbers((64, 16)), whole_numbers((64, 20), 1)
-    ws, xs, dst = operand(core, w), operand(core, x), core.psum((16, 20))
+    ws, xs, dst = operand(core, W), operand(core, X), core.psum((16, 20))
     core.nc_matmul(dst=dst, stationary=ws, moving=xs)
     core.memset(dst=ws, value=0.0)
     core.memset(dst=xs, value=1.0)
     assert dst.buffer.pending is not None
-    np.testing.assert_array_equal(core.value(dst), w.T @ x)
+    np.testing.assert_array_equal(core.value(dst), W.T @ X)
 
 
 @pytest.mark.parametrize("is_one_sum", [False, True])
 def test_work_that_nobody_looks_at_is_bounded(monkeypatch, is_one_sum):
     monkeypatch.setattr(deferred, "_MOST_WORK", 4 * 64 * 16 * 20)
     core = NeuronCore(executor=Deferred())
-    w, x = whole_numbers((64, 16)), whole_numbers((64, 20), 1)
-    ws, xs = operand(core, w), operand(core, x)
+    ws, xs = operand(core, W), operand(core, X)
     sums = []
     for _ in range(10):
         sums.append(sums[0] if is_one_sum and sums else core.psum((16, 20)))
         core.nc_matmul(dst=sums[-1], stationary=ws, moving=xs)
         waiting = {id(s): s.buffer.pending for s in sums if s.buffer.pending is not None}
         assert sum(len(each.factors) for each in waiting.values()) <= 4
-    np.testing.assert_array_equal(core.value(sums[-1]), (10 if is_one_sum else 1) * w.T @ x)
+    np.testing.assert_array_equal(core.value(sums[-1]), (10 if is_one_sum else 1) * W.T @ X)
 
 
 def test_an_eager_core_puts_nothing_off(core):
-    ws, xs = operand(core, whole_numbers((64, 16))), operand(core, whole_numbers((64, 20), 1))
+    ws, xs = operand(core, W), operand(core, X)
     dst = core.psum((16, 20))
     core.nc_matmul(dst=dst, stationary=ws, moving=xs)
     assert dst.buffer.pending is None
@@ -258,11 +258,10 @@ def test_a_kernel_sees_finished_numbers_where_it_looks():
         nl.store(out, sums)
         return out
 
-    w, x = whole_numbers((64, 16)), whole_numbers((64, 20), 1)
-    got = nki.simulate(look)(w.astype(BF16), x.astype(BF16))
+    got = nki.simulate(look)(W.astype(BF16), X.astype(BF16))
     for times, numbers in enumerate(seen, 1):
-        np.testing.assert_array_equal(numbers, times * w.T @ x)
-    np.testing.assert_array_equal(got, 3 * w.T @ x)
+        np.testing.assert_array_equal(numbers, times * W.T @ X)
+    np.testing.assert_array_equal(got, 3 * W.T @ X)
 
 
 # -- helpers, threads, interrupts -------------------------------------------------------------
@@ -291,7 +290,7 @@ def test_kernels_run_in_several_threads_at_once(helpers):
 
 def test_numbers_that_an_interrupt_lost_are_refused_and_others_stay(monkeypatch):
     core = NeuronCore(executor=Deferred())
-    ws, xs = operand(core, whole_numbers((64, 16))), operand(core, whole_numbers((64, 20), 1))
+    ws, xs = operand(core, W), operand(core, X)
     dst, other = core.psum((16, 20)), core.psum((16, 20))
     core.nc_matmul(dst=other, stationary=ws, moving=xs)
     expected = core.value(other)
@@ -308,7 +307,6 @@ def test_numbers_that_an_interrupt_lost_are_refused_and_others_stay(monkeypatch)
 
 
 def test_an_error_inside_a_kernel_leaves_the_next_run_alone():
-    w, x = whole_numbers((64, 16)), whole_numbers((64, 20), 1)
 
     @nki.jit
     def fails(w, x):
@@ -316,6 +314,6 @@ def test_an_error_inside_a_kernel_leaves_the_next_run_alone():
         nisa.nc_matmul(dst=sums, stationary=nl.load(w), moving=nl.load(x))
         raise ZeroDivisionError
 
-    raises(ZeroDivisionError, "", fails, w.astype(BF16), x.astype(BF16))
-    got = nki.simulate(matmul.basic)(w.astype(BF16), x.astype(BF16))
-    np.testing.assert_array_equal(got, (w.T @ x).astype(BF16))
+    raises(ZeroDivisionError, "", fails, W.astype(BF16), X.astype(BF16))
+    got = nki.simulate(matmul.basic)(W.astype(BF16), X.astype(BF16))
+    np.testing.assert_array_equal(got, (W.T @ X).astype(BF16))

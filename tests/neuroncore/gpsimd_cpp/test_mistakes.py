@@ -197,8 +197,7 @@ def test_libraries_that_do_not_register_what_they_should(build, body, register, 
 
 @pytest.mark.parametrize(("body", "text"), MISTAKES["shapes"])
 def test_shape_functions_that_do_not_give_a_shape(build, body, text):
-    made = build(ONE, shape=SHAPE.format(body=body, register=ONCE))
-    told = raises(OperatorError, "", made, X)
+    told = raises(OperatorError, "", build(ONE, shape=SHAPE.format(body=body, register=ONCE)), X)
     assert text in str(told), str(told)
 
 

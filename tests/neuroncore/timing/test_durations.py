@@ -14,14 +14,8 @@ from tests.for_each import for_each, for_rows, raises
 from tests.neuroncore import mamba
 from tests.neuroncore.streams import PARTS
 from trainium_edu.neuroncore import NeuronCore, measure, parameters, place, schedule
+from trainium_edu.neuroncore.timing import durations as rules
 from trainium_edu.neuroncore.timing import expansion as expanded
-from trainium_edu.neuroncore.timing.durations import (
-    TICK_NS,
-    dma_row_ns,
-    durations,
-    quantise,
-    settle,
-)
 from trainium_edu.specs import INF2, TRN1, Record
 
 VECTOR_HZ, SCALAR_HZ, TENSOR_HZ = 1.12e9, 1.4e9, 2.8e9
@@ -99,7 +93,7 @@ def test_without_passes_the_two_first_mamba_kernels_take_the_same_vector_time(ve
 
 def rate(row_bytes):
     """Bytes/s of a core's 16 queues with rows of that length."""
-    return 16 * row_bytes / dma_row_ns(row_bytes, settle(TRN1)) * 1e9
+    return 16 * row_bytes / rules.dma_row_ns(row_bytes, rules.settle(TRN1)) * 1e9
 
 
 #: Heights in pixels of the points in the DMA overview's figure of throughput against bytes per
@@ -244,15 +238,15 @@ def test_packets_far_apart_cost_more():
 def test_payload_curve_never_falls_and_longer_rows_never_take_less_time(a, b):
     a, b = sorted((a, b))
     assert rate(a) <= rate(b) * (1 + 1e-12)
-    values = settle(TRN1)
-    assert dma_row_ns(a, values) <= dma_row_ns(b, values)
+    values = rules.settle(TRN1)
+    assert rules.dma_row_ns(a, values) <= rules.dma_row_ns(b, values)
 
 
 @given(st.floats(1e6, 1e15), st.floats(0, 1e4), st.floats(0, 1e4), st.integers(0, 20_000))
 def test_payload_curve_stays_sane_wherever_sliders_stand(bytes_per_s, packet, row, size):
-    values = settle(TRN1) | {"dma_bytes_per_s": bytes_per_s, "dma_packet_ns": packet,
+    values = rules.settle(TRN1) | {"dma_bytes_per_s": bytes_per_s, "dma_packet_ns": packet,
                              "dma_row_ns": row}  # fmt: skip
-    ns = float(dma_row_ns(size, values))
+    ns = float(rules.dma_row_ns(size, values))
     assert math.isfinite(ns)
     assert ns >= 0
 
@@ -266,7 +260,7 @@ def test_a_full_load_of_4_kib_rows_by_hand(timed):
 
 def test_start_up_lies_in_the_measured_range_of_first_data():
     low, high = TRN1.dma.first_data_4kib_rows_ns.value
-    assert low <= settle(TRN1)["dma_start_ns"] <= high
+    assert low <= rules.settle(TRN1)["dma_start_ns"] <= high
 
 
 # -- Tensor Engine -----------------------------------------------------------------------------
@@ -354,7 +348,9 @@ def test_fast_ends_make_no_piece_longer_and_slow_ends_none_shorter():
     known = parameters(TRN1)
 
     def pieces(end):
-        d = durations(run, TRN1, settle(TRN1, {n: getattr(p, end) for n, p in known.items()}))
+        d = rules.durations(
+            run, TRN1, rules.settle(TRN1, {n: getattr(p, end) for n, p in known.items()})
+        )
         return np.stack([d.lead, d.fixed, d.work, d.result, d.chain])
 
     assert (pieces("fast") <= pieces("nominal")).all()
@@ -363,9 +359,9 @@ def test_fast_ends_make_no_piece_longer_and_slow_ends_none_shorter():
 
 @given(st.floats(0, 1e9))
 def test_durations_are_whole_ticks_so_that_sums_are_exact(ns):
-    ticks = quantise(ns) / TICK_NS
+    ticks = rules.quantise(ns) / rules.TICK_NS
     assert ticks == int(ticks)
-    assert abs(quantise(ns) - ns) <= TICK_NS / 2
+    assert abs(rules.quantise(ns) - ns) <= rules.TICK_NS / 2
 
 
 @for_rows(
@@ -376,7 +372,7 @@ def test_durations_are_whole_ticks_so_that_sums_are_exact(ns):
     ([("dma_start_ns", 1)], "a dict such as"),
 )  # fmt: skip
 def test_strange_parameters_raise(changes, message):
-    raises((TypeError, ValueError), message, settle, TRN1, changes)
+    raises((TypeError, ValueError), message, rules.settle, TRN1, changes)
 
 
 def test_a_chip_without_these_facts_raises(timed):

@@ -57,8 +57,7 @@ def test_mamba_loses_one_tensor_tensor_per_step_unless_it_reloads(version, less_
 
 def test_v3_keeps_one_product_for_each_piece_of_the_sequence():
     core, _ = mamba.record(3, tiles=1, length=2048)
-    done = optimise(core.program)
-    lost = count(core.program, "tensor_tensor") - count(done, "tensor_tensor")
+    lost = count(core.program, "tensor_tensor") - count(optimise(core.program), "tensor_tensor")
     assert lost == 4 * (mamba.STATES - 1)
 
 
@@ -324,8 +323,7 @@ def test_engines_that_were_named_stay_and_the_pass_is_off_unless_named():
     named = _stream_of_copies("vector")
     assert optimise(named, ("engine_balance",)).instructions == named.instructions
     assert "engine_balance" not in DEFAULT_PASSES
-    free = _stream_of_copies()
-    assert not any(i.engine is Engine.SCALAR for i in optimise(free).instructions)
+    assert not any(i.engine is Engine.SCALAR for i in optimise(_stream_of_copies()).instructions)
 
 
 def test_whether_an_engine_was_named_survives_saving(tmp_path):

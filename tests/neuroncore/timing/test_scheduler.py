@@ -410,27 +410,21 @@ def test_an_impossible_order_raises():
     raises(ValueError, "no more buffers", schedule, program, placement, order=two)
 
 
-@for_rows("order", [0, 1], [0.0] * 15, [0] * 15, "order")
-def test_a_strange_order_raises(order):
+CAUSES = "choose one of dma, ports, buffers, fixed"
+
+
+@for_rows("words, options",
+    (CAUSES, {"without": "speed"}), (CAUSES, {"without": ["dma", "x"]}),
+    ("exact up to", {"parameters": {"dma_bytes_per_s": 1e-3}}),
+    *(("order must list", {"order": x}) for x in ([0, 1], [0.0] * 15, [0] * 15, "order")),
+)  # fmt: skip
+def test_a_strange_order_an_unknown_cause_and_hours_raise(words, options):
     program = stream(3)
-    raises(ValueError, "order must list", schedule, program, place(program), order=order)
+    raises(ValueError, words, schedule, program, place(program), **options)
 
 
 def test_the_placement_of_another_program_raises():
     raises(ValueError, "another program", schedule, stream(2), place(stream(2)))
-
-
-@for_rows("gone", "speed", ["dma", "x"])
-def test_an_unknown_cause_raises(gone):
-    program = stream(2)
-    with pytest.raises(ValueError, match="choose one of dma, ports, buffers, fixed"):
-        schedule(program, place(program), without=gone)
-
-
-def test_hours_raise():
-    program = stream(2)
-    with pytest.raises(ValueError, match="exact up to"):
-        schedule(program, place(program), parameters={"dma_bytes_per_s": 1e-3})
 
 
 def test_an_empty_program_takes_no_time(timed):

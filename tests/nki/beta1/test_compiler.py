@@ -11,10 +11,9 @@ import trainium_edu.nki as current
 import trainium_edu.nki.beta1.compiler as ncc
 import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
-from tests.for_each import for_each, for_rows, raises
-from tests.texts import table_beside
+from tests.for_each import for_rows
+from tests.nki.beta1.cases import refusals
 from trainium_edu.nki.beta1.kernel import jit
-from trainium_edu.specs.errors import NkiValidationError
 
 F = np.float32
 X = np.random.default_rng(2).standard_normal((4, 64, 16), dtype=F)
@@ -124,11 +123,4 @@ def _made(buffer):
 
 
 SBUF, PSUM = ncc.sbuf.mod_alloc, ncc.psum.mod_alloc
-WRONG = table_beside(__file__, "refused.toml")["compiler"]
-
-
-@for_each("said", WRONG)
-def test_it_is_refused_in_one_sentence(said):
-    assert "\n" not in str(
-        raises((NkiValidationError, TypeError, ValueError), said, eval, WRONG[said], globals())
-    )
+test_it_is_refused_in_one_sentence = refusals("compiler", globals())

@@ -13,8 +13,8 @@ import trainium_edu.nki.beta1 as nki
 import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
 from tests.for_each import for_each, raises
-from tests.nki.beta1.cases import stored
-from tests.texts import golden, table_beside
+from tests.nki.beta1.cases import refusals, stored
+from tests.texts import golden
 from trainium_edu.nki.beta1.typing import mutable_tensor, tensor
 from trainium_edu.specs import TRN1
 from trainium_edu.specs.errors import NkiValidationError
@@ -285,14 +285,7 @@ def test_a_torch_tensor_comes_back_as_one():
     assert torch.equal(nki.jit(doubled)(torch.from_numpy(X)), torch.from_numpy(2 * X))
 
 
-WRONG = table_beside(__file__, "refused.toml")["kernel"]
-
-
-@for_each("said", WRONG)
-def test_it_is_refused_in_one_sentence(said):
-    assert "\n" not in str(
-        raises((NkiValidationError, TypeError, ValueError), said, eval, WRONG[said], globals())
-    )
+test_it_is_refused_in_one_sentence = refusals("kernel", globals())
 
 
 def test_a_later_platform_runs_as_trn1_and_says_so():

@@ -7,10 +7,8 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
 from tests.for_each import for_each, for_rows, raises
-from tests.nki.beta1.cases import stored
-from tests.texts import table_beside
+from tests.nki.beta1.cases import refusals, stored
 from trainium_edu.nki.beta1.kernel import jit
-from trainium_edu.specs.errors import NkiValidationError
 
 F = np.float32
 
@@ -299,12 +297,4 @@ def test_what_a_tile_is():
     np.testing.assert_array_equal(run(kernel, x)[0], x.reshape(32, 4, 6)[:, 1, 2:4])
 
 
-REFUSED = table_beside(__file__, "refused.toml")["tile"]
-
-
-@for_each("said", REFUSED)
-def test_it_is_refused_in_one_sentence(said):
-    kernel = jit(lambda x: eval(REFUSED[said], globals() | {"x": x}))
-    assert "\n" not in str(
-        raises((NkiValidationError, TypeError), said, nki.run, kernel, floats(64, 24))
-    )
+test_it_is_refused_in_one_sentence = refusals("tile", globals(), floats(64, 24))
