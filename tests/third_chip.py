@@ -39,6 +39,7 @@ def add():
 def _told():
     import numpy as np
 
+    from tests.nki.cases import stored
     from trainium_edu import fabric, nki
     from trainium_edu.cluster import Cluster, Plan, step_time
     from trainium_edu.neuroncore.systolic_array import SystolicArray
@@ -52,9 +53,7 @@ def _told():
     from trainium_edu.xla.operations import apply, parameter
 
     def kernel(x):
-        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-        nl.store(out, nl.add(nl.load(x), 1.0))
-        return out
+        return stored(nl.add(nl.load(x), 1.0), x.dtype)
 
     a, b = (parameter(i, as_type((2048, 2048), "bfloat16")) for i in range(2))
     graph = Graph("step", (a, b), (apply("dot", a, b, turn_a=False, turn_b=False),))

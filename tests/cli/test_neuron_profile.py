@@ -12,21 +12,14 @@ import numpy as np
 import pytest
 
 import trainium_edu.nki as nki
-import trainium_edu.nki.language as nl
 from tests.texts import table_beside, text_beside
+from tests.tools.test_neuron_profile import copy
 from trainium_edu import __main__
 from trainium_edu.cli import neuron_profile
 from trainium_edu.neuroncore import run_io
 from trainium_edu.tools.neuron_profile import summary
 
 SCRIPT = text_beside(__file__, "profiled.py.txt")
-
-
-@nki.jit
-def copy(x):
-    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    nl.store(out, nl.load(x))
-    return out
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_rows, raises
+from tests.nki.cases import stored
 from trainium_edu.exercises.request import Request, measured
 from trainium_edu.nki.examples.matmul import hoisted
 from trainium_edu.nki.examples.vector_add import add_tiles
@@ -61,11 +62,9 @@ def test_an_identity_matrix_comes_back():
         tile = nl.load(x)
         place = nl.ndarray((128, 128), nl.float32, nl.psum)
         nisa.nc_matmul(place, stationary=tile, moving=eye)
-        out = nl.ndarray((128, 128), nl.float32, nl.shared_hbm)
         copy = nl.ndarray((128, 128), nl.float32)
         nisa.tensor_copy(copy, place)
-        nl.store(out, copy)
-        return out
+        return stored(copy, nl.float32)
 
     x = X[:128, :128].copy()
     np.testing.assert_array_equal(measured(turned(Request((x,))), x)["outputs"][0], x.T)
@@ -81,9 +80,7 @@ def test_an_unfinished_kernel_has_no_program():
 def test_constants_computed_outside_the_chip_do_not_count():
     @nki.jit
     def knows(x):
-        out = nl.ndarray((128, 512), nl.float32, nl.shared_hbm)
-        nl.store(out, nl.load(nl.shared_constant(np.ones((128, 512), np.float32))))
-        return out
+        return stored(nl.load(nl.shared_constant(np.ones((128, 512), np.float32))), nl.float32)
 
     x = X[:128]
     raises(ValueError, "constants of its own", measured, knows(Request((x,))), x)

@@ -15,6 +15,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_rows, raises
+from tests.nki.cases import new, stored
 from tests.texts import table_beside
 from trainium_edu.neuroncore import run_io
 from trainium_edu.nki.published import KERNELS
@@ -27,31 +28,21 @@ START_AND_STOP = 18.5e-6  # s, the middle of 18 to 19 us
 
 @nki.jit
 def copy(x):
-    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    nl.store(out, nl.load(x))
-    return out
+    return stored(nl.load(x), x.dtype)
 
 
 @nki.jit
 def product(stationary, moving):
-    out = nl.ndarray((stationary.shape[1], moving.shape[1]), nl.float32, buffer=nl.shared_hbm)
-    psum = nl.ndarray(out.shape, nl.float32, buffer=nl.psum)
+    psum = nl.ndarray((stationary.shape[1], moving.shape[1]), nl.float32, buffer=nl.psum)
     nisa.nc_matmul(dst=psum, stationary=nl.load(stationary), moving=nl.load(moving))
-    held = nl.ndarray(out.shape, nl.float32, buffer=nl.sbuf)
-    nisa.tensor_copy(dst=held, src=psum)
-    nl.store(out, held)
-    return out
+    return stored(new(nisa.tensor_copy, psum.shape, src=psum))
 
 
 @nki.jit
 def turned(x):
-    out = nl.ndarray((x.shape[1], x.shape[0]), x.dtype, buffer=nl.shared_hbm)
-    psum = nl.ndarray(out.shape, x.dtype, buffer=nl.psum)
+    psum = nl.ndarray((x.shape[1], x.shape[0]), x.dtype, buffer=nl.psum)
     nisa.nc_transpose(dst=psum, data=nl.load(x), engine=nisa.tensor_engine)
-    held = nl.ndarray(out.shape, x.dtype, buffer=nl.sbuf)
-    nisa.tensor_copy(dst=held, src=psum)
-    nl.store(out, held)
-    return out
+    return stored(new(nisa.tensor_copy, psum.shape, dtype=x.dtype, src=psum))
 
 
 def summed(kernel, *shapes, dtype=np.float32):

@@ -329,9 +329,7 @@ def test_an_infinity_in_a_transpose_by_matmul_is_told(engine):
         x = nl.load(x_hbm)
         turned = nl.ndarray((32, 32), nl.float32, buffer=nl.psum)
         nisa.nc_transpose(dst=turned, data=x, engine=engine)
-        out = nl.ndarray((32, 32), nl.float32, buffer=nl.shared_hbm)
-        nl.store(out, nl.copy(turned))
-        return out
+        return stored(nl.copy(turned), nl.float32)
 
     x = np.arange(1024, dtype=np.float32).reshape(32, 32)
     x[3, 5] = -np.inf
@@ -446,7 +444,6 @@ def test_the_longer_axis_is_named_only_where_it_is_not_on_the_partitions(shape, 
 @nki.jit
 def computed_operands(x, dtype):
     """Multiply what the Scalar Engine computed with what a DMA brought."""
-    out = nl.ndarray((128, 512), nl.float32, buffer=nl.shared_hbm)
     moving = nl.load(x, dtype=dtype)
     stationary = nl.exp(moving[:, 0:128], dtype=dtype)
     sums = nl.ndarray((128, 512), nl.float32, buffer=nl.psum)
@@ -454,8 +451,7 @@ def computed_operands(x, dtype):
         nisa.nc_matmul(dst=sums, stationary=stationary, moving=moving)
     result = nl.ndarray((128, 512), nl.float32)
     nisa.tensor_copy(dst=result, src=sums)
-    nl.store(out, result)
-    return out
+    return stored(result, nl.float32)
 
 
 def test_bf16_is_asked_of_whoever_writes_the_operand():
@@ -470,9 +466,7 @@ def test_bf16_is_asked_of_whoever_writes_the_operand():
 
 @nki.jit
 def repeats_a_row(x, dtype):
-    out = nl.ndarray((128, 512), dtype, buffer=nl.shared_hbm)
-    nl.store(out, nl.exp(nl.broadcast_to(nl.load(x[0:1], dtype=dtype), (128, 512))))
-    return out
+    return stored(nl.exp(nl.broadcast_to(nl.load(x[0:1], dtype=dtype), (128, 512))), dtype)
 
 
 def test_the_matmul_inside_broadcast_to_is_named_and_the_remedy_works():

@@ -12,6 +12,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import raises
+from tests.nki.cases import stored
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.execution import deferred, products
 from trainium_edu.neuroncore.execution.deferred import Deferred
@@ -250,13 +251,11 @@ def test_a_kernel_sees_finished_numbers_where_it_looks():
     @nki.jit
     def look(w, x):
         sums = nl.ndarray((16, 20), nl.float32, buffer=nl.psum)
-        out = nl.ndarray((16, 20), nl.float32, buffer=nl.shared_hbm)
         ws, xs = nl.load(w), nl.load(x)
         for _ in range(3):
             nisa.nc_matmul(dst=sums, stationary=ws, moving=xs)
             seen.append(np.asarray(sums))
-        nl.store(out, sums)
-        return out
+        return stored(sums, nl.float32)
 
     got = nki.simulate(look)(W.astype(BF16), X.astype(BF16))
     for times, numbers in enumerate(seen, 1):

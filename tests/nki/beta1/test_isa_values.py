@@ -13,6 +13,7 @@ import pytest
 import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
 from tests.for_each import for_each, for_rows, raises
+from tests.nki.beta1.cases import stored
 from tests.texts import table_beside
 from trainium_edu import nki
 from trainium_edu.nki.beta1.kernel import jit
@@ -160,13 +161,11 @@ def test_an_index_of_more_free_axes_than_hardware_walks_becomes_several_instruct
 
     @jit
     def kernel(x):
-        out = nl.ndarray((8, 4, 6, 8), F, buffer=nl.shared_hbm)
         loaded, doubled = nl.load(x), nl.ndarray((8, 4, 6, 8), F, buffer=nl.sbuf)
         p, a, b, c, i, j, k = nl.mgrid[0:8, 0:2, 0:2, 0:2, 0:2, 0:3, 0:4]
         near, far = loaded[p, i + a, j + b, k + c], loaded[p, i + 1 - a, j + 1 - b, k + 1 - c]
         doubled[p, 2 * i + a, 2 * j + b, 2 * k + c] = 0.75 * near + 0.25 * nl.exp(far)
-        nl.store(out, doubled)
-        return out
+        return stored(doubled, F)
 
     run = nki.run(kernel, x)
     wanted = np.empty((8, 4, 6, 8), F)
@@ -184,11 +183,9 @@ def test_a_second_operand_as_large_as_the_data_makes_a_scalar_tensor_tensor():
 
     def run(instruction):
         def kernel(a, b, c):
-            out = nl.ndarray(a.shape, a.dtype, buffer=nl.shared_hbm)
             a, b, c = nl.load(a), nl.load(b), nl.load(c)
             found = instruction(data=a, op0=np.subtract, operand0=c, op1=np.multiply, operand1=b)
-            nl.store(out, found)
-            return out
+            return stored(found, a.dtype)
 
         return nki.run(jit(kernel), A, B, C)
 

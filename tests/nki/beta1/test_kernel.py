@@ -156,12 +156,10 @@ def test_a_result_wider_than_sbuf_is_timed_beside_it():
 
     @nki.jit
     def kernel(x):
-        out = nl.ndarray((128, 222, 222), x.dtype, buffer=nl.shared_hbm)
         result = nl.ndarray((128, 222, 222), x.dtype, buffer=nl.sbuf)
         for row in nl.affine_range(222):
             result[:, row, :] = nl.load(x[:, row, :]) * 2.0
-        nl.store(out, result)
-        return out
+        return stored(result, x.dtype)
 
     x = np.random.default_rng(0).standard_normal((128, 222, 222)).astype(np.float32)
     np.testing.assert_array_equal(kernel(x), 2 * x)
@@ -243,13 +241,11 @@ def _warned(function, *arrays):
 
 def test_loops_that_were_traced_once_are_warned_of():
     def counts(x):
-        out = nl.ndarray((32, 8), F, buffer=nl.shared_hbm)
         turns, last = 0, None
         for _ in nl.affine_range(2):
             turns += 1
             last = nl.load(x)
-        nl.store(out, last * float(turns))
-        return out
+        return stored(last * float(turns), F)
 
     def ends(x):
         out = nl.ndarray((2, 32, 8), F, buffer=nl.shared_hbm)
@@ -258,7 +254,6 @@ def test_loops_that_were_traced_once_are_warned_of():
             return out
 
     def sound(x):
-        out = nl.ndarray((32, 8), F, buffer=nl.shared_hbm)
         total = nl.zeros((32, 8), F)
         for _ in nl.affine_range(2):
             tile = nl.load(x)
@@ -267,8 +262,7 @@ def test_loops_that_were_traced_once_are_warned_of():
                 total += tile
         for _ in range(2):
             tile = nl.load(x)
-        nl.store(out, total)
-        return out
+        return stored(total, F)
 
     said = _warned(counts, X)
     assert len(said) == 2

@@ -12,14 +12,13 @@ import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
 import trainium_edu.nki.beta1.typing as nt
 from tests.for_each import for_rows, raises
+from tests.nki.beta1.cases import stored
 from trainium_edu.specs.errors import NkiValidationError
 
 
 @nki.jit
 def exponential(x):
-    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-    nl.store(out, nl.exp(nl.load(x)))
-    return out
+    return stored(nl.exp(nl.load(x)), x.dtype)
 
 
 def test_an_argument_may_be_a_shape_and_a_dtype():
