@@ -101,7 +101,7 @@ def test_an_endless_while_is_stopped_by_the_stated_limit():
 
     for kernel in (empty, busy, looped, huge):
         raises(NkiValidationError, "stopped after 1000 ", nki.run, kernel, limit=1000)
-    raises(NkiValidationError, "stopped after 1000000 turns", nki.simulate(empty))
+    raises(NkiValidationError, "stopped after 1000000 turns", nki.simulate(looped))
 
 
 @for_rows("limit", 0, -1, 1.5, True, "many")
