@@ -1,4 +1,4 @@
-"""Judges: arithmetic on the printed figures, and the artists of the figure."""
+"""Judges: arithmetic on the printed figures, and the shapes of the scene."""
 
 import numpy as np
 import pytest
@@ -61,20 +61,36 @@ def test_a_point_needs_numbers_above_zero(bad):
     raises(ValueError, "logarithmic", roofline.Point, "x", bad, 1e9)
 
 
-def test_points_bands_and_ridges_are_drawn():
-    points = [roofline.Point("a", 0.1, 1e10, 8e9, 1.2e10), roofline.Point("b", 500.0, 6e13)]
-    ax = roofline.plot_roofline(points).axes[0]
-    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
-    drawn = {(round(float(x), 6), round(float(y), 3)) for line in ax.lines
-             for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)}  # fmt: skip
+@for_rows("width", 320.0, 560.0, 890.0)
+def test_points_bands_and_ridges_are_drawn(width):
+    points = [
+        roofline.Point("a", 0.1, 1e10, 8e9, 1.2e10),
+        roofline.Point("b", 500.0, 6e13),
+        roofline.Point("c", 480.0, 6e13),
+    ]
+    scene = roofline.draw_roofline(points, width=width)
+    curves = {shape[-1]: shape[1:3] for shape in scene.shapes if shape[0] == "path"}
+    roof, top = curves["HBM, a NeuronCore's share: 410 GB/s"], curves["Vector Engine"]
+    (low, high), (y_low, y_high) = (roof[0][0], roof[0][-1]), (roof[1][0], top[1][0])
+    climbed = 128 * 1.12e9 / (410e9 * 0.1 / 3)  # the axis begins at 0.1 / 3
+    decade = (y_low - y_high) / np.log10(climbed)
+    along = (high - low) / np.log10(6000 / (0.1 / 3))
     for p in points:
-        assert (round(p.flop_per_byte, 6), round(p.flop_per_s, 3)) in drawn
-    assert (0.1, 8e9) in drawn
-    assert any(np.allclose(line.get_xdata(), 222) for line in ax.lines)
-    texts = " ".join(t.get_text() for t in ax.texts)
-    assert "AWS prints 222" in texts
-    assert "ours 223.8" in texts
-    assert {"a", "b"} <= {t.get_text() for t in ax.texts}
+        x = low + along * np.log10(p.flop_per_byte / (0.1 / 3))
+        y = y_high - decade * np.log10(p.flop_per_s / (128 * 1.12e9))
+        assert any(
+            kind == "rect" and np.allclose((left + 4, up + 4), (x, y), atol=1)
+            for kind, left, up, *_ in scene.shapes
+        ), p.name
+    xs, ys = curves["a: from the band"]
+    assert (ys[0] - ys[1], xs[0]) == pytest.approx((decade * np.log10(1.5), xs[1]), abs=0.3)
+    ridge = next(s for s in scene.shapes if s[0] == "path" and s[-1] == "ridge")
+    assert ridge[1][0] == pytest.approx(low + along * np.log10(222 / (0.1 / 3)), abs=0.3)
+    texts = [shape[1:] for shape in scene.shapes if shape[0] == "text"]
+    assert {"AWS prints 222;", "ours 223.8", "a", "b", "c"} <= {text[2] for text in texts}
+    assert min(text[5] for text in texts) >= 11
+    (x, y), (x2, y2) = (text[:2] for text in texts if text[2] in ("b", "c"))
+    assert abs(x - x2) > 8 or abs(y - y2) > 12  # neither name stands on the other
 
 
 def test_the_description_says_how_near_the_roof_each_is():

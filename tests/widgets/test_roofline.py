@@ -14,8 +14,8 @@ def test_programs_and_points_are_shown_by_name():
     assert [p.name for p in panel.points] == ["a", "b", "by hand"]
     assert repr(panel) == "Panel('roofline of 3 programs')"
     picture = panel.children[0]
-    assert "a: 62.7 FLOP/byte" in picture.alt
-    assert picture.still().startswith(b"\x89PNG")
+    assert "a: 62.7 FLOP/byte" in picture.page["scene"]["alt"]
+    assert ">by hand<" in picture.page["scene"]["svg"]
 
 
 def test_the_readings_of_the_ridge_stand_below_with_their_sources():

@@ -8,6 +8,7 @@ follow from other printed figures disagree, and the picture shows that.
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import cycle
 
 import numpy as np
 
@@ -16,11 +17,12 @@ from trainium_edu.neuroncore.timing.bands import band_of
 from trainium_edu.specs import TRN1, Record
 from trainium_edu.specs.fact import Fact, derive
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz.style import COLOURS, figure, ink
+from trainium_edu.viz.bars import key_row
+from trainium_edu.viz.chart import Chart, ten_ticks
+from trainium_edu.viz.colours import COLOURS
+from trainium_edu.viz.scene import Scene
 
-__all__ = ["Point", "describe_roofline", "plot_roofline", "point_of", "ridges", "roofs"]
-
-_MARKS = "osD^vPX*"
+__all__ = ["Point", "describe_roofline", "draw_roofline", "point_of", "ridges", "roofs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,120 +143,107 @@ def _operations(instruction) -> int:
 
 
 @checked
-def plot_roofline(points: Iterable[Point] = (), *, spec: Record = TRN1):
+def draw_roofline(
+    points: Iterable[Point] = (), *, spec: Record = TRN1, width: float = 890.0
+) -> Scene:
     """Draw roofs, ridges, and where programs stand below them.
 
     Parameters
     ----------
     points : iterable of Point
     spec : Record
+    width : float, CSS pixels
 
     Returns
     -------
-    Figure
+    Scene
     """
     points = list(points)
-    roof, ridge = roofs(spec), ridges(spec)
-    hbm, dma = float(roof["HBM, a NeuronCore's share"]), float(roof["DMA, sustained"])
-    tops = {name: float(roof[name]) for name in list(roof)[2:]}
-    peak = tops["Tensor Engine, BF16"]
+    roof, ridge = roofs(spec), {name: float(fact) for name, fact in ridges(spec).items()}
+    hbm, dma, peak, *lower = map(float, roof.values())
     xs = [p.flop_per_byte for p in points]
     low = max(0.05, min(xs) / 60) if xs and min(xs) > 0.15 else min([0.05, *(x / 3 for x in xs)])
     high = max([6000, *(3 * x for x in xs)])
     reached = (0.4 * (p.low_flop_per_s or p.flop_per_s) for p in points)
-    floor = min([dma * low, tops["Vector Engine"] / 4, *reached])
-    fig = figure(8.4, 4.5, margins=(0.78, 0.2, 0.55, 0.4))
-    ax = fig.subplots()
+    floor = min([dma * low, lower[-1] / 4, *reached])
+    scene = Scene(width, 1, describe_roofline(points, spec=spec))
+    chart = Chart(scene, (46, 34, width - 62, 300), (low, high), (floor, peak * 4), log="xy")
+    chart.axes("One NeuronCore: roofs, and what was reached below them",
+               "FLOP per byte of HBM traffic (arithmetic intensity)", ten_ticks(low, high),
+               ten_ticks(floor, peak * 4), unit="FLOP/s")  # fmt: skip
     at = np.geomspace(low, high, 200)
-    ax.fill_between(at, np.minimum(peak, hbm * at), floor, color=COLOURS["blue"], alpha=0.06, lw=0)
-    ax.fill_between(at, np.minimum(peak, hbm * at), np.minimum(peak, dma * at),
-                    color=COLOURS["sky"], alpha=0.28, lw=0)  # fmt: skip
-    ax.plot(at, np.minimum(peak, hbm * at), color=COLOURS["blue"], lw=2.2)
-    ax.plot(at, np.minimum(peak, dma * at), color=COLOURS["sky"], lw=2.2)
-    for name, dash in (("Tensor Engine, FP32", "--"), ("Vector Engine", ":")):
-        ax.plot([tops[name] / hbm, high], [tops[name]] * 2, dash, color=ink("muted"), lw=1.4)
-    ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(floor, peak * 4))
-    ax.set(xlabel="arithmetic intensity, FLOP per byte of HBM traffic", ylabel="FLOP/s")
-    _label_roofs(ax, roof, high)
-    for name, style, colour in (("printed", "-", "red"), ("array and DMA", "-.", "sky")):
-        x = float(ridge.get(name, ridge["array and HBM"]))
-        ax.plot([x, x], [floor, peak], style, color=COLOURS[colour], lw=1)
-        ax.plot(x, peak, "|", color=COLOURS[colour], ms=9, mew=1.6)
-    ours, sustained = (float(ridge[n]) for n in ("array and HBM", "array and DMA"))
-    x = float(ridge.get("printed", ours))
-    words = f"AWS prints {x:.0f};\nours {ours:.1f}" if "printed" in ridge else f"ours {ours:.1f}"
-    ax.text(x * 0.93, floor * 1.5, words, ha="right", va="bottom", size=9)
-    words = f"by what DMA sustains\n{sustained:.0f}"
-    ax.text(sustained * 1.07, floor * 1.5, words, va="bottom", size=9)
-    for i, p in enumerate(points):
-        _draw_point(ax, p, i)
-    _name_points(ax, points, [(high, float(roof[n])) for n in list(roof)[2:]])
-    ax.set_title("One NeuronCore-v2: roofs, and what was reached below them")
-    return fig
+    below_hbm, below_dma = (np.minimum(peak, rate * at) for rate in (hbm, dma))
+    chart.band(at, np.full(at.size, floor), below_hbm, _HBM, opacity=0.06, words="")
+    chart.band(at, below_dma, below_hbm, _DMA, opacity=0.28, words="")
+    key = []
+    for name, rates, colour in zip(roof, (below_hbm, below_dma), (_HBM, _DMA), strict=False):
+        key.append((f"{name}: {roof[name].pretty}", colour, False))
+        chart.curve(at, rates, colour, width=2.2, words=key[-1][0])
+    taken: list[tuple] = []  # where no point's name may stand
+    for name, top, dash in zip(list(roof)[2:], (peak, *lower), ("", "dashed", "dotted"),
+                               strict=True):  # fmt: skip
+        if dash:
+            chart.curve([top / hbm, high], [top, top], "muted", width=1.4, dash=dash, words=name)
+        end, y = chart.place(high, top)
+        _write(scene, taken, end - 6, y - 6, f"{name}: {roof[name].pretty}", "end")
+    ours, sustained = ridge["array and HBM"], ridge["array and DMA"]
+    left = [f"AWS prints {ridge['printed']:.0f};"] if "printed" in ridge else []
+    words = ([*left, f"ours {ours:.1f}"], ["by what DMA", f"sustains: {sustained:.0f}"])
+    looks = ((ridge.get("printed", ours), COLOURS["red"], "", "end", -5),
+             (sustained, _DMA, "6 3 1 3", "start", 5))  # fmt: skip
+    for (value, colour, dash, anchor, off), lines in zip(looks, words, strict=True):
+        chart.curve([value, value], [floor, peak], colour, dash=dash, words="ridge")
+        x, y = chart.place(value, floor)
+        for row, line in enumerate(reversed(lines)):
+            _write(scene, taken, x + off, y - 8 - 16 * row, line, anchor)
+    _draw_points(chart, points, taken)
+    scene.height = key_row(scene, 12, 34 + 300 + 62, key, width) + 10
+    return scene
 
 
-def _label_roofs(ax, roof, high):
-    for name in ("Tensor Engine, BF16", "Tensor Engine, FP32", "Vector Engine"):
-        fact = roof[name]
-        ax.text(high * 0.93, float(fact) * 1.12, f"{name}: {fact.pretty}", ha="right", size=9)
-    box = ax.get_window_extent()
-    (x0, x1), (y0, y1) = np.log10(ax.get_xlim()), np.log10(ax.get_ylim())
-    slope = np.degrees(np.arctan2(box.height / (y1 - y0), box.width / (x1 - x0)))
-    x = 10 ** (x0 + 0.21 * (x1 - x0))
-    for name, above in (("HBM, a NeuronCore's share", True), ("DMA, sustained", False)):
-        rate = float(roof[name])
-        ax.text(x, rate * x * (1.22 if above else 0.8), f"{name}: {roof[name].pretty}", size=9,
-                rotation=slope, rotation_mode="anchor", color=ink(),
-                va="bottom" if above else "top")  # fmt: skip
+_HBM, _DMA = COLOURS["blue"], COLOURS["sky"]
+_LETTER = 6.4  # CSS pixels of a letter at size 12, on average
+#: Where a point's name may stand: to its right or left, and how much lower; the first that is free.
+_PLACES = ((1, 0), (-1, 0), (1, 15), (-1, 15), (1, -15), (-1, -15), (1, 30), (-1, 30))
 
 
-def _draw_point(ax, p, i):
-    colour = list(COLOURS.values())[(2 * i + 1) % len(COLOURS)]
-    if p.low_flop_per_s and p.high_flop_per_s:
-        ax.plot([p.flop_per_byte] * 2, [p.low_flop_per_s, p.high_flop_per_s], "-", color=colour,
-                lw=5, alpha=0.45, solid_capstyle="butt", zorder=4)  # fmt: skip
-    ax.plot(p.flop_per_byte, p.flop_per_s, _MARKS[i % len(_MARKS)], color=colour, ms=8,
-            markeredgecolor=ink("paper"), zorder=6)  # fmt: skip
+def _write(scene, taken, x, y, words, anchor, **look):
+    """Write words, and note the place that they take."""
+    left = x - _LETTER * len(words) * (anchor == "end")
+    taken.append((left, y - 12, left + _LETTER * len(words), y + 3))
+    scene.text(x, y, words, anchor=anchor, **look)
 
 
-_PLACES = ((1, 0), (-1, 0), (1, -14), (-1, -14), (1, 14), (-1, 14), (1, -28), (-1, -28))
-
-
-def _name_points(ax, points, roof_labels):
-    """Write each name beside its point, where it stands on no other name, point or roof's label."""
-    scale = 72 / ax.figure.dpi  # pixels to points
-
-    def at(x, y):
-        return ax.transData.transform((x, y)) * scale
-
-    right_edge, _ = at(ax.get_xlim()[1], points[0].flop_per_s) if points else (0, 0)
-    taken = [
-        (right_edge - 180, at(x, y)[1] - 1, right_edge, at(x, y)[1] + 15) for x, y in roof_labels
-    ]
-    marks = [at(p.flop_per_byte, p.flop_per_s) for p in points]
+def _draw_points(chart, points, taken):
+    """Draw each point with its band, and its name where it stands on nothing else's."""
+    scene, colours = chart.scene, list(COLOURS.values())[1::2] + list(COLOURS.values())[::2]
+    marks = [chart.place(p.flop_per_byte, p.flop_per_s) for p in points]
     taken += [(x - 6, y - 6, x + 6, y + 6) for x, y in marks]
-    for p, (x, y) in zip(points, marks, strict=True):
-        width = 6.4 * len(p.name)
-        for side, up in _PLACES:
-            left = x + 9 if side > 0 else x - 9 - width
-            box = (left, y + up - 6, left + width, y + up + 6)
-            if box[2] < right_edge and not any(_overlap(box, other) for other in taken):
-                break
-        else:
-            side, up, box = 1, 0, (x + 9, y - 6, x + 9 + width, y + 6)
-        taken.append(box)
-        ax.annotate(p.name, (p.flop_per_byte, p.flop_per_s), (9 * side, up),
-                    textcoords="offset points", ha="left" if side > 0 else "right", va="center",
-                    size=9.5, weight="bold", zorder=5,
-                    bbox={"facecolor": ink("paper"), "alpha": 0.7, "lw": 0, "pad": 1})  # fmt: skip
+    for p, (x, y), colour in zip(points, marks, cycle(colours), strict=False):
+        if p.low_flop_per_s and p.high_flop_per_s:
+            chart.curve([p.flop_per_byte] * 2, [p.low_flop_per_s, p.high_flop_per_s], colour,
+                        width=6, opacity=0.45, words=f"{p.name}: from the band")  # fmt: skip
+        scene.rect(x - 5, y - 5, 10, 10, "paper")
+        scene.rect(x - 4, y - 4, 8, 8, colour)
+        wide = _LETTER * len(p.name) + 4
+        places = [(x + 9 if side > 0 else x - 9 - wide, y + down) for side, down in _PLACES]
+        left, middle = next((at for at in places if _is_free(at, wide, chart, taken)), places[0])
+        scene.rect(left - 2, middle - 8, wide, 16, "paper", opacity=0.7)
+        _write(scene, taken, left, middle + 4, p.name, "start", bold=True)
 
 
-def _overlap(a, b) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+def _is_free(place, wide, chart, taken) -> bool:
+    """Tell whether a name from a place on stays within the chart, and off what is taken."""
+    left, middle = place
+    right, top, bottom = left + wide, middle - 8, middle + 8
+    inside = left > chart.left and right < chart.left + chart.width
+    return inside and not any(
+        left < b[2] and b[0] < right and top < b[3] and b[1] < bottom for b in taken
+    )
 
 
 def describe_roofline(points: Iterable[Point] = (), *, spec=TRN1) -> str:
-    """Say what `plot_roofline` shows, with its numbers.
+    """Say what `draw_roofline` shows, with its numbers.
 
     Examples
     --------

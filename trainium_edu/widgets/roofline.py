@@ -9,7 +9,8 @@ from trainium_edu.specs import SOURCES, TRN1, Record
 from trainium_edu.specs.arguments import short
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import roofline as picture
-from trainium_edu.widgets.picture import Panel, Picture
+from trainium_edu.widgets.picture import Panel
+from trainium_edu.widgets.sketch import Page, Sketch
 
 __all__ = ["roofline"]
 
@@ -39,14 +40,13 @@ def roofline(*timelines, names: Sequence[str] | None = None, spec: Record = TRN1
     if len(names) != len(timelines):
         raise ValueError(f"{len(names)} names for {len(timelines)} timelines; give one for each")
     points = [_point(t, n) for t, n in zip(timelines, names, strict=True)]
-    shown = Picture(
-        lambda: picture.plot_roofline(points, spec=spec),
-        alt=picture.describe_roofline(points, spec=spec),
-    )
-    panel = Panel(
-        [shown, ipywidgets.HTML(_table(spec))],
-        f"roofline of {len(points)} program{'s' * (len(points) != 1)}",
-    )
+    name = f"roofline of {len(points)} program{'s' * (len(points) != 1)}"
+
+    def draw(values) -> Page:
+        return Page(picture.draw_roofline(points, spec=spec, width=values["width"]))
+
+    shown = Sketch([], draw, name)
+    panel = Panel([shown, ipywidgets.HTML(_table(spec))], name)
     panel.points = points
     return panel
 

@@ -2,19 +2,17 @@
 // The stock buttons above it get what they lack.
 
 import { make } from "./shared/elements.js";
-import { onChange } from "./shared/life.js";
+import { onChange, shows } from "./shared/life.js";
 import { watchControls } from "./shared/naming.js";
 
-function render({ model, el }) {
-  const said = make("div", { role: "status", style: "margin-left: 2px" });
-  el.append(said);
-  const show = () => {
-    said.innerHTML = model.get("html");
-  };
-  show();
-  const stops = [onChange(model, { html: show }), watchControls(el)];
-  return () => {
-    for (const stop of stops) stop();
-  };
+class Card {
+  constructor(model, host) {
+    const said = make("div", { role: "status", style: "margin-left: 2px" });
+    host.append(said);
+    const show = () => Object.assign(said, { innerHTML: model.get("html") });
+    show();
+    this.stops = [onChange(model, { html: show }), watchControls(host)];
+  }
 }
-export default { render };
+
+export default shows(Card);
