@@ -196,7 +196,7 @@ def draw_interval(minutes, writing, lost, marks, at: float, *, width=960.0) -> S
         colour, (px, py) = ("red", "green")[k], chart.place(x, 100 * share)
         size = (5, 9)[k]  # one inside the other: they often agree
         scene.rect(px - size, py - size, 2 * size, 2 * size, COLOURS[colour], outline=k == 1)
-        scene.text(px + (12, -12)[k == 0], py - 40, name, anchor=("end", "start")[k], bold=True)
+        scene.text(px, py - (36, 18)[k], name, anchor="middle", bold=True)
         said = f"{name}: {long_time_text(60 * x)}, {100 * share:.3g} %"
         key.append((said, COLOURS[colour], False))
     _draw_key(chart, key)

@@ -46,8 +46,8 @@ def step_scene(reports: Mapping, *, width: float = 740.0, end_ns: float = 0.0) -
     -------
     Scene
     """
-    told = [f"{name}: {in_us(r.step_ns)} per step, {in_us(r.exposed_ns)} of communication"
-            " exposed" for name, r in reports.items()]  # fmt: skip
+    told = [f"{name}: {in_us(r.step_ns)} a step, {in_us(r.exposed_ns)} exposed"
+            for name, r in reports.items()]  # fmt: skip
     scene, y = Scene(width, 1, "; ".join(told)), 8.0
     end = max(end_ns, *(1.02 * r.step_ns for r in reports.values()))
     to_x = linear(0, end / 1e3, 76, width - 24)

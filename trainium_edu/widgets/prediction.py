@@ -355,7 +355,9 @@ class Reveal(ipywidgets.VBox):
 
     def _contents(self):
         if not self._prediction.committed:
-            self._text = "Commit your prediction above; what it is about appears here."
+            self._text = "Commit your prediction above; the answer appears here."
+            if not self._lines:
+                self._text = "(Shown after your prediction.)"
             return [_paragraph(self._text)]
         verdict = self._lines() if self._lines else Verdict([], "")
         self._text, self._name = "\n".join(verdict.lines), verdict.misconception

@@ -41,7 +41,8 @@ class Bill:
 
     def __str__(self):
         took = "" if self.steps_ns is None else f", {self.steps_ns / 1e6:.2f} ms"
-        return f"{self.compiles} compiles, {self.waste:.1%} of the tokens are padding{took}"
+        graphs = f"{self.compiles} graph{'s' if self.compiles > 1 else ''}"
+        return f"{graphs:>9}, {self.waste:5.1%} padding{took}"
 
 
 @checked
@@ -79,9 +80,9 @@ def bill(lengths: Sequence[int], buckets: Sequence[int] | None = None,
     Examples
     --------
     >>> print(bill([3, 5, 5, 8]))
-    3 compiles, 0.0% of the tokens are padding
+     3 graphs,  0.0% padding
     >>> print(bill([3, 5, 5, 8], [8]))
-    1 compiles, 34.4% of the tokens are padding
+      1 graph, 34.4% padding
     """
     padded = [n if buckets is None else bucket_of(n, buckets) for n in lengths]
     used = sorted(set(padded))

@@ -426,9 +426,9 @@ class Operator:
         more = f"; so it is for {race.elements:,} elements"
         more *= race.elements > 1
         if len(race.writers) > 1:
-            who = " and ".join(map(str, race.writers))
-            text = f"race: processors {who} all write element {index} of {called} (at {written})"
-            text = text.replace(" all ", " both ") if len(race.writers) == 2 else text
+            *others, last = map(str, race.writers)
+            who = f"{', '.join(others)} and {last} {'both' if len(others) == 1 else 'all'}"
+            text = f"race: processors {who} write element {index} of {called} (at {written})"
         else:
             _, read = lines(race.readers, "read")
             who = " and ".join(map(str, race.readers))

@@ -50,8 +50,8 @@ class Sketch {
       const look = { class: "te-sk-button", "data-press": press };
       return button(help, text, () => model.send({ press }), look);
     });
-    const row = make("div", "te-sk-row", ...this.row);
-    const bar = make("div", "te-row te-sk-controls", ...this.controls.elements, row);
+    const row = this.row.length ? [make("div", "te-sk-row", ...this.row)] : [];
+    const bar = make("div", "te-row te-sk-controls", ...row, ...this.controls.elements);
     const scroll = make("div", "te-sk-scroll", this.table);
     const look = { class: "te te-sk", role: "group", "aria-label": model.get("label") };
     host.append(make("div", look, bar, this.stage.element, this.said, scroll, this.live));
