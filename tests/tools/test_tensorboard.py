@@ -1,4 +1,7 @@
-"""Judge: TensorBoard's own reader (``EventAccumulator``) finds what the run has."""
+"""Judge: TensorBoard's own reader (``EventAccumulator``) finds what the run has.
+
+Numbers, and the page on where a step's time goes.
+"""
 
 import importlib.util
 import subprocess
@@ -104,3 +107,35 @@ def test_without_tensorboard_a_sentence_says_how_to_install_it(tmp_path):
 def test_nothing_of_tensorboard_is_imported_before_it_is_asked_for():
     code = "import sys, trainium_edu.tools.tensorboard; sys.exit('tensorboard' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+@pytest.mark.judge
+def test_tensorboard_reads_back_where_the_time_goes(tmp_path, accumulate):
+    from trainium_edu.xla import Compiler, Device
+    from trainium_edu.xla.tensor import as_tensor
+
+    device = Device(compiler=Compiler())
+    x = as_tensor(np.ones((128, 512), np.float32), device)
+    w = as_tensor(np.ones((512, 64), np.float32), device)
+    y = (x @ w + 1.0).sum()
+    device.mark_step()
+    executable, board = device.executable, TensorBoard(tmp_path)
+    for step in (3, 4):
+        board.profile(executable, step)  # once for each graph
+    board.end()
+    assert y.shape == ()
+    found = accumulate(tmp_path)
+    (tag,) = found.Tags()["tensors"]
+    assert tag == "where the time goes/from step 3"
+    (page,) = found.Tensors(tag)
+    said = page.tensor_proto.string_val[0].decode()
+    assert f"{executable.makespan_ns / 1e3:.1f} µs on the chip" in said
+    assert "test_tensorboard.py:" in said
+
+
+@pytest.mark.judge
+def test_a_run_has_the_page_beside_its_curves(tmp_path, accumulate):
+    run = fit(JOB, 2, on_step=TensorBoard(tmp_path))
+    found = accumulate(tmp_path)
+    if hasattr(run.trainer, "report"):
+        assert found.Tags()["tensors"] == ["where the time goes/from step 0"]

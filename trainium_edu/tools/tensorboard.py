@@ -1,20 +1,26 @@
 """Write a run's curves as TensorBoard event files, while it trains.
 
 ``fit(job, 100, on_step=TensorBoard("logs"))``, and ``tensorboard --logdir logs`` shows them: loss,
-learning rate, accuracy where it was tested, and the times of the emulated machine.  TensorBoard's
-own writer makes the files; it comes with the extra ``[tensorboard]``.  TensorBoard shows a trace
-only with one more package; ``perfetto`` writes one.
+learning rate, accuracy where it was tested, the times of the emulated machine, and (under Text)
+where a step's time goes.  TensorBoard's own writer makes the files; it comes with the extra
+``[tensorboard]``.  ``TensorBoard("logs").profile(executable)`` writes of any executable how long it
+takes, and its longest operations, each with its line, its busiest engine and the roofline's bound.
+TensorBoard shows a trace only with one more package; ``perfetto`` writes one.
 """
 
+import re
 import time
+from collections.abc import Mapping
 from functools import partial
 from os import PathLike, fspath
 from typing import Any
 
 from trainium_edu import aside
 from trainium_edu.specs.signatures import checked
+from trainium_edu.xla.executable import Executable
+from trainium_edu.xla.graph import Node
 
-__all__ = ["TensorBoard"]
+__all__ = ["TensorBoard", "text"]
 
 #: Of a step.
 _OF_STEP = {"loss": "loss", "lr": "learning rate", "norm": "gradient norm", "epoch": "epoch"}
@@ -24,6 +30,7 @@ _OF_REPORT = {
     "compute_ns": ("time/compute in µs", 1e-3), "samples_per_s": ("time/samples per s", 1),
     "mfu": ("time/MFU", 1),
 }  # fmt: skip
+_LONGEST = 20  #: operations on a page
 
 
 class TensorBoard:
@@ -46,6 +53,7 @@ class TensorBoard:
             writer = aside.load("tensorboard.summary.writer.event_file_writer")
             self._event = aside.load("tensorboard.compat.proto.event_pb2").Event
             self._summary = aside.load("tensorboard.compat.proto.summary_pb2").Summary
+            self._text = aside.load("tensorboard.plugins.text.summary_v2").text_pb
         except ModuleNotFoundError as missing:
             raise ModuleNotFoundError(
                 "TensorBoard is not installed, and its own writer makes the files; "
@@ -55,6 +63,7 @@ class TensorBoard:
         self._writer: Any = None
         self._run: Any = None
         self._report = self._executable = None
+        self._told: set[int] = set()  #: graphs that are written, by their fingerprints
 
     def begin(self, run) -> None:
         """Begin a file for a run, whose accuracy and times are written too; ``fit`` calls it."""
@@ -83,9 +92,33 @@ class TensorBoard:
             scalars[name] = getattr(report, key) * factor
         values = [self._summary.Value(tag=name, simple_value=float(value))
                   for name, value in scalars.items() if value is not None]  # fmt: skip
-        self._writer.add_event(self._event(wall_time=time.time(), step=step.number,
-                                           summary=self._summary(value=values)))  # fmt: skip
+        self._add(step.number, summary=self._summary(value=values))
+        if isinstance(self._executable, Executable):
+            self.profile(self._executable, step.number)
         self._writer.flush()
+
+    @checked
+    def profile(self, executable: Executable, step: int = 0) -> None:
+        """Write where the time of one execution of a compiled graph goes, once for each graph.
+
+        Parameters
+        ----------
+        executable : Executable
+            Is timed if it was not.
+        step : int
+            From which on it ran.
+        """
+        if executable.graph.fingerprint in self._told:
+            return
+        if self._writer is None:
+            self._writer = self._new_file()
+        page = self._text(f"where the time goes/from step {step}", text(executable))
+        self._add(step, summary=page)
+        self._told.add(executable.graph.fingerprint)
+        self._writer.flush()
+
+    def _add(self, step: int = 0, **what) -> None:
+        self._writer.add_event(self._event(wall_time=time.time(), step=step, **what))
 
     def _newest_report(self, trainer):
         """Return the report of the newest graph; other steps of it take as long."""
@@ -93,3 +126,49 @@ class TensorBoard:
             self._executable = trainer.device.executable
             self._report = getattr(trainer, "report", None)
         return self._report
+
+
+@checked
+def text(executable: Executable) -> str:
+    """Return a page in Markdown: the step's time, and its longest operations.
+
+    Parameters
+    ----------
+    executable : Executable
+
+    Examples
+    --------
+    >>> from trainium_edu.xla.graph import Graph, as_type
+    >>> from trainium_edu.xla.operations import apply, parameter
+    >>> x = parameter(0, as_type((128, 512), "float32"), "x")
+    >>> page = text(Executable(Graph("tiny", (x,), (apply("exp", x),)))).splitlines()
+    >>> [cell.strip() for cell in page[4].split("|")[1:4:2]]
+    ['exp', '4.5']
+    """
+    done = executable.operations()
+    whole = executable.makespan_ns
+    longest = sorted((one for one in done if one.section is not None),
+                     key=lambda one: one.start_ns - one.end_ns)[:_LONGEST]  # fmt: skip
+    rows = [
+        f"| {one.node.title} | {_line(one.node)} | {(one.end_ns - one.start_ns) / 1e3:.1f} | "
+        f"{100 * (one.end_ns - one.start_ns) / whole:.0f} % | {_busiest(one.engine_ns)} | "
+        f"{one.roofline_ns / 1e3:.1f} |"
+        for one in longest
+    ]
+    return "\n".join([
+        f"**{executable.name}**: {whole / 1e3:.1f} µs on the chip, {len(done)} operations, "
+        f"{executable.hbm_bytes / 2**20:.1f} MiB of HBM. Operations overlap, so shares can add up "
+        "to more than all.",
+        "", "| operation | line | µs | of the step | busiest engine | bound in µs |",
+        "|---|---|---|---|---|---|", *rows,
+    ])  # fmt: skip
+
+
+def _line(node: Node) -> str:
+    said = str(node.line) if node.line else node.scope
+    return re.sub(r"[|<>`*]", " ", said)
+
+
+def _busiest(engine_ns: Mapping[str, float]) -> str:
+    engine = max(engine_ns, key=lambda name: engine_ns[name], default="")
+    return engine if engine and engine_ns[engine] else ""
