@@ -1,4 +1,4 @@
-"""Rotary embedding and fused attention.  Judges: NumPy in float64, PyTorch where it is."""
+"""Softmax, rotary embedding and fused attention.  Judges: NumPy in float64, PyTorch where it is."""
 
 from dataclasses import dataclass
 
@@ -18,6 +18,33 @@ BF16 = ml_dtypes.bfloat16
 def softmax_by_numpy(x):
     e = np.exp(x.astype(np.float64) - x.astype(np.float64).max(-1, keepdims=True))
     return e / e.sum(-1, keepdims=True)
+
+
+@nki.jit
+def softmax(x_hbm):
+    """Rows on partitions: maximum, exponential with its sum at once, reciprocal, scale."""
+    rows = x_hbm.shape[0]
+    out = nl.ndarray(x_hbm.shape, x_hbm.dtype, buffer=nl.shared_hbm)
+    for start in nl.affine_range(-(-rows // 128)):
+        here = slice(start * 128, min(rows, start * 128 + 128))
+        x = nl.load(x_hbm[here, :])
+        negative_max, total = new((x.shape[0], 1)), new((x.shape[0], 1))
+        e, y = new(x.shape), nl.ndarray(x.shape, x_hbm.dtype, buffer=nl.sbuf)
+        nisa.tensor_reduce(dst=negative_max, op=nl.maximum, data=x, axis=1, negate=True)
+        nisa.activation(dst=e, op=nl.exp, data=x, bias=negative_max, reduce_op=nl.add,
+                        reduce_res=total, reduce_cmd=nisa.reduce_cmd.reset_reduce)  # fmt: skip
+        nisa.reciprocal(dst=total, data=total)
+        nisa.tensor_scalar(dst=y, data=e, op0=nl.multiply, operand0=total)
+        nl.store(out[here, :], y)
+    return out
+
+
+@for_rows("dtype, rtol", (np.float32, 1e-5), (BF16, 1e-2))
+@for_rows("shape", (128, 512), (150, 33), (1, 1))
+def test_softmax(shape, dtype, rtol):
+    x = (np.random.default_rng(0).standard_normal(shape) * 5).astype(dtype)
+    got = softmax(x).astype(np.float64)
+    np.testing.assert_allclose(got, softmax_by_numpy(x), rtol=rtol, atol=1e-7)
 
 
 @nki.jit
