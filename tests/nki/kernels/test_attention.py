@@ -28,13 +28,13 @@ def softmax(x_hbm):
     for start in nl.affine_range(-(-rows // 128)):
         here = slice(start * 128, min(rows, start * 128 + 128))
         x = nl.load(x_hbm[here, :])
-        negative_max, total = new((x.shape[0], 1)), new((x.shape[0], 1))
-        e, y = new(x.shape), nl.ndarray(x.shape, x_hbm.dtype, buffer=nl.sbuf)
-        nisa.tensor_reduce(dst=negative_max, op=nl.maximum, data=x, axis=1, negate=True)
-        nisa.activation(dst=e, op=nl.exp, data=x, bias=negative_max, reduce_op=nl.add,
-                        reduce_res=total, reduce_cmd=nisa.reduce_cmd.reset_reduce)  # fmt: skip
-        nisa.reciprocal(dst=total, data=total)
-        nisa.tensor_scalar(dst=y, data=e, op0=nl.multiply, operand0=total)
+        column, total = (x.shape[0], 1), nl.ndarray((x.shape[0], 1), nl.float32, buffer=nl.sbuf)
+        top = new(nisa.tensor_reduce, column, op=nl.maximum, data=x, axis=1, negate=True)
+        e = new(nisa.activation, x.shape, op=nl.exp, data=x, bias=top, reduce_op=nl.add,
+                reduce_res=total, reduce_cmd=nisa.reduce_cmd.reset_reduce)  # fmt: skip
+        scale = new(nisa.reciprocal, column, data=total)
+        y = new(nisa.tensor_scalar, x.shape, dtype=x_hbm.dtype, data=e, op0=nl.multiply,
+                operand0=scale)  # fmt: skip
         nl.store(out[here, :], y)
     return out
 
