@@ -1,49 +1,79 @@
-"""Judges: the numbers handed in, read back from the artists; NCCL's definition of bus bandwidth."""
+"""Judges: the numbers handed in, where the axes put them; NCCL's definition of bus bandwidth."""
 
 import numpy as np
 import pytest
 
+from tests.for_each import for_rows
 from trainium_edu.viz import collectives as viz
 
 SIZES = np.geomspace(2**10, 2**30, 16)
 TIMES = np.stack([1000 + SIZES / 50, 9000 + SIZES / 100])
 
 
-def test_times_are_drawn_in_microseconds_with_crossover_and_published_mark():
-    fig = viz.plot_times(SIZES, TIMES, ["mesh", "rdh"], crossovers=[(8e5, "mesh", "rdh")],
-                         published=[(2**20, "1 MB")])  # fmt: skip
-    ax = fig.axes[0]
-    lines = {line.get_label(): line for line in ax.lines}
-    np.testing.assert_allclose(lines["mesh"].get_ydata(), TIMES[0] / 1e3)
-    assert lines["_crossover"].get_xdata()[0] == 8e5
-    assert lines["_published"].get_xdata()[0] == 2**20
-    assert "0.8 MB\n→ rdh" in [t.get_text() for t in ax.texts]
-    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+def curves(scene):
+    """Return what each curve is called, and its places."""
+    return {shape[-1]: np.array(shape[1:3]) for shape in scene.shapes if shape[0] == "path"}
+
+
+def texts(scene):
+    """Return where each text stands first: numbers on the y axis before those on the x axis."""
+    return {shape[3]: shape[1:3] for shape in reversed(scene.shapes) if shape[0] == "text"}
+
+
+def read(scene, ys, low, high):
+    """Return the values of places on the y axis, from the places of two of its numbers."""
+    y_low, y_high = (texts(scene)[str(value)][1] - 4 for value in (low, high))
+    return low + (high - low) * (np.asarray(ys) - y_low) / (y_high - y_low)
+
+
+@for_rows("width", 320.0, 560.0, 890.0)
+def test_times_are_drawn_in_microseconds_with_crossover_and_published_mark(width):
+    scene = viz.draw_times(SIZES, TIMES, ["mesh", "rdh"], crossovers=[(8e5, "mesh", "rdh")],
+                           published=[(2**20, "1 MB")], width=width)  # fmt: skip
+    drawn, said = curves(scene), texts(scene)
+    decade = said["1"][1] - said["10"][1]
+    for name, ns in zip(("mesh", "rdh"), TIMES, strict=True):
+        np.testing.assert_allclose(
+            said["1"][1] - 4 - decade * np.log10(ns / 1e3), drawn[name][1], atol=0.3
+        )
+    doubling = np.diff(drawn["mesh"][0][[0, -1]])[0] / 20
+    at = drawn["mesh"][0][0] + doubling * np.log2(8e5 / 2**10)
+    assert drawn["crossover"][0] == pytest.approx([at, at], abs=0.3)
+    mark = next(shape for shape in scene.shapes if shape[0] == "area")
+    assert mark[1][2] == pytest.approx(drawn["mesh"][0][0] + doubling * 10, abs=0.3)
+    assert {"0.8 MB → rdh", "1 MB", "time of an all-reduce"} <= set(said)
+    assert min(shape[6] for shape in scene.shapes if shape[0] == "text") >= 11
 
 
 def test_bus_bandwidth_is_bytes_over_time_times_the_factor():
-    fig = viz.plot_bus_bandwidth(SIZES, TIMES, ["mesh", "rdh"], 1.5, limit=120)
-    lines = {line.get_label(): line for line in fig.axes[0].lines}
-    np.testing.assert_allclose(lines["rdh"].get_ydata(), 1.5 * SIZES / TIMES[1])
-    assert lines["all wires full"].get_ydata()[0] == 120
+    scene = viz.draw_bus_bandwidth(SIZES, TIMES, ["mesh", "rdh"], 1.5, limit=120)
+    drawn = curves(scene)
+    np.testing.assert_allclose(
+        read(scene, drawn["rdh"][1], 0, 100), 1.5 * SIZES / TIMES[1], atol=0.3
+    )
+    np.testing.assert_allclose(read(scene, drawn["all wires full"][1], 0, 100), 120, atol=0.3)
 
 
 def test_scaling_and_link_use_draw_one_line_for_each_name():
-    fig = viz.plot_scaling([32, 64], [[1e6, 2e6]], ["ring"])
-    np.testing.assert_allclose(fig.axes[0].lines[0].get_ydata(), [1, 2])
-    fig = viz.plot_link_use([np.array([0.1, 0.5])], ["ring"])
-    np.testing.assert_allclose(fig.axes[0].lines[0].get_ydata(), [50, 10])
+    scene = viz.draw_scaling([32, 64, 128], [[1e6, 2e6, np.nan]], ["ring"])
+    (xs, ys), said = curves(scene)["ring"], texts(scene)
+    assert xs == pytest.approx([said["32"][0], said["64"][0]], abs=0.2)
+    assert ys == pytest.approx([said["1"][1] - 4, said["2"][1] - 4], abs=0.2)
+    scene = viz.draw_link_use([np.array([0.1, 0.5])], ["ring"])
+    ys = curves(scene)["ring"][1]
+    assert read(scene, ys, 0, 100) == pytest.approx([50, 50, 10, 10], abs=0.3)
 
 
 def test_no_two_algorithms_look_alike():
     looks = [
         viz.look_of(name) for name in ("mesh", "rdh", "kangaring", "ring", "ring_by_dimension")
     ]
-    assert len({(k["color"]) for k in looks}) == len(looks)
-    assert len({str(k["linestyle"]) for k in looks}) == len(looks)
+    assert len({look["colour"] for look in looks}) == len(looks)
+    assert len({look["dash"] for look in looks}) == len(looks)
 
 
 def test_learning_shows_loss_and_accuracy():
-    fig = viz.plot_learning([2.0, 1.0], [0.1, 0.5, 0.9])
-    assert fig.axes[0].lines[0].get_ydata().tolist() == [2.0, 1.0]
-    assert fig.axes[1].lines[0].get_ydata().tolist() == pytest.approx([10, 50, 90])
+    scene = viz.draw_learning([2.0, 1.0], [0.1, 0.5, 0.9])
+    drawn = curves(scene)
+    assert read(scene, drawn["loss"][1], 0, 2) == pytest.approx([2, 1], abs=0.01)
+    assert read(scene, drawn["test accuracy"][1], 0, 100) == pytest.approx([10, 50, 90], abs=0.4)

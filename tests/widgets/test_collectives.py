@@ -15,38 +15,54 @@ from trainium_edu.widgets import collectives
 @for_rows("hop_us", 0.5, 2.0)
 def test_the_slider_shows_what_the_machine_with_that_latency_would(machine, make, hop_us):
     panel = collectives.selection_explorer(machine)
-    panel.controls["counts"].value = "both_ways"
-    panel.controls["hop"].value = hop_us
+    panel.sketch.set(counts="both_ways", hop=round(10 * hop_us))
     topology = make(direction="both_ways", latency_ns=1000 * hop_us)
     costs = fabric.Costs(on_chip_latency_ns=1000 * hop_us)
     judge = fabric.select(topology, algorithms=(*fabric.DOCUMENTED, "ring"), costs=costs)
-    assert panel.told.value.startswith("; ".join(collectives.crossover_text(judge)))
+    assert told(panel).startswith("; ".join(collectives.crossover_text(judge)))
+    assert panel.sketch.page["outputs"]["hop"] == f"{hop_us:g} µs"
+
+
+def told(panel):
+    return panel.sketch.page["said"][0]
+
+
+def test_every_machine_of_the_menu_can_be_chosen():
+    shown = collectives.selection_explorer().sketch
+    menu = next(c for c in shown.controls if c["name"] == "machine")
+    for name, _ in menu["options"]:
+        shown.set(machine=name)
+        assert told(collectives.selection_explorer(name)) == shown.page["said"][0]
 
 
 @for_rows("order", "rotated", "spread", "same")
 def test_the_panel_offers_every_order_of_the_axes(order):
     panel = collectives.selection_explorer()
-    panel.controls["axes"].value = order
+    panel.sketch.set(axes=order)
     judge = fabric.select(fabric.trn1_32xlarge(), options={"rdh": {"axis_order": order}})
-    assert panel.told.value.startswith("; ".join(collectives.crossover_text(judge)))
-    assert ("rdh" in panel.told.value) is (order == "spread")
+    assert told(panel).startswith("; ".join(collectives.crossover_text(judge)))
+    assert ("rdh" in told(panel)) is (order == "spread")
 
 
 def test_what_cannot_run_is_named():
-    assert "Not possible here: rdh" in collectives.selection_explorer("inf2.48xlarge").told.value
+    assert "Not possible here: rdh" in told(collectives.selection_explorer("inf2.48xlarge"))
 
 
 def test_bus_bandwidth_stays_below_the_wires():
     panel = collectives.selection_explorer()
-    panel.controls["show"].value = "bus bandwidth"
-    fig = panel.children[-2].draw()
-    lines = {line.get_label(): np.asarray(line.get_ydata()) for line in fig.axes[0].lines}
-    limit = lines.pop("all wires full")[0]
-    assert limit == pytest.approx(4 * 96 * 2**30 / 1e9)
-    assert max(y.max() for y in lines.values()) < limit
+    panel.sketch.set(show="bandwidth")
+    shapes = panel.sketch.scene.shapes
+    ys = {shape[-1]: np.array(shape[2]) for shape in shapes if shape[0] == "path" and shape[-1]}
+    at = {shape[3]: shape[2] - 4 for shape in shapes if shape[0] == "text"}
+    limit = ys.pop("all wires full")[0]
+    judged = 4 * 96 * 2**30 / 1e9
+    assert limit == pytest.approx(at["0"] + (at["200"] - at["0"]) * judged / 200, abs=0.3)
+    assert min(y.min() for y in ys.values()) > limit
 
 
 def test_pictures_tell_the_crossovers():
-    told = collectives.selection_picture(fabric.select(fabric.trn2_48xlarge()), title="x").alt
-    assert "mesh → rdh" in told
-    assert "rdh → kangaring" in told
+    shown = collectives.selection_picture(fabric.select(fabric.trn2_48xlarge()), title="x")
+    alt = shown.page["scene"]["alt"]
+    assert "mesh → rdh" in alt
+    assert "rdh → kangaring" in alt
+    assert repr(shown) == f"Picture({alt!r})"

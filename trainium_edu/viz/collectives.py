@@ -3,56 +3,51 @@
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator
 
 from trainium_edu.specs.signatures import Numbers, checked
-from trainium_edu.viz import style
-from trainium_edu.viz.colours import TABLES
-from trainium_edu.viz.layered import Layered
+from trainium_edu.viz.bars import short
+from trainium_edu.viz.chart import Chart, plain_ticks, powers_of_ten, two_boxes
+from trainium_edu.viz.colours import COLOURS, TABLES
+from trainium_edu.viz.scene import Scene
 from trainium_edu.viz.units import size_text
 
-__all__ = ["ALGORITHM", "plot_bus_bandwidth", "plot_learning", "plot_link_use", "plot_scaling",
-           "plot_times"]  # fmt: skip
+__all__ = ["draw_bus_bandwidth", "draw_learning", "draw_link_use", "draw_scaling",
+           "draw_times"]  # fmt: skip
 
-#: One colour and one dash per algorithm, the same in every picture.
-ALGORITHM = {name: (colour, (0, tuple(dash)) if dash else "-")
-             for name, (colour, dash) in TABLES["algorithm"].items()}  # fmt: skip
-_OTHERS = (("red", "-"), ("sky", (0, (2, 1))), ("green", (0, (4, 2))))
+_OTHERS = (("red", ()), ("sky", (2, 1)), ("green", (4, 2)))
+_TALL = 260.0  # CSS pixels
 
 
-def look_of(name, i=0):
-    colour, dash = ALGORITHM.get(name, _OTHERS[i % len(_OTHERS)])
-    return {"color": style.COLOURS[colour], "linestyle": dash, "linewidth": 2}
+def look_of(name, i=0) -> dict:
+    """Return an algorithm's colour and dash, the same in every picture."""
+    colour, dash = TABLES["algorithm"].get(name, _OTHERS[i % len(_OTHERS)])
+    return {"colour": COLOURS[colour], "dash": " ".join(str(2 * part) for part in dash)}
 
 
-def _size_axis(ax, low, high):
-    """Label a logarithmic axis of bytes in KiB, MiB, GiB."""
-    powers = np.arange(np.ceil(np.log2(low)), np.floor(np.log2(high)) + 1)
-    every = 1 + len(powers) // 7
-    ticks = 2.0 ** powers[::every]
-    ax.set_xscale("log")
-    ax.set_xticks(ticks, [size_text(t).replace(" ", "\n") for t in ticks])
-    ax.minorticks_off()
-    ax.set_xlim(low, high)
+def _draw_curves(curves, names, title, label, x_ticks, y, y_ticks, unit, width, *,
+                 log="xy", key=0.08):  # fmt: skip
+    """Draw curves (xs, ys) with their key, which begins at a share of the height; return axes."""
+    ends = [np.min(curves[0][0]), max(np.max(xs) for xs, _ in curves)]
+    x = (ends[0] / 1.1, ends[1] * 1.1) if "x" in log else ends
+    chart = Chart(Scene(width, _TALL + 76), (50, 28, width - 74, _TALL), x, y, log=log)
+    chart.axes(title, label, x_ticks, y_ticks, unit=unit)
+    looks = [look_of(name, i) for i, name in enumerate(names)]
+    for (xs, ys), name, look in zip(curves, names, looks, strict=True):
+        chart.curve(xs, ys, **look, words=name, width=2)
+    chart.legend(chart.left + 10, chart.top + key * _TALL,
+                 *((name, look["colour"], 2, look["dash"])
+                   for name, look in zip(names, looks, strict=True)))  # fmt: skip
+    return chart
 
 
-def _settle(ax, title, *, left=0.5, below=0.55):
-    """Write the title and place the labels, in inches: finding places costs a third of a redraw."""
-    width, height = ax.figure.get_size_inches()
-    box = ax.get_position()
-    ax.set_title(title, y=1.02)
-    ax.xaxis.set_label_coords(0.5, -below / (box.height * height))
-    ax.yaxis.set_label_coords(-left / (box.width * width), 0.5)
+def _size_ticks(sizes):
+    """Return powers of two between two sizes, in KiB, MiB, GiB."""
+    powers = np.arange(np.ceil(np.log2(sizes[0])), np.floor(np.log2(sizes[-1])) + 1)
+    return [(size, size_text(size)) for size in 2.0 ** powers[:: 1 + len(powers) // 7]]
 
 
-def _draw_curves(ax, x, curves, names, **look) -> list:
-    return [ax.plot(x, row, label=name, **look_of(name, i), **look)[0]
-            for i, (name, row) in enumerate(zip(names, curves, strict=True))]  # fmt: skip
-
-
-def _check_curves(x, curves, names):
-    """Refuse curves that are not one row per name and one point per place on the x axis."""
+def _checked_curves(x, curves, names):
+    """Return curves as (xs, ys), or refuse them: one row per name, one point per place on x."""
     x, curves = np.asarray(x), np.asarray(curves)
     if x.ndim != 1 or not x.size or curves.shape != (len(names), x.size):
         raise ValueError(
@@ -61,19 +56,20 @@ def _check_curves(x, curves, names):
         )
     if not (np.isfinite(x) & (x > 0)).all():
         raise ValueError("the x axis is logarithmic: all its places are finite and above 0")
+    return [(x, row) for row in curves]
 
 
 @checked
-def plot_times(
+def draw_times(
     sizes: Numbers,
     times_ns: Numbers,
     names: Sequence[str],
     *,
     crossovers: Sequence[tuple] = (),
     published: Sequence[tuple] = (),
-    title: str = "",
-    layered: Layered | None = None,
-):
+    title: str = "time of an all-reduce",
+    width: float = 890.0,
+) -> Scene:
     """Draw time against buffer size, one curve per algorithm, crossovers and published marks.
 
     Parameters
@@ -86,69 +82,48 @@ def plot_times(
     published : sequence of (bytes, text)
         Boundaries that a document names.
     title : str
-    layered : Layered, optional
-        Keeps axes, legend and published marks while the curves move.
+    width : float, CSS pixels
 
     Returns
     -------
-    fig : matplotlib.figure.Figure
+    Scene
     """
-    _check_curves(sizes, times_ns, names)
-    times_us = np.asarray(times_ns) / 1e3
-    low = 10 ** np.floor(np.log10(times_us.min()))
-    high = 10 ** np.ceil(np.log10(times_us.max()))
-    shows = (float(sizes[0]), float(sizes[-1]), low, high, *names, title, tuple(published))
-
-    def over(fig):
-        ax = fig.axes[0]
-        artists = _draw_curves(ax, sizes, times_us, names)
-        for i, (at, _, above) in enumerate(crossovers):
-            artists.append(
-                ax.axvline(at, color=style.ink("muted"), linewidth=1, label="_crossover")
-            )
-            artists.append(ax.annotate(
-                f"{at / 1e6:.1f} MB\n→ {above}", (at, low), xytext=(3, 4 + 26 * i),
-                textcoords="offset points", fontsize=8,
-            ))  # fmt: skip
-        return artists
-
-    layered = Layered() if layered is None else layered
-    return layered.figure(
-        shows, lambda: _times_ground(sizes, names, published, low, high, title), over
-    )
-
-
-def _times_ground(sizes, names, published, low, high, title):
-    """Draw what does not depend on the times: axes, legend, published marks."""
-    ax = style.figure(7.4, 3.9, margins=(0.9, 0.2, 0.75, 0.4)).subplots()
-    ax.set_yscale("log")
-    ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    ax.minorticks_off()
-    ax.set(ylabel="time (µs)", xlabel="buffer on each rank")
-    _size_axis(ax, sizes[0], sizes[-1])
+    curves = [(x, ns / 1e3) for x, ns in _checked_curves(sizes, times_ns, names)]
+    us = np.concatenate([ys for _, ys in curves])
+    y = 10 ** np.floor(np.log10(us.min())), 10 ** np.ceil(np.log10(us.max()))
+    ticks = [(v, short(v)) for v in powers_of_ten(*y)]
+    chart = _draw_curves(curves, names, title, "buffer on each rank", _size_ticks(sizes), y, ticks,
+                         "µs", width, key=0.18)  # fmt: skip
+    scene, bottom = chart.scene, chart.top + _TALL
+    for i, (at, _, above) in enumerate(crossovers):
+        x = chart.place(at, y[0])[0]
+        scene.path([x, x], [chart.top, bottom], "muted", width=1, words="crossover")
+        _write_beside(scene, i, x, bottom - 6 - 16 * i, f"{at / 1e6:.1f} MB → {above}", "ink")
     for i, (at, text) in enumerate(published):
-        ax.plot([at], [high], marker="v", markersize=8, clip_on=False, linestyle="none",
-                color=style.COLOURS["red"], label="_published")  # fmt: skip
-        ax.annotate(text, (at, high), xytext=(-6 if i == 0 else 6, -10),
-                    ha="right" if i == 0 else "left", textcoords="offset points", fontsize=8,
-                    color=style.COLOURS["red"])  # fmt: skip
-    ax.set_ylim(low, high)
-    looks = [Line2D([], [], **look_of(name, i)) for i, name in enumerate(names)]
-    ax.legend(looks, names, loc="upper left", bbox_to_anchor=(0.02, 0.88), fontsize=9)
-    _settle(ax, title or "time of an all-reduce")
-    return ax.figure
+        x = chart.place(at, y[0])[0]
+        scene.area([x - 5, x + 5, x], [chart.top, chart.top, chart.top + 9], COLOURS["red"],
+                   opacity=1, words=text)  # fmt: skip
+        _write_beside(scene, i, x, chart.top + 14, text, COLOURS["red"])
+    return scene
+
+
+def _write_beside(scene, i, x, y, words, colour):
+    """Write to the left of the first place, to the right of those behind it."""
+    x, anchor = (x + 7, "start") if i else (x - 7, "end")
+    scene.text(x, y, words, colour=colour, size=11, anchor=anchor)
 
 
 @checked
-def plot_bus_bandwidth(
+def draw_bus_bandwidth(
     sizes: Numbers,
     times_ns: Numbers,
     names: Sequence[str],
     factor: float,
     *,
     limit: float | None = None,
-    title: str = "",
-):
+    title: str = "bus bandwidth",
+    width: float = 890.0,
+) -> Scene:
     """Draw bus bandwidth as nccom-test defines it: bytes over time, times the collective's factor.
 
     Parameters
@@ -161,26 +136,32 @@ def plot_bus_bandwidth(
     limit : float, optional
         What the wires could carry, in decimal GB/s.
     title : str
+    width : float, CSS pixels
 
     Returns
     -------
-    fig : matplotlib.figure.Figure
+    Scene
     """
-    _check_curves(sizes, times_ns, names)
-    ax = style.figure(7.4, 3.6, margins=(0.75, 0.2, 0.75, 0.4)).subplots()
-    _draw_curves(ax, sizes, factor * np.asarray(sizes) / np.asarray(times_ns), names)
+    curves = [(x, factor * x / ns) for x, ns in _checked_curves(sizes, times_ns, names)]
+    high = 1.05 * max(limit or 0, *(np.max(ys) for _, ys in curves), 0)
+    chart = _draw_curves(curves, names, title, "buffer on each rank", _size_ticks(sizes), (0, high),
+                         plain_ticks(0, high), "GB/s", width, log="x", key=0.15)  # fmt: skip
     if limit is not None:
-        ax.axhline(limit, color=style.ink("muted"), linestyle=(0, (6, 3)), label="all wires full")
-    ax.set(ylabel="bus bandwidth (GB/s)", xlabel="buffer on each rank")
-    ax.set_ylim(bottom=0)
-    _size_axis(ax, sizes[0], sizes[-1])
-    ax.legend(loc="upper left", bbox_to_anchor=(0, 0.9), fontsize=9)
-    _settle(ax, title or "bus bandwidth")
-    return ax.figure
+        chart.curve(chart.x, [limit] * 2, "muted", words="all wires full", dash="dashed")
+        x, y = chart.place(chart.x[0], limit)
+        chart.scene.text(x + 10, y + 15, "all wires full", colour="muted")
+    return chart.scene
 
 
 @checked
-def plot_scaling(ranks: Numbers, times_ns: Numbers, names: Sequence[str], *, title: str = ""):
+def draw_scaling(
+    ranks: Numbers,
+    times_ns: Numbers,
+    names: Sequence[str],
+    *,
+    title: str = "the same buffer on more ranks",
+    width: float = 890.0,
+) -> Scene:
     """Draw time against the number of ranks, both axes logarithmic.
 
     Parameters
@@ -190,26 +171,34 @@ def plot_scaling(ranks: Numbers, times_ns: Numbers, names: Sequence[str], *, tit
         NaN where a curve has no point.
     names : sequence of str
     title : str
+    width : float, CSS pixels
 
     Returns
     -------
-    fig : matplotlib.figure.Figure
+    Scene
     """
-    _check_curves(ranks, times_ns, names)
-    ax = style.figure(7.4, 3.6, margins=(0.75, 0.2, 0.6, 0.4)).subplots()
-    _draw_curves(ax, ranks, np.asarray(times_ns) / 1e6, names, marker="o", markersize=4)
-    ax.set(xscale="log", yscale="log", xlabel="ranks", ylabel="time (ms)")
-    ax.set_xticks(list(ranks), [f"{r:,}" for r in ranks])
-    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.yaxis.set_major_formatter("{x:,.0f}")
-    ax.minorticks_off()
-    ax.legend(loc="upper left", fontsize=9)
-    _settle(ax, title or "the same buffer on more ranks", below=0.38)
-    return ax.figure
+    curves = [(x, ns / 1e6) for x, ns in _checked_curves(ranks, times_ns, names)]
+    ms = np.concatenate([ys for _, ys in curves])
+    y = np.nanmin(ms) / 1.3, np.nanmax(ms) * 1.3
+    round_ms = (k * ten for ten in powers_of_ten(y[0] / 10, y[1]) for k in (1, 2, 5))
+    ticks = [(v, short(v)) for v in round_ms if y[0] <= v <= y[1]]
+    chart = _draw_curves(curves, names, title, "ranks", [(r, f"{r:,}") for r in ranks], y, ticks,
+                         "ms", width)  # fmt: skip
+    for i, (name, (xs, ys)) in enumerate(zip(names, curves, strict=True)):
+        for left, top in zip(*chart.place(xs, ys), strict=True):
+            if np.isfinite(top):
+                chart.scene.rect(left - 3, top - 3, 6, 6, look_of(name, i)["colour"])
+    return chart.scene
 
 
 @checked
-def plot_link_use(shares: Sequence[Numbers], names: Sequence[str], *, title: str = ""):
+def draw_link_use(
+    shares: Sequence[Numbers],
+    names: Sequence[str],
+    *,
+    title: str = "how busy the links are",
+    width: float = 890.0,
+) -> Scene:
     """Draw, per algorithm, how busy each directed link is over the whole collective, busiest first.
 
     Parameters
@@ -218,25 +207,26 @@ def plot_link_use(shares: Sequence[Numbers], names: Sequence[str], *, title: str
         Between 0 and 1.
     names : sequence of str
     title : str
+    width : float, CSS pixels
 
     Returns
     -------
-    fig : matplotlib.figure.Figure
+    Scene
     """
     if len(shares) != len(names):
         raise ValueError(f"{len(names)} names for {len(shares)} lists of shares; give one for each")
-    ax = style.figure(7.4, 3.0, margins=(0.75, 0.2, 0.6, 0.4)).subplots()
-    for i, (name, share) in enumerate(zip(names, shares, strict=True)):
-        ax.step(np.arange(len(share)), 100 * np.sort(share)[::-1], where="mid", label=name,
-                **look_of(name, i))  # fmt: skip
-    ax.set(ylim=(0, 105), xlabel="directed links, busiest first", ylabel="busy (% of the time)")
-    ax.legend(loc="lower left", fontsize=9)
-    _settle(ax, title or "how busy the links are", below=0.38)
-    return ax.figure
+    steps = [np.arange(len(share) + 1).repeat(2)[1:-1] for share in shares]
+    percent = [100 * np.sort(share)[::-1].repeat(2) for share in shares]
+    ticks = plain_ticks(0, max(map(len, shares)))
+    return _draw_curves(list(zip(steps, percent, strict=True)), names, title,
+                        "directed links, busiest first", ticks, (0, 105), plain_ticks(0, 100), "%",
+                        width, log="", key=1 - 0.08 * len(names)).scene  # fmt: skip
 
 
 @checked
-def plot_learning(loss: Numbers, accuracy: Numbers, *, title: str = ""):
+def draw_learning(
+    loss: Numbers, accuracy: Numbers, *, title: str = "learning", width: float = 890.0
+) -> Scene:
     """Draw loss per step and test accuracy of a run on many ranks.
 
     Parameters
@@ -244,19 +234,19 @@ def plot_learning(loss: Numbers, accuracy: Numbers, *, title: str = ""):
     loss : float[steps]
     accuracy : float[steps + 1], from 0 to 1
     title : str
+    width : float, CSS pixels
 
     Returns
     -------
-    fig : matplotlib.figure.Figure
+    Scene
     """
-    ax = style.figure(7.4, 3.2, margins=(0.65, 0.75, 0.55, 0.4)).subplots()
-    steps = np.arange(1, len(loss) + 1)
-    ax.plot(steps, loss, color=style.COLOURS["orange"], linewidth=2, linestyle=(0, (4, 1)))
-    ax.set(xlabel="step", ylabel="loss (dashed)", ylim=(0, None))
-    right = ax.twinx()
-    right.plot(np.arange(len(accuracy)), 100 * np.asarray(accuracy), color=style.COLOURS["blue"],
-               linewidth=2)  # fmt: skip
-    right.set(ylabel="test accuracy, % (solid)", ylim=(0, 100))
-    right.grid(visible=False)
-    ax.set_title(title or "learning")
-    return ax.figure
+    scene, *boxes = two_boxes(width, 186.0)
+    ends, steps = (0, len(loss)), plain_ticks(0, len(loss))
+    losses = Chart(scene, boxes[0], ends, (0, 1.05 * max(loss)))
+    losses.axes(f"Loss: {title}", "step", steps, plain_ticks(*losses.y))
+    losses.curve(np.arange(1, len(loss) + 1), loss, COLOURS["orange"], words="loss", width=2)
+    right = Chart(scene, boxes[1], ends, (0, 100))
+    right.axes("Test accuracy, %", "step", steps, plain_ticks(0, 100))
+    right.curve(np.arange(len(accuracy)), 100 * np.asarray(accuracy), COLOURS["blue"],
+                words="test accuracy", width=2)  # fmt: skip
+    return scene

@@ -1,9 +1,8 @@
 """Curves of collectives behind sliders: which algorithm wins at which size, and on what terms."""
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
-import ipywidgets
 import numpy as np
 
 from trainium_edu import fabric
@@ -11,9 +10,9 @@ from trainium_edu.fabric.selection import Selection
 from trainium_edu.specs import FABRIC
 from trainium_edu.specs.arguments import choice
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz.collectives import plot_bus_bandwidth, plot_times
-from trainium_edu.viz.layered import Layered
-from trainium_edu.widgets.picture import Panel, Picture
+from trainium_edu.viz import collectives as picture
+from trainium_edu.widgets.picture import Panel
+from trainium_edu.widgets.sketch import Page, Picture, sketch
 
 __all__ = ["PUBLISHED", "crossover_text", "selection_explorer", "selection_picture"]
 
@@ -22,11 +21,7 @@ PUBLISHED = tuple(
     (int(fact), f"published: {int(fact) // 10**6} MB")
     for fact in (FABRIC.mesh_below_bytes, FABRIC.kangaring_above_bytes)
 )
-_WIDE = {"description_width": "initial"}
 _SIZES = np.geomspace(2**10, 2**31, 128)
-_COUNTS = (("one direction", "one_way"), ("both together", "both_ways"))
-_MEMORY = (("beside the links", "overlapped"), ("after the links", "added"), ("free", "ignored"))
-_AXES = (("one each", "rotated"), ("one each, cut chunks", "spread"), ("all the same", "same"))
 _MACHINES = {
     "trn1.32xlarge": fabric.trn1_32xlarge,
     "trn2.48xlarge": fabric.trn2_48xlarge,
@@ -46,81 +41,55 @@ def crossover_text(selection: Selection) -> list[str]:
 
 
 @checked
-def selection_picture(selection: Selection, *, title: str = ""):
+def selection_picture(selection: Selection, *, title: str = "") -> Picture:
     """Return a picture of time against size with crossovers and the published marks."""
     told = f"{title}: {'; '.join(crossover_text(selection))}."
-    return Picture(lambda: _draw(selection, title), alt=told)
+    return Picture(partial(_draw, selection, title), alt=told)
 
 
-def _draw(selection, title, layered=None):
+def _draw(selection, title, width):
     names = [line.name for line in selection.lines]
-    return plot_times(
+    return picture.draw_times(
         selection.sizes, selection.times_ns, names, crossovers=selection.crossovers,
-        published=PUBLISHED, title=title, layered=layered,
+        published=PUBLISHED, title=title, width=width,
     )  # fmt: skip
 
 
 @checked
-def selection_explorer(machine: str = "trn1.32xlarge"):
+def selection_explorer(machine: str = "trn1.32xlarge") -> Panel:
     """Build a panel: machine, what a link's figure counts, hop latency, memory, RDH's axes; sweep.
 
     Returns
     -------
     panel : Panel
-        ``panel.controls`` by name; ``panel.told`` names the crossovers.
+        ``panel.sketch`` has the controls, and names the crossovers.
     """
     choice(machine, "machine", list(_MACHINES))
-    controls = {
-        "machine": _menu("machine", list(_MACHINES), value=machine),
-        "counts": _menu("a link's figure counts", list(_COUNTS)),
-        "hop": ipywidgets.FloatSlider(
-            description="latency of a hop (µs)", min=0.5, max=3, step=0.1, value=1.5, style=_WIDE
-        ),
-        "memory": _menu("memory traffic", list(_MEMORY)),
-        "axes": _menu("axes of RDH's ranks", list(_AXES)),
-        "show": ipywidgets.ToggleButtons(
-            description="show", options=["time", "bus bandwidth"], style={"button_width": "130px"}
-        ),
-    }
-    told, layered = ipywidgets.HTML(), Layered()
+    shown = sketch("selection", _selection_page, machine=machine)
+    panel = Panel([shown], "selection explorer")
+    panel.sketch = shown
+    return panel
 
-    def found():
-        where = (controls[name].value for name in ("machine", "counts", "memory", "axes"))
-        topology, base = _at_one_hop(*where)
-        return topology, _rescaled(base, 1000 * controls["hop"].value / fabric.HOP_LATENCY_NS)
 
-    def draw():
-        topology, selection = found()
-        if controls["show"].value == "time":
-            return _draw(selection, f"all-reduce on {topology.name}", layered)
-        return plot_bus_bandwidth(
+def _selection_page(values) -> Page:
+    topology, base = _at_one_hop(*(values[k] for k in ("machine", "counts", "memory", "axes")))
+    hop = values["hop"] / 10  # µs
+    selection = _rescaled(base, 1000 * hop / fabric.HOP_LATENCY_NS)
+    title = f"all-reduce on {topology.name}"
+    if values["show"] == "time":
+        scene = _draw(selection, title, values["width"])
+    else:
+        scene = picture.draw_bus_bandwidth(
             selection.sizes,
             selection.times_ns,
             [line.name for line in selection.lines],
             2 * (topology.ranks - 1) / topology.ranks,
             limit=topology.links / topology.chips * topology.bandwidth_bytes_per_s[0] / 1e9,
-            title=f"all-reduce on {topology.name}, as nccom-test counts",
+            title=f"{title}, as nccom-test counts",
+            width=values["width"],
         )
-
-    def update(_change=None):
-        _, selection = found()
-        told.value = f"{'; '.join(crossover_text(selection))}. {_excuses(selection)}"
-        picture.redraw()
-
-    picture = Picture(draw, alt=lambda: f"All-reduce, {controls['show'].value}: {told.value}")
-    update()
-    for control in controls.values():
-        control.observe(update, "value")
-    where, counts, hop, memory, axes, shown = controls.values()
-    wrap = {"flex_flow": "row wrap"}
-    rows = [ipywidgets.HBox(row, layout=wrap) for row in ([where, counts], [hop, memory], [axes])]
-    panel = Panel([*rows, shown, picture, told], "selection explorer")
-    panel.controls, panel.told = controls, told
-    return panel
-
-
-def _menu(name, options, **more):
-    return ipywidgets.Dropdown(description=name, options=options, style=_WIDE, **more)
+    told = f"{'; '.join(crossover_text(selection))}. {_excuses(selection)}"
+    return Page(scene, [told], {"hop": f"{hop:g} µs"})
 
 
 @lru_cache(maxsize=32)
