@@ -15,16 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.for_each import for_rows, raises
-from trainium_edu.numerics import cast_to_bits, draw_bits
-from trainium_edu.numerics.compression import (
-    code_lengths,
-    compress,
-    effective_bytes_per_s,
-    entropy,
-    expand,
-    field_entropy,
-    measure,
-)
+from trainium_edu.numerics import cast_to_bits, compression, draw_bits
 from trainium_edu.specs import INF2, TRN1
 
 RNG = np.random.default_rng(5)
@@ -52,7 +43,7 @@ ALL = pytest.mark.parametrize("codes", ARRAYS.values(), ids=ARRAYS)
 @ALL
 def test_what_comes_out_is_what_went_in(codes):
     """Judge: the array itself, bit for bit."""
-    out = expand(compress(codes))
+    out = compression.expand(compression.compress(codes))
     assert out.dtype == np.uint16
     np.testing.assert_array_equal(out, codes)
 
@@ -60,12 +51,12 @@ def test_what_comes_out_is_what_went_in(codes):
 @given(st.lists(st.integers(0, 2**16 - 1), min_size=1, max_size=200))
 def test_any_codes_come_back(numbers):
     codes = np.array(numbers, np.uint16)
-    np.testing.assert_array_equal(expand(compress(codes)), codes)
+    np.testing.assert_array_equal(compression.expand(compression.compress(codes)), codes)
 
 
 def test_rows_and_columns_are_read_in_order():
     codes = normal(60).reshape(6, 10)
-    np.testing.assert_array_equal(expand(compress(codes)), codes.ravel())
+    np.testing.assert_array_equal(compression.expand(compression.compress(codes)), codes.ravel())
 
 
 @for_rows(
@@ -73,7 +64,9 @@ def test_rows_and_columns_are_read_in_order():
 )
 def test_entropy_is_the_textbook_s(text, bits):
     """Judge: -Σ p log2 p by hand."""
-    assert entropy(np.frombuffer(text.encode(), np.uint8)) == pytest.approx(bits, abs=1e-6)
+    assert compression.entropy(np.frombuffer(text.encode(), np.uint8)) == pytest.approx(
+        bits, abs=1e-6
+    )
 
 
 def exponents(codes):
@@ -86,9 +79,9 @@ def exponents(codes):
 def test_the_code_is_within_a_bit_of_the_entropy(codes):
     """Judge: Shannon (1948), H <= L < H + 1; and the words have no prefix in common (Kraft)."""
     symbols = exponents(codes)
-    lengths = code_lengths(symbols)
+    lengths = compression.code_lengths(symbols)
     mean = np.mean([lengths[s] for s in symbols.tolist()])
-    bound = entropy(symbols)
+    bound = compression.entropy(symbols)
     assert bound - 1e-9 <= mean < bound + 1
     if len(lengths) > 1:
         assert sum(2.0**-n for n in lengths.values()) == 1
@@ -98,10 +91,10 @@ def test_the_code_is_within_a_bit_of_the_entropy(codes):
 def test_the_bytes_are_those_that_the_layout_says(codes):
     """Judge: head, table, words and the rest, counted one by one."""
     symbols = exponents(codes)
-    lengths = code_lengths(symbols)
+    lengths = compression.code_lengths(symbols)
     words = sum(lengths[s] for s in symbols.tolist())
     kept = int((symbols != 256).sum())
-    assert len(compress(codes)) == HEAD + ROW * len(lengths) + -(-words // 8) + kept
+    assert len(compression.compress(codes)) == HEAD + ROW * len(lengths) + -(-words // 8) + kept
 
 
 @for_rows(
@@ -110,7 +103,7 @@ def test_the_bytes_are_those_that_the_layout_says(codes):
 def test_no_other_lengths_make_it_shorter(counts):
     """Judge: an exhaustive search over all lengths that a prefix code can have (Kraft)."""
     symbols = np.repeat(np.arange(len(counts)), counts)
-    lengths = code_lengths(symbols)
+    lengths = compression.code_lengths(symbols)
     mine = sum(n * lengths[s] for s, n in enumerate(counts))
     best = min(
         sum(n * bits for n, bits in zip(counts, tried, strict=True))
@@ -122,7 +115,7 @@ def test_no_other_lengths_make_it_shorter(counts):
 
 def test_frequent_symbols_never_have_longer_words():
     symbols = RNG.geometric(0.3, 3000)
-    lengths = code_lengths(symbols)
+    lengths = compression.code_lengths(symbols)
     times = dict(zip(*np.unique(symbols, return_counts=True), strict=True))
     by_times = sorted(times, key=times.get, reverse=True)
     longer = [lengths[s] for s in by_times]
@@ -135,7 +128,7 @@ def test_exponents_take_the_bits_that_zlib_s_own_huffman_code_needs(sd):
     """Judge: zlib with ``Z_HUFFMAN_ONLY``, which knows no other trick; headers are within 1 %."""
     codes = normal(100_000, sd)
     symbols = exponents(codes)
-    lengths = code_lengths(symbols)
+    lengths = compression.code_lengths(symbols)
     ours = sum(lengths[s] for s in symbols.tolist()) / 8
     packer = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_HUFFMAN_ONLY)
     theirs = len(packer.compress(symbols.astype(np.uint8).tobytes()) + packer.flush())
@@ -144,21 +137,21 @@ def test_exponents_take_the_bits_that_zlib_s_own_huffman_code_needs(sd):
 
 def test_it_beats_a_general_coder_where_only_exponents_repeat_and_not_elsewhere():
     """Judge: Python's ``bz2``: worse on dice with few exponents, better on what repeats whole."""
-    found = measure(normal(50_000))
+    found = compression.measure(normal(50_000))
     assert found.bits < found.bzip2_bits - 0.5
-    again = measure(np.tile(normal(50), 1000))
+    again = compression.measure(np.tile(normal(50), 1000))
     assert again.bzip2_bits < again.bits / 10
     raw = bz2.compress(np.tile(np.array([7], "<u2"), 100).tobytes())
-    assert measure(np.full(100, 7, np.uint16)).bzip2_bits == 8 * len(raw) / 100
+    assert compression.measure(np.full(100, 7, np.uint16)).bzip2_bits == 8 * len(raw) / 100
 
 
 def test_random_bits_get_longer():
     """Judge: 16 random bits have an entropy of 16: no code gains, and the table comes on top."""
     codes = draw_bits(2**16, seed=3, step=0).astype(np.uint16)
-    found = measure(codes)
+    found = compression.measure(codes)
     assert found.fields.total == pytest.approx(16, abs=0.02)
     assert found.bits > 16
-    assert effective_bytes_per_s(found.bits) < TRN1.dma.bytes_per_s.value
+    assert compression.effective_bytes_per_s(found.bits) < TRN1.dma.bytes_per_s.value
 
 
 def test_fields_of_normal_numbers_are_those_of_their_law():
@@ -166,7 +159,7 @@ def test_fields_of_normal_numbers_are_those_of_their_law():
     from math import erf, log2, sqrt
 
     codes = cast_to_bits(RNG.normal(0, 1, 400_000), "bf16")
-    found = field_entropy(codes)
+    found = compression.field_entropy(codes)
     edges = [2.0**k for k in range(-30, 4)]
     shares = [erf(b / sqrt(2)) - erf(a / sqrt(2)) for a, b in itertools.pairwise(edges)]
     assert found.exponent == pytest.approx(-sum(p * log2(p) for p in shares if p > 0), abs=0.01)
@@ -179,7 +172,7 @@ def test_zeros_have_neither_sign_nor_mantissa():
     codes = cast_to_bits(
         np.tile([0, 0, 0, 1.0, 0, 0, 0, -1.5, 0, 0, 0, -1.0, 0, 0, 0, 1.5], 9), "bf16"
     )
-    found = field_entropy(codes)
+    found = compression.field_entropy(codes)
     assert (found.sign, found.mantissa) == (0.25, 0.25)
     assert found.exponent == pytest.approx(0.811278, abs=1e-6)
     assert found.total == found.sign + found.mantissa + found.exponent
@@ -187,28 +180,28 @@ def test_zeros_have_neither_sign_nor_mantissa():
 
 def test_the_rate_is_the_documented_one_over_the_share_that_is_sent():
     """Judge: 272 GB/s times 16 over the bits; the fact behind it is marked as assumed."""
-    assert effective_bytes_per_s(16) == TRN1.dma.bytes_per_s.value
-    assert effective_bytes_per_s(10) == pytest.approx(272e9 * 1.6)
+    assert compression.effective_bytes_per_s(16) == TRN1.dma.bytes_per_s.value
+    assert compression.effective_bytes_per_s(10) == pytest.approx(272e9 * 1.6)
     for chip in (TRN1, INF2):
         assert chip.dma_compression.kind == "documented"
         assert chip.dma_compression_keeps_up.kind == "assumed"
 
 
 @for_rows("data",
-    b"", b"\1", compress(normal(99))[:-1], compress(normal(99))[:40],
-                                  compress(normal(99)) + b"x", bytes(30),
+    b"", b"\1", compression.compress(normal(99))[:-1], compression.compress(normal(99))[:40],
+                                  compression.compress(normal(99)) + b"x", bytes(30),
 )  # fmt: skip
 def test_a_damaged_stream_is_refused(data):
-    raises(ValueError, "keep and pass all of its bytes", expand, data)
+    raises(ValueError, "keep and pass all of its bytes", compression.expand, data)
 
 
 @for_rows("codes", np.array([], np.uint16), np.float32([1.0]), np.array([1]))
 def test_what_is_no_bf16_code_is_refused_with_what_to_do(codes):
-    for function in (compress, field_entropy, measure):
+    for function in (compression.compress, compression.field_entropy, compression.measure):
         raises(ValueError, "cast_to_bits", function, codes)
 
 
 @for_rows("symbols", np.array([], int), np.array([1.5]))
 def test_symbols_are_integers(symbols):
-    for function in (entropy, code_lengths):
+    for function in (compression.entropy, compression.code_lengths):
         raises(ValueError, "is counted for one integer or more", function, symbols)

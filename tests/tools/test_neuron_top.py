@@ -95,8 +95,9 @@ def test_vcpus_are_busy_while_a_process_works(of):
     while time.process_time() < end:
         pass
     (user, system), (own_user, own_system) = work.since(of.runs)
-    assert 0 < own_user + own_system <= 100
-    assert 0 < user + system <= 100
+    most = 100.11  # per cent: each of the two is rounded to a tenth
+    assert 0 < own_user + own_system <= most
+    assert 0 < user + system <= most
 
 
 def test_without_a_terminal_it_is_one_sentence(capsys):

@@ -126,7 +126,7 @@ def board(runs: Mapping) -> Numbers:
         for name, run in runs.items()
     }
     bars = {name: {"": ns / 1e3} for name, ns in times.items() if len(times) > 1}
-    return Numbers(scoreboard(runs), "Time, in µs", bars)
+    return Numbers(scoreboard(runs), "Time, in µs", bars, folded=bool(bars))
 
 
 def between_chips(before, after) -> Numbers:
