@@ -110,6 +110,16 @@ class Chart:
         shown = np.isfinite(ys) & (ys > 0 if "y" in self.log else True)
         self.scene.path(*self.place(xs[shown], ys[shown]), colour, words=words, **look)
 
+    def dots(self, xs, ys, colour, *, size=7.0, opacity=1.0):
+        """Add a square at each point."""
+        for x, y in zip(*self.place(xs, ys), strict=True):
+            self.scene.rect(x - size / 2, y - size / 2, size, size, colour, opacity=opacity)
+
+    def note(self, x, y, words, *, right=0.0, down=0.0, **look):
+        """Add text beside a point."""
+        at_x, at_y = self.place(x, y)
+        self.scene.text(at_x + right, at_y + down, words, **look)
+
     def band(self, xs, low, high, colour, *, words, opacity=0.2):
         """Fill between two curves."""
         xs = np.concatenate([xs, np.asarray(xs)[::-1]])

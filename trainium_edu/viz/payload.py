@@ -4,14 +4,19 @@ import numpy as np
 
 from trainium_edu.specs import TRN1, Record
 from trainium_edu.specs.signatures import Numbers, checked
-from trainium_edu.viz.style import COLOURS, figure, ink
+from trainium_edu.viz.bars import key_row
+from trainium_edu.viz.chart import Chart, plain_ticks
+from trainium_edu.viz.colours import COLOURS
+from trainium_edu.viz.scene import Scene
 from trainium_edu.viz.units import size_text
 
-__all__ = ["describe_payload", "plot_payload"]
+__all__ = ["describe_payload", "draw_payload"]
+
+_STREAM, _ONE, _FACT = COLOURS["blue"], COLOURS["orange"], COLOURS["green"]
 
 
 @checked
-def plot_payload(
+def draw_payload(
     row_bytes: Numbers,
     alone: Numbers,
     stream: Numbers,
@@ -19,8 +24,9 @@ def plot_payload(
     high: Numbers,
     *,
     spec: Record = TRN1,
-):
-    """Plot rates against row length, with what is published.
+    width: float = 890.0,
+) -> Scene:
+    """Draw rates against row length, with what is published.
 
     Parameters
     ----------
@@ -31,51 +37,38 @@ def plot_payload(
     low, high : sequences of float
         The band of `stream`.
     spec : Record
+    width : float, CSS pixels
 
     Returns
     -------
-    Figure
+    Scene
     """
-    fig = figure(5.6, 3.6, margins=(0.62, 0.2, 0.52, 0.3))
-    ax = fig.add_subplot()
-    ax.fill_between(row_bytes, low, high, color=COLOURS["blue"], alpha=0.18, linewidth=0)
-    ax.plot(row_bytes, stream, color=COLOURS["blue"], marker="o", markersize=3.5)
-    ax.plot(row_bytes, alone, color=COLOURS["orange"], marker="s", markersize=3.5)
     sustained = float(spec.dma.bytes_per_s) / 1e9
-    ax.axhline(sustained, color=ink("muted"), linewidth=0.8, linestyle=(0, (4, 3)))
-    ax.text(row_bytes[0], sustained + 5, f"documented: {sustained:.0f} GB/s sustained", fontsize=9,
-            color=ink("muted"), va="bottom")  # fmt: skip
-    points = [(1024, spec.dma.rate_1kib_rows), (4096, spec.dma.rate_sustained)]
-    for (where, fact), (x, y, side) in zip(
-        points, ((-9, 4, "right"), (-4, 32, "right")), strict=True
-    ):
-        rate = float(np.mean(fact.value)) / 1e9
-        ax.plot(where, rate, "D", color=COLOURS["green"], markersize=6)
-        ax.annotate(
-            f"{fact.kind}: about {rate:.0f}", (where, rate), fontsize=9,
-            xytext=(x, y), textcoords="offset points", color=COLOURS["green"], ha=side,
-        )  # fmt: skip
-    ax.axvline(256, color=ink("muted"), linewidth=0.8, linestyle=":")
-    ax.text(248, sustained * 0.46, "documented: under 256 B\n“very poor”, no figure", fontsize=9,
-            color=ink("muted"), ha="right")  # fmt: skip
-    for name, rates, side, x in (
-        ("many in flight", stream, "right", -10),
-        ("one alone", alone, "left", 10),
-    ):  # beside the steepest part
-        k = max(range(1, len(rates)), key=lambda i: rates[i] - rates[i - 1])
-        middle = (row_bytes[k] * row_bytes[k - 1]) ** 0.5, (rates[k] + rates[k - 1]) / 2
-        ax.annotate(
-            name, middle, xytext=(x, 0), textcoords="offset points",
-            color=ink(), fontsize=9, ha=side, va="center",
-        )  # fmt: skip
-    ax.set_xscale("log", base=2)
-    ticks = [b for b in row_bytes if b.bit_length() % 2]
-    ax.set_xticks(ticks, list(map(size_text, ticks)))
-    ax.minorticks_off()
-    ax.set_ylim(0, max(sustained, *stream, *high) * 1.08)
-    ax.set_xlabel("bytes per row: contiguous in HBM and in one partition")
-    ax.set_ylabel("GB/s")
-    return fig
+    top = max(sustained, *stream, *high) * 1.08
+    scene = Scene(width, 1)
+    chart = Chart(scene, (46, 34, width - 62, 260), (row_bytes[0] / 1.2, row_bytes[-1] * 1.2),
+                  (0, top), log="x")  # fmt: skip
+    ticks = [(b, size_text(b)) for b in row_bytes[:: 2 if width > 500 else 4]]
+    chart.axes("What a DMA moves per second", "bytes per row: contiguous in HBM and in one "
+               "partition", ticks, plain_ticks(0, top), unit="GB/s")  # fmt: skip
+    chart.curve(chart.x, [sustained] * 2, "muted", dash="dashed", words="documented")
+    chart.note(row_bytes[0], sustained, f"documented: {sustained:.0f} GB/s sustained", down=-6,
+               colour="muted")  # fmt: skip
+    chart.curve([256, 256], [0, 0.55 * top], "muted", dash="dotted", words="very poor below")
+    for row, words in enumerate(("documented: under 256 B", "“very poor”, no figure")):
+        chart.note(256, 0.5 * top, words, right=-7, down=16 * row, colour="muted", anchor="end")
+    chart.band(row_bytes, low, high, _STREAM, words="the band of many in flight")
+    facts = {1024: spec.dma.rate_1kib_rows, 4096: spec.dma.rate_sustained}
+    rates = {at: float(np.mean(fact.value)) / 1e9 for at, fact in facts.items()}
+    told = ", ".join(f"{facts[at].kind} about {rate:.0f}" for at, rate in rates.items())
+    curves = {"many in flight": (row_bytes, stream, _STREAM), "one alone": (row_bytes, alone, _ONE)}
+    for words, (xs, ys, colour) in curves.items():
+        chart.curve(xs, ys, colour, words=words)
+        chart.dots(xs, ys, colour)
+    chart.dots([*rates], [*rates.values()], _FACT, size=11)
+    key = [(words, colour, False) for words, (*_, colour) in curves.items()]
+    scene.height = key_row(scene, 12, 356, [*key, (told, _FACT, False)], width) + 10
+    return scene
 
 
 def describe_payload(row_bytes, stream) -> str:

@@ -52,8 +52,7 @@ def draw_walks(walks, n: int, *, width: float = 960.0) -> Scene:
     chart.axes("Mean of its square over all runs", "roundings", ticks, plain_ticks(0, top))
     chart.curve((0, end), (0, walks.one * end), "ink", width=1.6, dash="dashed", words="theory")
     chart.curve(x, np.append(0, walks.mean_square[:n]), _BLUE, width=3, words="mean square")
-    at_x, at_y = chart.place(n, walks.mean_square[n - 1])
-    scene.rect(at_x - 4, at_y - 4, 8, 8, _BLUE)
+    chart.dots([n], walks.mean_square[n - 1 : n], _BLUE, size=8)
     runs = walks.runs.shape[1]
     chart.legend(second[0] + 12, second[1] + 14, (f"mean over {runs} runs", _BLUE, 3, ""),
                  ("theory: n × one rounding's", "ink", 1.6, "dashed"))  # fmt: skip
@@ -139,8 +138,8 @@ def _draw_relative(scene, box, doublings, k):
     theory = 100 * doublings.sd[: k + 1] / doublings.sums[: k + 1]
     found = 100 * doublings.scatter[: k + 1] / doublings.sums[: k + 1]
     chart.curve(steps, theory, "ink", width=1.6, dash="dashed", words="theory")
-    for x, y in zip(*chart.place(steps, found), strict=True):
-        scene.rect(x - 4, y - 4, 8, 8, _NEW if x == chart.place(k, 0)[0] and k else _BLUE)
+    chart.dots(steps[:k], found[:k], _BLUE, size=8)
+    chart.dots(steps[k:], found[k:], _NEW if k else _BLUE, size=8)
     runs = doublings.runs.shape[1]
     x, y = box[0] + box[2] - 170, box[1] + box[3] - 34
     scene.rect(x + 9, y - 4, 8, 8, _BLUE)

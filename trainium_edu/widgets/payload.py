@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from trainium_edu.neuroncore.timing.bands import band_of
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz.payload import describe_payload, plot_payload
-from trainium_edu.widgets.picture import Picture
+from trainium_edu.viz.payload import describe_payload, draw_payload
+from trainium_edu.widgets.sketch import Picture
 
 __all__ = ["PayloadCurve", "payload_curve"]
 
@@ -46,8 +47,8 @@ class PayloadCurve:
     def picture(self) -> Picture:
         """Return the curve with what is published beside it."""
         return Picture(
-            lambda: plot_payload(self.row_bytes, self.alone, self.stream, self.low, self.high),
-            alt=describe_payload(self.row_bytes, self.stream),
+            partial(draw_payload, self.row_bytes, self.alone, self.stream, self.low, self.high),
+            describe_payload(self.row_bytes, self.stream),
         )
 
 
