@@ -1,17 +1,15 @@
 """Judges: networkx for what is a neighbour and what is shortest."""
 
+from collections import Counter
+
 import networkx as nx
 import numpy as np
 import pytest
 
-from tests.for_each import for_each, raises
+from tests.for_each import for_each, for_rows, raises
 from trainium_edu import fabric
-from trainium_edu.viz.topology import (
-    layouts,
-    missing_wires,
-    plot_topology,
-    wires_of,
-)  # fmt: skip
+from trainium_edu.viz.colours import COLOURS
+from trainium_edu.viz.topology import draw_topology, layouts, missing_wires, wires_of
 
 MACHINES = [
     fabric.trn1_32xlarge(), fabric.inf2_48xlarge(), fabric.ring(4), fabric.torus(3, 5),
@@ -78,9 +76,37 @@ def test_hypercube_layout_draws_edges_of_one_bit_as_parallel_lines():
 def test_a_cut_cable_is_drawn_as_missing():
     broken = fabric.without_link(fabric.trn1_32xlarge(), 0, 1)
     assert missing_wires(broken).tolist() == [[0, 1]]
-    drawn = plot_topology(broken, path=[0, 4, 5, 1]).axes[0].collections
-    counts = {c.get_label(): len(c.get_paths()) for c in drawn}
-    assert counts == {"down": 1, "link": 28, "path": 3, "chip": 16}
+    drawn = draw_topology(broken, path=[0, 4, 5, 1]).shapes
+    looks = Counter((shape[3], bool(shape[5])) for shape in drawn if shape[0] == "path")
+    red = COLOURS["red"]
+    assert looks == {(red, True): 1, ("grid", False): 28, (red, False): 3}
+    assert "missing cable 0 - 1" in [shape[-1] for shape in drawn]
+    assert sum(shape[0] == "rect" and shape[-1] for shape in drawn) == 16
+
+
+@for_rows("width", 320.0, 890.0)
+@for_rows("layout", "torus", "hypercube", "ring", "ring2")
+def test_a_cable_leads_from_chip_to_chip_within_the_picture(layout, width):
+    scene = draw_topology(fabric.trn1_32xlarge(), layout=layout, width=width)
+    chips = {shape[3]: shape[1] for shape in scene.shapes if shape[0] == "text" and shape[-1]}
+    for kind, xs, ys, *_, words in (shape for shape in scene.shapes if shape[0] == "path"):
+        assert kind == "path"
+        ends = words.removeprefix("cable ").split(" - ")
+        assert [xs[0], xs[-1]] == pytest.approx([chips[end] for end in ends], abs=0.1)
+        assert min(*xs, *ys) >= 0
+        assert (max(xs) <= width, max(ys) <= scene.height) == (True, True)
+    assert min(shape[6] for shape in scene.shapes if shape[0] == "text") >= 11
+
+
+def test_the_busiest_cable_is_the_widest_and_orange():
+    topology = fabric.trn1_32xlarge()
+    loads = np.ones(len(wires_of(topology)))
+    loads[5] = 2
+    drawn = [shape for shape in draw_topology(topology, loads=loads).shapes if shape[0] == "path"]
+    widest = max(drawn, key=lambda shape: shape[4])
+    assert widest[-1] == "cable {} - {}".format(*wires_of(topology)[5])
+    assert widest[3] == COLOURS["orange"]
+    assert widest[4] == pytest.approx(4 * min(shape[4] for shape in drawn), rel=0.05)
 
 
 def test_the_path_is_a_shortest_one():
@@ -91,11 +117,11 @@ def test_the_path_is_a_shortest_one():
 
 
 def test_names_of_layouts_and_sizes_are_checked():
-    raises(fabric.FabricError, "it has ring", plot_topology, fabric.inf2_48xlarge(), layout="torus")
-    raises(fabric.FabricError, "too many to draw", plot_topology, fabric.ring(65))
+    raises(fabric.FabricError, "it has ring", draw_topology, fabric.inf2_48xlarge(), layout="torus")
+    raises(fabric.FabricError, "too many to draw", draw_topology, fabric.ring(65))
 
 
 def test_the_title_and_the_numbers_of_chips_are_on_the_picture():
-    fig = plot_topology(fabric.trn1_32xlarge(), layout="hypercube")
-    assert {"0", "15", "1111"} <= {t.get_text() for t in fig.axes[0].texts}
-    assert fig.axes[0].get_title() == "trn1.32xlarge, drawn as hypercube"
+    scene = draw_topology(fabric.trn1_32xlarge(), layout="hypercube")
+    said = {shape[3] for shape in scene.shapes if shape[0] == "text"}
+    assert {"0", "15", "1111", "trn1.32xlarge, drawn as hypercube"} <= said

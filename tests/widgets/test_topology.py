@@ -67,5 +67,7 @@ def test_the_repr_says_the_way():
 
 
 def test_pictures_tell_their_numbers():
-    assert "32 cables, path 0 → 1" in topology_picture(fabric.trn1_32xlarge(), path=[0, 1]).alt
-    assert "16 cables (solid), 16 cables (dashed)" in cycles_picture(fabric.torus(4, 4)).alt
+    path = topology_picture(fabric.trn1_32xlarge(), path=[0, 1])
+    cycles = cycles_picture(fabric.torus(4, 4))
+    assert "32 cables, path 0 → 1" in path.page["scene"]["alt"]
+    assert "16 cables (solid), 16 cables (dashed)" in cycles.page["scene"]["alt"]

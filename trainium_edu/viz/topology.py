@@ -1,4 +1,4 @@
-"""A topology on paper: where each chip stands as torus, hypercube or ring, and the figure of it.
+"""A topology on paper: where each chip stands as torus, hypercube or ring, and the picture of it.
 
 A layout is plain data (places in the unit square, one bend per wire), so that the browser's player
 and the stored picture stand on the same numbers.
@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from matplotlib.collections import PathCollection
-from matplotlib.patches import BoxStyle
-from matplotlib.path import Path
 
 from trainium_edu.fabric import FabricError, cube_addresses, hamiltonian_cycles, product, route
 from trainium_edu.fabric.topology import Topology
 from trainium_edu.specs.signatures import Numbers, checked
-from trainium_edu.viz import style
+from trainium_edu.viz.colours import COLOURS
+from trainium_edu.viz.scene import Scene
 
-__all__ = ["Layout", "layouts", "links_of", "missing_wires", "plot_topology", "stops", "wires_of"]
+__all__ = ["Layout", "draw_topology", "layouts", "links_of", "missing_wires", "stops", "wires_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +198,7 @@ def _cluster_layout(topology, wires):
 
 
 @checked
-def plot_topology(
+def draw_topology(
     topology: Topology,
     *,
     layout: str = "",
@@ -208,8 +206,8 @@ def plot_topology(
     colour_by: Numbers | None = None,
     loads: Numbers | None = None,
     title: str = "",
-    width: float = 5.4,
-):
+    width: float = 890.0,
+) -> Scene:
     """Draw chips and cables, one path along them, and cables that are missing.
 
     Parameters
@@ -225,11 +223,11 @@ def plot_topology(
     loads : array [wires], optional
         What each cable carries: the more, the wider; the busiest in orange.
     title : str
-    width : float, inches
+    width : float, CSS pixels
 
     Returns
     -------
-    fig : matplotlib.figure.Figure
+    Scene
 
     Raises
     ------
@@ -244,11 +242,6 @@ def plot_topology(
     if layout and layout not in ways:
         raise FabricError(f"{topology.name} has no layout {layout!r}; it has {', '.join(ways)}")
     chosen = ways[layout or next(iter(ways))]
-    fig = style.figure(width, width * 0.86, margins=(0.1, 0.1, 0.1, 0.35))
-    ax = fig.subplots()
-    high = 0.86
-    xy = chosen.xy * [1, high]
-    steps = {frozenset(p) for p in pairwise(path)}
     groups = np.zeros(len(there), int) if colour_by is None else np.asarray(colour_by)
     if groups.shape != (len(there),):
         raise ValueError(
@@ -258,64 +251,51 @@ def plot_topology(
     if loads is not None:
         busy = np.asarray(loads) / np.max(loads)
         wide[: len(there)], groups = 2.4 * busy**2, 1 + (busy > 0.99)
-    cables: dict[str, list] = {}
-    for k, (a, b) in enumerate(wires):
-        middle = (xy[a] + xy[b]) / 2 + 2 * chosen.bend[k] * [1, high]
-        if k >= len(there):
-            kind = "down"
-        elif frozenset((int(a), int(b))) in steps:
-            kind = "path"
-        else:
-            kind = _KINDS[int(groups[k])]
-        cables.setdefault(kind, []).append((Path([xy[a], middle, xy[b]], _CURVE), wide[k]))
-    for kind, drawn in cables.items():
-        ax.add_collection(_cables(kind, *zip(*drawn, strict=True)), autolim=False)
-    _draw_chips(ax, xy, chosen, set(path), topology.chips)
+    kinds = [_GROUPS[int(group)] for group in groups] + ["missing"] * len(down)
+    steps = {frozenset(p) for p in pairwise(path)}
     pad = chosen.room / 2 + 0.02
-    ax.set(xlim=(-pad, 1 + pad), ylim=(high + pad, -pad), aspect="equal")
-    ax.axis("off")
-    ax.set_title(title or f"{topology.name}, drawn as {chosen.label}", y=1.0)
-    return fig
+    scale = np.array([1, _HIGH]) * min(width, _WIDEST) / (1 + 2 * pad)
+    xy, bends = chosen.xy * scale + [pad * scale[0], 26 + pad * scale[0]], 2 * chosen.bend * scale
+    scene = Scene(width, 26 + (_HIGH + 2 * pad) * scale[0])
+    scene.text(4, 16, title or f"{topology.name}, drawn as {chosen.label}", bold=True, size=13)
+    kinds = ["path" if frozenset(wire) in steps else kind
+             for wire, kind in zip(wires.tolist(), kinds, strict=True)]  # fmt: skip
+    for k in sorted(range(len(wires)), key=lambda k: list(_LOOKS).index(kinds[k])):
+        (a, b), kind = wires[k], kinds[k]
+        t = np.linspace(0, 1, 13)[:, None]
+        middle = (xy[a] + xy[b]) / 2 + bends[k]
+        curve = (1 - t) ** 2 * xy[a] + 2 * t * (1 - t) * middle + t**2 * xy[b]
+        colour, thick, dash = _LOOKS[kind]
+        scene.path(*curve.T, colour, width=round(thick * wide[k], 1), dash=dash,
+                   words=f"{'missing ' * (kind == 'missing')}cable {a} - {b}")  # fmt: skip
+    _draw_chips(scene, xy, chosen.room * 0.42 * scale[0], chosen.notes, set(path), topology.chips)
+    return scene
 
 
-_CURVE = [Path.MOVETO, Path.CURVE3, Path.CURVE3]
-_KINDS = ("link", "cycle 1", "cycle 2")  # by group
+_HIGH, _WIDEST = 0.86, 540.0  # of a picture: height as a share of the width, CSS pixels
+_GROUPS = ("plain", "blue", "orange")
+#: Colour, width and dash of each kind of cable, in the order of drawing.
+_LOOKS = {
+    "plain": ("grid", 4.8, ""),
+    "blue": (COLOURS["blue"], 4.8, ""),
+    "orange": (COLOURS["orange"], 4.8, "19 5"),
+    "missing": (COLOURS["red"], 2.2, "2 6"),
+    "path": (COLOURS["red"], 7.0, ""),
+}
 
 
-def _cables(kind, curves, wide):
-    """Return the cables of one kind: plain, on the path, missing, or of a cycle."""
-    look = {
-        "link": {"edgecolor": style.ink("grid"), "linewidth": 3.5},
-        "cycle 1": {"edgecolor": style.COLOURS["blue"], "linewidth": 3.5},
-        "cycle 2": {"edgecolor": style.COLOURS["orange"], "linewidth": 3.5,
-                    "linestyle": (0, (4, 1))},
-        "path": {"edgecolor": style.COLOURS["red"], "linewidth": 5, "zorder": 1.5},
-        "down": {"edgecolor": style.COLOURS["red"], "linewidth": 1.6, "linestyle": (0, (1, 3))},
-    }[kind]  # fmt: skip
-    look["linewidth"] = look["linewidth"] * np.array(wide)
-    return PathCollection(curves, facecolor="none", capstyle="round", label=kind, **look)
-
-
-def _draw_chips(ax, xy, layout, marked, chips):
+def _draw_chips(scene, xy, half, notes, marked, chips):
     """Draw each chip as a box with its number and its note, and the network as a box."""
-    half = layout.room * 0.42
-    red, paper = style.COLOURS["red"], style.ink("paper")
-    box = BoxStyle("round", pad=0, rounding_size=0.012)
-    ax.add_collection(PathCollection(
-        [box(x - half, y - half, 2 * half, 2 * half, 1) for x, y in xy], zorder=2, linewidth=1,
-        facecolor=[red if chip in marked else paper for chip in range(len(xy))],
-        edgecolor=style.ink("muted"), label="chip",
-    ), autolim=False)  # fmt: skip
     for chip, (x, y) in enumerate(xy):
-        note = layout.notes[chip] if layout.notes else ""
-        look = {"ha": "center", "va": "center", "zorder": 3}
-        if chip >= chips:
-            ax.text(x, y, note, fontsize=8, **look)
-            continue
-        ink = "white" if chip in marked else style.ink()
-        lift = half * 0.32 if note else 0
-        size = 11 if half > 0.04 else 9
-        ax.text(x, y - lift, str(chip), color=ink, fontsize=size, fontweight="bold", **look)
+        is_marked, note = chip in marked, notes[chip] if notes else ""
+        box = (x - half, y - half, 2 * half, 2 * half)
+        scene.rect(*box, COLOURS["red"] if is_marked else "paper")
+        scene.rect(*box, "muted", outline=True)
+        if chip < chips:
+            ink = "#fff" if is_marked else "ink"
+            up = 2 if note else -4
+            scene.text(x, y - up, chip, anchor="middle", bold=True, colour=ink, size=13)
         if note:
-            muted = ink if chip in marked else style.ink("muted")
-            ax.text(x, y + half * 0.5, note, fontsize=7, color=muted, **look)
+            muted = "#fff" if is_marked else "muted"
+            down = 13 if chip < chips else 4
+            scene.text(x, y + down, note, anchor="middle", colour=muted, size=11)

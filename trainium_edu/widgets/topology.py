@@ -13,9 +13,9 @@ from trainium_edu.fabric.topology import Topology
 from trainium_edu.numerics.widen import as_numbers
 from trainium_edu.specs.arguments import choice
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz.topology import links_of, plot_topology, stops, wires_of
+from trainium_edu.viz.topology import draw_topology, links_of, stops, wires_of
 from trainium_edu.viz.topology_scene import all_ways, turn_layouts
-from trainium_edu.widgets.picture import Picture
+from trainium_edu.widgets.sketch import Picture
 from trainium_edu.widgets.static import load
 
 __all__ = ["MACHINES", "TopologyExplorer", "cycles_picture", "topology_explorer",
@@ -44,13 +44,13 @@ def way(topology: Topology, start: int, end: int) -> list[int]:
 
 @checked
 def topology_picture(topology: Topology, *, layout: str = "", path: Sequence[int] = (),
-                     colour_by=None, loads=None, title: str = "", width: float = 5.4):  # fmt: skip
+                     colour_by=None, loads=None, title: str = "") -> Picture:  # fmt: skip
     """Return a picture of a topology, with its links and path in words.
 
     Parameters
     ----------
-    topology, layout, path, colour_by, title, width
-        As for :func:`trainium_edu.viz.topology.plot_topology`.
+    topology, layout, path, colour_by, title
+        As for :func:`trainium_edu.viz.topology.draw_topology`.
     loads : array [links], optional
         What each link carries, as ``fabric.link_loads`` says it; a cable is as wide as the busier
         of its two links.
@@ -69,13 +69,13 @@ def topology_picture(topology: Topology, *, layout: str = "", path: Sequence[int
         wires = wires_of(topology)
         loads = np.zeros(len(wires))
         np.maximum.at(loads, links_of(topology, wires)[:, 2], links)
-    draw = partial(plot_topology, topology, layout=layout, path=path, colour_by=colour_by,
-                   loads=loads, title=title, width=width)  # fmt: skip
+    draw = partial(draw_topology, topology, layout=layout, path=path, colour_by=colour_by,
+                   loads=loads, title=title)  # fmt: skip
     return Picture(draw, alt=f"{told}.")
 
 
 @checked
-def cycles_picture(topology: Topology, *, layout: str = ""):
+def cycles_picture(topology: Topology, *, layout: str = "") -> Picture:
     """Return a picture of the two edge-disjoint Hamiltonian cycles, in two colours."""
     groups = np.zeros(len(wires_of(topology)), int)
     number = {tuple(w): k for k, w in enumerate(wires_of(topology).tolist())}
