@@ -7,11 +7,15 @@ import numpy as np
 from trainium_edu.numerics.compression import Sizes, effective_bytes_per_s
 from trainium_edu.specs import TRN1, Record
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz.style import COLOURS, figure, ink
+from trainium_edu.viz.bars import key_row
+from trainium_edu.viz.chart import Chart
+from trainium_edu.viz.colours import COLOURS
+from trainium_edu.viz.scene import Scene
 
-__all__ = ["describe_sizes", "plot_sizes"]
+__all__ = ["describe_sizes", "draw_sizes"]
 
 _FIELDS = {"sign": "red", "exponent": "blue", "mantissa": "green"}  # as the bit editor has them
+_CODERS = (("this code", "bits", "ink"), ("bzip2", "bzip2_bits", COLOURS["orange"]))
 _WHOLE = 16
 
 
@@ -22,58 +26,39 @@ def _rows(sizes):
 
 
 @checked
-def plot_sizes(sizes: Mapping[str, Sizes], *, spec: Record = TRN1):
-    """Plot each array's entropy by fields, what coders make of it, and DMA's rate with it.
+def draw_sizes(sizes: Mapping[str, Sizes], *, width: float = 890.0) -> Scene:
+    """Draw each array's entropy by fields, and what coders make of it.
 
     Parameters
     ----------
     sizes : dict of str to numerics.compression.Sizes
         By the array's name, from the top.
-    spec : Record
-        Whose documented rate is divided.
+    width : float, CSS pixels
 
     Returns
     -------
-    Figure
-
-    Examples
-    --------
-    >>> from trainium_edu.numerics.compression import measure
-    >>> ones = measure(np.full(100, 0x3F80, np.uint16))
-    >>> [ax.get_xlabel() for ax in plot_sizes({"ones": ones}).axes]
-    ['bits per number', 'GB/s of one NeuronCore']
+    Scene
     """
-    rows, places = _rows(sizes), np.arange(len(sizes))
-    tall = 0.36 * len(rows)
-    fig = figure(5.8, 2 * tall + 2.75, margins=(1.0, 0.2, 0.85, 0.35))
-    bits, rate = fig.subplots(2, 1, sharey=True, gridspec_kw={"hspace": 1.55 / tall})
-    start = np.zeros(len(rows))
+    rows, at = _rows(sizes), np.arange(len(sizes))[::-1] + 0.5
+    scene, tall = Scene(width, 1), 26.0 * len(rows)
+    chart = Chart(scene, (84, 34, width - 108, tall), (0, 18), (0, len(rows)))
+    ticks = [(n, str(n)) for n in range(0, 17, 4)]
+    chart.axes("Measured: bits without loss", "bits per number (dashed: as it is)", ticks,
+               list(zip(at, sizes, strict=True)))  # fmt: skip
+    key, start = [], np.zeros(len(rows))
     for field, colour in _FIELDS.items():
-        wide = np.array([getattr(row.fields, field) for row in rows])
-        bits.barh(places, wide, 0.6, left=start, color=COLOURS[colour], label=f"{field}, at least")
-        start += wide
-    bits.plot([row.bits for row in rows], places, "D", color=ink("ink"), markersize=6,
-              label="this code")  # fmt: skip
-    bits.plot([row.bzip2_bits for row in rows], places, "o", color=ink("ink"), markersize=7,
-              markerfacecolor="none", label="bzip2")  # fmt: skip
-    bits.axvline(_WHOLE, color=ink("muted"), linestyle=(0, (4, 3)), label="as it is")
-    bits.set(xlim=(0, 18), xticks=range(0, 17, 4))
-    bits.set(xlabel="bits per number", title="Measured: bits without loss")
-    bits.set_yticks(places, list(sizes))
-    bits.invert_yaxis()
-    plain = float(spec.dma.bytes_per_s) / 1e9
-    sped = [effective_bytes_per_s(row.bits, spec) / 1e9 for row in rows]
-    rate.barh(places, sped, 0.6, color=COLOURS["sky"], alpha=0.55, label="if compression kept up")
-    rate.axvline(plain, color=ink("muted"), linestyle=(0, (4, 3)), label="documented")
-    for y, value in zip(places, sped, strict=True):
-        rate.text(value + 6, y, f"{value:.0f}", va="center", fontsize=9)
-    rate.set(xlim=(0, 1.18 * max(plain, *sped)), xlabel="GB/s of one NeuronCore",
-             title="Assumed: DMA's rate with this code")  # fmt: skip
-    for ax, columns in ((bits, 3), (rate, 2)):
-        ax.grid(axis="y", visible=False)
-        ax.legend(ncols=columns, loc="upper left", borderaxespad=0, handlelength=1.4,
-                  bbox_to_anchor=(0, -0.55 / tall), columnspacing=1.2)  # fmt: skip
-    return fig
+        end = start + [getattr(row.fields, field) for row in rows]
+        for y, *ends in zip(at, start, end, strict=True):
+            (left, right), (low, high) = chart.place(ends, [y - 0.3, y + 0.3])
+            scene.rect(left, high, right - left, low - high, COLOURS[colour])
+        key.append((f"{field}, at least", COLOURS[colour], False))
+        start = end
+    for name, field, colour in _CODERS:
+        chart.dots([getattr(row, field) for row in rows], at, colour, size=9)
+        key.append((name, colour, False))
+    chart.curve([_WHOLE] * 2, chart.y, "muted", dash="dashed", words="as it is")
+    scene.height = key_row(scene, 84, 92 + tall, key, width) + 10
+    return scene
 
 
 @checked

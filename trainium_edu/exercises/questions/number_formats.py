@@ -1,22 +1,23 @@
 """Questions of lesson 01: how dense numbers stand, a tie, lost gradients, codes, weights, zip."""
 
+from functools import partial
 from math import floor, isfinite, log2
 
 import numpy as np
 
 from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.numerics import cast_to_bits, configure, draw_bits, get_format, range_of
-from trainium_edu.numerics.compression import measure
+from trainium_edu.numerics.compression import effective_bytes_per_s, measure
 from trainium_edu.numerics.grid import land, number_text, stretches
 from trainium_edu.numerics.quantisation import fitted_table, lost_table, quantise
 from trainium_edu.specs import TRN1
-from trainium_edu.viz.compression import describe_sizes, plot_sizes
+from trainium_edu.viz.compression import describe_sizes, draw_sizes
 from trainium_edu.viz.formats import label_of
 from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.formats import cfp8_explorer, range_explorer
 from trainium_edu.widgets.number_line import number_line_explorer
-from trainium_edu.widgets.picture import Picture
 from trainium_edu.widgets.quantisation import quantise_explorer
+from trainium_edu.widgets.sketch import Picture
 
 
 def _run(fmt, low, high):
@@ -204,7 +205,8 @@ def compressed(arrays):
     sizes = _sizes(arrays)
     weights, activations, dice = (sizes[n] for n in ("weights", "activations", "random bits"))
     fields = weights.fields
-    table = describe_sizes(sizes)
+    table, rates = describe_sizes(sizes), {"as it is": float(TRN1.dma.bytes_per_s) / 1e9}
+    rates |= {name: effective_bytes_per_s(row.bits) / 1e9 for name, row in sizes.items()}
     return Answer(
         round(weights.bits, 1),
         wrong={
@@ -223,15 +225,15 @@ def compressed(arrays):
             "zero_activations": _zeros(arrays["activations"]),
             "ahead": "less" if activations.bzip2_bits < activations.bits else "more",
             "dice_bits": dice.bits,
-            "rate": f"{float(TRN1.dma.bytes_per_s) / 1e9:.0f} GB/s",
+            "rate": f"{rates['as it is']:.0f} GB/s",
         },
         show=lambda guess: [
             Picture(
-                lambda: plot_sizes(sizes),
+                partial(draw_sizes, sizes),
                 "Above measured bits, below them rates that"
                 " are assumed: " + "; ".join(" ".join(x.split()) for x in table.splitlines()[2:]),
             ),
             ...,
-            Numbers(table),
+            Numbers(table, "Assumed: GB/s of a NeuronCore, if compression kept up", rates),
         ],
     )
