@@ -64,28 +64,9 @@ def figure(width: float = 7.2, height: float = 3.4, *, margins=None) -> Figure:
 def to_png(fig: Figure, scale: float = 1.5) -> bytes:
     """Render to PNG bytes at ``scale`` image pixels per CSS pixel, the same bytes every time."""
     fig.set_dpi(_CSS_PIXELS_PER_INCH * scale)
-    if hasattr(fig, "moving"):  # two layers (see layered.py)
-        canvas = _drawn_over(fig)
-    else:
-        canvas = FigureCanvasAgg(fig)
-        canvas.draw()
+    canvas = FigureCanvasAgg(fig)
+    canvas.draw()
     return _png(np.asarray(canvas.buffer_rgba())[:, :, :3])
-
-
-def _drawn_over(fig):
-    """Draw what is over a figure's ground; draw the ground itself if its pixels are not kept."""
-    canvas = fig.canvas
-    if getattr(fig, "ground_dpi", None) != fig.dpi:
-        for artist in fig.moving:
-            artist.set_visible(False)
-        canvas.draw()
-        fig.ground, fig.ground_dpi = canvas.copy_from_bbox(fig.bbox), fig.dpi
-        for artist in fig.moving:
-            artist.set_visible(True)
-    canvas.restore_region(fig.ground)
-    for artist in fig.moving:
-        artist.draw(canvas.get_renderer())
-    return canvas
 
 
 def _png(pixels) -> bytes:

@@ -1,4 +1,6 @@
-"""The utilisation of the systolic array, as a figure."""
+"""The utilisation of the systolic array, as a picture."""
+
+from functools import lru_cache
 
 import numpy as np
 
@@ -10,10 +12,11 @@ from trainium_edu.neuroncore.systolic_array import (
     utilisation,
 )
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz.layered import Layered
-from trainium_edu.viz.style import COLOURS, figure, ink
+from trainium_edu.viz.chart import Chart, plain_ticks
+from trainium_edu.viz.colours import COLOURS
+from trainium_edu.viz.scene import Scene
 
-__all__ = ["describe_reuse", "plot_reuse", "reuse_shares"]
+__all__ = ["describe_reuse", "draw_reuse", "reuse_shares"]
 
 _N = np.unique(np.round(np.geomspace(1, 512, 80)).astype(int))
 
@@ -41,76 +44,76 @@ def reuse_shares(n: int, *, m: int = 128, array: SystolicArray = TRN1_ARRAY) -> 
     }
 
 
-_REUSE_LOOKS = {
-    "same weights": (COLOURS["green"], "-", "a stream, same weights"),
-    "new weights": (COLOURS["blue"], "-", "a stream, new weights for each tile"),
-    "documented": (COLOURS["red"], "--", "documented price: max(N, 64)"),
-    "alone": (COLOURS["orange"], "-", "one tile alone"),
+_LOOKS = {
+    "same weights": (COLOURS["green"], "", "a stream, same weights"),
+    "new weights": (COLOURS["blue"], "", "a stream, new weights for each tile"),
+    "documented": (COLOURS["red"], "dashed", "documented price: max(N, 64)"),
+    "alone": (COLOURS["orange"], "", "one tile alone"),
 }
 
 
 @checked
-def plot_reuse(
-    n: int, *, m: int = 128, array: SystolicArray = TRN1_ARRAY, layered: Layered | None = None,
-    guess: float | None = None,
-):  # fmt: skip
+def draw_reuse(
+    n: int, *, m: int = 128, array: SystolicArray = TRN1_ARRAY, guess: float | None = None,
+    width: float = 890.0,
+) -> Scene:  # fmt: skip
     """Draw utilisation against the number of moving vectors, and the TFLOPS of a chip beside it.
 
     Parameters
     ----------
     n, m : int
     array : SystolicArray
-    layered : Layered, optional
-        Keeps the curves while N moves.
     guess : float, optional
         A learner's N, drawn where it lies.
+    width : float, CSS pixels
 
     Returns
     -------
-    Figure
+    Scene
     """
-
-    def over(fig):
-        ax = fig.axes[0]
-        here = reuse_shares(n, m=m, array=array)
-        line = ax.axvline(n, color=ink("muted"), lw=0.8)
-        points = [ax.plot(n, 100 * here[name], "o", color=colour, ms=7)[0]
-                  for name, (colour, *_) in _REUSE_LOOKS.items()]  # fmt: skip
-        words = ax.text(0, 1.02, f"N = {n}", transform=ax.transAxes, weight="bold", size=11)
-        return [line, *points, words]
-
-    layered = Layered() if layered is None else layered
-    return layered.figure((m, array, guess), lambda: _reuse_curves(m, array, guess), over)
-
-
-def _reuse_curves(m, array, guess):
-    """Draw what does not depend on N."""
-    fig = figure(7.4, 4.2, margins=(0.62, 0.72, 1.2, 0.42))
-    ax = fig.subplots()
-    curves = [reuse_shares(int(i), m=m, array=array) for i in _N]
-    for name, (colour, dash, label) in _REUSE_LOOKS.items():
-        ax.plot(_N, [100 * c[name] for c in curves], dash, color=colour, label=label, lw=2)
-    ax.set_xscale("log", base=2)
-    ticks = [1, 4, 16, 64, 128, 512]
-    ax.set_xticks(ticks, ticks)
-    ax.minorticks_off()
-    ax.set(xlim=(1, 530), ylim=(0, 104))
-    ax.set(xlabel="N, moving vectors per tile", ylabel="utilisation, %")
-    load = load_cycles(m, array)
-    ax.axvline(load, color=ink("muted"), ls=":")
-    ax.text(load, 30, f" a load ends: {load}", size=9)
-    if guess is not None and 1 <= guess <= 512:
-        ax.plot([guess], [0], "^", color=ink(), clip_on=False, zorder=5, label="your guess")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, fontsize=9)
+    columns = 2 if width > 540 else 1
+    scene = Scene(width, 352 + 36 * (3 - columns), describe_reuse(n, m=m, array=array))
+    scene.text(4, 16, f"N = {n}", bold=True, size=13)
+    chart = Chart(scene, (44, 50, width - 88, 250), (1, 530), (0, 104), log="x")
+    ticks = [(v, str(v)) for v in (1, 4, 16, 64, 128, 512)]
+    chart.axes("utilisation, %", "N, moving vectors per tile", ticks, plain_ticks(0, 100))
     peak = array.peak_flops * int(array.chip.cores) / 1e12
-    right = ax.twinx()
-    right.set(ylim=(0, 1.04 * peak), ylabel="TFLOPS per chip, BF16")
-    right.grid(False)
-    right.spines["right"].set_visible(True)
-    return fig
+    right, bottom = chart.left + chart.width, chart.top + chart.height
+    scene.text(
+        right + 40, chart.top - 10, "TFLOPS per chip, BF16", bold=True, size=13, anchor="end"
+    )
+    for value, words in plain_ticks(0, peak):
+        chart.note(chart.x[1], 100 * value / peak, words, right=6, down=4, colour="muted", size=11)
+    load = load_cycles(m, array)
+    chart.curve([load] * 2, chart.y, "muted", dash="dotted", words="a load ends")
+    chart.note(load, 30, f"a load ends: {load}", right=5, size=11)
+    chart.curve([n] * 2, chart.y, "muted", width=1, words=f"N = {n}")
+    here, curves = reuse_shares(n, m=m, array=array), _curves(m, array)
+    for name, (colour, dash, words) in _LOOKS.items():
+        chart.curve(_N, curves[name], colour, words=words, width=2, dash=dash)
+        chart.dots([n], [100 * here[name]], colour, size=9)
+    if guess is not None and 1 <= guess <= 512:
+        x = chart.place(guess, 0)[0]
+        scene.area([x - 6, x + 6, x], [bottom, bottom, bottom - 11], "ink", opacity=1,
+                   words="your guess")  # fmt: skip
+        beside, anchor = (x + 9, "start") if guess < 64 else (x - 9, "end")
+        scene.text(beside, bottom - 5, "your guess", anchor=anchor, size=11)
+    entries = [(words, colour, 2, dash) for colour, dash, words in _LOOKS.values()]
+    for column in range(columns):
+        chart.legend(
+            chart.left + column * 0.5 * chart.width, bottom + 60, *entries[column::columns]
+        )
+    return scene
+
+
+@lru_cache(maxsize=16)
+def _curves(m, array):
+    """Return in percent what does not depend on the slider's N."""
+    rows = [reuse_shares(int(n), m=m, array=array) for n in _N]
+    return {name: [100 * row[name] for row in rows] for name in _LOOKS}
 
 
 def describe_reuse(n: int, *, m: int = 128, array: SystolicArray = TRN1_ARRAY) -> str:
-    """Say what `plot_reuse` shows, with its numbers."""
+    """Say what `draw_reuse` shows, with its numbers."""
     shares = ", ".join(f"{k} {v:.1%}" for k, v in reuse_shares(n, m=m, array=array).items())
     return f"Utilisation of the array with N = {n} moving vectors per tile: {shares}."

@@ -23,10 +23,10 @@ from trainium_edu.neuroncore.systolic_array.operands import check_operands
 from trainium_edu.neuroncore.systolic_array.plan import Pass
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import systolic_array as picture
-from trainium_edu.viz.layered import Layered
 from trainium_edu.viz.numbers import Numbers
 from trainium_edu.viz.packing import pack
-from trainium_edu.widgets.picture import Panel, Picture
+from trainium_edu.widgets.picture import Panel
+from trainium_edu.widgets.sketch import Page, sketch
 from trainium_edu.widgets.static import load
 
 __all__ = ["SystolicArrayPlayer", "array_player", "reuse_explorer", "stationary_explorer"]
@@ -276,18 +276,15 @@ def reuse_explorer(
     Panel
     """
     steps = sorted({round(2 ** (k / 4)) for k in range(37)})  # even steps on the picture's axis
-    slider = ipywidgets.SelectionSlider(
-        options=steps, value=min(steps, key=lambda step: abs(math.log(step / max(guess or n, 1)))),
-        description="N, moving vectors per tile",
-        style={"description_width": "initial"}, layout={"width": "min(640px, 99%)"},
-    )  # fmt: skip
-    layered = Layered()
-    shown = Picture(
-        lambda: picture.plot_reuse(slider.value, m=m, array=array, layered=layered, guess=guess),
-        alt=lambda: picture.describe_reuse(slider.value, m=m, array=array),
-    )
-    slider.observe(shown.redraw, "value")
-    return Panel([slider, shown], f"utilisation against N, M = {m}, N from 1 to 512")
+    first = min(steps, key=lambda step: abs(math.log(step / max(guess or n, 1))))
+
+    def draw(values) -> Page:
+        n = steps[values["step"]]
+        scene = picture.draw_reuse(n, m=m, array=array, guess=guess, width=values["width"])
+        return Page(scene, outputs={"step": str(n)})
+
+    shown = sketch("reuse", draw, step={"max": len(steps) - 1, "value": steps.index(first)})
+    return Panel([shown], f"utilisation against N, M = {m}, N from 1 to 512")
 
 
 @checked
