@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.fine_tuning import FineTuned
-from trainium_edu.viz.style import COLOURS, figure, ink
+from trainium_edu.viz.bars import key_row
+from trainium_edu.viz.chart import Chart, plain_ticks
+from trainium_edu.viz.colours import COLOURS
+from trainium_edu.viz.scene import Scene
 
-__all__ = ["describe_curve", "plot_curve"]
+__all__ = ["describe_curve", "draw_curve"]
 
-_COLOURS = ("blue", "orange")
-_MARKERS = ("o", "s")
+_COLOURS = (COLOURS["blue"], COLOURS["orange"])
 
 
 def _by_beginning(rows):
@@ -22,43 +24,38 @@ def _by_beginning(rows):
 
 
 @checked
-def plot_curve(rows: Sequence[FineTuned]):
-    """Plot accuracy against the number of labelled passages, every seed a dot.
+def draw_curve(rows: Sequence[FineTuned], *, width: float = 890.0) -> Scene:
+    """Draw accuracy against the number of labelled passages, every seed a dot.
 
     Parameters
     ----------
     rows : sequence of training.FineTuned
         In order of their labels.
+    width : float, CSS pixels
 
     Returns
     -------
-    Figure
-
-    Examples
-    --------
-    >>> from trainium_edu.training import stored_fine_tuning
-    >>> len(plot_curve(stored_fine_tuning()).axes)
-    1
+    Scene
     """
     sides = _by_beginning(rows)
-    fig = figure(7.2, 3.5, margins=(0.62, 0.2, 0.52, 0.3))
-    ax = fig.add_subplot()
-    for (name, of), colour, marker in zip(sides.items(), _COLOURS, _MARKERS, strict=False):
-        labels = [row.per_author for row in of]
-        ax.plot(labels, [row.mean for row in of], color=COLOURS[colour], marker=marker,
-                markersize=5, label=f"{name}, mean")  # fmt: skip
-        every = [(row.per_author, one) for row in of for one in row.accuracies]
-        ax.plot(*zip(*every, strict=True), linestyle="", marker=".", color=COLOURS[colour],
-                alpha=0.55, label=f"{name}, each seed")  # fmt: skip
     labels = sorted({row.per_author for row in rows})
-    ax.axhline(100 / 3, color=ink("muted"), linewidth=0.8, linestyle=(0, (4, 3)))
-    ax.text(labels[-1], 100 / 3 + 1, "one of three", fontsize=8, color=ink("muted"), ha="right")
-    ax.set_xscale("log", base=2)
-    ax.set_xticks(labels, [str(n) for n in labels])
-    ax.minorticks_off()
-    ax.set(ylim=(28, 100), xlabel="labelled passages of each author", ylabel="% of the test right")
-    ax.legend(fontsize=8, loc="lower right", ncols=2, bbox_to_anchor=(1, 0.12))
-    return fig
+    scene = Scene(width, 1)
+    chart = Chart(scene, (46, 34, width - 62, 250), (labels[0] / 1.2, labels[-1] * 1.2), (28, 100),
+                  log="x")  # fmt: skip
+    chart.axes("Of the test right", "labelled passages of each author",
+               [(n, str(n)) for n in labels], plain_ticks(28, 100), unit="%")  # fmt: skip
+    chart.curve(chart.x, [100 / 3] * 2, "muted", dash="dashed", words="one of three")
+    chart.note(labels[-1], 100 / 3, "one of three", down=-5, anchor="end", colour="muted")
+    key = []
+    for (name, of), colour in zip(sides.items(), _COLOURS, strict=False):
+        seeds = [(row.per_author, one) for row in of for one in row.accuracies]
+        chart.dots(*zip(*seeds, strict=True), colour, size=5, opacity=0.5)
+        means = [row.per_author for row in of], [row.mean for row in of]
+        chart.curve(*means, colour, width=2, words=f"{name}, mean")
+        chart.dots(*means, colour, size=9)
+        key.append((f"{name}: mean, and each seed", colour, False))
+    scene.height = key_row(scene, 12, 346, key, width) + 10
+    return scene
 
 
 @checked

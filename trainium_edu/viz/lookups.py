@@ -7,15 +7,22 @@ import numpy as np
 from trainium_edu.specs import TRN1, Record
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.lookups import Pace
-from trainium_edu.viz.style import COLOURS, figure, ink
+from trainium_edu.viz.bars import key_row
+from trainium_edu.viz.chart import Chart, plain_ticks, powers_of_ten, two_boxes
+from trainium_edu.viz.colours import COLOURS
+from trainium_edu.viz.scene import Scene
 from trainium_edu.viz.units import size_text
 
-__all__ = ["describe_paces", "plot_paces"]
+__all__ = ["describe_paces", "draw_paces"]
+
+_OURS, _ALONE = COLOURS["blue"], COLOURS["orange"]
+_LOOKUP, _BYTES = "a lookup on our clock", "its bytes at the documented rate"
+_DESCRIPTORS = "descriptors alone, from the facts"
 
 
 @checked
-def plot_paces(paces: Sequence[Pace], *, spec: Record = TRN1):
-    """Plot time per row, and the share of DMA's rate, against the width of an embedding.
+def draw_paces(paces: Sequence[Pace], *, spec: Record = TRN1, width: float = 890.0) -> Scene:
+    """Draw time per row, and the share of DMA's rate, against the width of an embedding.
 
     Parameters
     ----------
@@ -23,57 +30,44 @@ def plot_paces(paces: Sequence[Pace], *, spec: Record = TRN1):
         In order of their widths.
     spec : Record
         Whose documented sizes are marked.
+    width : float, CSS pixels
 
     Returns
     -------
-    Figure
-
-    Examples
-    --------
-    >>> from trainium_edu.training import lookup_paces
-    >>> [ax.get_ylabel() for ax in plot_paces(lookup_paces([64, 128])).axes]
-    ['ns', '% of 272 GB/s']
+    Scene
     """
     if len(paces) == 0:
         raise ValueError("paces is empty; a curve needs the pace of one width or more")
-    fig = figure(9, 3.5, margins=(0.7, 0.2, 0.74, 0.35))
-    time, share = fig.subplots(1, 2, gridspec_kw={"wspace": 0.28})
-    widths = [one.width for one in paces]
-    rate = float(spec.dma.bytes_per_s) / 1e9
-    time.plot(widths, [one.row_bytes / rate for one in paces], color=ink("muted"),
-              linestyle=(0, (4, 3)), label="its bytes at the documented rate")  # fmt: skip
-    time.plot(widths, [one.ns_per_row for one in paces], color=COLOURS["blue"], marker="o",
-              markersize=4, label="a lookup on our clock")  # fmt: skip
-    time.set(yscale="log", ylabel="ns", title="Time per row")
-    time.yaxis.set_major_formatter(lambda value, place: f"{value:g}")
-    low, middle, high = 100 * np.array([one.descriptors_alone for one in paces]).T
-    share.fill_between(widths, low, high, color=COLOURS["orange"], alpha=0.2, linewidth=0)
-    share.plot(widths, middle, color=COLOURS["orange"], label="descriptors alone, from the facts")
-    share.plot(widths, [100 * one.share for one in paces], color=COLOURS["blue"], marker="o",
-               markersize=4, label="a lookup on our clock")  # fmt: skip
-    share.set(ylim=(0, 118), ylabel=f"% of {rate:.0f} GB/s", title="How much of DMA's rate is used")
-    size = paces[0].row_bytes / paces[0].width
+    widths, rate = [one.width for one in paces], float(spec.dma.bytes_per_s) / 1e9
+    bytes_ns, ns = [one.row_bytes / rate for one in paces], [one.ns_per_row for one in paces]
+    scene, first, second = two_boxes(width, 230.0)
+    ends, low = (widths[0] / 1.2, widths[-1] * 1.2), min(*bytes_ns, *ns) / 1.5
+    time = Chart(scene, first, ends, (low, max(*bytes_ns, *ns) * 1.5), log="xy")
+    share = Chart(scene, second, ends, (0, 118), log="x")
+    ticks = [(one.width, size_text(one.row_bytes)) for one in paces[:: 1 + len(paces) // 5]]
+    label = "bytes of a row: one descriptor"
+    time.axes("Time per row", label, ticks, [(v, f"{v:g}") for v in powers_of_ten(*time.y)],
+              unit="ns")  # fmt: skip
+    share.axes(f"Share of {rate:.0f} GB/s that is used", label, ticks, plain_ticks(0, 100),
+               unit="%")  # fmt: skip
+    time.curve(widths, bytes_ns, "muted", dash="dashed", words=_BYTES)
+    lowest, middle, highest = 100 * np.array([one.descriptors_alone for one in paces]).T
+    share.band(widths, lowest, highest, _ALONE, words="the band of the facts")
+    share.curve(widths, middle, _ALONE, words=_DESCRIPTORS)
+    for chart, ours in ((time, ns), (share, [100 * one.share for one in paces])):
+        chart.curve(widths, ours, _OURS, words=_LOOKUP)
+        chart.dots(widths, ours, _OURS)
     marks = {"very poor below": spec.dma.very_poor_below_bytes, "good": spec.dma.good_from_bytes,
              "best": spec.dma.saturated_from_bytes}  # fmt: skip
-    for words, fact in marks.items():
-        width = float(fact) / size
-        if not widths[0] <= width <= widths[-1]:
-            continue
-        share.axvline(width, color=ink("muted"), linewidth=0.8, linestyle=":")
-        side = "left" if words == "best" else "right"
-        share.annotate(words, (width, 104 if words == "good" else 111), fontsize=8, ha=side,
-                       xytext=(3 if side == "left" else -3, 0), textcoords="offset points",
-                       color=ink("muted"), va="center")  # fmt: skip
-    names = [f"{one.width}\n{size_text(one.row_bytes)}" for one in paces]
-    if len(names) > 6:
-        names[1::2] = [""] * (len(names) // 2)  # all of them run into each other
-    for ax in (time, share):
-        ax.set_xscale("log", base=2)
-        ax.set_xticks(widths, names, fontsize=8)
-        ax.minorticks_off()
-        ax.set_xlabel("numbers in a row, and bytes of its descriptor")
-        ax.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, 0.88 if ax is share else 1))
-    return fig
+    for down, (words, fact) in enumerate(marks.items()):
+        at = float(fact) * paces[0].width / paces[0].row_bytes
+        if widths[0] <= at <= widths[-1]:
+            share.curve([at, at], share.y, "muted", dash="dotted", words=words)
+            share.note(at, 118, words, right=-4, down=12 + 13 * (down % 2), anchor="end",
+                       colour="muted", size=11)  # fmt: skip
+    key = ((_LOOKUP, _OURS, False), (_BYTES, "muted", False), (_DESCRIPTORS, _ALONE, False))
+    scene.height = key_row(scene, 12, scene.height, key, width) + 10
+    return scene
 
 
 @checked

@@ -2,6 +2,7 @@
 
 import math
 from bisect import bisect
+from functools import partial
 
 from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.training import nn
@@ -10,10 +11,10 @@ from trainium_edu.training.scaled import scaling
 from trainium_edu.training.shop import ITEMS
 from trainium_edu.training.tasks import TASKS, Task
 from trainium_edu.training.trainer import Job
-from trainium_edu.viz.fine_tuning import describe_curve, plot_curve
-from trainium_edu.viz.lookups import describe_paces, plot_paces
+from trainium_edu.viz.fine_tuning import describe_curve, draw_curve
+from trainium_edu.viz.lookups import describe_paces, draw_paces
 from trainium_edu.viz.numbers import Numbers
-from trainium_edu.widgets.picture import Picture
+from trainium_edu.widgets.sketch import Picture
 
 # --- a score that nobody beats --------------------------------------------------------------------
 
@@ -79,7 +80,7 @@ def lookups(narrow, wide, paces):
         terms={"burst_ns": wide.dma_ns / wide.rows, "width": first.width},
         show=lambda guess: [
             f"{lookups_text(wide)}\n{_apart(wide)}",
-            Picture(lambda: plot_paces(paces), alt=_spoken(describe_paces(paces))),
+            Picture(partial(draw_paces, paces), _spoken(describe_paces(paces))),
             Numbers(describe_paces(paces)),
         ],
     )
@@ -132,7 +133,7 @@ def many_labels(rows):
         3 if last < 0 else 2 - bisect((0.8, 1.2), last / first),
         terms={"first": first, "last": last},
         show=lambda guess: [
-            Picture(lambda: plot_curve(rows), alt=_spoken(describe_curve(rows))),
+            Picture(partial(draw_curve, rows), _spoken(describe_curve(rows))),
             Numbers(describe_curve(rows)),
         ],
     )
