@@ -1,4 +1,4 @@
-"""Pictures of training.  Judge: the artists of the returned figure hold the data given."""
+"""Pictures of training.  Judge: the shapes of the scene stand where the data are."""
 
 import numpy as np
 import pytest
@@ -8,9 +8,15 @@ from trainium_edu.viz import training as picture
 
 def test_every_seed_is_a_dot_and_every_mean_is_written():
     groups = [("rate 0.1", {"fp32": [96.0, 98.0], "nearest": [50.0, 60.0]})]
-    ax = picture.plot_accuracies(groups, {"fp32": "FP32", "nearest": "BF16 nearest"}).axes[0]
-    assert [t.get_text() for t in ax.texts] == ["97.0", "55.0"]
-    assert ax.lines[0].get_ydata().tolist() == [96.0, 98.0]
+    scene = picture.draw_accuracies(groups, {"fp32": "FP32", "nearest": "BF16 nearest"})
+    texts = [shape[1:] for shape in scene.shapes if shape[0] == "text"]
+    assert [text[2] for text in texts if text[-1]] == ["rate 0.1", "97.0", "55.0"]
+    assert {"FP32", "BF16", "nearest"} <= {text[2] for text in texts}
+    at = {text[2]: text[1] - 4 for text in texts}
+    dots = [shape[2] + 3.5 for shape in scene.shapes if shape[0] == "rect"]
+    means = [shape[2] for shape in scene.shapes if shape[0] == "path"]
+    read = [100 - 60 * (y - at["100"]) / (at["40"] - at["100"]) for y in [*dots, *np.ravel(means)]]
+    assert read == pytest.approx([96, 98, 50, 60, 97, 97, 55, 55], abs=0.1)
 
 
 def test_the_claim_is_a_line_beside_the_arithmetic():

@@ -5,7 +5,7 @@ from trainium_edu.widgets.training_cost import accuracy_picture, faster_panel
 
 
 def test_the_picture_says_every_mean():
-    alt = accuracy_picture(stored_sweep()).alt
+    alt = accuracy_picture(stored_sweep()).page["scene"]["alt"]
     for row in stored_sweep():
         assert f"{row.mean:.1f} %" in alt
 

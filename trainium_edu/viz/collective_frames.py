@@ -11,7 +11,7 @@ from matplotlib import colormaps
 from matplotlib.colors import to_hex, to_rgb
 
 from trainium_edu.fabric import FabricError, account, execute, item_sizes, route
-from trainium_edu.viz import style
+from trainium_edu.viz.colours import COLOURS
 from trainium_edu.viz.packing import pack
 from trainium_edu.viz.topology import Layout, layouts, links_of, missing_wires, wires_of
 from trainium_edu.viz.units import size_text
@@ -73,7 +73,7 @@ class CollectiveFrames:
     def palette(self) -> list[str]:
         """Return one colour per chunk."""
         if self.chunks <= len(_FIRST_COLOURS):
-            return [style.COLOURS[name] for name in _FIRST_COLOURS[: self.chunks]]
+            return [COLOURS[name] for name in _FIRST_COLOURS[: self.chunks]]
         # neither as dark as a dark page nor as light as a light one
         return [to_hex(c) for c in colormaps["viridis"](np.linspace(0.3, 0.78, self.chunks))]
 

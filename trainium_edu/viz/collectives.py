@@ -185,9 +185,8 @@ def draw_scaling(
     chart = _draw_curves(curves, names, title, "ranks", [(r, f"{r:,}") for r in ranks], y, ticks,
                          "ms", width)  # fmt: skip
     for i, (name, (xs, ys)) in enumerate(zip(names, curves, strict=True)):
-        for left, top in zip(*chart.place(xs, ys), strict=True):
-            if np.isfinite(top):
-                chart.scene.rect(left - 3, top - 3, 6, 6, look_of(name, i)["colour"])
+        shown = np.isfinite(ys)
+        chart.dots(xs[shown], ys[shown], look_of(name, i)["colour"], size=6)
     return chart.scene
 
 

@@ -5,24 +5,24 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz import style
 from trainium_edu.viz.chart import Chart, plain_ticks, two_boxes
+from trainium_edu.viz.colours import COLOURS, ROUNDING
 from trainium_edu.viz.scene import Scene
 
-__all__ = ["ARM_STYLE", "draw_faster", "draw_training", "plot_accuracies"]
+__all__ = ["ARM_STYLE", "draw_accuracies", "draw_faster", "draw_training"]
 
 #: Arms often lie on top of each other; the widths let all of them be seen.
 ARM_STYLE = {
-    "fp32": {"color": style.ROUNDING["exact"], "lw": 6.5, "alpha": 0.5, "dash": ""},
-    "master": {"color": style.COLOURS["green"], "lw": 3.6, "dash": "10 5"},
-    "nearest": {"color": style.ROUNDING["nearest"], "lw": 2.2, "dash": "8 3 2 3"},
-    "stochastic": {"color": style.ROUNDING["stochastic"], "lw": 1.6, "dash": ""},
+    "fp32": {"color": ROUNDING["exact"], "lw": 6.5, "alpha": 0.5, "dash": ""},
+    "master": {"color": COLOURS["green"], "lw": 3.6, "dash": "10 5"},
+    "nearest": {"color": ROUNDING["nearest"], "lw": 2.2, "dash": "8 3 2 3"},
+    "stochastic": {"color": ROUNDING["stochastic"], "lw": 1.6, "dash": ""},
 }
 
 
 @checked
-def plot_accuracies(groups: Sequence, labels: Mapping):
-    """Draw final accuracies, one dot per seed: a panel for each learning rate, wide enough to read.
+def draw_accuracies(groups: Sequence, labels: Mapping, *, width: float = 890.0) -> Scene:
+    """Draw final accuracies, one dot per seed: a chart for each learning rate.
 
     Parameters
     ----------
@@ -30,26 +30,27 @@ def plot_accuracies(groups: Sequence, labels: Mapping):
         For each learning rate a title, and the accuracies in percent of each arm.
     labels : dict of str to str
         The arms' names for the picture.
+    width : float, CSS pixels
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Scene
     """
-    fig = style.figure(5.6, 1.8 * len(groups) + 0.8, margins=(0.6, 0.15, 0.55, 0.4))
-    column = fig.subplots(len(groups), 1, sharex=True, squeeze=False, gridspec_kw={"hspace": 0.25})
-    for ax, (title, arms) in zip(column[:, 0], groups, strict=True):
-        for i, (name, values) in enumerate(arms.items()):
-            spread = np.linspace(-0.22, 0.22, len(values))
-            colour = ARM_STYLE[name]["color"]
-            ax.plot(i + spread, values, "o", ms=4.5, color=colour, alpha=0.85)
+    each = 34 + 150 + 46
+    scene = Scene(width, each * len(groups))
+    for row, (title, arms) in enumerate(groups):
+        box = (44, 34 + each * row, width - 60, 150)
+        chart = Chart(scene, box, (-0.6, len(arms) - 0.4), (36, 101))
+        first, _, second = zip(*(labels[arm].partition(" ") for arm in arms), strict=True)
+        chart.axes(title, "", [*enumerate(first)], plain_ticks(40, 100, 3), unit="%")
+        for i, (arm, values) in enumerate(arms.items()):
+            chart.note(i, 36, second[i], down=32, anchor="middle", colour="muted", size=11)
+            spread = i + np.linspace(-0.22, 0.22, len(values))
+            chart.dots(spread, values, ARM_STYLE[arm]["color"], opacity=0.85)
             mean = float(np.mean(values))
-            ax.plot([i - 0.36, i + 0.36], [mean, mean], color=style.ink(), lw=1.6)
-            ax.text(i, min(values) - 2, f"{mean:.1f}", ha="center", va="top", weight="bold")
-        ax.set_xticks(range(len(arms)), [labels[a].replace(" ", "\n") for a in arms], fontsize=9)
-        ax.set(title=title, xlim=(-0.6, len(arms) - 0.4), ylim=(36, 101))
-        ax.grid(axis="x", visible=False)
-        ax.set_ylabel("accuracy, %")
-    return fig
+            chart.curve([i - 0.36, i + 0.36], [mean, mean], "ink", words=f"mean {mean:.1f} %")
+            chart.note(i, min(values), f"{mean:.1f}", down=17, anchor="middle", bold=True)
+    return scene
 
 
 _LOSSES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)  # on an axis
@@ -132,7 +133,7 @@ def draw_faster(tokens, faster_by, update_share, claimed: float, *, width=960.0)
     chart.curve(x, [100 * claimed] * 2, "ink", width=1.8, dash="dotted", words=said)
     end_x, end_y = chart.place(x[1], 100 * claimed)
     scene.text(end_x, end_y - 6, said, anchor="end")
-    gain, share = style.COLOURS["blue"], style.COLOURS["orange"]
+    gain, share = COLOURS["blue"], COLOURS["orange"]
     before = "share of the step that the update took before"
     chart.curve(
         tokens, 100 * np.asarray(update_share), share, width=2.8, dash="dashed", words=before

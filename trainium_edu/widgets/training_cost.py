@@ -1,7 +1,7 @@
 """Panels around training: final accuracies, "30 % faster", and one step held in the hand."""
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 import numpy as np
@@ -15,8 +15,7 @@ from trainium_edu.training.digits_on_ranks import WIDE
 from trainium_edu.viz import training as picture
 from trainium_edu.viz.data_parallel import step_scene
 from trainium_edu.widgets.live import LiveRun
-from trainium_edu.widgets.picture import Picture
-from trainium_edu.widgets.sketch import RECIPES, Page, Sketch, say, sketch
+from trainium_edu.widgets.sketch import RECIPES, Page, Picture, Sketch, say, sketch
 
 __all__ = ["accuracy_picture", "faster_panel", "step_panel"]
 
@@ -25,7 +24,7 @@ _OPTIMIZERS = RECIPES["faster"]["controls"]["optimizer"]["options"]
 
 
 @checked
-def accuracy_picture(rows: Sequence[Row]):
+def accuracy_picture(rows: Sequence[Row]) -> Picture:
     """Show final accuracies of a sweep, one dot per seed.
 
     Parameters
@@ -47,7 +46,7 @@ def accuracy_picture(rows: Sequence[Row]):
     )
     labels = {name: arm.short for name, arm in ARMS.items()}
     return Picture(
-        lambda: picture.plot_accuracies(list(groups.items()), labels),
+        partial(picture.draw_accuracies, list(groups.items()), labels),
         alt=f"mean test accuracy over the seeds: {words}",
     )
 
