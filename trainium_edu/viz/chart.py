@@ -129,7 +129,7 @@ class Chart:
     def bar(self, middle, height, width, colour, *, opacity=0.7):
         """Add a bar from zero."""
         (x0, x1), (y1, y0) = self.place([middle - width / 2, middle + width / 2], [height, 0])
-        self.scene.rect(x0, y1, x1 - x0, y0 - y1, colour, opacity=opacity)
+        self.scene.rect(x0, min(y0, y1), x1 - x0, abs(y0 - y1), colour, opacity=opacity)
 
     def legend(self, x, y, *entries):
         """Say what is what from (x, y) downwards; entries are (words, colour, width, dash)."""

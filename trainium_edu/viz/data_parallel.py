@@ -6,9 +6,8 @@ import numpy as np
 
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.digits_on_ranks import in_us, step_table
-from trainium_edu.viz import style
-from trainium_edu.viz.chart import plain_ticks
-from trainium_edu.viz.colours import MEMORY
+from trainium_edu.viz.chart import Chart, plain_ticks
+from trainium_edu.viz.colours import COLOURS, MEMORY
 from trainium_edu.viz.core_trace import steps as changes
 from trainium_edu.viz.numbers import Numbers
 from trainium_edu.viz.scene import Scene, linear
@@ -16,15 +15,15 @@ from trainium_edu.viz.step_frames import HOST, exposed, on_tracks
 from trainium_edu.viz.units import size_text, size_unit
 from trainium_edu.xla.executable.tracks import ENGINES, LINKS
 
-__all__ = ["memory_bars", "plot_pipeline", "step_bars", "step_scene"]
+__all__ = ["draw_pipeline", "memory_bars", "step_bars", "step_scene"]
 
 _LANES = {ENGINES: "engines", LINKS: "links", HOST: "host"}
-_TRACK = {ENGINES: style.COLOURS["blue"], LINKS: style.COLOURS["pink"],
-          HOST: style.COLOURS["grey"]}  # fmt: skip
-_TRACK |= {"chips": style.COLOURS["blue"], "storage": style.COLOURS["grey"]}
-_FETCHING = style.COLOURS["sky"]  # a worker
-_EXPOSED = style.COLOURS["red"]
-_HIGH = 0.72  # of a lane
+_TRACK = {ENGINES: COLOURS["blue"], LINKS: COLOURS["pink"],
+          HOST: COLOURS["grey"]}  # fmt: skip
+_TRACK |= {"chips": COLOURS["blue"], "storage": COLOURS["grey"]}
+_FETCHING = COLOURS["sky"]  # a worker
+_EXPOSED = COLOURS["red"]
+_READY = COLOURS["green"]
 _PARTS = {part: colour for part, colour in MEMORY.items() if part != "buffers"}
 _LABEL = {"master": "FP32 weights", "states": "optimiser's state"}
 
@@ -70,7 +69,7 @@ def step_scene(reports: Mapping, *, width: float = 740.0, end_ns: float = 0.0) -
     return scene
 
 
-def plot_pipeline(pipeline, *, steps: int = 12):
+def draw_pipeline(pipeline, *, steps: int = 12, width: float = 890.0) -> Scene:
     """Draw where the first batches are: read, decoded, ready, used; and when the chips wait.
 
     Parameters
@@ -78,42 +77,43 @@ def plot_pipeline(pipeline, *, steps: int = 12):
     pipeline : training.Pipeline
     steps : int
         How many of its steps to draw.
+    width : float, CSS pixels
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Scene
     """
     line = pipeline.timeline
     workers = sorted((t for t in line.tracks if t.startswith("worker")), key=lambda t: int(t[7:]))
     used = line.on("chips")[:steps]
     end = used[-1].end_ns
-    spans = [span for span in line.spans if span.start_ns < end]
     tracks = ["storage", *workers[:_MOST_WORKERS], "chips"]
-    fig = style.figure(9, 2.0 + 0.3 * len(tracks), margins=(0.95, 0.25, 0.5, 0.35))
-    lanes, ready = fig.subplots(2, 1, sharex=True, gridspec_kw={
-        "hspace": 0.12, "height_ratios": [len(tracks), 2]})  # fmt: skip
-    for row, track in enumerate(tracks):
-        boxes = [(s.start_ns / 1e6, s.duration_ns / 1e6) for s in spans if s.track == track]
-        fill = _TRACK.get(track, _FETCHING)  # reads are too short for an edge of another colour
-        edge = fill if track == "storage" else style.ink("paper")
-        lanes.broken_barh(boxes, (row - _HIGH / 2, _HIGH), color=fill, edgecolor=edge,
-                          linewidth=0.6, label=track)  # fmt: skip
-    lanes.set_yticks(range(len(tracks)), tracks)
-    lanes.set_ylim(len(tracks) - 0.4, -0.5)
-    lanes.grid(axis="y", visible=False)
-    waits = zip(used, pipeline.wait_ns, strict=False)
-    gaps = [((span.start_ns - wait) / 1e6, wait / 1e6) for span, wait in waits if wait]
-    lanes.broken_barh(gaps, (len(tracks) - 1.2, 0.4), color=_EXPOSED)
+    scene, top = Scene(width, 192 + 24 * len(tracks)), 44
     share = pipeline.steady_wait_ns / (pipeline.step_ns + pipeline.steady_wait_ns)
-    lanes.set_title(f"{pipeline.samples_per_s:,.0f} samples/s; the chips wait {share:.0%} of the "
-                    f"time (red); the pace is set by: {pipeline.binds}")  # fmt: skip
+    scene.text(4, 16, f"{pipeline.samples_per_s:,.0f} samples/s; the chips wait {share:.0%} of the "
+               "time (red)", bold=True, size=13)  # fmt: skip
+    scene.text(4, 34, f"the pace is set by: {pipeline.binds}")
     lying = np.array([(s.start_ns, s.end_ns) for s in line.on("ready")], float).reshape(-1, 2)
-    moments, depth = (np.append(0.0, one) for one in changes(*lying.T))
-    ready.step(moments / 1e6, depth, where="post", color=style.COLOURS["green"])
-    ready.fill_between(moments / 1e6, depth, step="post", color=style.COLOURS["green"], alpha=0.25)
-    ready.set(xlabel="ms; batches of rank 0", ylabel="ready", xlim=(0, end / 1e6), ylim=(0, None))
-    ready.yaxis.get_major_locator().set_params(integer=True)
-    return fig
+    moments, depth = (np.append(0, one) for one in changes(*lying.T))
+    most = max(1, depth.max())
+    chart = Chart(scene, (76, 80 + 24 * len(tracks), width - 92, 60), (0, end / 1e6), (0, most))
+    for row, track in enumerate(tracks):
+        y = top + 24 * row
+        scene.text(70, y + 13, track, anchor="end")
+        boxes = [(s.start_ns, s.end_ns, _TRACK.get(track, _FETCHING), 18)
+                 for s in line.on(track) if s.start_ns < end]  # fmt: skip
+        if track == "chips":
+            waits = zip(used, pipeline.wait_ns, strict=False)
+            boxes += [(s.start_ns - wait, s.start_ns, _EXPOSED, 7) for s, wait in waits if wait]
+        for start, until, colour, tall in boxes:
+            left, right = chart.place(np.array([start, until]) / 1e6, [0, 0])[0]
+            scene.rect(left, y, max(right - left - 0.5, 0.5), tall, colour)
+    chart.axes("Batches that are ready", "ms; batches of rank 0", plain_ticks(*chart.x),
+               [(n, str(n)) for n in range(0, most + 1, 1 + most // 4)])  # fmt: skip
+    at, high = np.repeat(np.append(moments, end), 2)[1:-1] / 1e6, np.repeat(depth, 2)
+    chart.band(at, 0 * high, high, _READY, opacity=0.25, words="")
+    chart.curve(at, high, _READY, words="ready")
+    return scene
 
 
 _MOST_WORKERS = 8

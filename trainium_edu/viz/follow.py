@@ -1,26 +1,27 @@
 """Pictures of one bit: the gradients behind a weight, the toss that rounded it, and two futures."""
 
-import numpy as np
+from trainium_edu.viz.chart import Chart, plain_ticks, powers_of_ten, two_boxes
+from trainium_edu.viz.colours import COLOURS
+from trainium_edu.viz.scene import Scene, linear
 
-from trainium_edu.viz import style
+__all__ = ["draw_futures", "draw_toss"]
 
-__all__ = ["plot_futures", "plot_toss"]
-
-_UP, _DOWN = style.COLOURS["blue"], style.COLOURS["orange"]
+_UP, _DOWN, _EXACT = COLOURS["blue"], COLOURS["orange"], COLOURS["red"]
 _TOSSES = 2**16
 
 
-def plot_toss(explained):
+def draw_toss(explained, *, width: float = 890.0) -> Scene:
     """Draw what each rank wanted of a weight, and between which neighbours the update was tossed.
 
     Parameters
     ----------
     explained : training.Explained
         Of a weight in BF16.
+    width : float, CSS pixels
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Scene
 
     Raises
     ------
@@ -33,84 +34,82 @@ def plot_toss(explained):
             f"{explained.name} is kept in FP32, so nothing was tossed; explain a weight of a run "
             "in BF16"
         )
-    fig = style.figure(9, 4.2, margins=(0.75, 0.3, 0.1, 0.4))
-    grads, line = fig.subplots(2, 1, gridspec_kw={"hspace": 0.75, "height_ratios": [1, 1.15]})
-    _draw_shards(grads, explained)
-    _draw_line(line, explained)
-    return fig
+    shards, mean = explained.shards, explained.total * explained.scale
+    ranks, scene = len(shards), Scene(width, 340)
+    ends = 1.05 * min(0, *shards, mean), 1.05 * max(0, *shards, mean)
+    chart = Chart(scene, (56, 34, width - 72, 110), (-0.7, ranks - 0.3), ends)
+    chart.axes(f"Gradients of the ranks; the line is their mean, {mean:.4g}", "rank",
+               [(n, str(n)) for n in range(0, ranks, max(1, ranks // 16))],
+               plain_ticks(*ends, 3))  # fmt: skip
+    for rank, gradient in enumerate(shards):
+        chart.bar(rank, gradient, 0.75, COLOURS["sky"], opacity=1)
+    chart.curve(chart.x, [mean, mean], "ink", width=1.6, words="mean")
+    _draw_line(scene, explained)
+    return scene
 
 
-def _draw_shards(ax, told):
-    """Draw each rank's gradient, and the mean that all get."""
-    ranks = np.arange(len(told.shards))
-    ax.bar(ranks, told.shards, 0.75, color=style.COLOURS["sky"])
-    ax.axhline(told.total * told.scale, color=style.ink(), linewidth=1.6)
-    ax.axhline(0, color=style.ink("muted"), linewidth=0.8)
-    ax.set(title=f"gradients of the ranks; the line is their mean, {told.total * told.scale:.4g}",
-           xlabel="rank", xlim=(-0.7, len(ranks) - 0.3))  # fmt: skip
-    ax.set_xticks(ranks[:: max(1, len(ranks) // 16)])
-    ax.grid(axis="x", visible=False)
-
-
-def _draw_line(ax, told):
+def _draw_line(scene, told):
     """Draw the way from one neighbour to the other, and which random bits lead where."""
-    toss = told.toss
+    toss, y, to_x = told.toss, 276, linear(0, 1, 16, scene.width - 16)
     went_up = told.after == toss.high
-    colour = _UP if went_up else _DOWN
-    ax.plot([0, 1], [0, 0], color=style.ink("muted"), linewidth=2)
-    for at, value in ((0, toss.low), (1, toss.high)):
-        taken = value == told.after
-        ax.plot(at, 0, "o", markersize=11 if taken else 8, color=colour if taken else
-                style.ink("paper"), markeredgecolor=style.ink("muted"))  # fmt: skip
-        ax.text(at, 0.22, f"{value:.9g}", ha="left" if at == 0 else "right", va="bottom",
-                weight="bold" if taken else "normal")  # fmt: skip
-    ax.plot(toss.share, 0, "D", markersize=7, color=style.COLOURS["red"])
-    side = "left" if toss.share < 0.2 else "right" if toss.share > 0.8 else "center"
-    ax.text(toss.share, 0.62, f"in FP32: {told.exact:.9g}", ha=side, va="bottom",
-            color=style.COLOURS["red"])  # fmt: skip
-    if toss.random_bits is not None:
-        ax.broken_barh([(0, 1 - toss.share)], (-0.85, 0.35), color=_DOWN, alpha=0.55, label="down")
-        ax.broken_barh([(1 - toss.share, toss.share)], (-0.85, 0.35), color=_UP, alpha=0.55,
-                       label="up")  # fmt: skip
-        for x, side, words in ((0.005, "left", "down"), (0.995, "right", "up")):
-            ax.text(x, -0.675, words, ha=side, va="center")
-        at = toss.random_bits / _TOSSES
-        ax.plot([at, at], [-0.95, -0.4], color=style.ink(), linewidth=2.2)
-        ax.text(at, -1.05, f"random bits {toss.random_bits:,} of 65,536", va="top",
-                ha="left" if at < 0.5 else "right")  # fmt: skip
     how = "to the nearer" if toss.random_bits is None else "up" if went_up else "down"
-    ax.set(title=f"step {told.step}: {told.name}[{', '.join(map(str, told.index))}] lies "
-           f"{toss.share:.1%} of the way, and went {how}",
-           xlim=(-0.03, 1.03), ylim=(-1.35, 1.1), xticks=[], yticks=[])  # fmt: skip
-    ax.spines[:].set_visible(False)
-    ax.grid(visible=False)
+    place = f"step {told.step}: {told.name}[{', '.join(map(str, told.index))}]"
+    scene.text(16, 220, f"{place} lies {toss.share:.1%} of the way, and went {how}", bold=True)
+    scene.line(to_x(0), y, to_x(1), y, width=2)
+    for at, value, side in ((0, toss.low, "start"), (1, toss.high, "end")):
+        taken = value == told.after
+        colour = (_UP if went_up else _DOWN) if taken else "muted"
+        scene.rect(to_x(at) - 6, y - 6, 12, 12, colour, outline=not taken)
+        scene.text(to_x(at), y - 12, f"{value:.9g}", anchor=side, bold=taken)
+    _mark(scene, to_x(toss.share), y - 30, f"in FP32: {told.exact:.9g}", _EXACT)
+    scene.rect(to_x(toss.share) - 4, y - 4, 8, 8, _EXACT)
+    if toss.random_bits is not None:
+        parts = ((0, 1 - toss.share, "start", "down", _DOWN), (1 - toss.share, 1, "end", "up", _UP))
+        for start, end, side, words, colour in parts:
+            left, right = to_x(start), to_x(end)
+            scene.rect(left, y + 16, right - left, 18, colour, opacity=0.55)
+            scene.text(left + 4 if side == "start" else right - 4, y + 29, words, anchor=side)
+        x = to_x(toss.random_bits / _TOSSES)
+        scene.line(x, y + 12, x, y + 38, "ink", width=2.2)
+        _mark(scene, x, y + 52, f"random bits {toss.random_bits:,} of 65,536", "ink")
 
 
-def plot_futures(futures):
+def _mark(scene, x, y, words, colour):
+    """Write words above or below a place, within the scene."""
+    room = 3.4 * len(words)  # half of what they take
+    scene.text(min(max(x, room), scene.width - room), y, words, anchor="middle", colour=colour)
+
+
+def draw_futures(futures, *, width: float = 890.0) -> Scene:
     """Draw how far two runs have drifted apart since one toss fell the other way.
 
     Parameters
     ----------
     futures : training.Futures
+    width : float, CSS pixels
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Scene
     """
-    steps = [one.step for one in futures.after]
-    fig = style.figure(9, 3.4, margins=(0.8, 0.2, 0.55, 0.65))
-    weights, losses = fig.subplots(1, 2, gridspec_kw={"wspace": 0.28})
-    weights.plot(steps, [one.weights for one in futures.after], color=_UP, marker="o", ms=3.5)
-    weights.set(title="weights that differ", yscale="symlog", ylim=(0, None))
+    steps, first = [one.step for one in futures.after], futures.first
+    weights = [one.weights for one in futures.after]
     apart = [abs(one.loss - one.loss_if) for one in futures.after]
-    losses.plot(steps, apart, color=_DOWN, marker="o", ms=3.5)
-    losses.set(title="difference of the two losses", ylim=(0, None))
-    losses.yaxis.set_major_formatter("{x:g}")  # a factor above the axis would hide the title
-    first = futures.first
-    for ax in (weights, losses):
-        ax.set_xlabel("after step")
+    scene, left, right = two_boxes(width, 200.0)
+    x, ends = (steps[0] - 0.5, steps[-1] + 0.5), (0.7, 2 * max(1, *weights, 1))
+    most = 1.1 * max(apart) or 1.0
+    for box, title, y, ticks, values, colour, log in (
+        (left, "Weights that differ", ends, [(v, f"{v:,.0f}") for v in powers_of_ten(*ends)],
+         weights, _UP, "y"),
+        (right, "Difference of the two losses", (0, most), plain_ticks(0, most), apart, _DOWN, ""),
+    ):  # fmt: skip
+        chart = Chart(scene, box, x, y, log=log)
+        chart.axes(title, "after step", [(n, str(n)) for n in steps[:: 1 + len(steps) // 8]], ticks)
+        chart.curve(steps, values, colour, words=title)
+        chart.dots(steps, values, colour)
         if first:
-            ax.axvline(first.step, color=style.COLOURS["red"], linestyle=(0, (4, 3)))
+            chart.curve([first.step] * 2, y, _EXACT, dash="dashed", words="a prediction differs")
     told = f"test sample {first.images[0]} is read differently" if first else "all read alike"
-    fig.text(0.99, 0.98, told, color=style.COLOURS["red"], ha="right", va="top", fontsize=9)
-    return fig
+    scene.text(12, scene.height, told, colour=_EXACT)
+    scene.height += 10
+    return scene

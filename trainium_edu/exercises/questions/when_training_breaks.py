@@ -1,12 +1,13 @@
 """Questions of lesson 09b: memory, a slow rank, a starved chip, a failure, and one toss."""
 
 import math
+from functools import partial
 
 from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.training.pipeline import BYTES_PER_SAMPLE, input_pipeline
-from trainium_edu.viz.data_parallel import memory_bars, plot_pipeline, step_bars
-from trainium_edu.viz.follow import plot_futures, plot_toss
-from trainium_edu.widgets.picture import Picture
+from trainium_edu.viz.data_parallel import draw_pipeline, memory_bars, step_bars
+from trainium_edu.viz.follow import draw_futures, draw_toss
+from trainium_edu.widgets.sketch import Picture
 
 # --- memory ---------------------------------------------------------------------------------------
 
@@ -120,10 +121,10 @@ def workers(step_ms, decode_ms, batch):
         terms={"decode": decode, "read_ms": read_ms, "others": most - 1, "wait": wait},
         show=lambda guess: [
             Picture(
-                lambda: plot_pipeline(starved),
+                partial(draw_pipeline, starved),
                 alt=f"With {most - 1} workers the chips wait {wait} before each step.",
             ),
-            Picture(lambda: plot_pipeline(fed), alt=f"With {most} workers they do not wait."),
+            Picture(partial(draw_pipeline, fed), alt=f"With {most} workers they do not wait."),
             feed_table(found),
         ],
     )
@@ -180,7 +181,7 @@ def toss(explained):
         },
         show=lambda guess: [
             Picture(
-                lambda: plot_toss(e),
+                partial(draw_toss, e),
                 alt=f"{len(e.shards)} gradients, their mean, and the"
                 f" toss: {share} per cent of the way up.",
             ),
@@ -200,7 +201,7 @@ def flipped(futures):
         terms={"losses": "stay the same to two digits" if near else "with them"},
         show=lambda guess: [
             Picture(
-                lambda: plot_futures(futures),
+                partial(draw_futures, futures),
                 alt="Weights that differ between the two runs, and how far the losses differ.",
             ),
             f"weights that differ after one step: {begun}; after the last one shown: "
