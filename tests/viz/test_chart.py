@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from tests.for_each import for_rows
-from trainium_edu.viz import style
 from trainium_edu.viz.chart import Chart, powers_of_ten, round_steps
 from trainium_edu.viz.scene import Scene
 
@@ -12,9 +12,8 @@ from trainium_edu.viz.scene import Scene
 @for_rows("log", "", "x", "y", "xy")
 def test_points_land_where_matplotlib_puts_them(log):
     chart = Chart(Scene(500, 300), (50, 20, 400, 200), (1, 1000), (0.5, 200), log=log)
-    fig = style.figure(5, 3, margins=(0.5, 0.5, 0.8, 0.2))
-    fig.set_dpi(100)
-    ax = fig.subplots()
+    fig = Figure((5, 3), dpi=100)
+    ax = fig.add_axes((0.1, 0.8 / 3, 0.8, 2 / 3))
     ax.set(xlim=(1, 1000), ylim=(0.5, 200))
     ax.set_xscale("log" if "x" in log else "linear")
     ax.set_yscale("log" if "y" in log else "linear")

@@ -138,15 +138,17 @@ def plot_predictions(prediction: ClassPrediction):
     -------
     fig : matplotlib.figure.Figure
     """
-    from trainium_edu.viz import style
+    from matplotlib.figure import Figure
+
+    from trainium_edu.viz.colours import COLOURS
 
     bins = prediction.bins()
-    fig = style.figure(7.0, 0.9 + 0.42 * max(len(bins), 2))
+    fig = Figure((7.0, 0.9 + 0.42 * max(len(bins), 2)), layout="constrained")
     ax = fig.subplots()
     places = range(len(bins))
-    bars = ax.barh(list(places), [count for _, count in bins], color=style.COLOURS["blue"])
+    bars = ax.barh(list(places), [count for _, count in bins], color=COLOURS["blue"])
     if (right := prediction.right_bin()) is not None:
-        bars[right].set_color(style.COLOURS["green"])
+        bars[right].set_color(COLOURS["green"])
     ax.set_yticks(list(places), [label for label, _ in bins])
     ax.invert_yaxis()
     ax.locator_params(axis="x", integer=True)

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from dataclasses import asdict
+from io import BytesIO
 from pathlib import Path
 
 from trainium_edu import files
@@ -154,13 +155,11 @@ def _predictions(paths, options):
     for problem in unreadable:
         print(problem, file=sys.stderr)
     if options.png:
-        from trainium_edu.viz import style
-
         options.png.mkdir(parents=True, exist_ok=True)
         for key, prediction in found.items():
-            with style.theme():
-                picture = style.to_png(class_predictions.plot_predictions(prediction))
-            files.write(options.png / f"{key.replace('/', '-')}.png", picture)
+            picture = BytesIO()
+            class_predictions.plot_predictions(prediction).savefig(picture, dpi=150)
+            files.write(options.png / f"{key.replace('/', '-')}.png", picture.getvalue())
     return 0
 
 

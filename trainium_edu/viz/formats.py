@@ -6,7 +6,7 @@ import numpy as np
 
 from trainium_edu.numerics import all_values, get_format, range_of
 from trainium_edu.numerics.grid import number_text
-from trainium_edu.viz import style
+from trainium_edu.viz.colours import COLOURS, FORMAT
 from trainium_edu.viz.scene import Scene, linear
 from trainium_edu.viz.units import raised
 
@@ -30,7 +30,7 @@ def label_of(fmt) -> str:
 
 def colour_of(fmt) -> str:
     """Return a format's colour, the same in every picture; grey if it has none of its own."""
-    return style.FORMAT.get(get_format(fmt).name, style.COLOURS["grey"])
+    return FORMAT.get(get_format(fmt).name, COLOURS["grey"])
 
 
 def draw_range_precision(formats, *, values=None, label="", power=0, width=960.0) -> Scene:

@@ -10,7 +10,7 @@ from trainium_edu.numerics import FORMATS, bit_fields, from_bits, get_format
 from trainium_edu.numerics.formats import Format
 from trainium_edu.numerics.grid import Landing, Outcome, land, number_text, step_code, stretches
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz import style
+from trainium_edu.viz.colours import FORMAT
 from trainium_edu.viz.formats import colour_of, label_of
 from trainium_edu.widgets.static import load
 
@@ -93,7 +93,7 @@ class NumberLine(anywidget.AnyWidget):
 
     def __init__(self, x, formats, window):
         first = [get_format(f) for f in formats]
-        offered = [*first, *(FORMATS[name] for name in style.FORMAT), FORMATS["int8"]]
+        offered = [*first, *(FORMATS[name] for name in FORMAT), FORMATS["int8"]]
         self._formats = {f.name: f for f in offered}
         if isinstance(x, bool):
             raise TypeError(f"x is {x}; it takes one finite number")

@@ -19,6 +19,7 @@ import math
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from io import BytesIO
 
 import anywidget
 import ipywidgets
@@ -530,9 +531,9 @@ def _as_widget(thing):
     if isinstance(thing, ipywidgets.Widget):
         return thing
     if hasattr(thing, "savefig"):
-        from trainium_edu.viz import style  # with Matplotlib, which a first cell can do without
-
-        return ipywidgets.Image(value=style.to_png(thing))
+        picture = BytesIO()
+        thing.savefig(picture, dpi=150)
+        return ipywidgets.Image(value=picture.getvalue())
     data = {} if isinstance(thing, str) else format_display_data(thing)[0]
     if "image/png" in data:
         png = data["image/png"]
