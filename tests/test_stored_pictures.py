@@ -15,7 +15,6 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from tests.for_each import for_each, for_rows
 from trainium_edu import widgets
 from trainium_edu.widgets.graph_explorer import GraphExplorer
-from trainium_edu.widgets.picture import Picture
 from trainium_edu.widgets.prediction import Prediction
 
 ROOT = Path(__file__).parents[1]
@@ -37,7 +36,7 @@ def page_drawn():
         classes += each.__subclasses__()
         if each.__module__.startswith(widgets.__name__) and hasattr(each, "_esm"):
             names.add(each.__name__)
-    return names - {Prediction.__name__, Picture.__name__}
+    return names - {Prediction.__name__}
 
 
 def outputs(lesson):

@@ -1,5 +1,5 @@
-"""Data in, figure out: one ``plot_...`` function per kind of picture.
+"""Data in, scene out: one ``draw_...`` function per kind of picture.
 
-Plot functions take plain data, build a ``matplotlib.figure.Figure`` without pyplot, and never
-simulate.  Colours come from ``style``.  Read ``style.py`` first; every lesson uses this floor.
+They take plain data, return a ``Scene``, and never simulate.  Colours come from ``colours``.  Read
+``scene.py`` first; every lesson uses this floor.
 """

@@ -11,8 +11,8 @@ from trainium_edu.specs import FABRIC
 from trainium_edu.specs.arguments import choice
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import collectives as picture
-from trainium_edu.widgets.picture import Panel
-from trainium_edu.widgets.sketch import Page, Picture, sketch
+from trainium_edu.widgets.picture import Panel, Picture
+from trainium_edu.widgets.sketch import Page, sketch
 
 __all__ = ["PUBLISHED", "crossover_text", "selection_explorer", "selection_picture"]
 

@@ -7,7 +7,7 @@ from functools import partial
 from trainium_edu.neuroncore.timing.bands import band_of
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.payload import describe_payload, draw_payload
-from trainium_edu.widgets.sketch import Picture
+from trainium_edu.widgets.picture import Picture
 
 __all__ = ["PayloadCurve", "payload_curve"]
 

@@ -13,7 +13,7 @@ from trainium_edu.viz.scene import Scene
 from trainium_edu.viz.svg import to_svg
 from trainium_edu.widgets.static import load
 
-__all__ = ["Page", "Picture", "Sketch", "buttons_of", "control", "controls_of", "first", "say",
+__all__ = ["Page", "Sketch", "buttons_of", "control", "controls_of", "first", "say",
            "sketch", "slider"]  # fmt: skip
 
 #: Names, controls, buttons and sentences of the sketches, by their keys.
@@ -189,29 +189,6 @@ class Sketch(anywidget.AnyWidget):
 
     def __repr__(self):
         return f"Sketch({self._name!r})"
-
-
-class Picture(Sketch):
-    """A scene as wide as the page has room for, without controls.
-
-    Parameters
-    ----------
-    draw : callable
-        Takes ``width=`` in CSS pixels, returns a :class:`Scene`.
-    alt : str
-        What it shows, in a sentence with its numbers, for screen readers.
-    """
-
-    def __init__(self, draw: Callable, alt: str):
-        def page(values) -> Page:
-            scene = draw(width=values["width"])
-            scene.alt = alt
-            return Page(scene)
-
-        super().__init__([], page, alt)
-
-    def __repr__(self):
-        return f"Picture({self._name!r})"
 
 
 def sketch(key, draw: Callable, *, press=None, words=None, named=None, more=(), **changes):

@@ -15,7 +15,7 @@ from trainium_edu.specs.arguments import choice
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.topology import draw_topology, links_of, stops, wires_of
 from trainium_edu.viz.topology_scene import all_ways, turn_layouts
-from trainium_edu.widgets.sketch import Picture
+from trainium_edu.widgets.picture import Picture
 from trainium_edu.widgets.static import load
 
 __all__ = ["MACHINES", "TopologyExplorer", "cycles_picture", "topology_explorer",

@@ -15,7 +15,8 @@ from trainium_edu.training.digits_on_ranks import WIDE
 from trainium_edu.viz import training as picture
 from trainium_edu.viz.data_parallel import step_scene
 from trainium_edu.widgets.live import LiveRun
-from trainium_edu.widgets.sketch import RECIPES, Page, Picture, Sketch, say, sketch
+from trainium_edu.widgets.picture import Picture
+from trainium_edu.widgets.sketch import RECIPES, Page, Sketch, say, sketch
 
 __all__ = ["accuracy_picture", "faster_panel", "step_panel"]
 

@@ -16,8 +16,8 @@ from trainium_edu.viz.formats import label_of
 from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.formats import cfp8_explorer, range_explorer
 from trainium_edu.widgets.number_line import number_line_explorer
+from trainium_edu.widgets.picture import Picture
 from trainium_edu.widgets.quantisation import quantise_explorer
-from trainium_edu.widgets.sketch import Picture
 
 
 def _run(fmt, low, high):

@@ -14,7 +14,7 @@ from trainium_edu.training.trainer import Job
 from trainium_edu.viz.fine_tuning import describe_curve, draw_curve
 from trainium_edu.viz.lookups import describe_paces, draw_paces
 from trainium_edu.viz.numbers import Numbers
-from trainium_edu.widgets.sketch import Picture
+from trainium_edu.widgets.picture import Picture
 
 # --- a score that nobody beats --------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.training.pipeline import BYTES_PER_SAMPLE, input_pipeline
 from trainium_edu.viz.data_parallel import draw_pipeline, memory_bars, step_bars
 from trainium_edu.viz.follow import draw_futures, draw_toss
-from trainium_edu.widgets.sketch import Picture
+from trainium_edu.widgets.picture import Picture
 
 # --- memory ---------------------------------------------------------------------------------------
 
