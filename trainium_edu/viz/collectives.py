@@ -29,7 +29,7 @@ def _draw_curves(curves, names, title, label, x_ticks, y, y_ticks, unit, width, 
     """Draw curves (xs, ys) with their key, which begins at a share of the height; return axes."""
     ends = [np.min(curves[0][0]), max(np.max(xs) for xs, _ in curves)]
     x = (ends[0] / 1.1, ends[1] * 1.1) if "x" in log else ends
-    chart = Chart(Scene(width, _TALL + 76), (50, 28, width - 74, _TALL), x, y, log=log)
+    chart = Chart(Scene(width, _TALL + 76), (58, 28, width - 82, _TALL), x, y, log=log)
     chart.axes(title, label, x_ticks, y_ticks, unit=unit)
     looks = [look_of(name, i) for i, name in enumerate(names)]
     for (xs, ys), name, look in zip(curves, names, looks, strict=True):
