@@ -105,9 +105,8 @@ class Question:
             answer = replace(answer, value=self._option(answer.value), wrong=models)
         fixed = {m.name: m.option for m in self.wrong if m.option}
         if {m.name for m in self.wrong} - set(fixed) != set(answer.wrong):
-            models, values = [m.name for m in self.wrong], list(answer.wrong)
-            raise KeyError(sentence("predict.wrong_models", key=self.key, models=models,
-                                    values=values))  # fmt: skip
+            named = {"models": [m.name for m in self.wrong], "values": list(answer.wrong)}
+            raise KeyError(sentence("predict.wrong_models", key=self.key, **named))
         names = {"SOURCES": SOURCES, "TRN1": TRN1, **values, **answer.terms}
         says = {"": self.again, **{m.name: m.says for m in self.wrong}}
         told = {name: words.format(**names) for name, words in says.items()}

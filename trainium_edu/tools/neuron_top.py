@@ -14,7 +14,6 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
 
 import psutil
 from rich.columns import Columns
@@ -159,8 +158,10 @@ def _cores(of: Machine, runs, shows_flops: bool) -> Iterator[RenderableType]:
         cells = [(one.percent / 100, f"[{one.percent:6.2f}%]") for one in each]
     yield _header(title)
     names = ["", *(name for i in range(per) for name in (f"NC{i}", ""))]
-    yield _bars(names, ([f"ND{i}", *chain(*cells[i * per : (i + 1) * per])]
-                        for i in range(of.devices)))  # fmt: skip
+    rows: list[list[str | float]] = [[f"ND{i}"] for i in range(of.devices)]
+    for core, cell in enumerate(cells):
+        rows[core // per] += cell
+    yield _bars(names, rows)
 
 
 def _size(count: float) -> str:

@@ -48,8 +48,9 @@ def draw_curve(rows: Sequence[FineTuned], *, width: float = 890.0) -> Scene:
     chart.note(labels[-1], 100 / 3, "one of three", down=-5, anchor="end", colour="muted")
     key = []
     for (name, of), colour in zip(sides.items(), _COLOURS, strict=False):
-        seeds = [(row.per_author, one) for row in of for one in row.accuracies]
-        chart.dots(*zip(*seeds, strict=True), colour, size=5, opacity=0.5)
+        for row in of:
+            each = row.accuracies
+            chart.dots([row.per_author] * len(each), each, colour, size=5, opacity=0.5)
         means = [row.per_author for row in of], [row.mean for row in of]
         chart.curve(*means, colour, width=2, words=f"{name}, mean")
         chart.dots(*means, colour, size=9)

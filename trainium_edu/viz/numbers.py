@@ -3,7 +3,7 @@
 import html
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from trainium_edu.neuroncore.scoreboard import advice, scoreboard
@@ -47,7 +47,15 @@ class Numbers:
     """
 
     def __init__(
-        self, table: str, title="", rows=(), *, folded=True, fold="The numbers", draw=None, **look
+        self,
+        table: str | Iterable[str],
+        title="",
+        rows=(),
+        *,
+        folded=True,
+        fold="The numbers",
+        draw=None,
+        **look,
     ):
         self.table = table if isinstance(table, str) else "\n".join(table)
         self.svg, self.folded, self.fold, turn = "", folded, fold, itertools.count()

@@ -266,8 +266,8 @@ def draw_topology(
         middle = (xy[a] + xy[b]) / 2 + bends[k]
         curve = (1 - t) ** 2 * xy[a] + 2 * t * (1 - t) * middle + t**2 * xy[b]
         colour, thick, dash = _LOOKS[kind]
-        scene.path(*curve.T, colour, width=round(thick * wide[k], 1), dash=dash,
-                   words=f"{'missing ' * (kind == 'missing')}cable {a} - {b}")  # fmt: skip
+        (xs, ys), words = curve.T, f"{'missing cable' if kind == 'missing' else 'cable'} {a} - {b}"
+        scene.path(xs, ys, colour, width=round(thick * wide[k], 1), dash=dash, words=words)
     _draw_chips(scene, xy, chosen.room * 0.42 * scale[0], chosen.notes, set(path), topology.chips)
     return scene
 
