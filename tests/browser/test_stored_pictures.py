@@ -25,7 +25,7 @@ from trainium_edu.widgets.script_film import script_film
 from trainium_edu.widgets.static import load
 from trainium_edu.widgets.systolic_array import array_player
 from trainium_edu.widgets.timeline_explorer import timeline_explorer
-from trainium_edu.widgets.topology import topology_explorer
+from trainium_edu.widgets.topology import topology_explorer, topology_picture
 from trainium_edu.widgets.training import training_explorer
 from trainium_edu.widgets.training_player import first_training_run
 from trainium_edu.widgets.two_laws import doubling_steps
@@ -41,6 +41,7 @@ MAKE = {
     "NumberLine": number_line_explorer, "RoundingExplorer": rounding_explorer,
     "ScriptFilm": lambda: script_film(folder() / "programs" / "digits_prints.py",
                                       programs.stored("digits_prints").record),
+    "Picture": lambda: topology_picture(fabric.trn1_32xlarge(), path=(0, 1, 2)),
     "Sketch": lambda: doubling_steps(2),
     "SystolicArrayPlayer": lambda: array_player(np.arange(16.0).reshape(4, 4), np.ones((4, 6)),
         array=SystolicArray(4, 4), cycle=0),
