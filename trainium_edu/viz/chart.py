@@ -132,7 +132,7 @@ class Chart:
         self.scene.rect(x0, min(y0, y1), x1 - x0, abs(y0 - y1), colour, opacity=opacity)
 
     def legend(self, x, y, *entries):
-        """Say what is what from (x, y) downwards; entries are (words, colour, width, dash)."""
+        """Draw a key downwards from (x, y); entries are (words, colour, width, dash)."""
         for row, (words, colour, width, dash) in enumerate(entries):
             base = y + 18 * row
             self.scene.path([x, x + 26], [base, base], colour, width=width, dash=dash)
