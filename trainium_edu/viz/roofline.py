@@ -24,6 +24,11 @@ from trainium_edu.viz.scene import Scene
 
 __all__ = ["Point", "describe_roofline", "draw_roofline", "point_of", "ridges", "roofs"]
 
+_HBM, _DMA = COLOURS["blue"], COLOURS["sky"]
+_LETTER = 6.4  # CSS pixels of a letter at size 12, on average
+#: Where a point's name may stand: to its right or left, and how much lower; the first that is free.
+_PLACES = ((1, 0), (-1, 0), (1, 15), (-1, 15), (1, -15), (-1, -15), (1, 30), (-1, 30))
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
@@ -199,12 +204,6 @@ def draw_roofline(
     _draw_points(chart, points, taken)
     scene.height = key_row(scene, 12, 34 + 300 + 62, key, width) + 10
     return scene
-
-
-_HBM, _DMA = COLOURS["blue"], COLOURS["sky"]
-_LETTER = 6.4  # CSS pixels of a letter at size 12, on average
-#: Where a point's name may stand: to its right or left, and how much lower; the first that is free.
-_PLACES = ((1, 0), (-1, 0), (1, 15), (-1, 15), (1, -15), (-1, -15), (1, 30), (-1, 30))
 
 
 def _write(scene, taken, x, y, words, anchor, **look):
