@@ -73,7 +73,8 @@ def test_an_error_is_shown_with_rank_and_line(script, capsys):
     assert lines[0].startswith("Traceback")
     assert "train.py" in lines[1]
     assert lines[-1] == (
-        "train.py failed at train.py:3, raised on rank 1 of 2: ZeroDivisionError: division by zero"
+        "train.py exits with 1: ZeroDivisionError: division by zero at train.py:3, "
+        "raised on rank 1 of 2"
     )
 
 
@@ -85,7 +86,8 @@ def test_ranks_that_disagree_are_told_at_a_line_of_the_script(script, capsys):
     )
     assert torchrun("--nproc_per_node=2", path) == 1
     last = capsys.readouterr().err.strip().splitlines()[-1]
-    assert last.startswith("train.py failed at train.py:4, raised on rank 1 of 2: RanksDisagree:")
+    assert last.startswith("train.py exits with 1: RanksDisagree: rank 1 at train.py:4 ")
+    assert last.endswith(", raised on rank 1 of 2")
     assert "drop_last" in last
 
 

@@ -4,15 +4,14 @@ So does ``import neuronxcc.nki``, the older interface.
 """
 
 import os
-import runpy
 import sys
-import traceback
 from pathlib import Path
 from unittest.mock import patch
 
 from trainium_edu import settings
 from trainium_edu.cli import torch_script
 from trainium_edu.cli.neuron_tools import tools_on_path
+from trainium_edu.torch.script import run_main
 
 __all__ = ["command", "run_script"]
 
@@ -53,30 +52,8 @@ def run_script(script, arguments=(), *, platform=None, replace=False) -> int:
         return 2
     with torch_script.nki_here(platform, replace) as is_ours:
         if is_ours:
-            return _as_main(path, arguments)
+            with tools_on_path():
+                return run_main(str(path), arguments)[0]
     print("AWS's own nki package is installed here and left alone: run the script with it, or add "
           "--replace", file=sys.stderr)  # fmt: skip
     return 1
-
-
-def _as_main(path, arguments) -> int:
-    before = sys.argv, sys.path[:]
-    sys.argv = [str(path), *arguments]
-    sys.path.insert(0, str(path.resolve().parent))
-    try:
-        with tools_on_path():
-            runpy.run_path(str(path), run_name="__main__")
-    except SystemExit as stop:
-        if isinstance(stop.code, str):
-            print(stop.code, file=sys.stderr)
-            return 1
-        return int(stop.code or 0)
-    except Exception as problem:
-        frames = problem.__traceback__  # those before the script are cut off
-        while frames is not None and Path(frames.tb_frame.f_code.co_filename) != path:
-            frames = frames.tb_next
-        traceback.print_exception(type(problem), problem, frames or problem.__traceback__)
-        return 1
-    finally:
-        sys.argv, sys.path[:] = before
-    return 0

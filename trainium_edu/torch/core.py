@@ -20,6 +20,7 @@ from trainium_edu.torch.calls import Call, counted
 from trainium_edu.torch.clock import Clock, transfer_ns
 from trainium_edu.torch.origins import Origins, user_line
 from trainium_edu.torch.refusals import refusal, sentence
+from trainium_edu.torch.script import ValuesOff
 from trainium_edu.torch.tape import Cell, Place, Tape, Trie
 from trainium_edu.torch.translate import Translation, translate
 from trainium_edu.torch.values import Values
@@ -33,10 +34,6 @@ from trainium_edu.xla.metrics import PROCESS
 __all__ = ["Core", "ValuesOff", "current", "is_there", "make_current"]
 
 _MANY_CALLS = 50_000  #: pending, beyond which a warning names mark_step; GPT-2's step has 3 000
-
-
-class ValuesOff(RuntimeError):
-    """A value is asked for in a run that keeps shapes only."""
 
 
 class Core:

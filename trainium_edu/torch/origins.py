@@ -5,29 +5,19 @@ forward one.  PyTorch numbers what it will differentiate, and the node that runs
 number of its forward call.  Only calls that come for the first time are looked at.
 """
 
-import runpy
 import sys
-from pathlib import Path
 from types import FrameType
 from weakref import WeakKeyDictionary
 
 import torch
 
 from trainium_edu.neuroncore.recording.source import SourceLine
+from trainium_edu.torch.script import is_library
 
-__all__ = ["HERE", "Origins", "is_library", "user_line"]
-
-HERE = str(Path(__file__).resolve().parents[1])
-_LIBRARIES = (HERE, "site-packages", "dist-packages", str(Path(torch.__file__).parent), "<frozen",
-              str(Path(runpy.__file__).parent))  # fmt: skip
+__all__ = ["Origins", "user_line"]
 
 _CALLS = torch.nn.Module._call_impl.__code__
 _names: WeakKeyDictionary[torch.nn.Module, dict[int, str]] = WeakKeyDictionary()
-
-
-def is_library(file: str) -> bool:
-    """Return whether a file is a library's, or of this package."""
-    return any(part in file for part in _LIBRARIES)
 
 
 def user_line(frame: FrameType | None = None) -> SourceLine | None:

@@ -1,18 +1,25 @@
-"""Run a file as Python does, and tell of what goes wrong from the script's first line on."""
+"""Run a file as Python does, and tell of what goes wrong from the script's first line on.
 
-import linecache
+PyTorch is not needed for that.
+"""
+
 import runpy
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.util import find_spec
+from itertools import dropwhile
+from operator import call
 from pathlib import Path
 
-from trainium_edu.torch.core import ValuesOff
 from trainium_edu.torch.imports import imports_of
-from trainium_edu.torch.origins import HERE, is_library
 
-__all__ = ["called", "run_main", "slow_imports", "told_of"]
+__all__ = ["HERE", "ValuesOff", "called", "is_library", "run_main", "slow_imports", "told_of"]
+
+HERE = str(Path(__file__).resolve().parents[1])
+_LIBRARIES = (HERE, "site-packages", "dist-packages", "<frozen", str(Path(runpy.__file__).parent),
+              *getattr(find_spec("torch"), "submodule_search_locations", ()))  # fmt: skip
 
 _NOTES = {
     "device type at start of device string: neuron":
@@ -29,7 +36,18 @@ _SLOW = {"timm", "transformers", "datasets", "evaluate", "torchvision", "sklearn
 _OF_OTHERS = "raise ", "return call.run(", "return self._engine."
 
 
-def run_main(script: str, arguments: Sequence[str] = (), *, module: bool = False):
+class ValuesOff(RuntimeError):
+    """A value is asked for in a run that keeps shapes only."""
+
+
+def is_library(file: str) -> bool:
+    """Return whether a file is a library's, or of this package."""
+    return any(part in file for part in _LIBRARIES)
+
+
+def run_main(
+    script: str, arguments: Sequence[str] = (), *, module: bool = False, launch: Callable = call
+):
     """Run a file or a module as ``__main__``, and return what :func:`called` does.
 
     Parameters
@@ -39,13 +57,15 @@ def run_main(script: str, arguments: Sequence[str] = (), *, module: bool = False
     arguments : sequence of str
         What the script finds in ``sys.argv[1:]``.
     module : bool
+    launch : callable (callable ())
+        What runs it: by default once.
     """
     before = sys.argv, sys.path[:]
     sys.argv = [script, *arguments]
     sys.path.insert(0, str(Path.cwd() if module else Path(script).resolve().parent))
     run: Callable = partial(runpy.run_module, alter_sys=True) if module else runpy.run_path
     try:
-        return called(partial(run, script, run_name="__main__"), script)
+        return called(partial(launch, partial(run, script, run_name="__main__")), script)
     finally:
         sys.argv, sys.path[:] = before
 
@@ -69,10 +89,11 @@ def called(main: Callable[[], object], script: str = "") -> tuple[int, str]:
     try:
         main()
     except SystemExit as stop:
+        notes = getattr(stop, "__notes__", [])
         if stop.code is None or isinstance(stop.code, int):
-            return int(stop.code or 0), ""
+            return int(stop.code or 0), ", ".join(notes)
         print(stop.code, file=sys.stderr)
-        return 1, str(stop.code)
+        return 1, ", ".join([str(stop.code), *notes])
     except Exception as problem:
         told = told_of(problem)
         _print_from_script(problem, script)
@@ -81,17 +102,15 @@ def called(main: Callable[[], object], script: str = "") -> tuple[int, str]:
 
 
 def told_of(problem: BaseException) -> str:
-    """Return an error in one line, with the script's innermost line."""
+    """Return an error in one line, with the script's innermost line and the error's notes."""
     if isinstance(problem, ValuesOff):
         return str(problem)
-    text, frames = f"{type(problem).__name__}: {problem}", problem.__traceback__
-    place = ""
-    while frames is not None:
-        file = frames.tb_frame.f_code.co_filename
-        if not is_library(file):
-            place = f"{Path(file).name}:{frames.tb_lineno}"
-        frames = frames.tb_next
-    return text if not place or place in text else f"{text} at {place}"
+    text, place = f"{type(problem).__name__}: {problem}", ""
+    for line in traceback.extract_tb(problem.__traceback__):
+        if not is_library(line.filename):
+            place = f"{Path(line.filename).name}:{line.lineno}"
+    text = text if not place or place in text else f"{text} at {place}"
+    return ", ".join([text, *getattr(problem, "__notes__", [])])
 
 
 def _print_from_script(problem: BaseException, script: str) -> None:
@@ -102,26 +121,19 @@ def _print_from_script(problem: BaseException, script: str) -> None:
     if isinstance(problem, ValuesOff):
         print(problem, file=sys.stderr)
         return
-    frame = problem.__traceback__
-    while frame is not None and is_library(file := frame.tb_frame.f_code.co_filename):
-        if file == script:
-            break
-        frame = frame.tb_next
-    frames, is_own = [], False
-    while frame is not None:
-        file = frame.tb_frame.f_code.co_filename
-        is_ours = file.startswith(HERE) and file != script
-        line = linecache.getline(file, frame.tb_lineno).strip()
-        is_own = is_ours and not line.startswith(_OF_OTHERS)
-        frames.append((frame, is_ours))
-        frame = frame.tb_next
-    shown = [one for one, is_ours in frames if is_own or not is_ours]
-    for one, after in zip(shown, [*shown[1:], None], strict=True):
-        one.tb_next = after
     for phrase, note in _NOTES.items():
         if phrase in str(problem):
             problem.add_note(note)
-    traceback.print_exception(type(problem), problem, shown[0] if shown else problem.__traceback__)
+    told = traceback.TracebackException.from_exception(problem)
+
+    def is_ours(line):
+        return line.filename.startswith(HERE) and line.filename != script
+
+    lines = list(dropwhile(lambda p: is_library(p.filename) and p.filename != script, told.stack))
+    if lines and (not is_ours(lines[-1]) or lines[-1].line.startswith(_OF_OTHERS)):
+        lines = [line for line in lines if not is_ours(line)]
+    told.stack[:] = lines or told.stack
+    print("".join(told.format()), end="", file=sys.stderr)
 
 
 def slow_imports(script: Path) -> list[str]:
