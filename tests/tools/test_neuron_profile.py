@@ -198,12 +198,12 @@ def test_a_pair_of_two_programs_is_refused(pair, tmp_path):
 
 def test_a_folder_is_read_with_its_neffs_or_with_the_named_one(pair, tmp_path, copied):
     shutil.copy(pair[1], tmp_path / "second.ntff")
-    runs, notes = neuron_profile.read_folder(tmp_path)
-    assert (list(runs), notes) == (["profile", "second"], ["", ""])
+    found = neuron_profile.read_folder(tmp_path)
+    assert {name: note for name, (*_, note) in found.items()} == {"profile": "", "second": ""}
     (tmp_path / "away").mkdir()
     away = pair[0].rename(tmp_path / "away" / "file.neff")
     raises(ValueError, r"no \.neff in .* name it with -n", neuron_profile.read_folder, tmp_path)
-    assert len(neuron_profile.read_folder(tmp_path, away)[0]) == 2
+    assert len(neuron_profile.read_folder(tmp_path, away)) == 2
     raises(ValueError, r"there is no \.ntff in", neuron_profile.read_folder, tmp_path / "away")
 
 

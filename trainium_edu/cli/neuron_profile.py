@@ -6,6 +6,7 @@ what its parser of arguments (the guide shows its help) leaves to programs by cu
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -15,8 +16,8 @@ from trainium_edu.cli.refusals import sentence
 __all__ = ["count", "explorer", "main"]
 
 _PROFILER, _EXPLORER = "neuron-profile", "neuron-explorer"
-_FORMATS = ("json", "perfetto", "summary-json", "summary-text")
-_FILES = {"json": "ntff.json", "perfetto": "ntff.pftrace"}
+#: Each output format, and the file it goes to, unless named; "" where it is printed.
+_FORMATS = {"json": "ntff.json", "perfetto": "ntff.pftrace", "summary-json": "", "summary-text": ""}
 _NO_HOST = "only kernels are timed here, and no run of AWS's runtime leaves a system profile"
 _WITHOUT = {"inspect": _NO_HOST, "analyze": "nki.run(...).advice is what there is"}
 
@@ -56,11 +57,8 @@ def main(argv=None, name: str = _PROFILER) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     parser = _parser(name)
     try:
-        for command in _WITHOUT:
-            if arguments[:1] == [command]:
-                raise _Wrong(f"{command} is not here: {_WITHOUT[command]}")
-        if "--show-profile-schema" in arguments:
-            raise _Wrong("--show-profile-schema is not here: view --terminology names every key")
+        if arguments and arguments[0] in _WITHOUT:
+            raise _Wrong(f"{arguments[0]} is not here: {_WITHOUT[arguments[0]]}")
         options = parser.parse_args(arguments)
         return options.run(options)
     except SystemExit as stop:  # --help, --version
@@ -96,7 +94,7 @@ def _parser(name):
     for command, run in ((capture, _capture), (view, _view)):
         add(command, f"{_PROFILER} {command.prog.split()[-1]}")
         command.set_defaults(run=run)
-    each = {"capture": capture, "view": view}
+    each = {"": parser, "capture": capture, "view": view}
     for row in WORDS_OF["flags"]:
         for flag in row["flags"]:
             each[row["command"]].add_argument(
@@ -146,85 +144,69 @@ def _check_inputs(inputs):
 
 
 def _view(options) -> int:
-    if options.terminology:
-        from trainium_edu.tools.neuron_profile import TERMS, as_text
+    from trainium_edu import files
+    from trainium_edu.tools.neuron_profile import TERMS, as_text
 
+    if options.terminology:
         print(as_text(dict(sorted(TERMS.items()))))
         return 0
-    _check_format(options)
-    profiles = _profiles(options)
-    print("emulated by trainium_edu: times are predicted, not measured", file=sys.stderr)
     shown = options.output_format
-    if shown in ("summary-text", "summary-json"):
-        return _print_summaries(profiles, options)
-    if len(profiles) > 1:
+    _check(shown, options.db_bucket)
+    runs = _runs(options)
+    print("emulated by trainium_edu: times are predicted, not measured", file=sys.stderr)
+    if _FORMATS[shown] and len(runs) > 1:
         raise _Wrong(f"{shown} is written of one profile at a time; name it with -s")
-    [run] = profiles.values()
-    path = Path(options.output_file or _FILES[shown])
-    _write(shown, run, path)
-    print(f"{shown} saved to {path}")
+    text, path = _written(shown, runs), options.output_file or _FORMATS[shown]
+    if path:
+        files.write(path, f"{text}\n")
+    if not path or _FORMATS[shown]:
+        print(f"{shown} saved to {path}" if path else text)
     if shown == "perfetto":
         print("open it at https://ui.perfetto.dev", file=sys.stderr)
     return 0
 
 
-def _check_format(options):
+def _check(shown, name):
+    """Refuse an output format that is not here, and a name that a profile cannot have."""
     from trainium_edu.tools.neuron_profile import WORDS_OF
 
-    shown = options.output_format
     if shown in WORDS_OF["formats"]:
         raise _Wrong(f"--output-format {shown} is not here: {WORDS_OF['formats'][shown]}")
     if shown not in _FORMATS:
         raise _Wrong(f"no output format {shown!r}; there are {', '.join(_FORMATS)}")
-    name = options.db_bucket
-    if name is not None and not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
+    if name is not None and not re.fullmatch(r"[\w.-]*\w[\w.-]*", name):
         raise _Wrong(f"{name!r} cannot be a profile's name; use letters, digits, -, _ and .")
 
 
-def _profiles(options) -> dict:
+def _runs(options) -> dict:
     """Return the runs to show by their names."""
     from trainium_edu.tools import neuron_profile
 
     if options.session_dir:
-        found, notes = neuron_profile.read_folder(options.session_dir, options.neff_path)
+        found = neuron_profile.read_folder(options.session_dir, options.neff_path)
     elif options.neff_path and options.session_file:
-        run, digest, note = neuron_profile.read(options.neff_path, options.session_file)
-        found, notes = {options.db_bucket or f"n_{digest}": run}, [note]
+        one = neuron_profile.read(options.neff_path, options.session_file)
+        found = {options.db_bucket or f"n_{one[1]}": one}
     else:
         raise _Wrong(sentence("neuron_profile.no_files"))
-    for note in filter(None, notes):
-        print(note, file=sys.stderr)
-    for name, run in found.items():
-        if len(run.programs) > 1:
-            print(f"{name}: {len(run.programs)} NeuronCores took part, and the one that ended last "
-                  "is shown", file=sys.stderr)  # fmt: skip
-    return found
+    for name, (run, _, note) in found.items():
+        several = sentence("neuron_profile.several", name=name, count=len(run.programs))
+        for said in filter(None, (note, several * (len(run.programs) > 1))):
+            print(said, file=sys.stderr)
+    return {name: run for name, (run, *_) in found.items()}
 
 
-def _print_summaries(profiles, options) -> int:
-    from trainium_edu import files
-    from trainium_edu.tools.neuron_profile import as_text, summary
-
-    found = {name: summary(run) for name, run in profiles.items()}
-    if options.output_format == "summary-json":
-        text = json.dumps(found, indent=4, allow_nan=False)
-    elif len(found) == 1:
-        text = "".join(map(as_text, found.values()))
-    else:
-        text = "\n\n".join(f"{name}\n{as_text(one)}" for name, one in found.items())
-    if options.output_file:
-        files.write(options.output_file, f"{text}\n")
-    else:
-        print(text)
-    return 0
-
-
-def _write(shown, run, path):
-    from trainium_edu import files
+def _written(shown, runs) -> str:
+    """Return runs in an output format."""
     from trainium_edu.tools import neuron_profile, perfetto
 
     if shown == "perfetto":
-        perfetto.write(run, path)
-    else:
-        text = json.dumps(neuron_profile.events(run), allow_nan=False, indent=1)
-        files.write(path, text + "\n")
+        trace = map(perfetto.to_json, runs.values())
+        return json.dumps(*trace, allow_nan=False, separators=(",", ":"))
+    if shown == "json":
+        return json.dumps(*map(neuron_profile.events, runs.values()), allow_nan=False, indent=1)
+    found = {name: neuron_profile.summary(run) for name, run in runs.items()}
+    if shown == "summary-json":
+        return json.dumps(found, indent=4, allow_nan=False)
+    heads = {name: f"{name}\n" if len(runs) > 1 else "" for name in runs}
+    return "\n\n".join(head + neuron_profile.as_text(found[k]) for k, head in heads.items())

@@ -36,6 +36,7 @@ from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.run import Run
 from trainium_edu.neuroncore.timing.expansion import ENGINES
+from trainium_edu.neuroncore.timing.timeline import union_ns
 from trainium_edu.nki.published import device_ns
 from trainium_edu.nki.remedies import WORDS
 from trainium_edu.specs import INSTANCES, TOOLS
@@ -114,29 +115,15 @@ def read(neff: str | PathLike, session: str | PathLike) -> tuple[Run, str, str]:
     OSError, ValueError
         If a file cannot be read, or they are of different programs.
     """
-    compiled, traced = run_io.digest_of(neff), run_io.read_trace(session)
-    if compiled != traced.digest:
-        raise ValueError(
-            f"{Path(session).name} was captured from another program than {Path(neff).name} holds; "
-            "capture it again from this one"
-        )
-    return _timed(traced, session)
-
-
-def _timed(traced, session):
-    run = Run.timed(traced.parts, WORDS)
-    then, now = max(traced.makespans_ns), run.timeline.makespan_ns
-    note = "" if abs(then - now) <= 1e-6 * now else (
-        f"{Path(session).name} was captured with another version of the model: {then / 1e3:.3f} us "
-        f"then, {now / 1e3:.3f} us now, which is shown"
-    )  # fmt: skip
-    return run, traced.digest, note
+    other = f"another program than {Path(neff).name} holds; capture it again from this one"
+    wrong = f"{Path(session).name} was captured from {other}"
+    return _timed(session, {run_io.digest_of(neff)}, wrong)
 
 
 @checked
 def read_folder(
     folder: str | PathLike, neff: str | PathLike | None = None
-) -> tuple[dict[str, Run], list[str]]:
+) -> dict[str, tuple[Run, str, str]]:
     """Read every ``.ntff`` of a folder, with its ``.neff`` there or with the one that is named.
 
     Parameters
@@ -146,10 +133,8 @@ def read_folder(
 
     Returns
     -------
-    runs : dict of str to Run
-        By the names of the ``.ntff``.
-    notes : list of str
-        As of :func:`read`.
+    dict of str to (Run, str, str)
+        As :func:`read` returns them, by the names of the ``.ntff``.
 
     Raises
     ------
@@ -160,18 +145,23 @@ def read_folder(
     sessions = sorted(folder.glob("*.ntff"))
     if not sessions:
         raise ValueError(f"there is no .ntff in {folder}")
-    neffs = [Path(neff)] if neff else sorted(folder.glob("*.neff"))
-    known = {run_io.digest_of(path) for path in neffs}
-    runs, notes = {}, []
-    for session in sessions:
-        traced = run_io.read_trace(session)
-        if traced.digest not in known:
-            raise ValueError(f"no .neff in {folder} is the one that {session.name} was captured "
-                             "from; name it with -n")  # fmt: skip
-        run, _, note = _timed(traced, session)
-        runs[session.stem] = run
-        notes.append(note)
-    return runs, notes
+    known = {run_io.digest_of(path) for path in ([neff] if neff else folder.glob("*.neff"))}
+    none = f"no .neff in {folder} is the one that {{}} was captured from; name it with -n"
+    return {path.stem: _timed(path, known, none.format(path.name)) for path in sessions}
+
+
+def _timed(session, digests, otherwise) -> tuple[Run, str, str]:
+    """Return what :func:`read` does of a ``.ntff`` whose program is one of some; else say so."""
+    traced = run_io.read_trace(session)
+    if traced.digest not in digests:
+        raise ValueError(otherwise)
+    run = Run.timed(traced.parts, WORDS)
+    then, now = max(traced.makespans_ns), run.timeline.makespan_ns
+    note = "" if abs(then - now) <= 1e-6 * now else (
+        f"{Path(session).name} was captured with another version of the model: {then / 1e3:.3f} us "
+        f"then, {now / 1e3:.3f} us now, which is shown"
+    )  # fmt: skip
+    return run, traced.digest, note
 
 
 # -- numbers --------------------------------------------------------------------------------------
@@ -216,7 +206,7 @@ def summary(run: Run) -> dict:
     counted = _counted(core.program, times)
     useful = counted["hardware_flops"] - counted["transpose_flops"]
     intensity, ridge = useful / moved if moved else 0.0, peak / bandwidth
-    clock, names = float(TOOLS.profile_clock_hz), _names(instructions)
+    clock, names = float(TOOLS.profile_clock_hz), np.array([i.name for i in instructions], str)
     active = {e: core.busy_ns(e) * _S for e in ENGINES}
     lasted = core.done_ns - core.start_ns
 
@@ -228,7 +218,7 @@ def summary(run: Run) -> dict:
     transfers = core.queue_start_ns >= 0
     first = np.where(transfers, core.queue_start_ns, np.inf).min(axis=1, initial=np.inf)
     last = np.where(transfers, core.queue_end_ns, -np.inf).max(axis=1, initial=-np.inf)
-    any_active = _union_ns(
+    any_active = union_ns(
         np.concatenate([core.start_ns[core.engine != core.dma], core.queue_start_ns[transfers]]),
         np.concatenate([core.end_ns[core.engine != core.dma], core.queue_end_ns[transfers]]),
     )
@@ -273,16 +263,13 @@ def summary(run: Run) -> dict:
             f"{engine.value}_engine_instruction_count": int(rows.size),
             f"{engine.value}_engine_instruction_time": float(lasted[rows].sum()) * _S,
         }
-    return {key: _rounded(found[key]) for key in sorted(found)}
+    # without the noise of binary fractions: to a thousandth of a ns
+    return {k: round(v, 12) if isinstance(v, float) else v for k, v in sorted(found.items())}
 
 
 def _instance(spec) -> str:
     of = (i.name for i in INSTANCES.values() if i.chip.name == spec.name)
     return next(of, spec.name)  # the smallest stands first
-
-
-def _names(instructions):
-    return np.array([i.name for i in instructions], dtype=str)
 
 
 def _counted(program, times) -> dict[str, int]:
@@ -298,7 +285,7 @@ def _counted(program, times) -> dict[str, int]:
     }  # fmt: skip
     for instruction, count in zip(program.instructions, times, strict=True):
         if instruction.engine is Engine.DMA:
-            found["dma_transfer_total_bytes"] += _moved(instruction) * count
+            found["dma_transfer_total_bytes"] += int(instruction.work[3]) * count
         passes = 1
         if instruction.engine is Engine.TENSOR:
             wide = any(a.geometry[0] == "float32" for a in instruction.accesses if not a.is_write)
@@ -338,28 +325,11 @@ def _touched(instruction):
             yield access, DTYPES[dtype].itemsize * free
 
 
-def _moved(instruction) -> int:
-    return int(instruction.work[3])
-
-
-def _union_ns(start, end) -> float:
-    """Return the ns that intervals cover together."""
-    order = np.argsort(start, kind="stable")
-    start, reach = start[order], np.maximum.accumulate(end[order])
-    before = np.concatenate([[0.0], reach[:-1]]) if reach.size else reach
-    return float(np.maximum(reach - np.maximum(start, before), 0).sum())
-
-
 def _tensor_bytes(program) -> int:
     """Return the size of all tensors in HBM that instructions touch."""
     tensors = {a.allocation for i in program.instructions for a in i.accesses}
     infos = (program.allocations[index] for index in tensors)
     return sum(prod(i.shape) * i.dtype.itemsize for i in infos if i.memory is Memory.HBM)
-
-
-def _rounded(value):
-    """Return numbers without the noise of binary fractions (to a thousandth of a ns, in s)."""
-    return round(value, 12) if isinstance(value, float) else value
 
 
 @checked
@@ -396,7 +366,7 @@ def events(run: Run) -> dict:
             "timestamp": round(start), "duration": round(end - start), "label": one.engine.title,
             "opcode": one.name, "operands": operands[index], "name": one.label,
             "nki_source_location": str(one.line or ""),
-        } | ({"bytes": _moved(one)} if one.engine is Engine.DMA else {}))  # fmt: skip
+        } | ({"bytes": int(one.work[3])} if one.engine is Engine.DMA else {}))  # fmt: skip
     return {
         "summary": [summary(run)],
         "instruction": [row for row in rows if "bytes" not in row],
