@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.for_each import raises
+from trainium_edu.neuroncore.timing.timeline import levels
 from trainium_edu.timeline import Span, Timeline
-from trainium_edu.viz.core_trace import steps, trace_of_timeline
+from trainium_edu.viz.core_trace import trace_of_timeline
 from trainium_edu.viz.packing import pack
 
 NAMES = {"u8": "u1", "u16": "u2", "u32": "u4", "i32": "i4", "f32": "f4", "f64": "f8"}
@@ -44,7 +45,7 @@ def test_arrays_come_back_and_lie_at_multiples_of_eight():
 def test_steps_count_what_is_open_at_every_moment(intervals):
     start = np.array([s for s, _ in intervals], float)
     end = start + np.array([n for _, n in intervals])
-    when, level = steps(start, end)
+    when, level = levels(start, end)
     for moment in np.arange(0.5, 60.0):
         k = np.searchsorted(when, moment, side="right") - 1
         assert (level[k] if k >= 0 else 0) == int(((start < moment) & (end > moment)).sum())

@@ -109,12 +109,12 @@ def _seconds(text) -> float | None:
 
 @dataclass(slots=True)
 class _Since:
-    """A run at two moments."""
+    """A run, or the system alone, at two moments."""
 
     machine: Machine
-    run: live.Seen
-    before: live.Totals
-    cpu: tuple[tuple[float, float], tuple[float, float]]  #: (user, system) in s, then and now
+    run: Any  #: live.Seen, or None
+    before: Any  #: live.Totals, or None
+    spent: tuple[Any, Any]  #: a run's (user, system) in s, or the context switches, then and now
     seconds: float
 
 
@@ -180,7 +180,7 @@ def _model(of: _Since, model: live.Model) -> dict:
 
 
 def _neuron_runtime_vcpu_usage(of: _Since) -> dict:
-    (user, system), (user_now, system_now) = of.cpu
+    (user, system), (user_now, system_now) = of.spent
     per_cent = 100 / of.seconds / (psutil.cpu_count() or 1)
     return {"vcpu_usage": {"user": round(max(0.0, user_now - user) * per_cent, 2),
                            "system": round(max(0.0, system_now - system) * per_cent, 2)},
@@ -196,29 +196,28 @@ _OF_RUN: dict[str, Callable[[_Since], dict]] = {
 # -- metric groups of the system ------------------------------------------------------------------
 
 
-def _neuron_hw_counters(of: Machine, before) -> tuple[dict, None]:
-    devices = [{"neuron_device_index": i, **_CONSTANTS["ecc"]} for i in range(of.devices)]
-    return {"neuron_devices": devices, "error": ""}, None
+def _neuron_hw_counters(of: _Since) -> dict:
+    devices = range(of.machine.devices)
+    each = [{"neuron_device_index": i, **_CONSTANTS["ecc"]} for i in devices]
+    return {"neuron_devices": each, "error": ""}
 
 
-def _vcpu_usage(of: Machine, before) -> tuple[dict, Any]:
-    switches, kinds = psutil.cpu_stats().ctx_switches, _CONSTANTS["vcpu"]
-    each = [{ours: getattr(shares, theirs, 0.0) for ours, theirs in kinds.items()}
+def _vcpu_usage(of: _Since) -> dict:
+    before, now = of.spent
+    each = [{ours: getattr(shares, theirs, 0.0) for ours, theirs in _CONSTANTS["vcpu"].items()}
             for shares in psutil.cpu_times_percent(percpu=True)]  # fmt: skip
-    average = {kind: round(sum(one[kind] for one in each) / len(each), 2) for kind in kinds}
-    said = {"average_usage": average, "usage_data": {str(i): one for i, one in enumerate(each)},
-            "context_switch_count": switches - (before or switches), "error": ""}  # fmt: skip
-    return said, switches
+    average = {kind: round(sum(one[kind] for one in each) / len(each), 2) for kind in each[0]}
+    return {"average_usage": average, "usage_data": {str(i): one for i, one in enumerate(each)},
+            "context_switch_count": now - before, "error": ""}  # fmt: skip
 
 
-def _memory_info(of: Machine, before) -> tuple[dict, None]:
+def _memory_info(of: _Since) -> dict:
     memory, swap = psutil.virtual_memory(), psutil.swap_memory()
-    said = {"memory_total_bytes": memory.total, "memory_used_bytes": memory.used,
+    return {"memory_total_bytes": memory.total, "memory_used_bytes": memory.used,
             "swap_total_bytes": swap.total, "swap_used_bytes": swap.used, "error": ""}  # fmt: skip
-    return said, None
 
 
-_OF_SYSTEM: dict[str, Callable[[Machine, Any], tuple[dict, Any]]] = {
+_OF_SYSTEM: dict[str, Callable[[_Since], dict]] = {
     tell.__name__[1:]: tell for tell in (_neuron_hw_counters, _vcpu_usage, _memory_info)
 }
 
@@ -232,12 +231,9 @@ class _Told:
 
     period: float
     at: float
-    state: Any = None
+    before: Any  #: live.Totals, or None
+    spent: Any
     said: dict = field(default_factory=dict)
-
-    def tell(self, now: float, said: dict) -> None:
-        """Keep what was said just now, with the period it is about."""
-        self.said, self.at = {"period": now - self.at, **said}, now
 
 
 class Monitor:
@@ -258,9 +254,10 @@ class Monitor:
 
     def __init__(self, config: Config | None = None, clock: Callable[[], float] = time.monotonic):
         self.config, self._clock = config or _default(), clock
-        self._began = clock()
+        switches = psutil.cpu_stats().ctx_switches
+        psutil.cpu_times_percent(percpu=True)  # from here on
         self._system = {
-            kind: _Told(period, self._began, _OF_SYSTEM[kind](Machine("trn1.2xlarge"), None)[1])
+            kind: _Told(period, clock(), None, switches)
             for kind, period in self.config.system.items()
         }
         self._runs: dict[tuple, _Told] = {}  # by entry, process, its start, metric group
@@ -285,11 +282,9 @@ class Monitor:
         of : Machine
             As it stands now.
         """
-        now = self._clock()
+        now, switches = self._clock(), psutil.cpu_stats().ctx_switches
         for kind, told in self._system.items():
-            if self._is_due(told, now):
-                said, told.state = _OF_SYSTEM[kind](of, told.state)
-                told.tell(now, said)
+            self._tell(told, _OF_SYSTEM[kind], of, None, switches, now)
         alive = {(run.pid, run.process_start_s) for run in of.runs}
         self._runs = {key: told for key, told in self._runs.items() if key[1:3] in alive}
         return {
@@ -304,25 +299,24 @@ class Monitor:
         }  # fmt: skip
 
     def _of_run(self, of, run, number, groups, now) -> dict:
-        report = {}
+        spent, report = cpu_s(run.pid), {}
+        first = run.now if run.is_idle else run.before  # not seen yet: what its last period was
         for kind, period in groups.items():
-            key = number, run.pid, run.process_start_s, kind
-            told = self._runs.get(key)
-            cpu_now = cpu_s(run.pid)
-            if told is None:  # a run not seen before: what it did in its own last period
-                state = run.now if run.is_idle else run.before, cpu_now
-                told = self._runs[key] = _Told(period, now - run.period_s, state)
-            if self._is_due(told, now):
-                before, cpu = told.state
-                since = _Since(of, run, before, (cpu, cpu_now), max(now - told.at, 1e-9))
-                told.tell(now, _OF_RUN[kind](since))
-                told.state = run.now, cpu_now
+            key, new = (number, run.pid, run.process_start_s, kind), now - run.period_s
+            told = self._runs.setdefault(key, _Told(period, new, first, spent))
+            self._tell(told, _OF_RUN[kind], of, run, spent, now)
             report[kind] = told.said
         return {"pid": run.pid, "address": "", "neuron_runtime_tag": tag(run), "error": "",
                 "report": report}  # fmt: skip
 
-    def _is_due(self, told: _Told, now: float) -> bool:
-        return not told.said or now - told.at >= told.period * 0.99
+    def _tell(self, told, group, of, run, spent, now) -> None:
+        """Say what a metric group has to say, if it is due."""
+        seconds = now - told.at
+        if told.said and seconds < told.period * 0.99:
+            return
+        since = _Since(of, run, told.before, (told.spent, spent), max(seconds, 1e-9))
+        told.said = {"period": seconds, **group(since)}
+        told.at, told.before, told.spent = now, run and run.now, spent
 
 
 def _hardware_info(of: Machine) -> dict:

@@ -16,6 +16,7 @@ from trainium_edu import files
 from trainium_edu.neuroncore.recording.engine import Memory
 from trainium_edu.neuroncore.timing.expansion import ENGINES, MEMORIES
 from trainium_edu.neuroncore.timing.lifetimes import lifetimes
+from trainium_edu.neuroncore.timing.timeline import levels
 from trainium_edu.specs.signatures import checked
 from trainium_edu.timeline import Timeline
 
@@ -145,62 +146,39 @@ def _plain(value):
     """Return something that JSON can hold."""
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, bool | int | float | str) or value is None:
-        return value
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple) and type(value) in (list, tuple):
+    if type(value) in (list, tuple):
         return [_plain(v) for v in value]
-    return str(value)
+    is_plain = value is None or isinstance(value, int | str)
+    return value if is_plain or (isinstance(value, float) and math.isfinite(value)) else str(value)
 
 
 def _arrows(core, threads):
     """Yield an arrow from what an engine waited for to what it then ran: flow events."""
-    run = core.placement.run
-    engines = [t for t in threads if t in _ORDER]
-    titles = {e: engine.title for e, engine in enumerate(ENGINES)}
     number = 0
-    for row in np.flatnonzero(core.predecessor >= 0).tolist():
-        title = titles[int(run.engine[row])]
-        if title not in engines:
-            continue
+    for row in np.flatnonzero((core.predecessor >= 0) & (core.engine != core.dma)).tolist():
         before = int(core.predecessor[row])
-        if run.engine[before] == run.engine[row]:
-            continue
-        begin = _place(core, threads, titles, before, last=True)
-        end = _place(core, threads, titles, row, last=False)
-        if begin is None or end is None or begin[1] > end[1]:
+        ends = [_place(core, threads, at, is_end=at == before) for at in (before, row)]
+        if core.engine[before] == core.engine[row] or None in ends or ends[0][1] > ends[1][1]:
             continue
         number += 1
-        yield _flow("s", number, *begin)
-        yield {**_flow("f", number, *end), "bp": "e"}
+        kinds = {"ph": "s"}, {"ph": "f", "bp": "e"}
+        for kind, ((pid, tid), ns) in zip(kinds, ends, strict=True):
+            yield {"id": number, "name": "waited for", "cat": "wait", "pid": pid, "tid": tid,
+                   "ts": _us(ns), **kind}  # fmt: skip
 
 
-def _place(core, threads, titles, row, *, last):
-    """Return (process and thread, time) inside the span of a row."""
-    title = titles[int(core.engine[row])]
-    if title in threads:
-        return threads[title], _inside(core.start_ns[row], core.end_ns[row], last)
-    transfer = int(core.transfer[row])
-    queue = int(core.critical_queue[transfer])
-    track = f"DMA queue {queue}"
-    if queue < 0 or track not in threads:
-        return None
-    start, end = core.queue_start_ns[transfer, queue], core.queue_end_ns[transfer, queue]
-    return threads[track], _inside(start, end, last)
-
-
-def _inside(start, end, last) -> float:
-    """Return a moment inside a span, for an arrow to be tied to it."""
-    return float(end - min(1.0, (end - start) / 2) if last else start)
-
-
-def _flow(phase, number, thread, ns):
-    pid, tid = thread
-    return {"ph": phase, "id": number, "name": "waited for", "cat": "wait", "pid": pid, "tid": tid,
-            "ts": _us(ns)}  # fmt: skip
+def _place(core, threads, row, *, is_end):
+    """Return (process and thread, time) inside the span of a row, for an arrow to be tied to it."""
+    track, start, end = ENGINES[core.engine[row]].title, core.start_ns[row], core.end_ns[row]
+    if core.engine[row] == core.dma:
+        transfer = int(core.transfer[row])
+        queue = int(core.critical_queue[transfer])
+        track = f"DMA queue {queue}"
+        start, end = core.queue_start_ns[transfer, queue], core.queue_end_ns[transfer, queue]
+    ns = end - min(1.0, (end - start) / 2) if is_end else start
+    return (threads[track], float(ns)) if track in threads else None
 
 
 def _counters(core):
@@ -210,13 +188,8 @@ def _counters(core):
     which, start, end = lifetimes(core)
     for memory in (Memory.SBUF, Memory.PSUM):
         here = run.memory[which] == MEMORIES.index(memory)
-        if not here.any():
-            continue
-        size = row_bytes[run.allocation[which[here]]]
-        moments, at = np.unique(np.concatenate([start[here], end[here]]), return_inverse=True)
-        change = np.zeros(moments.size, np.int64)
-        np.add.at(change, at, np.concatenate([size, -size]))
+        sizes = row_bytes[run.allocation[which[here]]]
         name = f"{memory.upper()}, bytes of each partition"
-        for ns, level in zip(moments.tolist(), np.cumsum(change).tolist(), strict=True):
+        for ns, level in zip(*levels(start[here], end[here], sizes), strict=True):
             yield {"ph": "C", "name": name, "pid": _ENGINES, "tid": 0, "ts": _us(ns),
-                   "args": {"bytes": level}}  # fmt: skip
+                   "args": {"bytes": int(level)}}  # fmt: skip

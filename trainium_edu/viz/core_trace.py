@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from trainium_edu.neuroncore.timing.timeline import levels
 from trainium_edu.viz.colours import ENGINE
 from trainium_edu.viz.packing import pack
 
@@ -86,28 +87,14 @@ class CoreTrace:
     def dma_load(self) -> tuple[np.ndarray, np.ndarray]:
         """Return how many DMA queues are busy: from each of these moments, this many."""
         queues = self.of_kind("queue")
-        return steps(self.spans["start"][queues], self.spans["end"][queues])
+        when, level = levels(self.spans["start"][queues], self.spans["end"][queues])
+        return when, level.astype(np.int32)
 
     def busy_ns(self, track: int) -> float:
         """Return the time in which a track has at least one span."""
         on = self.spans["track"] == track
-        when, level = steps(self.spans["start"][on], self.spans["end"][on])
+        when, level = levels(self.spans["start"][on], self.spans["end"][on])
         return float(np.sum(np.diff(when)[level[:-1] > 0])) if len(when) else 0.0
-
-
-def steps(start, end) -> tuple[np.ndarray, np.ndarray]:
-    """Add up intervals: return the moments of change and the level from each on.
-
-    Examples
-    --------
-    >>> when, level = steps(np.array([0.0, 1.0]), np.array([2.0, 3.0]))
-    >>> when.tolist(), level.tolist()
-    ([0.0, 1.0, 2.0, 3.0], [1, 2, 1, 0])
-    """
-    when, place = np.unique(np.concatenate([start, end]), return_inverse=True)
-    change = np.zeros(len(when), np.int64)
-    np.add.at(change, place, np.repeat([1, -1], len(start)))
-    return when, np.cumsum(change).astype(np.int32)
 
 
 def trace_of_timeline(timeline, title: str = "timeline") -> CoreTrace:

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from trainium_edu.neuroncore.timing.timeline import levels
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.digits_on_ranks import in_us, step_table
 from trainium_edu.viz.chart import Chart, plain_ticks
 from trainium_edu.viz.colours import COLOURS, MEMORY
-from trainium_edu.viz.core_trace import steps as changes
 from trainium_edu.viz.numbers import Numbers
 from trainium_edu.viz.scene import Scene, linear
 from trainium_edu.viz.step_frames import HOST, exposed, on_tracks
@@ -94,7 +94,7 @@ def draw_pipeline(pipeline, *, steps: int = 12, width: float = 890.0) -> Scene:
                "time (red)", bold=True, size=13)  # fmt: skip
     scene.text(4, 34, f"the pace is set by: {pipeline.binds}")
     lying = np.array([(s.start_ns, s.end_ns) for s in line.on("ready")], float).reshape(-1, 2)
-    moments, depth = (np.append(0, one) for one in changes(*lying.T))
+    moments, depth = (np.append(0, one) for one in levels(*lying.T))
     most = max(1, depth.max())
     chart = Chart(scene, (76, 80 + 24 * len(tracks), width - 92, 60), (0, end / 1e6), (0, most))
     for row, track in enumerate(tracks):

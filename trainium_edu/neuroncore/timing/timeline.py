@@ -33,6 +33,21 @@ def union_ns(start_ns: np.ndarray, end_ns: np.ndarray) -> float:
     return float(np.maximum(reach - np.maximum(start, before), 0).sum())
 
 
+def levels(start_ns, end_ns, sizes=1) -> tuple[np.ndarray, np.ndarray]:
+    """Add up what is there in intervals: return the moments of change and the sum from each on.
+
+    Examples
+    --------
+    >>> when, level = levels(np.array([0.0, 1.0]), np.array([2.0, 3.0]))
+    >>> when.tolist(), level.tolist()
+    ([0.0, 1.0, 2.0, 3.0], [1, 2, 1, 0])
+    """
+    when, place = np.unique(np.concatenate([start_ns, end_ns]), return_inverse=True)
+    change = np.zeros(len(when), np.int64)
+    np.add.at(change, place, np.outer([1, -1], np.broadcast_to(sizes, len(start_ns))).ravel())
+    return when, np.cumsum(change)
+
+
 @dataclass(frozen=True, eq=False)
 class CoreTimeline:
     """Every instruction's time; made by :func:`~trainium_edu.neuroncore.timing.scheduler.schedule`.
