@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.viz.programs import timed
-from trainium_edu.neuroncore import Engine, NeuronCore, measure, place, schedule, why
+from trainium_edu.neuroncore import Engine, NeuronCore, measure, place, schedule
 from trainium_edu.specs import SOURCES, TRN1
 from trainium_edu.viz.core_timing import trace_of_core
 
@@ -16,7 +16,7 @@ def core():
 
 @pytest.fixture(scope="module")
 def trace(core):
-    return trace_of_core(core, why=why(core), band=(1.0, 2.0))
+    return trace_of_core(core, band=(1.0, 2.0))
 
 
 def test_every_instruction_has_its_span_at_its_time(core, trace):
@@ -72,7 +72,7 @@ def test_a_changed_parameter_says_that_it_was_set_here(core):
     other = schedule(
         core.program, core.placement, parameters={**core.parameters, "dma_start_ns": 2600.0}
     )
-    trace = trace_of_core(other, why=why(other))
+    trace = trace_of_core(other)
     said = [f for facts in trace.words["facts"] for f in facts if f["name"] == "dma_start_ns"]
     assert said == [{
         "value": "2600", "name": "dma_start_ns", "kind": "assumed",

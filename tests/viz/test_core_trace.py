@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tests.for_each import raises
 from trainium_edu.neuroncore.timing.timeline import levels
-from trainium_edu.timeline import Span, Timeline
-from trainium_edu.viz.core_trace import trace_of_timeline
+from trainium_edu.viz.core_trace import CoreTrace, Track, columns_of
 from trainium_edu.viz.packing import pack
 
 NAMES = {"u8": "u1", "u16": "u2", "u32": "u4", "i32": "i4", "f32": "f4", "f64": "f8"}
@@ -52,39 +51,15 @@ def test_steps_count_what_is_open_at_every_moment(intervals):
     assert level[-1] == 0
 
 
-def test_a_plain_timeline_becomes_a_trace_that_begins_at_zero():
-    trace = trace_of_timeline(
-        Timeline([Span("DMA queue 10", "b", 150, 300), Span("DMA queue 2", "a", 100, 200),
-                  Span("Vector Engine", "tensor_copy", 120, 180)])
-    )  # fmt: skip
-    assert [t.name for t in trace.tracks] == ["Vector Engine", "DMA queue 2", "DMA queue 10"]
-    assert [t.kind for t in trace.tracks] == ["engine", "queue", "queue"]
-    assert (trace.rows["start"].tolist(), trace.makespan_ns) == ([0.0, 20.0, 50.0], 200)
-    assert trace.words["labels"] == ["a", "tensor_copy", "b"]
-    when, level = trace.dma_load()
-    assert (when.tolist(), level.tolist()) == ([0.0, 50.0, 100.0, 200.0], [1, 2, 1, 0])
-    assert trace.busy_ns(0) == 60
-
-
-def test_an_empty_timeline_is_a_trace_too():
-    header, arrays = unpack(trace_of_timeline(Timeline()).to_bytes(ask=3))
-    assert (header["makespan"], header["ask"]) == (0.0, 3)
-    assert all(a.size == 0 for a in arrays.values())
-
-
 def test_what_is_said_of_a_time_is_exact_and_where_it_is_drawn_is_a_float32():
-    trace = trace_of_timeline(Timeline([Span("Vector Engine", "x", 0.0, 1 / 3)]))
-    _, arrays = unpack(trace.to_bytes())
+    times = columns_of("spans", ([0.0], [1 / 3], [0], [0]))
+    nothing = {group: columns_of(group) for group in ("waits", "pieces", "tiles")}
+    rows = columns_of("rows", ([0.0], [1 / 3], [0], [0], [0]))
+    track = Track("Vector Engine", "vector", "engine")
+    trace = CoreTrace("a third", 1 / 3, (track,), times, rows, **nothing)
+    header, arrays = unpack(trace.to_bytes(ask=3))
     assert (arrays["rows_end"][0], arrays["spans_end"][0]) == (1 / 3, np.float32(1 / 3))
-
-
-def test_the_longest_track_name_order_is_stable():
-    spans = [Span(f"DMA queue {q}", "x", 0, 1) for q in (15, 3, 0)]
-    spans += [Span("port: Vector/GpSimd on SBUF", "x", 0, 1), Span("Sync Engine", "x", 0, 1)]
-    trace = trace_of_timeline(Timeline(spans))
-    assert [t.name for t in trace.tracks] == [
-        "Sync Engine", "port: Vector/GpSimd on SBUF", "DMA queue 0", "DMA queue 3", "DMA queue 15",
-    ]  # fmt: skip
+    assert (header["makespan"], header["ask"]) == (1 / 3, 3)
 
 
 def test_an_array_type_that_the_page_does_not_know_is_an_error():

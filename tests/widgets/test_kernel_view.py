@@ -39,4 +39,4 @@ def test_every_source_line_that_recorded_something_is_in_the_book():
 
 
 def test_a_plain_timeline_has_no_source():
-    raises(TypeError, "no source lines", kernel_view, Timeline())
+    raises(TypeError, "no timeline of a NeuronCore", kernel_view, Timeline())

@@ -5,7 +5,7 @@ import pytest
 from tests.for_each import raises
 from tests.viz.programs import gelu_linear, timed
 from trainium_edu.neuroncore import band_of, measure, place, schedule
-from trainium_edu.timeline import Span, Timeline
+from trainium_edu.timeline import Timeline
 from trainium_edu.widgets.retiming import Retiming, Settings, core_of
 
 
@@ -78,10 +78,9 @@ def test_what_has_a_timeline_is_found():
         timeline = timed(2)
 
     assert core_of(Run()) is Run.timeline
-    assert core_of(gelu_linear(2), buffers=1).placement.buffers == 1
-    plain = Timeline([Span("host", "x", 0, 1)])
-    assert core_of(plain) is plain
-    raises(TypeError, "no timeline in a int", core_of, 3)
+    assert core_of(gelu_linear(2)).makespan_ns == measure(gelu_linear(2)).makespan_ns
+    raises(TypeError, "no timeline of a NeuronCore in a int", core_of, 3)
+    raises(TypeError, "in a Timeline; give a CoreTimeline", core_of, Timeline())
 
 
 def test_few_placements_are_kept_and_the_recorded_one_among_them(core, monkeypatch):

@@ -9,6 +9,7 @@ from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.timing.expansion import ENGINES
 from trainium_edu.neuroncore.timing.lifetimes import lifetimes
 from trainium_edu.neuroncore.timing.waits import Wait
+from trainium_edu.neuroncore.timing.why import why
 from trainium_edu.viz.colours import ENGINE
 from trainium_edu.viz.core_trace import CoreTrace, Track, columns_of
 from trainium_edu.viz.documents import documents, url_of
@@ -18,22 +19,16 @@ __all__ = ["trace_of_core"]
 
 _DMA, _SYNC = ENGINES.index(Engine.DMA), ENGINES.index(Engine.SYNC)
 _SAYS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-_PORTS = (
-    ("port: Vector/GpSimd on SBUF", (Engine.VECTOR, Engine.GPSIMD), 1),
-    ("port: Vector/Scalar on PSUM", (Engine.VECTOR, Engine.SCALAR), 2),
-)
 _MOST_CAUSES = 7
 KINDS = ("documented", "derived", "measured", "assumed")
 
 
-def trace_of_core(core, *, why=None, band=None) -> CoreTrace:
-    """Make the trace of a timed program.
+def trace_of_core(core, *, band=None) -> CoreTrace:
+    """Make the trace of a timed program, with its critical path.
 
     Parameters
     ----------
     core : CoreTimeline
-    why : Why, optional
-        Its critical path; without it the trace has none.
     band : (low, high) in ns, optional
 
     Returns
@@ -47,14 +42,12 @@ def trace_of_core(core, *, why=None, band=None) -> CoreTrace:
         core.start_ns, np.where(run.engine == _DMA, core.done_ns, core.end_ns),
         core.instruction_index, lane[run.engine], np.zeros(core.rows),
     ))  # fmt: skip
-    pieces, path = columns_of("pieces"), {"whats": [], "facts": []}
-    if why is not None:
-        pieces, path = _pieces(core, why)
-        rows["critical"][pieces["row"][pieces["row"] >= 0]] = 1
+    pieces, path = _pieces(core, why(core))
+    rows["critical"][pieces["row"][pieces["row"] >= 0]] = 1
     words = {
         "reasons": [{"style": style, "text": w.words, "legend": _SAYS["legends"][style]}
                     for w in Wait for style in [_SAYS["waits"][w.name]]],
-        "kinds": list(KINDS), "knowsWaits": True, "band": list(band) if band else None,
+        "kinds": list(KINDS), "band": list(band) if band else None,
         "memories": _memories(core), "sites": _sites(core), "summary": _summary(core), **path,
     }  # fmt: skip
     trace = CoreTrace(
@@ -77,16 +70,10 @@ def _tracks(core):
         tracks += [
             Track(f"DMA queue {q}", "dma", "queue") for q in range(core.queue_start_ns.shape[1])
         ]
-    for name, engines, bit in _PORTS:
-        if "ports" not in core.without and all(_users(core, e, bit).size for e in engines):
-            number[name] = len(tracks)
-            tracks.append(Track(name, "sync", "port"))
+    for name in core.port_users:
+        number[name] = len(tracks)
+        tracks.append(Track(name, "sync", "port"))
     return tracks, number
-
-
-def _users(core, engine, bit):
-    run = core.placement.run
-    return np.flatnonzero((run.engine == ENGINES.index(engine)) & ((run.ports & bit) > 0))
 
 
 def _spans(core, number):
@@ -104,12 +91,10 @@ def _spans(core, number):
         which = core.transfer[rows][transfer]
         parts.append((core.queue_start_ns[which, queue], core.queue_end_ns[which, queue],
                       number[Engine.DMA] + queue, rows[transfer]))  # fmt: skip
-    for name, engines, bit in _PORTS:
-        for engine in engines if name in number else ():
-            rows = _users(core, engine, bit)
-            parts.append(
-                (core.start_ns[rows], core.release_ns[rows], np.full(rows.size, number[name]), rows)
-            )
+    for name, users in core.port_users.items():
+        rows = np.concatenate(list(users.values()))
+        on = np.full(rows.size, number[name])
+        parts.append((core.start_ns[rows], core.release_ns[rows], on, rows))
     return columns_of("spans", map(np.concatenate, zip(*parts, strict=True)))
 
 
@@ -202,11 +187,11 @@ class _Numbers(dict):
         return self[thing]
 
 
-def _pieces(core, why):
+def _pieces(core, path):
     """Return the critical path as arrays, and the texts and facts that they point at."""
     whats, thens, facts, examples = _Numbers(), _Numbers(), _Numbers(), {}
     table = []
-    for piece in why.pieces:
+    for piece in path.pieces:
         number = facts[id(piece.facts), piece.changed]  # pieces of one kind share the tuple
         if number not in examples:
             examples[number] = (piece, KINDS.index(str(piece.kind)))
@@ -214,11 +199,11 @@ def _pieces(core, why):
             (piece.start_ns, piece.end_ns, piece.row, whats[piece.what], number,
              examples[number][1], thens[piece.then])
         )  # fmt: skip
-    shares = why.share_by_kind()
+    shares = path.share_by_kind()
     words = {
         "whats": [_what(w) for w in whats],
         "thens": list(thens),
-        "causes": _causes(why),
+        "causes": _causes(path),
         "facts": [_facts(core, piece.facts, piece.changed) for piece, _ in examples.values()],
         "shares": [{"kind": str(kind), "share": share} for kind, share in shares.items() if share],
     }
@@ -231,16 +216,16 @@ def _what(name):
     return {"style": "work" if work else "fixed", "name": name, "short": short, "text": text}
 
 
-def _causes(why):
+def _causes(path):
     """Return the largest causes of the critical path, and the rest as one."""
-    shares = list(why.share_by_cause().items())
+    shares = list(path.share_by_cause().items())
     rest = sum(share for _, share in shares[_MOST_CAUSES:])
     said = []
     for name, share in [*shares[:_MOST_CAUSES], *[("everything else", rest)] * bool(rest)]:
         other = Engine.DMA if name != "everything else" else Engine.SYNC
         colour = ENGINE[next((e for e in ENGINES if name.startswith(e.title)), other)]
         is_work = _what(name.split(": ")[-1])["style"] == "work"
-        said.append({"name": name, "share": share, "ns": share * why.makespan_ns,
+        said.append({"name": name, "share": share, "ns": share * path.makespan_ns,
                      "colour": colour, "work": is_work})  # fmt: skip
     return said
 

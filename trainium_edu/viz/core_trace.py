@@ -11,14 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from trainium_edu.neuroncore.timing.timeline import levels
-from trainium_edu.viz.colours import ENGINE
 from trainium_edu.viz.packing import pack
 
-__all__ = ["CoreTrace", "Track", "trace_of_timeline"]
-
-_NAMES = ("Tensor", "Vector", "Scalar", "GpSimd", "Sync")
-_ENGINE_TRACKS = {f"{name} Engine": name.lower() for name in _NAMES}
-
+__all__ = ["CoreTrace", "Track"]
 
 #: The arrays of each group of a trace, and their kinds.
 GROUPS = {
@@ -40,7 +35,7 @@ class Track:
 
     name: str
     key: str  #: whose colour: a key of ``colours.ENGINE``
-    kind: str  #: "engine", "queue" (a DMA queue), "port" or "other"
+    kind: str  #: "engine", "queue" (a DMA queue) or "port"
 
 
 @dataclass(frozen=True)
@@ -81,75 +76,13 @@ class CoreTrace:
 
     def of_kind(self, kind: str) -> np.ndarray:
         """Return which spans stand on tracks of one kind, bool[spans]."""
-        chosen = np.array([t.kind == kind for t in self.tracks], bool)
-        return chosen[self.spans["track"]] if len(self.tracks) else np.zeros(0, bool)
+        return np.array([t.kind == kind for t in self.tracks], bool)[self.spans["track"]]
 
     def dma_load(self) -> tuple[np.ndarray, np.ndarray]:
         """Return how many DMA queues are busy: from each of these moments, this many."""
         queues = self.of_kind("queue")
         when, level = levels(self.spans["start"][queues], self.spans["end"][queues])
         return when, level.astype(np.int32)
-
-    def busy_ns(self, track: int) -> float:
-        """Return the time in which a track has at least one span."""
-        on = self.spans["track"] == track
-        when, level = levels(self.spans["start"][on], self.spans["end"][on])
-        return float(np.sum(np.diff(when)[level[:-1] > 0])) if len(when) else 0.0
-
-
-def trace_of_timeline(timeline, title: str = "timeline") -> CoreTrace:
-    """Make a trace of any timeline; without a program there are no waits, pieces or tiles.
-
-    Parameters
-    ----------
-    timeline : Timeline
-    title : str
-
-    Returns
-    -------
-    CoreTrace
-        ``words["labels"]`` has one text per row.
-    """
-    names = sorted(timeline.tracks, key=_track_order)
-    number = {name: i for i, name in enumerate(names)}
-    begin = timeline.spans[0].start_ns if timeline.spans else 0.0
-    start = np.array([s.start_ns - begin for s in timeline.spans], float)
-    end = np.array([s.end_ns - begin for s in timeline.spans], float)
-    track = np.array([number[s.track] for s in timeline.spans], np.uint16)
-    count = len(start)
-    order = np.arange(count)
-    trace = CoreTrace(
-        title, timeline.makespan_ns, tuple(track_of(name) for name in names),
-        columns_of("spans", (start, end, track, order)),
-        columns_of("rows", (start, end, order, track, np.zeros(count))),
-        columns_of("waits"), columns_of("pieces"), columns_of("tiles"),
-        {"labels": [s.label for s in timeline.spans]},
-    )  # fmt: skip
-    trace.words["busy"] = [trace.busy_ns(t) for t in range(len(names))]
-    return trace
-
-
-def track_of(name: str) -> Track:
-    """Return what a track's name says about it."""
-    if name in _ENGINE_TRACKS:
-        return Track(name, _ENGINE_TRACKS[name], "engine")
-    if name.startswith("DMA"):
-        return Track(name, "dma", "queue")
-    if name.startswith("port"):
-        return Track(name, "sync", "port")
-    return Track(name, list(ENGINE)[sum(map(ord, name)) % len(ENGINE)], "other")
-
-
-def _track_order(name):
-    kinds = ("engine", "other", "port", "queue")
-    engines = list(_ENGINE_TRACKS)
-    digits = "".join(c for c in name if c.isdigit())
-    return (
-        kinds.index(track_of(name).kind),
-        engines.index(name) if name in engines else 0,
-        int(digits) if digits else 0,
-        name,
-    )
 
 
 def columns_of(group: str, columns: Iterable = ()) -> dict[str, np.ndarray]:

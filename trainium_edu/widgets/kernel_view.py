@@ -38,7 +38,4 @@ def kernel_view(
         If there is no timed program in `run`.
     """
     panels = ("source", "timeline", "memory") if memory else ("source", "timeline")
-    shown = KernelView(run, panels=panels, sliders=sliders, window=window)
-    if shown.core is None:
-        raise TypeError("a plain Timeline has no source lines; give the run of a kernel")
-    return shown
+    return KernelView(run, panels=panels, sliders=sliders, window=window)

@@ -8,7 +8,6 @@ from trainium_edu.neuroncore.timing.measure import measure
 from trainium_edu.neuroncore.timing.placement import place
 from trainium_edu.neuroncore.timing.scheduler import schedule
 from trainium_edu.neuroncore.timing.timeline import CoreTimeline
-from trainium_edu.timeline import Timeline
 
 __all__ = ["Retiming", "core_of"]
 
@@ -18,15 +17,13 @@ _DMA = ("packet", "far_packet", "buffer", "row", "turnaround", "burst_turnaround
 _DMA_TIMES = tuple(f"dma_{name}_ns" for name in _DMA)
 
 
-def core_of(source, *, buffers=None):
-    """Return the CoreTimeline (or the plain Timeline) in what was given.
+def core_of(source) -> CoreTimeline:
+    """Return the CoreTimeline in what was given.
 
     Parameters
     ----------
-    source : CoreTimeline, Run, Program or Timeline
+    source : CoreTimeline, Run or Program
         A Run has a CoreTimeline as ``.timeline``; a Program is optimised, placed and timed.
-    buffers : int or dict, optional
-        With a Program.
 
     Raises
     ------
@@ -34,13 +31,13 @@ def core_of(source, *, buffers=None):
         If it is something else.
     """
     if isinstance(source, Program):
-        return measure(source, buffers=buffers)
+        return measure(source)
     for found in (source, getattr(source, "timeline", None)):
-        if isinstance(found, CoreTimeline | Timeline):
+        if isinstance(found, CoreTimeline):
             return found
     raise TypeError(
-        f"there is no timeline in a {type(source).__name__}; give a CoreTimeline, a run of a "
-        "kernel, a recorded Program, or a Timeline"
+        f"there is no timeline of a NeuronCore in a {type(source).__name__}; give a CoreTimeline, "
+        "a run of a kernel, or a recorded Program"
     )
 
 

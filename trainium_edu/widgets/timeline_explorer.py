@@ -8,13 +8,11 @@ import anywidget
 import traitlets
 
 from trainium_edu.neuroncore.timing.timeline import CoreTimeline
-from trainium_edu.neuroncore.timing.why import why
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.colours import ENGINE
 from trainium_edu.viz.core_listing import listing_of, listing_to_bytes
 from trainium_edu.viz.core_timing import trace_of_core
-from trainium_edu.viz.core_trace import trace_of_timeline
 from trainium_edu.viz.units import time_text
 from trainium_edu.widgets.retiming import Retiming, Settings, core_of
 from trainium_edu.widgets.static import load
@@ -24,8 +22,10 @@ __all__ = ["TimelineExplorer", "timeline_explorer"]
 _PANELS = ("source", "timeline", "memory")
 _MOST_ROWS = 200_000
 _BAND_ROWS = 2500  # more instructions than this: the band stays with the first timing
-_DMA = [(2.0 ** (k / 2), f"{2.0 ** (k / 2):.3g} ×") for k in range(-4, 5)]
-_CLOCK = [(2.0 ** (k / 4), f"{2.0 ** (k / 4):.3g} ×") for k in range(-4, 5)]
+#: Sliders over factors, and their ends: a slider has nine steps of one ratio.
+_FACTORS = {
+    name: [2.0 ** (k / steps) for k in range(-4, 5)] for name, steps in (("dma", 2), ("clock", 4))
+}
 _SLIDERS, _SWITCHES = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 ).values()
@@ -40,7 +40,7 @@ class TimelineExplorer(anywidget.AnyWidget):
 
     Parameters
     ----------
-    source : CoreTimeline, Run, Program or Timeline
+    source : CoreTimeline, Run or Program
     panels : tuple of str
         Some of ``"source"``, ``"timeline"``, ``"memory"``.
     sliders : bool
@@ -62,7 +62,6 @@ class TimelineExplorer(anywidget.AnyWidget):
     label = traitlets.Unicode().tag(sync=True)
     panels = traitlets.List(traitlets.Unicode()).tag(sync=True)
     colours = traitlets.Dict().tag(sync=True)
-    ports = traitlets.Bool(False).tag(sync=True)
     sliders = traitlets.List().tag(sync=True)
     switches = traitlets.List().tag(sync=True)
     first = traitlets.Dict().tag(sync=True)
@@ -71,45 +70,33 @@ class TimelineExplorer(anywidget.AnyWidget):
     picked = traitlets.Int(-1).tag(sync=True)
     picked_line = traitlets.Int(0).tag(sync=True)  #: number of a source line, 0 for none
 
-    def __init__(self, source, *, panels=("timeline", "memory"), sliders=True, buffers=None,
-                 ports=False, window=None):  # fmt: skip
-        core = core_of(source, buffers=buffers)
+    def __init__(self, source, *, panels=("timeline", "memory"), sliders=True, window=None):
+        core = core_of(source)
+        if core.rows > _MOST_ROWS:
+            raise ValueError(
+                f"this run has {core.rows} instructions, and a page shows at most {_MOST_ROWS}; "
+                "time a part of it (fewer turns of a loop), which looks the same"
+            )
         self._is_ready = False
-        self._retiming = Retiming(core) if isinstance(core, CoreTimeline) else None
-        self._core = core if self._retiming else None
-        self._check_size(core)
-        if self._retiming:
-            self._listing = listing_of(core.program)
-            self._shown = self._trace(core, band=True)
-        else:
-            panels, self._listing = ("timeline",), None
-            self._shown = trace_of_timeline(core)
-        knobs = self._knobs_of(self._retiming.first) if self._retiming else {}
+        self._retiming, self._core = Retiming(core), core
+        self._shown = self._trace(core, band=True)
+        knobs = self._knobs_of(self._retiming.first)
+        switches = [{"name": n, "text": text, "help": more}
+                    for n, (_, text, more) in _SWITCHES.items()]  # fmt: skip
         super().__init__(
-            book=listing_to_bytes(self._listing) if self._listing else b"",
+            book=listing_to_bytes(listing_of(core.program)),
             film=self._shown.to_bytes(baseline=self._shown.makespan_ns),
-            label=f"timeline of {core.program.name}" if self._retiming else "timeline",
-            panels=[p for p in _PANELS if p in panels], colours=ENGINE, ports=ports,
-            sliders=self._sliders() if sliders and self._retiming else [],
-            switches=[{"name": n, "text": text, "help": said}
-                      for n, (_, text, said) in _SWITCHES.items()] if sliders else [],
+            label=f"timeline of {core.program.name}",
+            panels=[p for p in _PANELS if p in panels], colours=ENGINE,
+            sliders=self._sliders() if sliders else [], switches=switches if sliders else [],
             first=knobs, knobs=knobs, window=list(map(float, (0, 0) if window is None else window)),
         )  # fmt: skip
         self._is_ready = True
 
-    @staticmethod
-    def _check_size(core):
-        rows = core.rows if isinstance(core, CoreTimeline) else len(core)
-        if rows > _MOST_ROWS:
-            raise ValueError(
-                f"this run has {rows} instructions, and a page shows at most {_MOST_ROWS}; time a "
-                "part of it (fewer turns of a loop), which looks the same"
-            )
-
     # -- settings and timings -------------------------------------------------------------------
 
     @property
-    def core(self) -> CoreTimeline | None:
+    def core(self) -> CoreTimeline:
         """The timing that is shown."""
         return self._core
 
@@ -128,18 +115,18 @@ class TimelineExplorer(anywidget.AnyWidget):
         """
         for name, value in knobs.items():
             if name not in self.first:
-                raise ValueError(f"no slider {name!r}; there are {', '.join(self.first) or 'none'}")
+                raise ValueError(f"no slider {name!r}; there are {', '.join(self.first)}")
             if not self._fits(name, value):
-                raise ValueError(f"{name} does not take {str(value)[:40]}; {self._takes(name)}")
+                takes = _SLIDERS[name][2] if name in _SLIDERS else "it takes True or False"
+                raise ValueError(f"{name} does not take {str(value)[:40]}; {takes}")
         self.knobs = {**self.knobs, **knobs}
 
     def _sliders(self):
-        buffers = [(0, "as fits"), *((b, str(b)) for b in range(1, 9))]
-        if self._retiming.first.buffers == -1:
-            buffers.insert(0, (-1, "as given"))
-        options = {"dma": _DMA, "clock": _CLOCK, "buffers": buffers}
+        options = {n: [[x, f"{x:.3g} ×"] for x in factors] for n, factors in _FACTORS.items()}
+        given = [[-1, "as given"]] if self._retiming.first.buffers == -1 else []
+        options["buffers"] = [*given, [0, "as fits"], *([b, str(b)] for b in range(1, 9))]
         return [
-            {"name": n, "text": text, "options": list(map(list, options[n])), "help": more}
+            {"name": n, "text": text, "options": options[n], "help": more}
             for n, (text, more, _) in _SLIDERS.items()
         ]
 
@@ -154,17 +141,13 @@ class TimelineExplorer(anywidget.AnyWidget):
             return isinstance(value, bool)
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
-        options = {"dma": _DMA, "clock": _CLOCK}.get(name)
-        if options:
-            return options[0][0] <= value <= options[-1][0]
-        return value in range(1, 9) or value in (0, self._retiming.first.buffers)
-
-    def _takes(self, name):
-        return _SLIDERS[name][2] if name in _SLIDERS else "it takes True or False"
+        if name in _FACTORS:
+            return _FACTORS[name][0] <= value <= _FACTORS[name][-1]
+        return value in (*range(9), self._retiming.first.buffers)
 
     @traitlets.observe("knobs")
     def _retime(self, change):
-        if self._retiming is None or not self._is_ready:
+        if not self._is_ready:
             return
         knobs = {n: change["new"].get(n, v) for n, v in self.first.items()}
         knobs = {n: v if self._fits(n, v) else self.first[n] for n, v in knobs.items()}
@@ -181,16 +164,12 @@ class TimelineExplorer(anywidget.AnyWidget):
         self.film = self._shown.to_bytes(**ask)
 
     def _trace(self, core, *, band):
-        times = self._retiming.times(core)
-        bounds = times.ends() if band else None
-        return trace_of_core(core, why=why(core), band=bounds)
+        return trace_of_core(core, band=self._retiming.times(core).ends() if band else None)
 
     def __repr__(self):
-        name = self._core.program.name if self._core is not None else "timeline"
-        rows = len(self._shown.rows["start"])
-        return (
-            f"{type(self).__name__}({name!r}, {rows} instructions, {time_text(self.makespan_ns)})"
-        )
+        name, rows = self._core.program.name, self._core.rows
+        took = time_text(self.makespan_ns)
+        return f"{type(self).__name__}({name!r}, {rows} instructions, {took})"
 
 
 @checked
@@ -199,21 +178,18 @@ def timeline_explorer(
     *,
     memory: bool = True,
     sliders: bool = True,
-    buffers=None,
     window: Sequence | None = None,
 ):
     """Show when everything ran on a NeuronCore, and let sliders time it again.
 
     Parameters
     ----------
-    source : CoreTimeline, Run, Program or Timeline
+    source : CoreTimeline, Run or Program
         A Program is optimised, placed and timed first.
     memory : bool
         SBUF and PSUM below the engines.
     sliders : bool
         DMA bandwidth, clocks, buffers, and causes to take away.
-    buffers : int or dict, optional
-        With a Program: see :func:`trainium_edu.neuroncore.place`.
     window : (low, high), ns, optional
 
     Returns
@@ -222,9 +198,9 @@ def timeline_explorer(
 
     Examples
     --------
-    >>> from trainium_edu.timeline import Span, Timeline
-    >>> timeline_explorer(Timeline([Span("Vector Engine", "tensor_copy", 0.0, 600.0)]))
-    TimelineExplorer('timeline', 1 instructions, 600 ns)
+    >>> from trainium_edu.neuroncore import NeuronCore
+    >>> timeline_explorer(NeuronCore(name="idle").program)
+    TimelineExplorer('idle', 0 instructions, 0 ns)
     """
     panels = ("timeline", "memory") if memory else ("timeline",)
-    return TimelineExplorer(source, panels=panels, sliders=sliders, buffers=buffers, window=window)
+    return TimelineExplorer(source, panels=panels, sliders=sliders, window=window)

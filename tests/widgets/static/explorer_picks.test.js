@@ -61,6 +61,7 @@ test("a line's time is that of its pieces, its own or in what it calls", () => {
 
 test("what is picked stays while the rows are the same, and is brought into view", () => {
   const s = new RunState({ colours: { sync: "#000" } });
+  s.book = book();
   s.takeFilm(film());
   s.pick({ row: 2 });
   s.takeFilm({ ...film(), makespan: 200 });

@@ -22,7 +22,11 @@ from trainium_edu.timeline import Span, Timeline
 __all__ = ["CoreTimeline"]
 
 _DMA = ENGINES.index(Engine.DMA)
-_PORTS = (("port: Vector/GpSimd on SBUF", (1, 3), 1), ("port: Vector/Scalar on PSUM", (1, 2), 2))
+#: What Vector shares: by name, with which engine, and the bit of an execution's ports.
+_PORTS = {
+    "port: Vector/GpSimd on SBUF": (Engine.GPSIMD, 1),
+    "port: Vector/Scalar on PSUM": (Engine.SCALAR, 2),
+}
 
 
 def union_ns(start_ns: np.ndarray, end_ns: np.ndarray) -> float:
@@ -285,6 +289,18 @@ class CoreTimeline:
                 return f"the port that {who} holds"
         return Wait(wait).words
 
+    @cached_property
+    def port_users(self) -> dict[str, dict[Engine, np.ndarray]]:
+        """By name the ports of memories that Vector shared, and each engine's rows there."""
+        found = {}
+        for name, (other, bit) in _PORTS.items() if "ports" not in self.without else ():
+            asked = (self.placement.run.ports & bit) > 0
+            rows = {e: self.rows_on(e) for e in (Engine.VECTOR, other)}
+            users = {engine: mine[asked[mine]] for engine, mine in rows.items()}
+            if all(mine.size for mine in users.values()):
+                found[name] = users
+        return found
+
     # -- as a general timeline -------------------------------------------------------------------
 
     @cached_property
@@ -315,15 +331,13 @@ class CoreTimeline:
                 for track, begin, stop in zip(tracks, queue_start[k], queue_end[k], strict=True)
                 if begin >= 0
             ]
-        for track, engines, bit in _PORTS:
-            users = [np.flatnonzero((run.engine == e) & ((run.ports & bit) > 0)) for e in engines]
-            if all(u.size for u in users) and "ports" not in self.without:
-                for rows, e in zip(users, engines, strict=True):
-                    spans += [
-                        Span(track, ENGINES[e].title, start[r], float(self.release_ns[r]),
-                             {"row": int(r), "instruction": int(run.instruction[r])})
-                        for r in rows
-                    ]  # fmt: skip
+        for track, users in self.port_users.items():
+            for engine, rows in users.items():
+                spans += [
+                    Span(track, engine.title, start[r], float(self.release_ns[r]),
+                         {"row": int(r), "instruction": int(run.instruction[r])})
+                    for r in rows
+                ]  # fmt: skip
         making, generator = self.pieces.making[run.kind], self.pieces.lanes[run.kind, 2]
         spans += [
             Span(f"descriptors for {ENGINES[generator[r]].title}", "made", start[r],

@@ -37,7 +37,7 @@ class Explorer {
 
   constructor(model, el) {
     const given = { id: `te-core-${++explorers}` };
-    for (const name of ["label", "panels", "colours", "ports"]) given[name] = model.get(name);
+    for (const name of ["label", "panels", "colours"]) given[name] = model.get(name);
     this.model = model;
     this.paint = onceAFrame(() => this.draw());
     this.s = new RunState(given, this.paint);

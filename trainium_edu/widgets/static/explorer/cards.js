@@ -24,15 +24,14 @@ export function instructionCard(s, r, { isFull = false, isIdle = false } = {}) {
   const i = film.rows_instruction[r];
   const [engine, key] = film.tracks[film.rows_lane[r]];
   const length = film.rows_end[r] - film.rows_start[r];
-  const number = book && i >= 0 ? `, number ${i}` : "";
-  const on = ` on ${key === "dma" ? "DMA" : engine}${number}`;
-  const line = number ? book.lines[book.i_line[i]] : null;
+  const on = ` on ${key === "dma" ? "DMA" : engine}, number ${i}`;
+  const line = book.lines[book.i_line[i]];
   return [
     ...(isIdle ? [div("where", `The ${engine} stands still; next comes`)] : []),
     div("name", swatch(s.colourOf(key)), bold(s.nameOf(r)), on),
     ...(line ? place(line) : []),
     fact("time", bold(nsText(length)), ` from ${momentText(film.rows_start[r], length * 20)}`),
-    ...(number ? operandFacts(book, i, length, key) : []),
+    ...operandFacts(book, i, length, key),
     ...waitFacts(s, r),
     ...(isFull ? [] : pathFacts(film, r)),
   ];
@@ -52,14 +51,14 @@ function operandFacts(book, i, ns, key) {
   return operands;
 }
 
-function waitFacts({ film, book, nameOf }, r) {
+function waitFacts({ film, nameOf }, r) {
   const waits = film.waitsOf.of(r).map((w) => {
     const [ns, on] = [film.waits_ns[w], film.waits_on[w]];
-    const who = on < 0 ? "" : ` (${nameOf(on)}${book ? ` ${film.rows_instruction[on]}` : ""})`;
+    const who = on < 0 ? "" : ` (${nameOf(on)} ${film.rows_instruction[on]})`;
     const why = film.reasons[film.waits_reason[w]].text + who;
     return ns < 0 ? fact("held by", why) : fact("waited", bold(nsText(ns)), ": ", why);
   });
-  return waits.length || !book || !film.knowsWaits ? waits : [fact("waited", "for nothing")];
+  return waits.length ? waits : [fact("waited", "for nothing")];
 }
 
 function pathFacts(film, r) {
@@ -80,7 +79,7 @@ export function pieceCard(s, p) {
   const share = `${percent(length / film.makespan)} of ${nsText(film.makespan)}`;
   return [
     div("name", swatch(pieceColour(s, p)), bold(nsText(length)), name),
-    fact("of", bold(s.nameOf(row)), s.book ? ` ${film.rows_instruction[row]}` : ""),
+    fact("of", bold(s.nameOf(row)), ` ${film.rows_instruction[row]}`),
     fact("share", `${share}; all pieces add up to it`),
     fact("after it", film.thens[film.pieces_then[p]]),
     fact("known how", badge(film.kinds[film.pieces_kind[p]])),

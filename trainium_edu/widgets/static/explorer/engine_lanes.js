@@ -55,7 +55,7 @@ function drawName(c, s, lane) {
   type(c, `${style} ${tones.font}`, tones.ink);
   c.fillText(lane.name, 11, middle + 0.5 - (kind === "load" ? 6 : 0));
   type(c, `11px ${tones.font}`, tones.muted, "right");
-  if (kind === "engine" || kind === "other")
+  if (kind === "engine")
     c.fillText(percent(lane.busy / (s.film.makespan || 1)), GUTTER - 8, middle + 0.5);
   if (kind !== "load") return;
   c.fillText(String(lane.tracks.length), GUTTER - 4, y + 4);

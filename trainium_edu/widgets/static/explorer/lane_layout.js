@@ -5,7 +5,7 @@ import { spanAt, upper } from "./spans.js";
 import { GUTTER } from "./time_window.js";
 
 const TOP = 24; // pixels for the axis of time
-const TALL = { critical: 20, engine: 25, other: 20, load: 36, queue: 10, port: 13 };
+const TALL = { critical: 20, engine: 25, load: 36, queue: 10, port: 13 };
 const GAP = { critical: 9, queue: 1, port: 4 };
 
 /** Lay the lanes of a film out; `shown` says whether critical path, queues and ports are wanted. */
@@ -16,15 +16,14 @@ export function layOutLanes(film, shown) {
   const add = (name, kind, key, tracks, gap = GAP[kind] ?? 5) => {
     const own = tracks.length > 1 ? rowsOf(film, tracks) : film.byTrack[tracks[0]];
     const spans = kind === "critical" ? film.path : own;
-    const busy = Math.max(0, ...tracks.map((t) => film.busy?.[t] ?? 0));
+    const busy = Math.max(0, ...tracks.map((t) => film.busy[t]));
     for (const t of tracks) laneOf[t] = lanes.length;
     lanes.push({ name, kind, key, tracks, y, height: TALL[kind], spans, busy });
     y += TALL[kind] + gap;
   };
-  const ofKind = (...kinds) =>
-    [...film.tracks.keys()].filter((t) => kinds.includes(film.tracks[t][2]));
+  const ofKind = (kind) => [...film.tracks.keys()].filter((t) => film.tracks[t][2] === kind);
   if (film.path.start.length && shown.critical) add("Critical path", "critical", "", []);
-  for (const t of ofKind("engine", "other")) {
+  for (const t of ofKind("engine")) {
     const [name, key, kind] = film.tracks[t];
     add(name.replace(" Engine", ""), kind, key, [t]);
   }

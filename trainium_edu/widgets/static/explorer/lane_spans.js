@@ -32,7 +32,7 @@ export function fillBox(c, x0, x1, y, height) {
 export function drawSpans(c, s, lane) {
   const { view, film, tones, lit } = s;
   const { start, end, row } = lane.spans;
-  const isEngine = lane.kind === "engine" || lane.kind === "other";
+  const isEngine = lane.kind === "engine";
   const isPort = lane.kind === "port";
   const withWaits = isEngine && film.waits_row.length > 0;
   const tall = lane.height - (withWaits ? 4 : 0) - (s.critical && isEngine ? 3 : 0);

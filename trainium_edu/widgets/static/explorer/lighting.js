@@ -7,7 +7,6 @@ const NS = 1e-6; // of rounding
 /** Return `lit(row)` and `litTile(tile)`, or null where nothing is dimmed. */
 export function lighting({ film, book, line, tile, picked, word }) {
   if (word) return { lit: (r) => film.tracks[film.rows_lane[r]]?.[1] === word, litTile: null };
-  if (!book) return { lit: null, litTile: null };
   if (line >= 0) return ofLine(film, book, line);
   if (tile >= 0) {
     const allocation = film.tiles_allocation[tile];

@@ -74,7 +74,7 @@ function drawTiles(c, s, box) {
     }
     const isLit = !s.litTile || s.litTile(i);
     const isSecond = film.tiles_slot[i] % 2 === 1; // slots alternate in strength
-    const allocation = s.book?.allocations[film.tiles_allocation[i]];
+    const allocation = s.book.allocations[film.tiles_allocation[i]];
     const colour = siteColour(allocation);
     const wide = Math.max(1, x1 - x0 - (x1 - x0 > 5 ? 1 : 0));
     const tall = Math.max(1.2, (film.tiles_bytes[i] / box.top) * box.height - 0.6);

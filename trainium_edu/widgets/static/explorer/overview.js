@@ -32,7 +32,7 @@ export function createOverview(s) {
 
   function draw() {
     const { film, tones } = s;
-    const shown = [...film.tracks.keys()].filter((t) => /engine|other/.test(film.tracks[t][2]));
+    const shown = [...film.tracks.keys()].filter((t) => film.tracks[t][2] === "engine");
     const tall = Math.max(2, Math.min(5, 40 / (shown.length + 1)));
     const high = (shown.length + 1) * (tall + 1) + 6;
     const now = [film, view.width, view.end, tones, window.devicePixelRatio];

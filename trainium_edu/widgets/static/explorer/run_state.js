@@ -22,17 +22,18 @@ export class RunState {
   critical = true;
   allMemory = false;
   queues = false;
+  ports = false;
   lit = null;
   litTile = null;
 
-  /** `given` are id, label, panels, colours, ports; `changed` is called on a move. */
+  /** `given` are id, label, panels, colours; `changed` is called on a move. */
   constructor(given, changed) {
     Object.assign(this, given);
     this.view = new TimeWindow(changed);
   }
   nameOf = (row) => {
     const { film, book } = this;
-    return book ? book.names[book.i_name[film.rows_instruction[row]]] : film.labels[row];
+    return book.names[book.i_name[film.rows_instruction[row]]];
   };
   colourOf = (key) => this.colours[key] ?? this.colours.sync;
 
