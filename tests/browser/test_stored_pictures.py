@@ -17,7 +17,7 @@ from trainium_edu.neuroncore.systolic_array import SystolicArray
 from trainium_edu.torch import programs
 from trainium_edu.widgets.bit_editor import bit_editor
 from trainium_edu.widgets.collective_player import CollectivePlayer
-from trainium_edu.widgets.graph_explorer import graph_explorer
+from trainium_edu.widgets.graph_explorer import GraphExplorer
 from trainium_edu.widgets.kernel_view import kernel_view
 from trainium_edu.widgets.number_line import number_line_explorer
 from trainium_edu.widgets.rounding_explorer import rounding_explorer
@@ -37,7 +37,7 @@ MAKE = {
     "BitEditor": bit_editor,
     "CollectivePlayer": lambda: CollectivePlayer(fabric.plan(RING, "all_reduce", "ring"), RING,
         4096),
-    "GraphView": lambda: graph_explorer(mlp()).view, "KernelView": lambda: kernel_view(timed(2)),
+    "GraphView": lambda: GraphExplorer(mlp()).view, "KernelView": lambda: kernel_view(timed(2)),
     "NumberLine": number_line_explorer, "RoundingExplorer": rounding_explorer,
     "ScriptFilm": lambda: script_film(folder() / "programs" / "digits_prints.py",
                                       programs.stored("digits_prints").record),

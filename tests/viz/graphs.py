@@ -17,7 +17,7 @@ class Script:
 
     def __call__(self, operation, shape, *inputs, line="train.py:7", dtype="f32"):
         """Record one operation in the present scope; return its id."""
-        at = len(self.recorded) + 1
+        at = len(self.recorded)
         self.recorded.append({
             "id": at, "operation": operation, "type": f"{dtype}[{','.join(map(str, shape))}]",
             "inputs": list(inputs), "scope": self.now, "line": line, "shape": shape,
@@ -25,20 +25,20 @@ class Script:
         return at
 
     def shape(self, of):
-        return self.recorded[of - 1]["shape"]
+        return self.recorded[of]["shape"]
 
     def describe(self):
         """Return the description: elementwise operations join what they read if they alone do."""
-        readers = [0] * (len(self.recorded) + 1)
+        readers = [0] * len(self.recorded)
         for op in self.recorded:
             for i in op["inputs"]:
                 readers[i] += 1
         head, groups = {}, {}
         for op in self.recorded:
             into = next((i for i in op["inputs"] if op["operation"] in ELEMENTWISE
-                         and readers[i] == 1 and self.recorded[i - 1]["operation"] in ELEMENTWISE
-                         and self.recorded[i - 1]["scope"] == op["scope"]), None)  # fmt: skip
-            head[op["id"]] = head[into] if into else op["id"]
+                         and readers[i] == 1 and self.recorded[i]["operation"] in ELEMENTWISE
+                         and self.recorded[i]["scope"] == op["scope"]), None)  # fmt: skip
+            head[op["id"]] = len(groups) if into is None else head[into]
             groups.setdefault(head[op["id"]], []).append(op)
         at, nodes = 0.0, []
         for number, group in groups.items():
@@ -145,7 +145,7 @@ def vit(blocks=12, batch=16, tokens=197, width=192):
                     else:
                         x = op("dot", wide, x, op("parameter", (width, width)), line=line)
                 m = op("reduce_sum", (wide[0], 1), op("multiply", wide, x, x, line=line))
-                r = op("rsqrt", m and (wide[0], 1), m, line=line)
+                r = op("rsqrt", (wide[0], 1), m, line=line)
                 y = op("multiply", wide, x, r, line=line)
                 x = op("add", wide, op("tanh", wide, y, line=line), x, line=line)
     return op.describe()

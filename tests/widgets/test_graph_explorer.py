@@ -8,7 +8,7 @@ import pytest
 
 from tests.for_each import raises
 from tests.viz.graphs import mlp, vit
-from trainium_edu.widgets.graph_explorer import graph_explorer
+from trainium_edu.widgets.graph_explorer import GraphExplorer
 from trainium_edu.xla.executable import Executable, describe
 from trainium_edu.xla.graph import Graph, as_type, scope
 from trainium_edu.xla.operations import apply, parameter
@@ -24,34 +24,28 @@ def ask(explorer, operation, asks=1):
 
 
 def test_the_page_gets_both_graphs_with_numbers_for_ids(graph):
-    page = json.loads(graph_explorer(graph).view.graph)
+    page = json.loads(GraphExplorer(graph).view.graph)
     assert len(page["compiled"]["nodes"]) == len(graph["nodes"])
     assert len(page["recorded"]["nodes"]) == len(graph["recorded"])
-    number = {node["id"]: k for k, node in enumerate(graph["nodes"])}
     for shown, given in zip(page["compiled"]["nodes"], graph["nodes"], strict=True):
-        assert shown["inputs"] == [number[i] for i in given["inputs"]]
+        assert shown["inputs"] == given["inputs"]
         assert shown["engine_ns"] == [given["engine_ns"][e] for e in page["engines"]]
     assert (page["total"], page["passes"]) == (graph["total_ns"], graph["passes"])
 
 
 def test_advice_is_ranked_by_the_time_it_saves(graph):
     graph["advice"].reverse()
-    page = json.loads(graph_explorer(graph).view.graph)
+    page = json.loads(GraphExplorer(graph).view.graph)
     saved = [entry["ns"] for entry in page["advice"]]
     assert saved == sorted(saved, reverse=True)
     first = max(graph["advice"], key=lambda entry: entry["ns"])
-    assert [graph["nodes"][k]["id"] for k in page["advice"][0]["nodes"]] == first["nodes"]
-
-
-def test_advice_about_an_unknown_operation_is_refused(graph):
-    graph["advice"][0]["nodes"] = [9999]
-    raises(ValueError, "advice names operation 9999", graph_explorer, graph)
+    assert page["advice"][0]["nodes"] == first["nodes"]
 
 
 def test_what_opens_an_operation_is_asked_by_its_id_and_shown_below(graph):
     asked = []
     below = ipywidgets.HTML("instructions")
-    explorer = graph_explorer(graph, open_operation=lambda i: asked.append(i) or below)
+    explorer = GraphExplorer(graph, open_operation=lambda i: asked.append(i) or below)
     ask(explorer, 3)
     assert asked == [graph["nodes"][3]["id"]]
     assert explorer.children == (explorer.view, below)
@@ -62,7 +56,7 @@ def test_what_opens_an_operation_is_asked_by_its_id_and_shown_below(graph):
 
 def test_a_text_is_shown_and_an_operation_without_instructions_says_so(graph):
     answers = iter(["load <w>\nmatmul", None])
-    explorer = graph_explorer(graph, open_operation=lambda _: next(answers))
+    explorer = GraphExplorer(graph, open_operation=lambda _: next(answers))
     ask(explorer, 0)
     assert "load &lt;w&gt;" in explorer.children[1].value
     ask(explorer, 1)
@@ -74,7 +68,7 @@ def test_a_failure_to_open_is_told_on_the_page(graph):
     def fail(_):
         raise ValueError("nothing was lowered")
 
-    explorer = graph_explorer(graph, open_operation=fail)
+    explorer = GraphExplorer(graph, open_operation=fail)
     ask(explorer, 0)
     assert "does not open: nothing was lowered" in explorer.view.answer
     for wrong in (-1, 9999, "x", None):
@@ -84,19 +78,19 @@ def test_a_failure_to_open_is_told_on_the_page(graph):
 
 
 def test_without_a_function_nothing_opens(graph):
-    explorer = graph_explorer(graph)
+    explorer = GraphExplorer(graph)
     assert not explorer.view.can_open
     raises(ValueError, "pass `open_operation`", explorer.open_operation, 1)
 
 
-@pytest.mark.parametrize("operation", [0, "1", None, [1], 9999])
+@pytest.mark.parametrize("operation", [-1, "1", None, [1], 9999])
 def test_only_compiled_operations_open(graph, operation):
     with pytest.raises(ValueError, match="is no compiled operation"):
-        graph_explorer(graph, open_operation=str).open_operation(operation)
+        GraphExplorer(graph, open_operation=str).open_operation(operation)
 
 
 def test_the_table_is_text_that_a_lesson_prints(graph):
-    explorer = graph_explorer(graph)
+    explorer = GraphExplorer(graph)
     longest = max(graph["nodes"], key=lambda node: node["end_ns"] - node["start_ns"])
     assert explorer.table(1).splitlines()[1].startswith(longest["operation"])
     assert len(explorer.table(4, by="layer").splitlines()) == 5
@@ -105,8 +99,8 @@ def test_the_table_is_text_that_a_lesson_prints(graph):
 
 
 def test_its_text_is_fixed(graph):
-    explorer = graph_explorer(graph)
-    assert repr(explorer) == repr(graph_explorer(mlp()))
+    explorer = GraphExplorer(graph)
+    assert repr(explorer) == repr(GraphExplorer(mlp()))
     assert repr(explorer).startswith("GraphExplorer('mlp step': 56 operations recorded, 42 compi")
 
 
@@ -114,7 +108,7 @@ def test_an_executable_describes_itself_as_the_explorer_wants_it():
     x = parameter(0, as_type((128, 64), "float32"), "x")
     with scope("forward/act"):
         y = apply("exp", apply("negate", x))
-    explorer = graph_explorer(describe(Executable(Graph("tiny", (x,), (y,)))))
+    explorer = GraphExplorer(describe(Executable(Graph("tiny", (x,), (y,)))))
     assert repr(explorer).startswith("GraphExplorer('tiny': 3 operations recorded, 2 compiled")
     longest = explorer.table(1).splitlines()[1]
     assert longest.startswith("fusion")
@@ -127,7 +121,7 @@ def test_an_executable_describes_itself_as_the_explorer_wants_it():
 def test_a_deep_graph_reaches_the_page_in_less_than_two_megabytes():
     graph = vit()
     assert len(graph["recorded"]) > 1400
-    assert len(graph_explorer(graph).view.graph) < 2_000_000
+    assert len(GraphExplorer(graph).view.graph) < 2_000_000
 
 
 @pytest.mark.slow
@@ -135,10 +129,5 @@ def test_a_deep_graph_reaches_the_page_in_less_than_two_megabytes():
 def test_a_deep_graph_is_ready_at_once():
     graph = vit()
     begin = time.process_time()
-    graph_explorer(graph)
+    GraphExplorer(graph)
     assert time.process_time() - begin < 1.0
-
-
-def test_nothing_but_a_dict_is_a_description():
-    raises(TypeError, "", graph_explorer, [])
-    raises(ValueError, "the description has no 'name'", graph_explorer, {})

@@ -1,7 +1,6 @@
 """A compiled graph as rows: layers inside phases, operations inside layers, and what each takes.
 
-What a description must hold is said in ``NODE`` and ``RECORDED``.  Its operations are grouped by
-scope, in order of execution.
+Operations are grouped by scope, in order of execution.
 
 Operations overlap: an engine loads the next one's weights while another still works.  So that
 times add up to the step, an operation's *time* is by how much it ends later than all that ended
@@ -9,30 +8,14 @@ before it; what was hidden behind others takes none.  How long it ran itself, an
 engine was at work, stand beside that.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from math import isfinite
 
-from trainium_edu.specs.arguments import short
-from trainium_edu.viz.units import size_text, time_text
+from trainium_edu.viz.units import aligned, size_text, time_text
 
-__all__ = ["ENGINES", "GraphRows", "Row", "numbered", "rows_of", "table_text"]
+__all__ = ["ENGINES", "GraphRows", "Row", "rows_of", "table_text"]
 
 ENGINES = ("tensor", "vector", "scalar", "gpsimd", "dma")  #: in the order of every bar
 PHASES = ("forward", "backward", "update")
-#: Keys of an operation that a script recorded, and their kinds.
-RECORDED = {"id": int | str, "operation": str, "type": str, "inputs": list | tuple, "scope": str,
-            "line": str}  # fmt: skip
-#: Keys that a compiled operation has besides; an engine that is not named does nothing.
-NODE = RECORDED | {
-    "text": str, "section": int | str | None, "start_ns": float, "end_ns": float,
-    "engine_ns": dict, "bytes": float, "flops": float, "roofline_ns": float,
-    "stands_for": list | tuple,
-}  # fmt: skip
-_ABOUT = {"name": str, "total_ns": float, "flops": float, "hbm_bytes": float, "nodes": list | tuple,
-          "recorded": list | tuple, "passes": list | tuple, "advice": list | tuple}  # fmt: skip
-_PASS = {"name": str, "nodes_before": int, "nodes_after": int}
-_ADVICE = {"text": str, "ns": float, "nodes": list | tuple, "line": str}
 
 
 @dataclass(slots=True)
@@ -53,11 +36,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class GraphRows:
-    """One graph as the page takes it: operations with numbers in place of ids, and its rows."""
+    """One graph as the page takes it: its operations, and its rows."""
 
     nodes: list[dict]
     rows: list[Row]
-    numbers: dict  #: by id, in order
 
 
 def rows_of(description: dict) -> dict[str, GraphRows]:
@@ -66,77 +48,24 @@ def rows_of(description: dict) -> dict[str, GraphRows]:
     Parameters
     ----------
     description : dict
-        As ``Executable.describe`` gives it; see ``NODE`` and ``RECORDED``.
+        As :func:`trainium_edu.xla.executable.describe` gives it: an operation's id is its place.
 
     Returns
     -------
     dict of GraphRows
         ``compiled`` and ``recorded``.  A compiled operation has ``others``, the numbers of the
         recorded ones that it stands for, and a recorded one those of the compiled ones.
-
-    Raises
-    ------
-    ValueError
-        If a key is missing or of another kind, an id is used twice, or one that is named is not
-        there.
     """
-    _check(description, _ABOUT, "the description")
-    for part, keys in (("nodes", NODE), ("recorded", RECORDED), ("passes", _PASS),
-                       ("advice", _ADVICE)):  # fmt: skip
-        for k, entry in enumerate(description[part]):
-            _check(entry, keys, f"{part}[{k}]")
-    made, given = description["nodes"], description["recorded"]
-    numbers, before = _numbers(made, "nodes"), _numbers(given, "recorded")
-    compiled = [_plain(n, numbers) | {k: n[k] for k in NODE if k not in RECORDED} for n in made]
-    recorded = [_plain(n, before) | {"others": []} for n in given]
-    for k, (node, ns) in enumerate(zip(compiled, _advances(made), strict=True)):
-        node["ns"] = ns
-        node["others"] = numbered(node.pop("stands_for"), before, node["operation"])
-        node["engine_ns"] = [float(node["engine_ns"].get(e, 0.0)) for e in ENGINES]
-        for other in node["others"]:
+    recorded = [node | {"others": []} for node in description["recorded"]]
+    compiled = []
+    for k, (node, ns) in enumerate(zip(description["nodes"], _advances(description), strict=True)):
+        engine_ns = [node["engine_ns"].get(engine, 0.0) for engine in ENGINES]
+        others = node["stands_for"]
+        compiled.append(node | {"ns": ns, "others": others, "engine_ns": engine_ns})
+        for other in others:
             recorded[other]["others"].append(k)
-    return {
-        "compiled": GraphRows(compiled, _rows(compiled), numbers),
-        "recorded": GraphRows(recorded, _rows(recorded), before),
-    }
-
-
-def _check(entry, keys, what):
-    """Raise a ValueError unless an entry has these keys, each of its kind, and finite numbers."""
-    if not isinstance(entry, dict):
-        raise ValueError(f"{what} is {short(entry)}; it must be a dict with {', '.join(keys)}")
-    for key, kind in keys.items():
-        if key not in entry:
-            raise ValueError(f"{what} has no {key!r}; it must have {', '.join(keys)}")
-        value = entry[key]
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if kind is float:
-            right = is_number and isfinite(value) and value >= 0
-        else:
-            right = isinstance(value, kind) and not isinstance(value, bool)
-        if not right:
-            named = "a finite number from 0" if kind is float else getattr(kind, "__name__", kind)
-            raise ValueError(f"{key!r} of {what} is {short(value)}; it must be {named}")
-
-
-def _numbers(entries, what) -> dict:
-    numbers = {entry["id"]: k for k, entry in enumerate(entries)}
-    if len(numbers) < len(entries):
-        raise ValueError(f"{what} has {len(entries)} operations and {len(numbers)} ids")
-    return numbers
-
-
-def numbered(ids: Iterable, numbers: dict, who: object) -> list[int]:
-    """Return the numbers of operations, given their ids; `who` named them, for the error."""
-    missing = [i for i in ids if not isinstance(i, int | str) or i not in numbers]
-    if missing:
-        raise ValueError(f"{who} names operation {short(missing[0])}, which is not in the graph")
-    return [numbers[i] for i in ids]
-
-
-def _plain(node, numbers) -> dict:
-    kept = {k: node[k] for k in ("operation", "type", "scope", "line")}
-    return kept | {"id": str(node["id"]), "inputs": numbered(node["inputs"], numbers, node["id"])}
+    sides = {"compiled": compiled, "recorded": recorded}
+    return {side: GraphRows(nodes, _rows(nodes)) for side, nodes in sides.items()}
 
 
 def _place_of(node) -> tuple[str, ...]:
@@ -200,8 +129,9 @@ def _add(row, part):
     row.engine_ns = [a + b for a, b in zip(row.engine_ns, part.engine_ns, strict=True)]
 
 
-def _advances(nodes) -> list[float]:
+def _advances(description) -> list[float]:
     """Return by how much each operation ends later than all that ended before it."""
+    nodes = description["nodes"]
     found, latest = [0.0] * len(nodes), 0.0
     for k in sorted(range(len(nodes)), key=lambda k: nodes[k]["end_ns"]):
         found[k] = nodes[k]["end_ns"] - latest
@@ -244,15 +174,7 @@ def table_text(description: dict, rows: GraphRows, count: int, by: str) -> str:
         over = f"{max(node['engine_ns']) / bound:.1f}" if bound else "-"
         where = ", ".join(filter(None, (path.rpartition("/")[0], node["line"])))
         lines.append([node["operation"], node["type"], *times, over, where])
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    left = (0, 5) if is_layer else (0, 1, 5)
-    return "\n".join(
-        "  ".join(
-            f"{text:<{wide}}" if k in left else f"{text:>{wide}}"
-            for k, (text, wide) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
+    return "\n".join(aligned(lines, "<>>>><" if is_layer else "<<>>><"))
 
 
 def _path(rows, k) -> str:

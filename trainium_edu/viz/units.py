@@ -1,6 +1,8 @@
 """Sizes and times in the units in which people read them."""
 
-__all__ = ["letters", "long_time_text", "raised", "size_text", "size_unit", "time_text"]
+from collections.abc import Sequence
+
+__all__ = ["aligned", "letters", "long_time_text", "raised", "size_text", "size_unit", "time_text"]
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -15,6 +17,20 @@ def letters(text: str) -> str:
     """
     longest = max(8, *map(len, text.split("\n")))
     return f"clamp(9px,{165 / longest:.2f}cqw,13px)"  # a letter is 0.6 of its height wide
+
+
+def aligned(rows: Sequence[Sequence[str]], sides: str = "") -> list[str]:
+    """Return rows of cells as lines of columns, each filled on its side: ``<`` left, ``>`` right.
+
+    Examples
+    --------
+    >>> aligned([["a", "1.5", "s"], ["long", "10", "ms"]], "<><")
+    ['a     1.5  s', 'long   10  ms']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    cell = "{:{}{}}".format
+    lines = ("  ".join(map(cell, row, sides or "<" * len(row), widths)) for row in rows)
+    return [line.rstrip() for line in lines]
 
 
 def size_text(nbytes: float) -> str:

@@ -13,9 +13,9 @@ import numpy as np
 from trainium_edu import aside
 from trainium_edu.neuroncore.systolic_array import SystolicArray
 from trainium_edu.specs.signatures import checked
-from trainium_edu.widgets.cache_strip import CacheStrip, cache_strip
+from trainium_edu.widgets.cache_strip import CacheStrip
 from trainium_edu.widgets.card import Prose
-from trainium_edu.widgets.graph_explorer import GraphExplorer, graph_explorer
+from trainium_edu.widgets.graph_explorer import GraphExplorer
 from trainium_edu.widgets.timeline_explorer import timeline_explorer
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.executable import Executable, describe
@@ -25,8 +25,6 @@ from trainium_edu.xla.operations import parameter
 __all__ = ["alone", "explore", "fusion_table", "history", "open_alone", "size_of", "time_on_chip",
            "where_time_goes"]  # fmt: skip
 
-_EVENTS = {"compiled": "compiled", "memory": "hit (memory)", "disk": "hit (disk)",
-           "failed": "failed"}  # fmt: skip
 _SIDE, _VECTORS = 8, 12  # of the small array that shows a product
 
 
@@ -40,10 +38,7 @@ def history(device: Device, since: int = 0) -> CacheStrip:
     since : int
         How many of the first events to leave out.
     """
-    return cache_strip([
-        {"step": e.step + 1, "event": _EVENTS[e.kind], "graph": f"{e.graph:016x}"[:6], "why": e.why}
-        for e in device.compiler.history[since:] if e.kind in _EVENTS
-    ])  # fmt: skip
+    return CacheStrip(device.compiler.history[since:])
 
 
 @checked
@@ -53,9 +48,19 @@ def explore(what: Executable | Device) -> GraphExplorer:
     Parameters
     ----------
     what : Executable or Device
+
+    Examples
+    --------
+    >>> from trainium_edu.xla.graph import as_type, scope
+    >>> from trainium_edu.xla.operations import apply
+    >>> x = parameter(0, as_type((128, 512), "float32"))
+    >>> with scope("forward/act"):
+    ...     explorer = explore(Executable(Graph("one", (x,), (apply("exp", x),))))
+    >>> print(explorer.table(1).splitlines()[1].partition(",")[0])
+    exp        f32[128
     """
     executable = what if isinstance(what, Executable) else what.compiler.newest
-    return graph_explorer(describe(executable), open_operation=open_alone(executable))
+    return GraphExplorer(describe(executable), open_alone(executable))
 
 
 @checked

@@ -9,14 +9,13 @@ import ipywidgets
 import traitlets
 
 from trainium_edu.specs.arguments import choice, whole
-from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.colours import ENGINE
-from trainium_edu.viz.graph_rows import ENGINES, GraphRows, numbered, rows_of, table_text
+from trainium_edu.viz.graph_rows import ENGINES, GraphRows, rows_of, table_text
 from trainium_edu.viz.units import time_text
 from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.static import load
 
-__all__ = ["GraphExplorer", "GraphView", "graph_explorer"]
+__all__ = ["GraphExplorer", "GraphView"]
 
 _SIDES = ("compiled", "recorded")
 
@@ -44,12 +43,15 @@ class GraphView(anywidget.AnyWidget):
 
 
 class GraphExplorer(ipywidgets.VBox):
-    """A :class:`GraphView` and, below it, what was opened last.
+    """Layers that open, time by engine, before and after, what to improve; what was opened below.
 
     Parameters
     ----------
     description : dict
-    open_operation : callable or None
+        As :func:`trainium_edu.xla.executable.describe` gives it.
+    open_operation : callable, optional
+        Takes the number of a compiled operation; returns a widget or a text with its instructions,
+        or None where it has none.
     """
 
     def __init__(self, description: dict, open_operation: Callable | None = None):
@@ -83,16 +85,16 @@ class GraphExplorer(ipywidgets.VBox):
 
         Parameters
         ----------
-        operation : int or str
-            Its id.
+        operation : int
+            Its number.
 
         Raises
         ------
         ValueError
             If there is no such operation, or nothing that opens one.
         """
-        ids = self.sides["compiled"].numbers
-        if not isinstance(operation, int | str) or operation not in ids:
+        known = range(len(self.sides["compiled"].nodes))
+        if not isinstance(operation, int) or operation not in known:
             raise ValueError(f"{operation!r:.40} is no compiled operation; see `table()` for some")
         if self._opener is None:
             raise ValueError("nothing opens operations here: pass `open_operation`")
@@ -103,15 +105,13 @@ class GraphExplorer(ipywidgets.VBox):
 
     def _answer(self, change):
         """Open what the page asks for; the page is told when it is there, or why it is not."""
-        rows = self.sides["compiled"]
-        number = change["new"].get("operation")
-        found = [key for key, k in rows.numbers.items() if k == number]
-        if not found:
+        nodes, number = self.sides["compiled"].nodes, change["new"].get("operation")
+        if number not in range(len(nodes)):
             return
-        name = f"{rows.nodes[number]['operation']} {found[0]}"
+        name = f"{nodes[number]['operation']} {number}"
         self.view.answer = f"opening {name} ..."
         try:
-            self.open_operation(found[0])
+            self.open_operation(number)
         except Exception as error:  # in a handler it would reach nobody
             self.view.answer = f"{name} does not open: {error}"
             return
@@ -133,53 +133,9 @@ def _page(description, sides: dict[str, GraphRows]) -> dict:
         side: {"nodes": found.nodes, "rows": [asdict(row) for row in found.rows]}
         for side, found in sides.items()
     }
-    numbers = sides["compiled"].numbers
-    ranked = sorted(description["advice"], key=lambda advice: -advice["ns"])
     return graphs | {
         "name": description["name"], "total": description["total_ns"],
         "most_bytes": description["hbm_bytes"],
         "engines": ENGINES, "passes": description["passes"],
-        "advice": [a | {"nodes": numbered(a["nodes"], numbers, "advice")} for a in ranked],
+        "advice": sorted(description["advice"], key=lambda advice: -advice["ns"]),
     }  # fmt: skip
-
-
-@checked
-def graph_explorer(description: dict, *, open_operation: Callable | None = None):
-    """Show a compiled graph: layers that open, time by engine, before and after, what to improve.
-
-    Parameters
-    ----------
-    description : dict
-        As an executable describes itself: name, total_ns, flops, hbm_bytes, nodes, recorded,
-        passes, advice; see :mod:`trainium_edu.viz.graph_rows`.
-    open_operation : callable, optional
-        Takes the id of a compiled operation; returns a widget or a text with its instructions, or
-        None where it has none.
-
-    Returns
-    -------
-    GraphExplorer
-        Print its ``table()`` for the numbers.
-
-    Raises
-    ------
-    ValueError
-        If the description lacks something; says what.
-
-    Examples
-    --------
-    >>> recorded = {"id": 1, "operation": "exp", "type": "f32[8]", "inputs": [],
-    ...             "scope": "forward/act", "line": "train.py:3"}
-    >>> node = recorded | {"text": "exp", "section": 0, "start_ns": 0.0, "end_ns": 900.0,
-    ...                    "engine_ns": {"scalar": 60.0, "dma": 800.0}, "bytes": 64, "flops": 8,
-    ...                    "roofline_ns": 400.0, "stands_for": [1]}
-    >>> explorer = graph_explorer({"name": "one", "total_ns": 900.0, "flops": 8, "hbm_bytes": 64,
-    ...                            "nodes": [node], "recorded": [recorded], "passes": [],
-    ...                            "advice": []})
-    >>> explorer
-    GraphExplorer('one': 1 operations recorded, 1 compiled, 900 ns)
-    >>> print(explorer.table(1))
-    operation  result    time   share  × roofline  layer, line
-    exp        f32[8]  900 ns  100.0%         2.0  forward/act, train.py:3
-    """
-    return GraphExplorer(description, open_operation)
