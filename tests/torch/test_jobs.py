@@ -183,7 +183,7 @@ def test_a_job_that_fails_says_the_script_s_last_error_in_one_sentence(launched)
     raises(UnexpectedStatusException, r"no data \(exit code 3\)", make(launched).fit, logs=False)
 
 
-SLOW = "import os, time\nprint('begun', os.getpid(), flush=True)\ntime.sleep(60)\n"
+SLOW = "import os, time\nprint('begun', os.getpid(), flush=True)\ntime.sleep(600)\n"
 
 
 def test_ctrl_c_stops_the_job(launched):
@@ -193,7 +193,7 @@ def test_ctrl_c_stops_the_job(launched):
     def interrupt():
         while not any("begun" in path.read_text() for path in launched.glob("jobs/*/log.txt")):
             time.sleep(0.02)
-        signal.raise_signal(signal.SIGINT)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # as a terminal does
 
     threading.Thread(target=interrupt, daemon=True).start()
     raises(KeyboardInterrupt, "", estimator.fit, logs=False)
