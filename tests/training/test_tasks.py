@@ -32,8 +32,15 @@ def test_notes_are_the_files_and_tasks_can_be_keys():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("name", ["digits-cnn", "digits-vit"])
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("digits-cnn", "float32"),
+        ("digits-cnn", "bfloat16"),
+        ("digits-vit", "float32"),
+        pytest.param("digits-vit", "bfloat16", marks=pytest.mark.soak),
+    ],
+)
 def test_digits_are_read_right_at_97_percent_after_the_steps_of_the_tasks_schedule(name, dtype):
     job = Job(task=name, dtype=dtype, rounding="stochastic", **TASKS[name].settings)
     trainer = Trainer(job)
