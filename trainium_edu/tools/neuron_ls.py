@@ -29,24 +29,25 @@ __all__ = ["as_json", "drawing", "report", "table"]
 _NA = "NA"
 
 
-def _columns(of: Machine, with_processes: bool) -> list[str]:
-    connected = ["CONNECTED\nDEVICES"] if of.devices > 1 else []
-    processes = ["PID\n", "COMMAND\n", "RUNTIME\nVERSION"] if with_processes else []
-    return ["NEURON\nDEVICE", "NEURON\nCORES", "NEURON\nMEMORY", *connected, "PCI\nBDF", *processes]
-
-
-def _cells(of: Machine, device: int) -> list[str]:
-    connected = [", ".join(map(str, of.topology.neighbours(device)))] if of.devices > 1 else []
-    memory = f"{of.memory_bytes // 2**30} GB"
-    return [str(device), str(of.cores_per_device), memory, *connected, of.address(device) or _NA]
-
-
-def _processes(of: Machine, device: int, also: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
-    return [(run.pid, run.command) for run in of.on_device(device)] + list(also)
-
-
-def _cut(command: str, most: int) -> str:
-    return command if len(command) <= most else f"{command[: most - 3]}..."
+def _devices(of: Machine, is_wide: bool, also: Sequence[tuple[int, str]]) -> list[dict]:
+    """Return what the JSON has of each device; `also` are processes on every one."""
+    most = len((TOOLS.command_wide if is_wide else TOOLS.command).value)
+    per, several = of.cores_per_device, of.devices > 1
+    return [
+        {
+            "neuron_device": device, "bdf": of.address(device), "cpu_affinity": "",
+            "numa_node": "-1",
+            "connected_to": list(of.topology.neighbours(device)) if several else None,
+            "nc_count": per, "memory_size": of.memory_bytes,
+            "neuroncore_ids": list(range(device * per, (device + 1) * per)),
+            "neuron_processes": [
+                {"pid": pid, "command": command if len(command) <= most else
+                 f"{command[: most - 3]}...", "neuron_runtime_version": _NA}
+                for pid, command in [*((r.pid, r.command) for r in of.on_device(device)), *also]
+            ],
+        }
+        for device in range(of.devices)
+    ]  # fmt: skip
 
 
 @checked
@@ -64,29 +65,22 @@ def table(of: Machine, *, is_wide: bool = False, also: Sequence[tuple[int, str]]
     is_bare : bool
         Leave processes out.
     """
-    most = len((TOOLS.command_wide if is_wide else TOOLS.command).value)
-    on = [[] if is_bare else _processes(of, device, also) for device in range(of.devices)]
-    columns = _columns(of, any(on))
-    rows: list[list[list[str]]] = []
-    for device, processes in enumerate(on):
-        cells = _cells(of, device)
-        lines = [[str(pid), _cut(command, most), _NA] for pid, command in processes]
-        lines = lines or [[_NA] * 3]
-        blank = [""] * len(cells)
-        rows.append([[*(blank if i else cells), *line] for i, line in enumerate(lines)])
-    if not any(on):
-        rows = [[row[0][:-3]] for row in rows]
-    return _drawn(columns, rows)
-
-
-def _drawn(columns: list[str], rows: list[list[list[str]]]) -> str:
-    drawn = Table(box=box.ASCII2)
-    for column in columns:
+    devices, drawn = _devices(of, is_wide, () if is_bare else also), Table(box=box.ASCII2)
+    on = [[] if is_bare else [[*one.values()] for one in device["neuron_processes"]]
+          for device in devices]  # fmt: skip
+    connected = ["CONNECTED\nDEVICES"] * (of.devices > 1)
+    columns = ["NEURON\nDEVICE", "NEURON\nCORES", "NEURON\nMEMORY", *connected, "PCI\nBDF"]
+    for column in columns + ["PID\n", "COMMAND\n", "RUNTIME\nVERSION"] * any(on):
         drawn.add_column(Text(column, justify="center"), no_wrap=True)
-    apart = any(len(row) > 1 for row in rows)
-    for row in rows:
-        for line in row:
-            drawn.add_row(*map(Text, line), end_section=apart and line is row[-1])
+    for device, lines in zip(devices, on, strict=True):
+        links = [", ".join(map(str, device["connected_to"]))] if connected else []
+        cells = [device["neuron_device"], device["nc_count"], f"{of.memory_bytes // 2**30} GB",
+                 *links, device["bdf"] or _NA]  # fmt: skip
+        for line in lines or [[_NA] * 3 * any(on)]:
+            drawn.add_row(*(Text(str(said)) for said in [*cells, *line]))
+            cells = [""] * len(cells)
+        if max(map(len, on)) > 1:
+            drawn.add_section()
     text = io.StringIO()
     Console(width=10_000, file=text).print(drawn)
     return text.getvalue().rstrip("\n")
@@ -126,22 +120,7 @@ def as_json(of: Machine, *, is_wide: bool = False, also: Sequence[tuple[int, str
     is_wide, also
         As in :func:`table`.
     """
-    most = len((TOOLS.command_wide if is_wide else TOOLS.command).value)
-    per, several = of.cores_per_device, of.devices > 1
-    return json.dumps([
-        {
-            "neuron_device": device, "bdf": of.address(device), "cpu_affinity": "",
-            "numa_node": "-1",
-            "connected_to": list(of.topology.neighbours(device)) if several else None,
-            "nc_count": per, "memory_size": of.memory_bytes,
-            "neuroncore_ids": list(range(device * per, (device + 1) * per)),
-            "neuron_processes": [
-                {"pid": pid, "command": _cut(command, most), "neuron_runtime_version": _NA}
-                for pid, command in _processes(of, device, also)
-            ],
-        }
-        for device in range(of.devices)
-    ], indent=4)  # fmt: skip
+    return json.dumps(_devices(of, is_wide, also), indent=4)
 
 
 @checked
