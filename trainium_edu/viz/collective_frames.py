@@ -11,6 +11,8 @@ from matplotlib import colormaps
 from matplotlib.colors import to_hex, to_rgb
 
 from trainium_edu.fabric import FabricError, account, execute, item_sizes, route
+from trainium_edu.fabric.schedule import Schedule
+from trainium_edu.fabric.topology import Topology
 from trainium_edu.viz.colours import COLOURS
 from trainium_edu.viz.packing import pack
 from trainium_edu.viz.topology import Layout, layouts, links_of, missing_wires, wires_of
@@ -23,9 +25,7 @@ MOST_RANKS = 64
 _FIRST_COLOURS = ("blue", "orange", "green", "pink", "sky", "red", "yellow", "grey")
 
 
-#: What the page is told as it is, and as arrays; of messages too.
-_TOLD = ("title", "chips", "switches", "ranks", "ranks_per_chip", "chunks", "steps", "full",
-         "step_notes", "down", "ending")  # fmt: skip
+#: Arrays of the page, and of its messages.
 _ARRAYS = {"step_ns": np.float64, "wires": np.uint16, "links": np.uint16,
            "link_bytes": np.float32, "link_busy": np.float32}  # fmt: skip
 _MESSAGE = {"step": np.uint16, "src": np.uint16, "dst": np.uint16, "adds": np.uint8,
@@ -37,51 +37,51 @@ class CollectiveFrames:
     """The frames of one collective: position k is the state after k steps."""
 
     title: str
-    chips: int
-    switches: int
-    ranks_per_chip: int
-    chunks: int
-    full: int  #: what ``have`` reaches when a chunk is finished
+    schedule: Schedule
+    topology: Topology
     step_ns: np.ndarray  #: float64[steps + 1], when each step begins, and the end
-    step_notes: tuple[str, ...]
     wires: np.ndarray  #: int[wires, 2], cables as pairs of vertices
     down: tuple[int, ...]  #: wires that are drawn as broken
     links: np.ndarray  #: int[links, 3]: from, to, wire
     have: np.ndarray  #: int[steps + 1, ranks, chunks], parts of the sum that a rank holds
+    full: int  #: what ``have`` reaches when a chunk is finished
     values: np.ndarray | None  #: float32 of the same shape, the numbers themselves
     link_bytes: np.ndarray  #: float32[steps, links]
     link_busy: np.ndarray  #: float32[steps, links], share of the step's time
     messages: dict  #: arrays ``step src dst adds bytes begins ends``, one entry per message
     chunks_of: tuple  #: per message, the chunks in it
     path_of: tuple  #: per message, the links that it crosses; empty on one chip
-    layouts: dict[str, Layout]
-    ending: str
-
-    @property
-    def ranks(self) -> int:
-        """Number of ranks."""
-        return self.chips * self.ranks_per_chip
 
     @property
     def steps(self) -> int:
         """Number of steps."""
-        return len(self.step_ns) - 1
+        return self.schedule.steps
+
+    @property
+    def layouts(self) -> dict[str, Layout]:
+        """The ways to draw the topology."""
+        return layouts(self.topology, self.wires)
 
     def __repr__(self):
         return f"CollectiveFrames({self.title!r}, {self.steps} steps, {len(self.path_of)} messages)"
 
     def palette(self) -> list[str]:
         """Return one colour per chunk."""
-        if self.chunks <= len(_FIRST_COLOURS):
-            return [COLOURS[name] for name in _FIRST_COLOURS[: self.chunks]]
+        chunks = self.schedule.chunks
+        if chunks <= len(_FIRST_COLOURS):
+            return [COLOURS[name] for name in _FIRST_COLOURS[:chunks]]
         # neither as dark as a dark page nor as light as a light one
-        return [to_hex(c) for c in colormaps["viridis"](np.linspace(0.3, 0.78, self.chunks))]
+        return [to_hex(c) for c in colormaps["viridis"](np.linspace(0.3, 0.78, chunks))]
 
     def to_bytes(self) -> bytes:
         """Pack header and arrays into one run of bytes; ``collective_player.js`` reads them."""
-        colours = self.palette()
-        header = {name: getattr(self, name) for name in _TOLD} | {
-            "palette": colours,
+        colours, topology, schedule = self.palette(), self.topology, self.schedule
+        header = {
+            "title": self.title, "chips": topology.chips, "switches": topology.switches,
+            "ranks": schedule.ranks, "ranks_per_chip": topology.ranks_per_chip,
+            "chunks": schedule.chunks, "steps": schedule.steps, "full": self.full,
+            "step_notes": _step_notes(schedule), "down": self.down,
+            "ending": _ENDINGS[str(schedule.collective)], "palette": colours,
             "letters": ["#000" if _lightness(c) > 0.42 else "#fff" for c in colours],
             "layouts": {name: {"label": one.label} | one.data()
                         for name, one in self.layouts.items()},
@@ -103,9 +103,7 @@ def _lightness(colour):
     return float(np.dot(to_rgb(colour), (0.2126, 0.7152, 0.0722)))
 
 
-def frames_of_schedule(
-    schedule, topology, nbytes, *, costs=None, values=None, title=None
-) -> CollectiveFrames:
+def frames_of_schedule(schedule, topology, nbytes, *, values=None) -> CollectiveFrames:
     """Return the frames of a collective: execute and time its schedule, and keep every state.
 
     Parameters
@@ -115,11 +113,9 @@ def frames_of_schedule(
         With at most 64 ranks.
     nbytes : int
         Bytes of the whole buffer.
-    costs : fabric.Costs, optional
     values : array [ranks, chunks], optional
         Small whole numbers to show in the buffers, one per chunk; only where a chunk travels whole
         (one lane).
-    title : str, optional
 
     Returns
     -------
@@ -141,34 +137,28 @@ def frames_of_schedule(
             f"{schedule.ranks} ranks are too many to see one by one; the player takes up to"
             f" {MOST_RANKS}. Time larger groups with account or hierarchical_time"
         )
-    bill = account(schedule, topology, nbytes, costs)
+    bill = account(schedule, topology, nbytes)
     wires, down = wires_of(topology), missing_wires(topology)
-    every = np.concatenate([wires, down]) if len(down) else wires
-    speed = topology.bandwidth_bytes_per_s
-    step_ns = np.concatenate(([0.0], np.cumsum(bill.time_ns)))
+    every = np.concatenate([wires, down])
     have, full = _parts(schedule)
-    messages, chunks_of, path_of = _messages(schedule, topology, nbytes, costs)
+    messages, chunks_of, path_of = _messages(schedule, topology, nbytes)
+    busy_ns = bill.link_bytes / topology.bandwidth_bytes_per_s * 1e9
     return CollectiveFrames(
-        title=title or _title(schedule, topology, nbytes),
-        chips=topology.chips,
-        switches=topology.switches,
-        ranks_per_chip=topology.ranks_per_chip,
-        chunks=schedule.chunks,
-        full=full,
-        step_ns=step_ns,
-        step_notes=_step_notes(schedule),
+        title=_title(schedule, topology, nbytes),
+        schedule=schedule,
+        topology=topology,
+        step_ns=np.concatenate(([0.0], np.cumsum(bill.time_ns))),
         wires=every,
         down=tuple(range(len(wires), len(every))),
         links=links_of(topology, every),
         have=have,
+        full=full,
         values=None if values is None else _values(schedule, values),
         link_bytes=bill.link_bytes,
-        link_busy=bill.link_bytes / speed * 1e9 / np.maximum(bill.time_ns, 1e-9)[:, None],
+        link_busy=busy_ns / np.maximum(bill.time_ns, 1e-9)[:, None],
         messages=messages,
         chunks_of=chunks_of,
         path_of=path_of,
-        layouts=layouts(topology, every),
-        ending=_ENDINGS[str(schedule.collective)],
     )
 
 
@@ -229,7 +219,7 @@ def _values(schedule, values):
     return _run(schedule, values)
 
 
-def _messages(schedule, topology, nbytes, costs):
+def _messages(schedule, topology, nbytes):
     """Gather the moves of one step between the same two ranks into messages with paths."""
     sizes = item_sizes(schedule, nbytes)
     weight = np.resize(sizes, schedule.places)[schedule.item]
@@ -237,7 +227,6 @@ def _messages(schedule, topology, nbytes, costs):
     names = ("step", "phase", "src", "dst")
     key = np.stack([getattr(schedule, n)[rows].astype(np.int64) for n in names], axis=1)
     lane = schedule.item[rows] % schedule.lanes  # two lanes between one pair may go different ways
-    ways = costs.ties if costs else "balanced"
     found, which = np.unique(np.column_stack([key, lane]), axis=0, return_inverse=True)
     which = which.ravel()
     order = np.argsort(which, kind="stable")
@@ -250,7 +239,7 @@ def _messages(schedule, topology, nbytes, costs):
         "bytes": np.array([weight[m].sum() for m in members], float),
     }  # fmt: skip
     chunks = tuple(np.unique(schedule.into[m] % schedule.items // schedule.lanes) for m in members)
-    paths = tuple(route(topology, int(a), int(b), ways) for a, b in chip)
+    paths = tuple(route(topology, int(a), int(b)) for a, b in chip)
     return messages, chunks, paths
 
 

@@ -1,5 +1,8 @@
 """The collective player: one schedule to step through, and a panel that chooses it."""
 
+from contextlib import suppress
+from functools import cache
+
 import anywidget
 import ipywidgets
 import numpy as np
@@ -27,15 +30,10 @@ class CollectivePlayer(anywidget.AnyWidget):
         Bytes of the whole buffer on each rank.
     layout : str, optional
         ``"torus"``, ``"hypercube"``, ``"ring"``, ``"ring2"`` or ``"cluster"``, where it applies.
-    step : int, optional
-        Steps done when it opens.
     begins : bool
         Whether it plays unasked, for readers who want motion.
     values : array [ranks, chunks], optional
         Small whole numbers to show in the buffers.
-    **options
-        ``costs`` and ``title``, as for
-        :func:`~trainium_edu.viz.collective_frames.frames_of_schedule`.
 
     Raises
     ------
@@ -57,17 +55,14 @@ class CollectivePlayer(anywidget.AnyWidget):
     begins = traitlets.Bool(False).tag(sync=True)
     picked = traitlets.Unicode("").tag(sync=True)  # "chip 5" or "wire 3", set by the page
 
-    def __init__(self, schedule, topology, nbytes, *, layout="", step=0, begins=False, values=None,
-                 **options):  # fmt: skip
-        self.frames = frames_of_schedule(schedule, topology, nbytes, values=values, **options)
-        fabric.topology.whole_number(step, "step", least=0, most=self.frames.steps)
-        super().__init__(
-            film=self.frames.to_bytes(), layout_name=self._layout(layout), step=step, begins=begins
-        )
+    def __init__(self, schedule, topology, nbytes, *, layout="", begins=False, values=None):
+        self.frames = frames_of_schedule(schedule, topology, nbytes, values=values)
+        film, layout = self.frames.to_bytes(), self._layout(layout)
+        super().__init__(film=film, layout_name=layout, begins=begins)
 
-    def play(self, schedule, topology, nbytes, **options):
+    def play(self, schedule, topology, nbytes):
         """Put in another schedule and go to its beginning."""
-        self.frames = frames_of_schedule(schedule, topology, nbytes, **options)
+        self.frames = frames_of_schedule(schedule, topology, nbytes)
         with self.hold_sync():
             self.step, self.picked = 0, ""
             kept = self.layout_name if self.layout_name in self.frames.layouts else ""
@@ -113,60 +108,50 @@ def collective_explorer(
     choice(machine, "machine", list(MACHINES))
     choice(algorithm, "algorithm", _able(machine, "all_reduce"))
     choice(size, "size", list(_SIZES))
-    where = _menu("machine", list(MACHINES), machine)
-    what = _menu("collective", ["all_reduce", "reduce_scatter", "all_gather"], "all_reduce")
-    how = _menu("algorithm", _able(where.value, what.value), algorithm)
-    much = _menu("buffer", list(_SIZES), size)
-    note = ipywidgets.HTML()
-    topology = MACHINES[where.value]()
-    schedule = fabric.plan(topology, what.value, how.value)
-    player = CollectivePlayer(schedule, topology, _SIZES[much.value])
+    collectives, able = ["all_reduce", "reduce_scatter", "all_gather"], _able(machine, "all_reduce")
+    offers = {"machine": (list(MACHINES), machine), "collective": (collectives, "all_reduce"),
+              "algorithm": (able, algorithm), "buffer": (list(_SIZES), size)}  # fmt: skip
+    look = {"style": {"description_width": "initial"}, "layout": {"width": "auto"}}
+    menus = {
+        name: ipywidgets.Dropdown(options=options, value=value, description=name, **look)
+        for name, (options, value) in offers.items()
+    }
 
-    def choose_machine(_change):
-        options = _able(where.value, what.value)
-        kept = how.value if how.value in options else options[0]
-        if tuple(options) != how.options:
+    def planned():
+        machine, collective, algorithm, size = (menu.value for menu in menus.values())
+        topology = MACHINES[machine]()
+        return fabric.plan(topology, collective, algorithm), topology, _SIZES[size]
+
+    def update(_change):
+        how = menus["algorithm"]
+        options = _able(menus["machine"].value, menus["collective"].value)
+        if how.options != options:
+            kept = how.value if how.value in options else options[0]
             how.unobserve(update, "value")  # one schedule for one choice
-            how.options = options
-            how.value = kept
+            how.options, how.value = options, kept
             how.observe(update, "value")
-        update()
-
-    def update(_change=None):
-        topology = MACHINES[where.value]()
-        schedule = fabric.plan(topology, what.value, how.value)
-        player.play(schedule, topology, _SIZES[much.value])
+        player.play(*planned())
         note.value = _bill(player.frames)
 
-    note.value = _bill(player.frames)
-    for menu in (where, what):
-        menu.observe(choose_machine, "value")
-    for menu in (how, much):
+    player = CollectivePlayer(*planned())
+    note = ipywidgets.HTML(_bill(player.frames))
+    for menu in menus.values():
         menu.observe(update, "value")
-    controls = ipywidgets.HBox([where, what, how, much], layout={"flex_flow": "row wrap"})
+    controls = ipywidgets.HBox(list(menus.values()), layout={"flex_flow": "row wrap"})
     panel = Panel([controls, player, note], "collective explorer")
-    panel.player = player
-    panel.menus = {"machine": where, "collective": what, "algorithm": how, "buffer": much}
+    panel.player, panel.menus = player, menus
     return panel
 
 
-def _menu(name, options, value):
-    look = {"style": {"description_width": "initial"}, "layout": {"width": "auto"}}
-    return ipywidgets.Dropdown(options=options, value=value, description=name, **look)
-
-
-def _able(machine, collective):
+@cache
+def _able(machine, collective) -> tuple[str, ...]:
     """Return the algorithms that can do this collective on this machine."""
-    topology = MACHINES[machine]()
-    return [name for name in _ALGORITHMS if _can(topology, collective, name)]
-
-
-def _can(topology, collective, algorithm):
-    try:
-        fabric.plan(topology, collective, algorithm)
-    except fabric.FabricError:
-        return False
-    return True
+    topology, found = MACHINES[machine](), []
+    for name in _ALGORITHMS:
+        with suppress(fabric.FabricError):
+            fabric.plan(topology, collective, name)
+            found.append(name)
+    return tuple(found)
 
 
 def _bill(frames):

@@ -6,8 +6,9 @@ on.  Where no event loop runs (a script, a test), it works to the end at once.
 """
 
 import asyncio
+import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 __all__ = ["LiveRun"]
 
@@ -26,9 +27,13 @@ class LiveRun:
 
     def __init__(self, show: Callable[[], object]):
         self._show = show
-        self._turn = 0
+        self._work: Iterator | None = None  #: what is left of the present run
         self._task: asyncio.Task | None = None
-        self.running = False
+
+    @property
+    def running(self) -> bool:
+        """Whether there is work left."""
+        return self._work is not None
 
     def start(self, work: Iterable, *, at_once: bool = False):
         """Begin; with ``at_once`` (a first picture) return when all is done.
@@ -39,50 +44,41 @@ class LiveRun:
             Each item is one small piece of work, done when it is asked for.
         at_once : bool, optional
         """
-        self._turn += 1
-        self.running = True
-        slices = self._slices(iter(work), self._turn)
+        self._work = work = iter(work)
         try:
             loop = None if at_once else asyncio.get_running_loop()
         except RuntimeError:
             loop = None
         if loop is None:
-            for _ in slices:
-                pass
+            self._slice(work, math.inf)
             self._show()
         else:
-            self._task = loop.create_task(self._live(slices))
+            self._task = loop.create_task(self._live(work))
 
     def stop(self):
         """End the present run after the piece it is working on."""
-        self._turn += 1
-        self.running = False
+        self._work = None
 
     async def ended(self):
         """Wait until the last run has ended; raise what ended it, if it failed."""
         if self._task is not None:
             await self._task
 
-    def _slices(self, work, turn):
-        """Yield after each slice of work, until the work or this run's turn is over."""
+    def _slice(self, work, seconds):
+        """Work for some seconds, or until the work or this run's turn is over."""
         begin = time.perf_counter()
         for _ in work:
-            if turn != self._turn:
+            if self._work is not work or time.perf_counter() - begin > seconds:
                 return
-            if time.perf_counter() - begin > _SLICE_S:
-                yield
-                begin = time.perf_counter()
-                if turn != self._turn:
-                    return
-        self.running = False
+        self._work = None
 
-    async def _live(self, slices):
-        turn = self._turn
+    async def _live(self, work):
         try:
-            for _ in slices:
+            while self._work is work:
+                self._slice(work, _SLICE_S)
                 self._show()
                 await asyncio.sleep(_PAUSE_S)
         finally:
-            if turn == self._turn:
-                self.running = False
+            if self._work is work:
+                self._work = None
                 self._show()
