@@ -2,15 +2,20 @@
 
 import linecache
 import re
+from functools import cache, partial
+from math import prod
 from pathlib import Path
 
 import numpy as np
 
 from trainium_edu.neuroncore.recording.engine import Memory
-from trainium_edu.viz.packing import pack
+from trainium_edu.viz.packing import Numbered, pack
 
 __all__ = ["listing_of", "listing_to_bytes"]
 
+#: Of each recorded instruction, and their kinds.
+_COLUMNS = dict.fromkeys(("i_name", "i_text", "i_option", "i_line", "i_call"), np.int32)
+_COLUMNS |= {"i_bytes": float, "i_flops": float}
 _AROUND = 1  # source lines shown before the first and after the last that issued something
 _LONGEST = 200  # lines of a function that are looked through for its ``def``
 _GAP = 12  # more silent lines than this in between begin another part
@@ -38,52 +43,40 @@ def listing_of(program) -> dict:
         ``allocations``, ``sources``, and arrays ``i_name i_text i_option i_line i_call i_bytes
         i_flops`` (one entry per recorded instruction) and ``a_first a_allocation`` (its tiles).
     """
-    names, texts, options, lines = {}, {}, {"": 0}, {}
-    allocations = program.allocations
-    count = len(program.instructions)
-    columns = {
-        n: np.zeros(count, np.int32) for n in ("i_name", "i_text", "i_option", "i_line", "i_call")
-    }
-    moved, flops = np.zeros(count), np.zeros(count)
-    first, touched = np.zeros(count + 1, np.int32), []
-    known = {}
-    for k, instruction in enumerate(program.instructions):
-        said, total = [], 0
+    names, texts, options, lines, sites = (Numbered() for _ in range(5))
+    operand = cache(partial(_operand, program.allocations))
+    rows, touched, first = [], [], [0]
+    for instruction in program.instructions:
+        said, sizes = [], [0]
         for access in instruction.accesses:
-            key = (access.allocation, access.geometry, access.role, access.is_write)
-            found = known.get(key)
-            if found is None:
-                found = known[key] = _operand(access, allocations[access.allocation])
-            said.append(found[0])
-            total = max(total, found[1])
+            text, size = operand(access.allocation, access.geometry, access.role, access.is_write)
+            said.append(text)
+            sizes.append(size)
             touched.append(access.allocation)
-        first[k + 1] = len(touched)
-        said.sort(key=lambda operand: not operand[3])
-        columns["i_name"][k] = names.setdefault(
-            f"{instruction.name} “{instruction.label}”" if instruction.label else instruction.name,
-            len(names),
-        )
-        columns["i_text"][k] = texts.setdefault(tuple(said), len(texts))
-        columns["i_option"][k] = options.setdefault(_options(instruction), len(options))
-        columns["i_line"][k] = _number(lines, instruction.line)
+        first.append(len(touched))
+        operands = tuple(sorted(said, key=lambda text: not text[3]))
+        label = f" “{instruction.label}”" if instruction.label else ""
         callers = instruction.line.callers if instruction.line else ()
-        columns["i_call"][k] = _number(lines, callers[-1] if callers else None)
-        moved[k], flops[k] = total, instruction.flops
-    sites = {}
+        words = names[instruction.name + label], texts[operands], options[_options(instruction)]
+        places = (_number(lines, one) for one in (instruction.line, next(reversed(callers), None)))
+        rows.append((*words, *places, max(sizes), instruction.flops))
+    columns = zip(_COLUMNS.items(), np.array(rows, float).reshape(-1, 7).T, strict=True)
     tiles = []
-    for a in allocations:
+    for a in program.allocations:
         line = a.site[:2] if len(a.site) >= 5 and a.memory is not Memory.HBM else None
         tiles.append({
             "name": a.name, "text": f"{_short(a.dtype)}[{_sizes(a.shape)}] in {a.memory.upper()}",
-            "site": sites.setdefault(a.site, len(sites)) if a.memory is not Memory.HBM else 0,
+            "site": sites[a.site] if a.memory is not Memory.HBM else 0,
             "line": _tile_line(lines, line), "partitions": a.partitions or 1,
         })  # fmt: skip
     return {
         "names": list(names), "operands": [list(t) for t in texts], "options": list(options),
         "lines": [_line(line) for line in lines], "allocations": tiles,
         "sources": _sources(lines),
-        "arrays": {**columns, "i_bytes": moved, "i_flops": flops, "a_first": first,
-                   "a_allocation": np.array(touched, np.int32)},
+        "arrays": {
+            **{name: column.astype(kind) for (name, kind), column in columns},
+            "a_first": np.array(first, np.int32), "a_allocation": np.array(touched, np.int32),
+        },
     }  # fmt: skip
 
 
@@ -92,14 +85,11 @@ def listing_to_bytes(listing: dict) -> bytes:
     return pack({k: v for k, v in listing.items() if k != "arrays"}, listing["arrays"])
 
 
-def _operand(access, allocation):
-    dtype, shape, _, _ = access.geometry
-    size = 1
-    for n in shape:
-        size *= n
-    width = allocation.dtype.itemsize
+def _operand(allocations, number, geometry, role, is_write):
+    """Return an operand in words, and its bytes."""
+    (dtype, shape, _, _), allocation = geometry, allocations[number]
     text = f"{_short(dtype)}[{_sizes(shape)}] in {allocation.memory.upper()}"
-    return (access.role, allocation.name, text, bool(access.is_write)), size * width
+    return (role, allocation.name, text, bool(is_write)), prod(shape) * allocation.dtype.itemsize
 
 
 def _sizes(shape):
@@ -129,7 +119,7 @@ def _is_number(value):
 
 
 def _number(lines, line):
-    return -1 if line is None else lines.setdefault(tuple(line[:3]), len(lines))
+    return -1 if line is None else lines[tuple(line[:3])]
 
 
 def _tile_line(lines, place):
@@ -140,7 +130,7 @@ def _tile_line(lines, place):
         if known[:2] == place:
             return number
     function = _function_at(linecache.getlines(place[0]), place[1])
-    return lines.setdefault((*place, function), len(lines))
+    return lines[(*place, function)]
 
 
 def _line(line):

@@ -13,6 +13,7 @@ from trainium_edu.neuroncore.timing.why import why
 from trainium_edu.viz.colours import ENGINE
 from trainium_edu.viz.core_trace import CoreTrace, Track, columns_of
 from trainium_edu.viz.documents import documents, url_of
+from trainium_edu.viz.packing import Numbered
 from trainium_edu.viz.units import size_text
 
 __all__ = ["trace_of_core"]
@@ -121,8 +122,8 @@ def _tiles(core):
     pick, begin, until = lifetimes(core)
     allocation = run.allocation[pick]
     allocations = core.program.allocations
-    sites = {}
-    site = np.array([sites.setdefault(a.site, len(sites)) for a in allocations], int)[allocation]
+    sites = Numbered()
+    site = np.array([sites[a.site] for a in allocations], int)[allocation]
     slot = placement.slot[pick].astype(np.int64)
     least = np.full(len(sites) + 1, 2**31)
     np.minimum.at(least, site, np.maximum(slot, 0))
@@ -179,17 +180,9 @@ def _summary(core):
     return [list(pair) for pair in said] + [["note", note] for note in core.placement.notes[:3]]
 
 
-class _Numbers(dict):
-    """Numbers things in the order in which they are first asked for."""
-
-    def __missing__(self, thing):
-        self[thing] = len(self)
-        return self[thing]
-
-
 def _pieces(core, path):
     """Return the critical path as arrays, and the texts and facts that they point at."""
-    whats, thens, facts, examples = _Numbers(), _Numbers(), _Numbers(), {}
+    whats, thens, facts, examples = Numbered(), Numbered(), Numbered(), {}
     table = []
     for piece in path.pieces:
         number = facts[id(piece.facts), piece.changed]  # pieces of one kind share the tuple

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-__all__ = ["pack"]
+__all__ = ["Numbered", "pack"]
 
 _TYPES = {
     "u1": "u8", "u2": "u16", "u4": "u32", "i4": "i32", "f2": "f16", "f4": "f32", "f8": "f64",
@@ -41,3 +41,11 @@ def pack(
     text = json.dumps({**header, "arrays": table}, separators=(",", ":")).encode()
     text += b" " * (-(prefix + len(text)) % align)
     return len(text).to_bytes(prefix, "little") + text + b"".join(blocks)
+
+
+class Numbered(dict):
+    """Numbers things in the order in which they are first asked for."""
+
+    def __missing__(self, thing):
+        self[thing] = len(self)
+        return self[thing]

@@ -11,7 +11,6 @@ import traitlets
 
 from trainium_edu.neuroncore.systolic_array import (
     TRN1_ARRAY,
-    ArrayRun,
     Dataflow,
     SystolicArray,
     choice_cycles,
@@ -72,16 +71,17 @@ def array_player(
     >>> array_player([[1.0]], [[2.0, 3.0]], array=SystolicArray(1, 1))
     SystolicArrayPlayer(weight-stationary, 1 x 1, K=1 M=1 N=2, 3 cycles)
     """
-    if Dataflow(dataflow) is Dataflow.WEIGHT:
-        recorded = run(stationary, moving, array=array, fmt=fmt, skew=skew, plan=plan, record=True)
-        return SystolicArrayPlayer(recorded, cycle=cycle, follow=follow)
-    if skew is not None or plan is not None:
+    is_usual = Dataflow(dataflow) is Dataflow.WEIGHT
+    if not is_usual and (skew is not None or plan is not None):
         raise ValueError("a skew or a plan of your own goes with the weight-stationary array only")
-    _, frames = run_dataflow(dataflow, stationary, moving, array=array, fmt=fmt)
-    operands = check_operands(stationary, moving, fmt)
-    matrices = _matrices(
-        operands, lambda w, x: run_dataflow(dataflow, w, x, array=array, fmt=_LABEL_FORMAT)[1]
-    )
+
+    def play(w, x, fmt) -> Frames:
+        if not is_usual:
+            return run_dataflow(dataflow, w, x, array=array, fmt=fmt)[1]
+        return frames_of_run(run(w, x, array=array, fmt=fmt, skew=skew, plan=plan, record=True))
+
+    frames = play(stationary, moving, fmt)
+    matrices = _matrices(check_operands(stationary, moving, fmt), play)
     return SystolicArrayPlayer(frames, cycle=cycle, follow=follow, matrices=matrices)
 
 
@@ -92,15 +92,15 @@ def _matrices(operands, play) -> dict | None:
     ----------
     operands : Operands
     play : callable
-        Runs two operands and returns the frames: the same plan on labels 1, 2, ... in place of
-        numbers says where each element is, whatever the plan, the skew or the dataflow.
+        Runs two operands in a format and returns the frames: the same plan on labels 1, 2, ... in
+        place of numbers says where each element is, whatever the plan, the skew or the dataflow.
     """
     if max(operands.shape) > _MATRIX_MAX or len(operands.passes) > 1:
         return None
     labels = [
         np.arange(1.0, 1 + x.size).reshape(x.shape) for x in (operands.stationary, operands.moving)
     ]
-    places = play(*labels)
+    places = play(*labels, _LABEL_FORMAT)
     planes = {"stays": places.stays, "across": places.across, "waiting": places.waiting}
     if places.leaving is not None:  # the sums stay, and both operands march
         planes = {"across": places.across, "down": places.down}
@@ -111,16 +111,6 @@ def _matrices(operands, play) -> dict | None:
     }
 
 
-def _matrices_of_run(recorded: ArrayRun) -> dict | None:
-    def play(w, x):
-        return frames_of_run(
-            run(w, x, array=recorded.array, fmt=_LABEL_FORMAT, skew=recorded.skew or None,
-                plan=recorded.schedule.passes, record=True)
-        )  # fmt: skip
-
-    return _matrices(recorded.operands, play)
-
-
 class SystolicArrayPlayer(anywidget.AnyWidget):
     """Play a recorded run: the array, its utilisation, and the life of one result.
 
@@ -129,14 +119,13 @@ class SystolicArrayPlayer(anywidget.AnyWidget):
 
     Parameters
     ----------
-    what : ArrayRun or Frames
-        A run made with ``record=True``, or the frames of one.
+    frames : Frames
     cycle : int, optional
         Where it stands first; a third of the way if not given.
     follow : (m, n), optional
         The result whose life the table shows first.
     matrices : dict, optional
-        What `_matrices` returns, if `what` is no run.
+        What `_matrices` returns.
     """
 
     _esm = load("systolic_array.js")
@@ -145,12 +134,7 @@ class SystolicArrayPlayer(anywidget.AnyWidget):
     label = traitlets.Unicode().tag(sync=True)
     cycle = traitlets.Int(0).tag(sync=True)
 
-    def __init__(
-        self, what: ArrayRun | Frames, *, cycle: int | None = None, follow=None, matrices=None
-    ):
-        frames = what if isinstance(what, Frames) else frames_of_run(what)
-        if isinstance(what, ArrayRun):
-            matrices = _matrices_of_run(what)
+    def __init__(self, frames: Frames, *, cycle: int | None = None, follow=None, matrices=None):
         cycle = frames.cycles // 3 if cycle is None else int(cycle)
         if not 0 <= cycle < frames.cycles:
             raise ValueError(f"cycle is {cycle}; the run has cycles 0 to {frames.cycles - 1}")
@@ -248,11 +232,9 @@ def _columns(prefix: str, names: Sequence[str], rows: Sequence[tuple]) -> dict[s
 
 def _adds(frames: Frames) -> np.ndarray:
     """Return whether each result is added to what PSUM holds (not the first of its element)."""
-    seen, adds = set(), []
-    for _, _, m, n, _ in frames.results:
-        adds.append((m, n) in seen)
-        seen.add((m, n))
-    return np.array(adds, np.uint8)
+    elements = [(m, n) for _, _, m, n, _ in frames.results]
+    first = {element: i for i, element in reversed([*enumerate(elements)])}
+    return np.array([first[element] < i for i, element in enumerate(elements)], np.uint8)
 
 
 @checked
