@@ -1,16 +1,40 @@
-"""Write files whole or not at all: a program that is killed half-way leaves the old one."""
+"""Files: tables beside a module, and writing whole or not at all.
+
+A program that is killed half-way leaves the old file.
+"""
 
 import itertools
 import os
 import shutil
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["replacing", "write"]
+__all__ = ["replacing", "tables", "write"]
 
 _COUNT = itertools.count()  # an interrupted write may end late, while the same file is written
+
+
+def tables(module: str, name: str = "") -> dict:
+    """Read the TOML file beside a module, of its name if none is given.
+
+    Parameters
+    ----------
+    module : str
+        Its ``__file__``.
+    name : str, optional
+        Of the file.
+
+    Examples
+    --------
+    >>> import trainium_edu.viz.colours as module
+    >>> tables(module.__file__)["colours"]["blue"]
+    '#0072B2'
+    """
+    path = Path(module).with_name(name) if name else Path(module).with_suffix(".toml")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def write(path, content: str | bytes) -> None:

@@ -74,7 +74,7 @@ def test_steps_go_through_zero_and_stop_at_nan():
     nan = editor.code
     _ask(editor, do="step", way=1)
     assert editor.code == nan
-    assert not editor.answer["has_above"]
+    assert not editor.answer["above_text"]
 
 
 def test_another_format_keeps_the_value_as_far_as_it_can():

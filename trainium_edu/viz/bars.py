@@ -1,7 +1,7 @@
 """Bars on a scene: in rows, in parts against a limit, a tornado."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import floor, log10
 
 from trainium_edu.viz.chart import powers_of_ten, round_steps
@@ -46,10 +46,11 @@ class Stack:
     unsure: tuple[str, ...] = ()
     before: float = 0.0
     kept: str = "✓ fits"
-    total: float = field(init=False)
 
-    def __post_init__(self):
-        object.__setattr__(self, "total", sum(self.parts.values()))
+    @property
+    def total(self) -> float:
+        """The bar's length."""
+        return sum(self.parts.values())
 
 
 def colours_of(names) -> dict[str, str]:

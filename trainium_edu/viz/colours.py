@@ -4,13 +4,12 @@ Data colours are those of Okabe and Ito's colour-blind-safe set, mid-toned so th
 white and on dark.
 """
 
-import tomllib
-from pathlib import Path
+from trainium_edu.files import tables
 
 __all__ = ["COLOURS", "ENGINE", "FORMAT", "MEMORY", "ROUNDING", "STEP"]
 
 #: The file's tables, by their names.
-TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 COLOURS: dict[str, str] = TABLES["colours"]
 #: One colour for each engine, number format, part of memory, rounding mode, and part of a step.
 ENGINE, FORMAT, MEMORY, ROUNDING, STEP = (

@@ -1,10 +1,8 @@
 """From a timed program to the trace that the page draws: nothing is computed here but sums."""
 
-import tomllib
-from pathlib import Path
-
 import numpy as np
 
+from trainium_edu.files import tables
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.timing.expansion import ENGINES
 from trainium_edu.neuroncore.timing.lifetimes import lifetimes
@@ -12,14 +10,14 @@ from trainium_edu.neuroncore.timing.waits import Wait
 from trainium_edu.neuroncore.timing.why import why
 from trainium_edu.viz.colours import ENGINE
 from trainium_edu.viz.core_trace import CoreTrace, Track, columns_of
-from trainium_edu.viz.documents import documents, url_of
+from trainium_edu.viz.documents import source_of, url_of
 from trainium_edu.viz.packing import Numbered
 from trainium_edu.viz.units import size_text
 
 __all__ = ["trace_of_core"]
 
-_DMA, _SYNC = ENGINES.index(Engine.DMA), ENGINES.index(Engine.SYNC)
-_SAYS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_DMA = ENGINES.index(Engine.DMA)
+_SAYS = tables(__file__)
 _MOST_CAUSES = 7
 KINDS = ("documented", "derived", "measured", "assumed")
 
@@ -36,7 +34,7 @@ def trace_of_core(core, *, band=None) -> CoreTrace:
     -------
     CoreTrace
     """
-    tracks, number = _tracks(core)
+    tracks, number, spans = _tracks(core)
     lane = np.array([number.get(e, 0) for e in ENGINES], np.uint16)
     run = core.placement.run
     rows = columns_of("rows", (
@@ -48,55 +46,41 @@ def trace_of_core(core, *, band=None) -> CoreTrace:
     words = {
         "reasons": [{"style": style, "text": w.words, "legend": _SAYS["legends"][style]}
                     for w in Wait for style in [_SAYS["waits"][w.name]]],
+        "busy": [core.busy_ns(t.key) if t.kind == "engine" else 0.0 for t in tracks],
         "kinds": list(KINDS), "band": list(band) if band else None,
         "memories": _memories(core), "sites": _sites(core), "summary": _summary(core), **path,
     }  # fmt: skip
-    trace = CoreTrace(
+    return CoreTrace(
         f"{core.program.name}: {core.rows} instruction{'s' * (core.rows != 1)}", core.makespan_ns,
-        tuple(tracks), _spans(core, number), rows, _waits(core), pieces, _tiles(core), words,
+        tuple(tracks), spans, rows, _waits(core), pieces, _tiles(core), words,
     )  # fmt: skip
-    words["busy"] = [core.busy_ns(t.key) if t.kind == "engine" else 0.0 for t in tracks]
-    return trace
 
 
 def _tracks(core):
-    """Return the tracks and the number of each engine's (DMA: of its first queue)."""
-    tracks, number = [], {}
-    for engine in ENGINES[:_DMA]:
-        if engine is not Engine.SYNC or (core.engine == _SYNC).any():
-            number[engine] = len(tracks)
-            tracks.append(Track(engine.title, str(engine), "engine"))
-    if (core.engine == _DMA).any():
-        number[Engine.DMA] = len(tracks)
-        tracks += [
-            Track(f"DMA queue {q}", "dma", "queue") for q in range(core.queue_start_ns.shape[1])
-        ]
-    for name in core.port_users:
-        number[name] = len(tracks)
-        tracks.append(Track(name, "sync", "port"))
-    return tracks, number
+    """Return the tracks, the number of each engine's (DMA: of its first queue), and all spans."""
+    tracks, number, parts = [], {}, []
 
+    def add(track, rows, until_ns):
+        parts.append((core.start_ns[rows], until_ns[rows], np.full(rows.size, len(tracks)), rows))
+        tracks.append(track)
 
-def _spans(core, number):
-    """Return what stood on every track."""
-    parts = []
     for engine in ENGINES[:_DMA]:
         rows = core.rows_on(engine)
-        if rows.size:
-            parts.append(
-                (core.start_ns[rows], core.end_ns[rows], np.full(rows.size, number[engine]), rows)
-            )
-    if Engine.DMA in number:
-        rows = core.rows_on(Engine.DMA)
+        if engine is not Engine.SYNC or rows.size:
+            number[engine] = len(tracks)
+            add(Track(engine.title, str(engine), "engine"), rows, core.end_ns)
+    rows = core.rows_on(Engine.DMA)
+    if rows.size:
+        number[Engine.DMA] = first = len(tracks)
         transfer, queue = np.nonzero(core.queue_start_ns[core.transfer[rows]] >= 0)
         which = core.transfer[rows][transfer]
-        parts.append((core.queue_start_ns[which, queue], core.queue_end_ns[which, queue],
-                      number[Engine.DMA] + queue, rows[transfer]))  # fmt: skip
+        begin, end = core.queue_start_ns[which, queue], core.queue_end_ns[which, queue]
+        parts.append((begin, end, first + queue, rows[transfer]))
+        queues = range(core.queue_start_ns.shape[1])
+        tracks += [Track(f"DMA queue {q}", "dma", "queue") for q in queues]
     for name, users in core.port_users.items():
-        rows = np.concatenate(list(users.values()))
-        on = np.full(rows.size, number[name])
-        parts.append((core.start_ns[rows], core.release_ns[rows], on, rows))
-    return columns_of("spans", map(np.concatenate, zip(*parts, strict=True)))
+        add(Track(name, "sync", "port"), np.concatenate([*users.values()]), core.release_ns)
+    return tracks, number, columns_of("spans", map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _waits(core):
@@ -172,11 +156,8 @@ def _summary(core):
                      f"{roof.achieved_flops / 1e12:.3g} TFLOP/s, MFU {core.mfu:.1%}"))  # fmt: skip
         said.append(("roofline", f"{roof.bound}-bound: {roof.intensity:.3g} FLOP/byte, ridge "
                      f"{roof.ridge:.4g}"))  # fmt: skip
-    said += [
-        ("slots", ", ".join(f"{s.name} {s.slots}" for s in sites))
-        for sites in [[s for s in core.placement.sites if s.tiles > 1][:6]]
-        if sites
-    ]
+    if slots := [f"{s.name} {s.slots}" for s in core.placement.sites if s.tiles > 1][:6]:
+        said.append(("slots", ", ".join(slots)))
     return [list(pair) for pair in said] + [["note", note] for note in core.placement.notes[:3]]
 
 
@@ -235,10 +216,8 @@ def _facts(core, facts, changed):
 
 
 def _fact(name, fact):
-    titles = ", ".join(document.title for document in documents(fact))
-    source = f"{fact.locator}, from {titles}" if fact.inputs else f"{titles}: {fact.locator}"
     return {
-        "value": _value(fact), "name": name, "kind": str(fact.kind), "source": source,
+        "value": _value(fact), "name": name, "kind": str(fact.kind), "source": source_of(fact),
         "url": url_of(fact), "note": fact.note,
     }  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from trainium_edu.specs import SOURCES
 
-__all__ = ["documents", "url_of"]
+__all__ = ["documents", "source_of", "url_of"]
 
 
 def documents(fact) -> list:
@@ -10,6 +10,12 @@ def documents(fact) -> list:
     if not fact.inputs:
         return [SOURCES[fact.source]]
     return list(dict.fromkeys(one for given in fact.inputs for one in documents(given)))
+
+
+def source_of(fact) -> str:
+    """Return where a fact stands, or how it follows from which documents."""
+    titles = ", ".join(document.title for document in documents(fact))
+    return f"{fact.locator}, from {titles}" if fact.inputs else f"{titles}: {fact.locator}"
 
 
 def url_of(fact) -> str:

@@ -1,6 +1,6 @@
 """Flip the bits of one number in any format and read what they stand for."""
 
-from math import frexp, isfinite, isnan, log2
+from math import copysign, frexp, isfinite, isinf, isnan, log2
 
 import anywidget
 import traitlets
@@ -146,12 +146,10 @@ class BitEditor(anywidget.AnyWidget):
 def _page(now) -> dict:
     """Return everything the page shows for one code."""
     fmt = now.fmt
-    others = [_other(now, FORMATS[name]) for name in _COMPARED if name != fmt.name]
     text = number_text(now.value)
-    exact = now.decimal
     facts = [["hexadecimal", f"{now.hex}  (code {now.code} of {2**fmt.bits - 1})"]]
     if isfinite(now.value):
-        facts.insert(0, ["exact decimal value", exact])
+        facts.insert(0, ["exact decimal value", now.decimal])
         size = number_text(now.spacing)
         share = f", {share_of(now.spacing / now.value)} of it" if now.value else ""
         facts.append(["gap to the next number", f"{_power_of_two(now.spacing)}{size}{share}"])
@@ -168,12 +166,10 @@ def _page(now) -> dict:
         "facts": facts,
         "below_text": "" if now.below is None else number_text(now.below, fmt),
         "above_text": "" if now.above is None else number_text(now.above, fmt),
-        "has_below": now.below is not None,
-        "has_above": now.above is not None,
         "range": _range_map(now),
         "close": close,
         "close_caption": close_caption,
-        "others": others,
+        "others": [_other(now, FORMATS[name]) for name in _COMPARED if name != fmt.name],
         "others_caption": f"What the other formats make of {text}:",
         "sentence": f"{label_of(fmt)} {now.hex}: {text}, {_kind_text(now)}",
     }
@@ -183,8 +179,8 @@ def _fields(now) -> list[tuple[str, str, str]]:
     """Return (kind, label, bits) of the fields that the format has."""
     fmt = now.fmt
     rest = "value" if fmt.is_integer else "mantissa"
-    named = [("sign", "sign", now.sign), ("mantissa", rest, now.mantissa)]
-    named.insert(1, ("exponent", "exponent", now.exponent))
+    named = zip(("sign", "exponent", "mantissa"), ("sign", "exponent", rest),
+                (now.sign, now.exponent, now.mantissa), strict=True)  # fmt: skip
     return [
         (kind, label if len(bits) == 1 else f"{label}, {len(bits)} bits", bits)
         for kind, label, bits in named
@@ -222,14 +218,11 @@ def _formula(now) -> list[list]:
         weight = f"{int(now.sign)} × −2{raised(fmt.bits - 1)}"
         return [["sign", weight], ["", " + "], ["mantissa", str(int(now.mantissa, 2))]]
     sign = [["sign", "−" if now.sign == "1" else "+"]] if fmt.sign_bits else []
-    field = now.exponent_field
-    power = f"2^({field} − {fmt.bias})" if field else f"2^(1 − {fmt.bias})"
-    hidden = "1" if field else "0"
-    fraction = number_text(now.significand - (field > 0))
-    middle = [["", " "], ["exponent", power], ["", " × ("], ["", hidden], ["", " + "],
-              ["mantissa", fraction], ["", ")"]]  # fmt: skip
-    end = f"  =  2{raised(now.power)} × {number_text(now.significand)}"
-    return [*sign, *middle, ["", end]]
+    field, hidden = now.exponent_field, int(now.exponent_field > 0)
+    power, fraction = f"2^({field or 1} − {fmt.bias})", number_text(now.significand - hidden)
+    end = f")  =  2{raised(now.power)} × {number_text(now.significand)}"
+    return [*sign, ["", " "], ["exponent", power], ["", f" × ({hidden} + "],
+            ["mantissa", fraction], ["", end]]  # fmt: skip
 
 
 def _kind_text(now) -> str:
@@ -283,34 +276,31 @@ def _range_map(now) -> dict:
     centre, half = (0.5, 0.47) if fmt.sign_bits else (0.02, 0.95)
 
     def share(v):
-        if isnan(v):
-            return None
-        if not isfinite(v):
-            return 1.0 if v > 0 else 0.0
+        if isnan(v) or isinf(v):
+            return None if isnan(v) else float(v > 0)
         if v == 0:
             return centre
         along = 0.06 + 0.94 * (log2(abs(v)) - tiny) / max(top - tiny, 1e-9)
-        return centre + half * along * (1 if v > 0 else -1)
+        return centre + copysign(half * along, v)
 
     step = next(s for s in (1, 2, 4, 8, 16) if s * 45 >= top - tiny)
     powers = range(frexp(fmt.smallest_subnormal)[1] - 1, frexp(fmt.max)[1], step)
-    up = [share(2.0**p) for p in powers if 2.0**p <= fmt.max]
-    ticks = [*(up if fmt.sign_bits else ()), *up, centre]
-    if fmt.sign_bits:
-        ticks[: len(up)] = [2 * centre - s for s in up]
     signs = (1, -1) if fmt.sign_bits else (1,)
-    ends = [[share(sign * float("inf")), "∞" if sign > 0 else "−∞"] for sign in signs]
-    if not fmt.has_infinities:
-        ends = [[share(sign * fmt.max), number_text(sign * fmt.max, fmt)] for sign in signs]
+    ticks = [centre, *(share(sign * 2.0**p) for p in powers if 2.0**p <= fmt.max for sign in signs)]
+    end = float("inf") if fmt.has_infinities else fmt.max
+    ends = [(s * end, number_text(s * end, fmt).replace("infinity", "∞")) for s in signs]
+    marks = [[centre, "0"], *([share(v), words] for v, words in ends)]
     least = fmt.smallest_subnormal
     named = [v for v in (1.0, fmt.smallest_normal, least, fmt.max) if least <= v <= fmt.max]
-    marks = [[centre, "0"], *ends]
     marks += [
         [share(sign * v), number_text(sign * float(f"{v:.3g}"))] for v in named for sign in signs
     ]
-    zone = [centre, share(fmt.smallest_normal)] if isfinite(fmt.smallest_normal) else None
-    if zone and fmt.sign_bits:
-        zone[0] = 2 * centre - zone[1]
+    zone = None
+    if isfinite(fmt.smallest_normal):
+        zone = [
+            share(-fmt.smallest_normal) if fmt.sign_bits else centre,
+            share(fmt.smallest_normal),
+        ]
     each = "each tick a power of two" if step == 1 else f"ticks: factors of 2{raised(step)}"
     caption = f"In the whole range of the format ({each}; shaded: subnormal)"
     return {"ticks": ticks, "marks": marks, "here": share(value), "zone": zone, "caption": caption}

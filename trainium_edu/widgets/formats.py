@@ -13,6 +13,7 @@ from trainium_edu.specs.signatures import checked
 from trainium_edu.training.samples import SAMPLES, sample
 from trainium_edu.viz.formats import colour_of, draw_code_points, draw_range_precision, label_of
 from trainium_edu.viz.units import raised
+from trainium_edu.widgets.number_line import short_number
 from trainium_edu.widgets.quantisation import ratio_text
 from trainium_edu.widgets.sketch import RECIPES, Page, say, sketch
 
@@ -171,10 +172,8 @@ def _specials(fmt) -> str:
 
 
 def _short(value: float) -> str:
-    """Return a number in three digits."""
-    if not isfinite(value):
-        return "—"
-    return number_text(value) if len(number_text(value)) < 7 else number_text(float(f"{value:.3g}"))
+    """Return a number in about three digits, or a dash for none."""
+    return short_number(value) if isfinite(value) else "—"
 
 
 def _times(power) -> str:

@@ -6,6 +6,7 @@ from math import isfinite, nextafter
 import anywidget
 import traitlets
 
+from trainium_edu.files import tables
 from trainium_edu.numerics import FORMATS, bit_fields, from_bits, get_format
 from trainium_edu.numerics.formats import Format
 from trainium_edu.numerics.grid import Landing, Outcome, land, number_text, step_code, stretches
@@ -16,6 +17,7 @@ from trainium_edu.widgets.static import load
 
 __all__ = ["NumberLine", "number_line_explorer", "parse_number", "say_landing", "share_of"]
 
+_SAYS = tables(__file__)
 _LIMIT = 3.4e38
 _PRESETS = ("0.1", "1/3", "pi", "257", "1000.5", "70000", "1e-7")
 _NARROWEST_PX = 6  # binades below this are joined
@@ -257,21 +259,12 @@ def _describe(fmt) -> dict:
 @checked
 def say_landing(landing: Landing, fmt: Format) -> tuple[str, str, str, str]:
     """Return (before, the value, after, all of it in a few words) saying what became of x."""
-    text, top = number_text(landing.value, fmt), number_text(fmt.max)
-    match landing.outcome:
-        case Outcome.EXACT:
-            return "holds", text, "exactly", "exact"
-        case Outcome.OVERFLOWED:
-            return "too large: becomes", text, f"(largest is {top})", f"too large: ends at {top}"
-        case Outcome.SATURATED:
-            end = number_text(landing.value)
-            return "too large: stops at", text, "(its last number)", f"too large: stops at {end}"
-        case Outcome.VANISHED:
-            tiny = number_text(float(f"{fmt.smallest_subnormal:.3g}"))
-            short = f"too small: starts at {tiny}"
-            return "too small: becomes", "0", f"(smallest is {tiny})", short
-    share = _share(landing.relative_error)
-    return "x lands on", text, f"(off by {share})", f"off by {share}"
+    share = _share(landing.relative_error) if landing.outcome is Outcome.ROUNDED else ""
+    numbers = {"share": share, "tiny": short_number(fmt.smallest_subnormal)}
+    numbers |= {"top": number_text(fmt.max), "end": number_text(landing.value)}
+    before, after, words = (said.format(**numbers) for said in _SAYS[landing.outcome])
+    text = "0" if landing.outcome is Outcome.VANISHED else number_text(landing.value, fmt)
+    return before, text, after, words
 
 
 @checked
@@ -304,15 +297,15 @@ def _rounded(count: float) -> str:
     return f"{float(f'{count:.2g}'):g}"
 
 
-def _spacing_text(spacing: float) -> str:
-    """Return the distance between two numbers, to three digits if it is longer."""
-    exact = number_text(spacing)
-    return exact if len(exact) <= 7 else number_text(float(f"{spacing:.3g}"))
+def short_number(value: float) -> str:
+    """Return a number, to three digits if it is longer than seven letters."""
+    exact = number_text(value)
+    return exact if len(exact) <= 7 else number_text(float(f"{value:.3g}"))
 
 
 def _near(landing, fmt) -> str:
     """Return the numbers beside x and how far apart they are."""
-    spacing = _spacing_text(landing.spacing)
+    spacing = short_number(landing.spacing)
     if landing.below != landing.above:
         pair = f"{number_text(landing.below, fmt)} and {number_text(landing.above, fmt)}"
         if not (isfinite(landing.below) and isfinite(landing.above)):

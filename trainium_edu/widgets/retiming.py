@@ -1,6 +1,7 @@
 """One program, timed again with other buffers, bandwidths and clocks; it is not run again."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from trainium_edu.neuroncore.recording.program import Program
 from trainium_edu.neuroncore.timing.bands import Times
@@ -62,7 +63,7 @@ class Retiming:
     def __init__(self, core: CoreTimeline):
         self.core = core
         self.first = Settings(buffers=self._buffers_of(core), without=frozenset(core.without))
-        self._placements = {self._key(self.first): core.placement}
+        self._placed = lru_cache(_MOST_KEPT)(self._place)
 
     @staticmethod
     def _buffers_of(core):
@@ -70,10 +71,6 @@ class Retiming:
         if asked is None:
             return 0
         return asked if isinstance(asked, int) and 1 <= asked <= 8 else -1
-
-    @staticmethod
-    def _key(settings):
-        return settings.buffers, "buffers" in settings.without
 
     def time(self, settings: Settings) -> CoreTimeline:
         """Place and schedule under other settings.
@@ -83,20 +80,20 @@ class Retiming:
         NkiValidationError
             If the tiles do not fit.
         """
+        core, without = self.core, settings.without
         if settings == self.first:
-            return self.core
-        key = self._key(settings)
-        placement = self._placements.get(key)
-        program, spec = self.core.program, self.core.spec
-        if placement is None:
-            special = {0: None, -1: self.core.placement.buffers}
-            asked = special.get(settings.buffers, settings.buffers)
-            placement = place(program, spec, buffers=asked, endless=key[1])
-            self._placements[key] = placement
-            if len(self._placements) > _MOST_KEPT:  # the oldest goes; the recorded one stays
-                self._placements.pop(list(self._placements)[1])
+            return core
+        placement = self._placed(settings.buffers, "buffers" in without)
         parameters = self._parameters(settings)
-        return schedule(program, placement, spec, parameters=parameters, without=settings.without)
+        return schedule(core.program, placement, core.spec, parameters=parameters, without=without)
+
+    def _place(self, buffers, endless):
+        """Return a placement with these buffers; that of the recorded timing is there already."""
+        core, first = self.core, self.first
+        if (buffers, endless) == (first.buffers, "buffers" in first.without):
+            return core.placement
+        asked = {0: None, -1: core.placement.buffers}.get(buffers, buffers)
+        return place(core.program, core.spec, buffers=asked, endless=endless)
 
     def times(self, core: CoreTimeline) -> Times:
         """Return the ``Times`` of what ``time`` gave; its ``ends`` bound the makespan.

@@ -6,10 +6,10 @@ from html import escape
 import ipywidgets
 
 from trainium_edu.specs import SOURCES, TRN1, Record
-from trainium_edu.specs.arguments import short
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import roofline as picture
 from trainium_edu.widgets.picture import Panel
+from trainium_edu.widgets.retiming import core_of
 from trainium_edu.widgets.sketch import Page, Sketch
 
 __all__ = ["roofline"]
@@ -52,12 +52,7 @@ def roofline(*timelines, names: Sequence[str] | None = None, spec: Record = TRN1
 
 
 def _point(source, name):
-    if isinstance(source, picture.Point):
-        return source
-    if not (hasattr(source, "makespan_ns") or hasattr(source, "timeline")):
-        raise TypeError(f"{short(source)} is not a CoreTimeline, Run or roofline.Point")
-    timeline = source if hasattr(source, "makespan_ns") else source.timeline
-    return picture.point_of(timeline, name)
+    return source if isinstance(source, picture.Point) else picture.point_of(core_of(source), name)
 
 
 def _table(spec) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 import anywidget
 import traitlets
 
+from trainium_edu.files import tables
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.run_record import RunRecord
@@ -15,8 +16,7 @@ from trainium_edu.widgets.static import load
 __all__ = ["ScriptFilm", "script_film"]
 
 _FRAMES = 241
-_WAITS = {"loader": "The host loads the next batch.",
-          "transfer": "The host copies between its memory and the chip's."}  # fmt: skip
+_SAYS = tables(__file__)
 
 
 @checked
@@ -93,14 +93,9 @@ def _on_chip(shown, graphs) -> list[dict]:
         letter = letters.setdefault(graph, chr(ord("A") + len(letters) % 26))
         line = known.setdefault((one.kind, graph), one.line)
         number = getattr(line, "line", None)
-        asks = {"step": f"line {number} marks the step, and the chip begins",
-                "value": f"line {number} asks for a value: what it needs runs at once, "
-                         "and the host waits",
-                "fallback": f"line {number} has an operation that the chip does not have "
-                            f"({one.operation}): what it needs runs at once, then the CPU",
-                }  # fmt: skip
+        asks = _SAYS["chip"][one.kind].format(number=number, operation=one.operation)
         is_new = f" New: {one.why}." if one.why else " The graph is known."
-        words = f"Step {one.number}: {asks[one.kind]}." + f" Graph {letter}.{is_new}" * graphs
+        words = f"Step {one.number}: {asks}." + f" Graph {letter}.{is_new}" * graphs
         letter = letter if graphs else ""
         found.append(_span(one.begin_ns, one.end_ns, "chip", one.kind, words, number, letter))
     return found
@@ -108,21 +103,20 @@ def _on_chip(shown, graphs) -> list[dict]:
 
 def _on_host(record, shown) -> list[dict]:
     """Return what the host waits for: batches, values, the execution before its own."""
-    end = shown[-1].end_ns
+    end, says = shown[-1].end_ns, _SAYS["host"]
     found = [
-        _span(begin, min(stop, end), "host", what, _WAITS[what])
+        _span(begin, min(stop, end), "host", what, says[what])
         for begin, stop, what in record.waits
-        if what in _WAITS and begin < end
+        if what in ("loader", "transfer") and begin < end
     ]
-    found += [_span(one.begin_ns, one.end_ns, "host", "waits", "The host waits for the chip.")
+    found += [_span(one.begin_ns, one.end_ns, "host", "waits", says["value"])
               for one in shown if one.kind != "step"]  # fmt: skip
     busy = [span["end_us"] * 1e3 for span in found]
     for one, after in pairwise(shown):
         if one.kind == "step":
             begin = max([one.begin_ns, *(ns for ns in busy if ns <= after.begin_ns)])
-            words = "The host has recorded the next step, and waits for the one that runs."
             if begin < after.begin_ns:
-                found.append(_span(begin, after.begin_ns, "host", "waits", words))
+                found.append(_span(begin, after.begin_ns, "host", "waits", says["step"]))
     return found
 
 

@@ -1,14 +1,13 @@
 """Controls over a picture that is redrawn while they move: values in, shapes and words out."""
 
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import isfinite
-from pathlib import Path
 
 import anywidget
 import traitlets
 
+from trainium_edu.files import tables
 from trainium_edu.viz.scene import Scene
 from trainium_edu.viz.svg import to_svg
 from trainium_edu.widgets.static import load
@@ -17,7 +16,7 @@ __all__ = ["Page", "Sketch", "buttons_of", "control", "controls_of", "first", "s
            "sketch", "slider"]  # fmt: skip
 
 #: Names, controls, buttons and sentences of the sketches, by their keys.
-RECIPES = tomllib.loads(Path(__file__).with_name("sketches.toml").read_text(encoding="utf-8"))
+RECIPES = tables(__file__, "sketches.toml")
 
 _WIDTH = (320, 1400)  # CSS pixels a page may ask for
 _FIRST_WIDTH = 890  # inside a stored picture, which is 900 wide

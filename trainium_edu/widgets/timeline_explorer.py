@@ -1,12 +1,11 @@
 """The timeline explorer: a run's engines, queues, ports and memories, timed again by sliders."""
 
-import tomllib
 from collections.abc import Sequence
-from pathlib import Path
 
 import anywidget
 import traitlets
 
+from trainium_edu.files import tables
 from trainium_edu.neuroncore.timing.timeline import CoreTimeline
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.signatures import checked
@@ -26,9 +25,7 @@ _BAND_ROWS = 2500  # more instructions than this: the band stays with the first 
 _FACTORS = {
     name: [2.0 ** (k / steps) for k in range(-4, 5)] for name, steps in (("dma", 2), ("clock", 4))
 }
-_SLIDERS, _SWITCHES = tomllib.loads(
-    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
-).values()
+_SLIDERS, _SWITCHES = tables(__file__).values()
 
 
 class TimelineExplorer(anywidget.AnyWidget):

@@ -82,8 +82,8 @@ class BitEditor {
     this.facts.replaceChildren(...answer.facts.flatMap(fact));
     this.below.textContent = answer.below_text;
     this.above.textContent = answer.above_text;
-    this.down.disabled = !answer.has_below;
-    this.up.disabled = !answer.has_above;
+    this.down.disabled = !answer.below_text;
+    this.up.disabled = !answer.above_text;
     this.message.textContent = answer.message;
     this.drawOthers(answer);
     this.live.textContent = answer.sentence;
