@@ -2,12 +2,13 @@
 
 import argparse
 import importlib
-import tomllib
 from pathlib import Path
+
+from trainium_edu.files import tables
 
 __all__ = ["COMMANDS", "add", "named"]
 
-_TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_TABLES = tables(__file__)
 #: Each command's table: ``help``; ``run``, its function of the options, or ``main``, which reads
 #: the arguments as the real tool does; and its arguments.
 COMMANDS = {name: table for name, table in _TABLES.items() if "help" in table}

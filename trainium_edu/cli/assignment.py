@@ -40,7 +40,7 @@ from trainium_edu.cli.limits import Limits
 from trainium_edu.cli.refusals import sentence
 from trainium_edu.exercises import plain_data
 from trainium_edu.exercises.request import Blank, Request
-from trainium_edu.files import write
+from trainium_edu.files import tables, write
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.tools.schema import checked
 
@@ -152,7 +152,7 @@ def _is_dtype(name) -> bool:
 
 
 _MOST_BYTES = 1 << 30  #: of a case's arrays, which stand in this machine's memory several times
-_SCHEMA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_SCHEMA = tables(__file__)
 _FORMATS: dict[str, Callable] = {
     "line": _is_text,
     "name": str.isidentifier,

@@ -8,17 +8,17 @@ import contextlib
 import csv
 import io
 import json
-import tomllib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from trainium_edu import files
 from trainium_edu.exercises.exercise import Grade
+from trainium_edu.files import tables
 from trainium_edu.tools.schema import checked
 
 __all__ = ["Row", "keep_row", "last_of", "read_kept", "write_csv"]
 
-_SCHEMA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_SCHEMA = tables(__file__)
 
 
 @dataclass(slots=True)

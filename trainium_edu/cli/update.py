@@ -15,7 +15,6 @@ stays even where the cell around it is new.  A lesson that the learner deleted c
 import itertools
 import json
 import shutil
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,12 +22,13 @@ from typing import Any
 from trainium_edu.cli.working_copy import base_folder, stripped, write
 from trainium_edu.exercises import lessons
 from trainium_edu.exercises.cells import text_of
+from trainium_edu.files import tables
 from trainium_edu.tools.schema import checked
 from trainium_edu.widgets.prediction import MIME
 
 __all__ = ["Outcome", "merge", "update", "waiting"]
 
-_SCHEMA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_SCHEMA = tables(__file__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,19 +8,18 @@ References: `aws-news-trn1-launch`, `nextplatform-reinvent-2021`, `aws-ml-blog-s
 `inferentia2-training-post`, `aws-trn1-page-early`, `aws-trainium-page` (specs.SOURCES).
 """
 
-import tomllib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from math import nan
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from trainium_edu.cluster.cost import Input, as_input
 from trainium_edu.cluster.court import Claim, Ruling, Verdict, rule, solve
+from trainium_edu.files import tables
 from trainium_edu.specs import Fact
 from trainium_edu.specs.arguments import number, short
 from trainium_edu.specs.claims import RECORDS
@@ -67,10 +66,10 @@ _FUNCTIONS = {"log2": np.log2, "overhead": _overhead, "worst_miss": _worst_miss}
 
 def _claims() -> dict[str, Claim]:
     """Return the claims of ``claims.toml`` by their keys."""
-    tables = tomllib.loads(Path(__file__).with_name("claims.toml").read_text(encoding="utf-8"))
-    known = {name: _input(name, **row) for name, row in tables["inputs"].items()}
+    rows = tables(__file__, "claims.toml")
+    known = {name: _input(name, **row) for name, row in rows["inputs"].items()}
     claims = {}
-    for key, row in tables["claims"].items():
+    for key, row in rows["claims"].items():
         inputs = tuple(known[name] for name in row.pop("inputs"))
         arguments = ", ".join(each.name for each in inputs)
         written = row.pop("formula")

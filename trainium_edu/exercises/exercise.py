@@ -22,7 +22,6 @@ import re
 import signal
 import sys
 import threading
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -38,6 +37,7 @@ from trainium_edu.exercises import afterwards, learner
 from trainium_edu.exercises.answers import Printed, PrintedTooMuch, canonical, line_of
 from trainium_edu.exercises.cells import key_of
 from trainium_edu.exercises.lessons import lesson_notebook, number_of
+from trainium_edu.files import tables
 
 __all__ = ["NUMBER", "SOLUTION_SEEN", "TRUTH", "Draw", "Exercise", "Grade", "Numbers", "Result",
            "Said", "Status", "compare", "exercise", "has_form", "is_number", "recognise", "reject",
@@ -528,7 +528,7 @@ def _say_what_to_run(shell, kind, error, trace, tb_offset=None):
 @cache
 def words_of(module: str) -> dict:
     """Return the tables of the TOML file beside a lesson's module, named by its path."""
-    return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
+    return tables(module)
 
 
 def _card():

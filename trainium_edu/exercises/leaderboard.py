@@ -17,17 +17,16 @@ import csv
 import dataclasses
 import hashlib
 import io
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
+from trainium_edu.files import tables
 from trainium_edu.specs.signatures import checked
 from trainium_edu.tools.schema import checked as checked_by
 
 __all__ = ["HEAD", "Entry", "as_csv", "as_text", "boards", "cells", "places"]
 
-_SCHEMA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_SCHEMA = tables(__file__)
 #: Columns of a board.
 HEAD = ("place", "name", "latency µs", "band µs", "HBM bytes", "MFU")
 

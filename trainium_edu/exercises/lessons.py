@@ -7,12 +7,12 @@ installed package.
 """
 
 import re
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 import trainium_edu
 from trainium_edu.exercises.refusals import sentence
+from trainium_edu.files import tables
 
 __all__ = ["COURSE", "Lesson", "folder", "lesson_notebook", "notebooks", "number_of"]
 
@@ -45,8 +45,7 @@ class Lesson:
         return f"{self.minutes}{more}" if self.minutes else ""
 
 
-_TABLE = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
-COURSE = tuple(Lesson(**row) for row in tomllib.loads(_TABLE)["lesson"])
+COURSE = tuple(Lesson(**row) for row in tables(__file__)["lesson"])
 
 #: Lessons that an instructor added for this process: number to Python file.
 OWN: dict[str, Path] = {}

@@ -1,9 +1,9 @@
 """The one error that speaks for the hardware, and sentences that errors of all floors are about."""
 
-import tomllib
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
+
+from trainium_edu.files import tables
 
 __all__ = ["NkiValidationError", "sentences"]
 
@@ -31,7 +31,7 @@ def sentences(module: str) -> Callable[..., str]:
 
     @cache
     def table():
-        return tomllib.loads(Path(module).with_name("refusals.toml").read_text(encoding="utf-8"))
+        return tables(module, "refusals.toml")
 
     def sentence(key: str, /, **values) -> str:
         subject, name = key.split(".")

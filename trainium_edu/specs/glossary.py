@@ -5,10 +5,9 @@ it is, and one on its counterpart here, so that a reader of the sources misses n
 """
 
 import functools
-import tomllib
 from dataclasses import dataclass
-from pathlib import Path
 
+from trainium_edu.files import tables
 from trainium_edu.specs.sources import SOURCES
 
 __all__ = ["Named", "Term", "glossary", "named"]
@@ -90,7 +89,7 @@ def named() -> dict[str, Named]:
 
 
 def _read(name, kind):
-    groups = tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    groups = tables(__file__, name)
     return {
         slug: kind(slug, group=group, **entry)
         for group, entries in groups.items()

@@ -18,7 +18,6 @@ stress test for an inf2.xlarge).
 import json
 import re
 import time
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +27,7 @@ import numpy as np
 import psutil
 
 from trainium_edu import live
+from trainium_edu.files import tables
 from trainium_edu.specs import INSTANCES, TOOLS
 from trainium_edu.specs.signatures import checked
 from trainium_edu.tools.machine import Machine, by_core, cpu_s, resident_bytes, tag, usage
@@ -36,8 +36,7 @@ from trainium_edu.tools.schema import checked as checked_by
 __all__ = ["Config", "Monitor", "read_config"]
 
 _SCHEMA, _CONSTANTS = (
-    tomllib.loads(Path(__file__).with_stem(stem).with_suffix(".toml").read_text(encoding="utf-8"))
-    for stem in ("neuron_monitor", "neuron_monitor_constants")
+    tables(__file__, f"{stem}.toml") for stem in ("neuron_monitor", "neuron_monitor_constants")
 )
 
 _PERCENTILES = (0, 1, 25, 50, 75, 99, 100)

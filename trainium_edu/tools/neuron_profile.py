@@ -23,7 +23,6 @@ and semaphores).  Nothing spills here (``timing.placement``), so the two keys of
 References: `aws-neuron-profile`, `aws-profile-schema`, `aws-neuron-explorer`, `accelopt-nkibench`.
 """
 
-import tomllib
 from math import prod
 from os import PathLike
 from pathlib import Path
@@ -31,6 +30,7 @@ from pathlib import Path
 import numpy as np
 
 import trainium_edu
+from trainium_edu.files import tables
 from trainium_edu.neuroncore import run_io
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
@@ -47,7 +47,7 @@ __all__ = ["TERMS", "WORDS_OF", "as_text", "capture", "events", "read", "read_fo
 _ON_CORE = ENGINES[:-1]  # all but DMA
 _S = 1e-9
 #: What the tool says: words of keys, and flags that it passes over or refuses.
-WORDS_OF = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+WORDS_OF = tables(__file__)
 #: Every key of a summary, and what it is.
 TERMS = WORDS_OF["terms"] | {
     f"{engine.value}_engine_{key}": said.format(engine.title)

@@ -5,18 +5,17 @@ own; only of a very large graph advice and band are asked for the sections that 
 """
 
 import re
-import tomllib
 from collections import Counter, deque
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import isfinite
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
+from trainium_edu.files import tables
 from trainium_edu.neuroncore.advice.evidence import several
 from trainium_edu.neuroncore.timing.bands import Band
 from trainium_edu.specs import PRICES
@@ -356,7 +355,7 @@ def _links(record: RunRecord, executable: Executable) -> dict[str, Any] | None:
 
 # -- what breaks the graph ------------------------------------------------------------------------
 
-_SAYS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_SAYS = tables(__file__)
 _DO = _SAYS["do"]
 
 

@@ -1,21 +1,20 @@
 """What is trained on what: a model, its data, its loss, and what counts as right."""
 
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from trainium_edu.files import tables
 from trainium_edu.training import nn, text
 from trainium_edu.training.data import digits
 from trainium_edu.training.shop import ITEMS, baskets
 
 __all__ = ["TASKS", "Task"]
 
-_NOTES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_NOTES = tables(__file__)
 
 
 @dataclass(frozen=True, slots=True)

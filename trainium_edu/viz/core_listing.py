@@ -13,9 +13,9 @@ from trainium_edu.viz.packing import Numbered, pack
 
 __all__ = ["listing_of", "listing_to_bytes"]
 
-#: Of each recorded instruction, and their kinds.
-_COLUMNS = dict.fromkeys(("i_name", "i_text", "i_option", "i_line", "i_call"), np.int32)
-_COLUMNS |= {"i_bytes": float, "i_flops": float}
+#: Numbers of each recorded instruction, whole ones but for its bytes and FLOP.
+_COLUMNS = ("i_name", "i_text", "i_option", "i_line", "i_call", "i_bytes", "i_flops")
+_COUNTS = _COLUMNS[-2:]
 _AROUND = 1  # source lines shown before the first and after the last that issued something
 _LONGEST = 200  # lines of a function that are looked through for its ``def``
 _GAP = 12  # more silent lines than this in between begin another part
@@ -60,7 +60,7 @@ def listing_of(program) -> dict:
         words = names[instruction.name + label], texts[operands], options[_options(instruction)]
         places = (_number(lines, one) for one in (instruction.line, next(reversed(callers), None)))
         rows.append((*words, *places, max(sizes), instruction.flops))
-    columns = zip(_COLUMNS.items(), np.array(rows, float).reshape(-1, 7).T, strict=True)
+    columns = zip(_COLUMNS, np.array(rows, float).reshape(-1, 7).T, strict=True)
     tiles = []
     for a in program.allocations:
         line = a.site[:2] if len(a.site) >= 5 and a.memory is not Memory.HBM else None
@@ -74,7 +74,7 @@ def listing_of(program) -> dict:
         "lines": [_line(line) for line in lines], "allocations": tiles,
         "sources": _sources(lines),
         "arrays": {
-            **{name: column.astype(kind) for (name, kind), column in columns},
+            **{n: column.astype(float if n in _COUNTS else np.int32) for n, column in columns},
             "a_first": np.array(first, np.int32), "a_allocation": np.array(touched, np.int32),
         },
     }  # fmt: skip

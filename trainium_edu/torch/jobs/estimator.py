@@ -7,12 +7,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import tomllib
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from trainium_edu import settings
+from trainium_edu.files import tables
 from trainium_edu.specs import INSTANCES, PRICES
 from trainium_edu.specs.arguments import choice, short, whole
 from trainium_edu.torch.jobs.toolkit import arguments_of, path_of, variables_of
@@ -26,7 +26,7 @@ _LAUNCHER = [sys.executable, "-m", "trainium_edu"]
 _PACKAGE = Path(__file__).resolve().parents[2]
 
 #: Further fields of the service's estimator: taken, and without effect here.
-_ACCEPTED = tomllib.loads(Path(__file__).with_name("fields.toml").read_text("utf-8"))["names"]
+_ACCEPTED = tables(__file__, "fields.toml")["names"]
 
 
 class UnexpectedStatusException(ValueError):

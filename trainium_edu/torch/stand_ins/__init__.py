@@ -9,12 +9,11 @@ Sources: pytorch/xla, tags 1.13.0, 2.1.0, 2.5.0 and 2.9.0; `aws-torch-guide`.
 
 import importlib.util
 import sys
-import tomllib
 from importlib.machinery import ModuleSpec, PathFinder
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from trainium_edu.files import tables
 from trainium_edu.names import near
 from trainium_edu.torch import custom_operators, loading
 from trainium_edu.torch.stand_ins import (
@@ -33,7 +32,7 @@ from trainium_edu.xla import metrics
 
 __all__ = ["MODULES", "NOT_BUILT", "install", "is_installed", "remove"]
 
-_TABLES = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
+_TABLES = tables(__file__, "names.toml")
 _SOURCES = {source.__name__.rpartition(".")[2]: source for source in (
     amp, checkpoint, custom_operators, functions, host, loading, metrics, multiprocessing, neuronx,
     runtime, top, xla_model, zero,
