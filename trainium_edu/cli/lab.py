@@ -1,5 +1,6 @@
 """Open JupyterLab on a learner's working copy of the lessons."""
 
+import argparse
 import os
 import subprocess
 import sys
@@ -9,10 +10,25 @@ from trainium_edu.cli import update
 from trainium_edu.cli.refusals import sentence
 from trainium_edu.cli.working_copy import default_folder, make_working_copy
 
-__all__ = ["make_copy", "open_lab"]
+__all__ = ["command", "folder", "make_copy", "open_lab"]
 
 FIRST = "00_start_here.ipynb"
 _CONFIG = Path(__file__).with_name("jupyter")  #: turns JupyterLab's news off: nothing is fetched
+
+
+def folder(text: str) -> Path:
+    """Return the folder that an argument names."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError(sentence("lab.no_name"))
+    return Path(text)
+
+
+def command(options) -> int:
+    """Make the copy of the lessons, and open JupyterLab on it."""
+    if options.copy_only:
+        make_copy(options.folder)
+        return 0
+    return open_lab(options.folder, options.rest)
 
 
 def make_copy(work: Path | None = None) -> Path:

@@ -4,6 +4,8 @@ import argparse
 import sys
 
 from trainium_edu.cli.arguments import add
+from trainium_edu.fabric import FabricError, compare, nccom_test
+from trainium_edu.fabric.nccom import OPERATIONS
 
 __all__ = ["main"]
 
@@ -21,8 +23,6 @@ def main(argv=None) -> int:
     int
         0 if all went well, 2 for arguments that it cannot use.
     """
-    from trainium_edu.fabric.nccom import OPERATIONS
-
     parser = argparse.ArgumentParser(
         prog="nccom-test",
         description="Benchmark a collective on the emulated fabric; times are modelled.",
@@ -39,14 +39,9 @@ def main(argv=None) -> int:
 
 
 def _run(options) -> int:
-    from trainium_edu.fabric import FabricError, compare, nccom_test
-
-    taken = ("nworkers", "nnodes", "minbytes", "maxbytes", "stepfactor", "stepbytes", "datatype",
-             "check", "show_algorithm", "show_input_output_size", "stats",
-             "report_to_json_file")  # fmt: skip
+    others = ("compare", "iters", "non_interactive", "warmup_iters")
     try:
-        given = {name: getattr(options, name) for name in taken}
-        print(nccom_test(options.operation, **given))
+        print(nccom_test(**{k: v for k, v in vars(options).items() if k not in others}))
     except (FabricError, OSError) as error:
         print(f"nccom-test: {error}", file=sys.stderr)
         return 2

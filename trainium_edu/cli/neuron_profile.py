@@ -10,8 +10,13 @@ import re
 import sys
 from pathlib import Path
 
+import trainium_edu
+from trainium_edu import files
 from trainium_edu.cli.arguments import add
 from trainium_edu.cli.refusals import sentence
+from trainium_edu.neuroncore import run_io
+from trainium_edu.tools import neuron_profile, perfetto
+from trainium_edu.tools.neuron_profile import TERMS, WORDS_OF, as_text
 
 __all__ = ["count", "explorer", "main"]
 
@@ -80,9 +85,6 @@ def explorer(argv=None) -> int:
 
 
 def _parser(name):
-    import trainium_edu
-    from trainium_edu.tools.neuron_profile import WORDS_OF
-
     parser = _Parser(prog=name, allow_abbrev=False, description="Profile kernels of the emulated "
                      "chip: times are predicted, not measured.")  # fmt: skip
     version = f"{name} of trainium_edu {trainium_edu.__version__}"
@@ -118,9 +120,6 @@ def _capture(options) -> int:
     if options.capture_type == "systrace":
         raise _Wrong(f"--capture-type systrace is not here: {_NO_HOST}")
     _check_inputs(options.inputs)
-    from trainium_edu.neuroncore import run_io
-    from trainium_edu.tools import neuron_profile
-
     if options.disable_profile:
         run_io.read_neff(options.neff)
         return 0
@@ -144,9 +143,6 @@ def _check_inputs(inputs):
 
 
 def _view(options) -> int:
-    from trainium_edu import files
-    from trainium_edu.tools.neuron_profile import TERMS, as_text
-
     if options.terminology:
         print(as_text(dict(sorted(TERMS.items()))))
         return 0
@@ -168,8 +164,6 @@ def _view(options) -> int:
 
 def _check(shown, name):
     """Refuse an output format that is not here, and a name that a profile cannot have."""
-    from trainium_edu.tools.neuron_profile import WORDS_OF
-
     if shown in WORDS_OF["formats"]:
         raise _Wrong(f"--output-format {shown} is not here: {WORDS_OF['formats'][shown]}")
     if shown not in _FORMATS:
@@ -180,8 +174,6 @@ def _check(shown, name):
 
 def _runs(options) -> dict:
     """Return the runs to show by their names."""
-    from trainium_edu.tools import neuron_profile
-
     if options.session_dir:
         found = neuron_profile.read_folder(options.session_dir, options.neff_path)
     elif options.neff_path and options.session_file:
@@ -198,8 +190,6 @@ def _runs(options) -> dict:
 
 def _written(shown, runs) -> str:
     """Return runs in an output format."""
-    from trainium_edu.tools import neuron_profile, perfetto
-
     if shown == "perfetto":
         trace = map(perfetto.to_json, runs.values())
         return json.dumps(*trace, allow_nan=False, separators=(",", ":"))
@@ -209,4 +199,4 @@ def _written(shown, runs) -> str:
     if shown == "summary-json":
         return json.dumps(found, indent=4, allow_nan=False)
     heads = {name: f"{name}\n" if len(runs) > 1 else "" for name in runs}
-    return "\n\n".join(head + neuron_profile.as_text(found[k]) for k, head in heads.items())
+    return "\n\n".join(head + as_text(found[k]) for k, head in heads.items())

@@ -19,14 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trainium_edu.cli.working_copy import base_folder, stripped, write
+from trainium_edu.cli.working_copy import base_folder, default_folder, stripped, write
 from trainium_edu.exercises import lessons
 from trainium_edu.exercises.cells import text_of
 from trainium_edu.files import tables
 from trainium_edu.tools.schema import checked
 from trainium_edu.widgets.prediction import MIME
 
-__all__ = ["Outcome", "merge", "update", "waiting"]
+__all__ = ["Outcome", "command", "merge", "update", "waiting"]
 
 _SCHEMA = tables(__file__)
 
@@ -42,6 +42,17 @@ class Outcome:
 
 class CannotMatch(Exception):
     """The learner's file cannot be compared with the lesson; says why."""
+
+
+def command(options) -> int:
+    """Update the copy of the lessons."""
+    work = Path(options.folder or default_folder())
+    if not work.is_dir():
+        print(f"{work} is not there yet; `python -m trainium_edu lab` makes it")
+        return 1
+    for outcome in update(work):
+        print(f"{outcome.name}: {outcome.said}")
+    return 0
 
 
 def waiting(work: Path) -> list[str]:

@@ -7,7 +7,20 @@ that were forgotten.
 import time
 from collections.abc import Iterator
 
-__all__ = ["warm"]
+import numpy as np
+
+from trainium_edu import fabric, numerics, training
+from trainium_edu.neuroncore import NeuronCore, place, schedule, systolic_array
+from trainium_edu.neuroncore.timing.measure import measure
+from trainium_edu.numerics.launch import serial_only
+
+__all__ = ["command", "warm"]
+
+
+def command(_options) -> None:
+    """Compile all loops."""
+    for line in warm():
+        print(line)
 
 
 def warm() -> Iterator[str]:
@@ -18,27 +31,16 @@ def warm() -> Iterator[str]:
     line : str
         One per floor: its name and the seconds it took.
     """
-    from trainium_edu.numerics.launch import serial_only
-
-    for name, work in (
-        ("numerics", _numerics),
-        ("training", _training),
-        ("systolic array", _systolic_array),
-        ("neuroncore", _neuroncore),
-        ("fabric", _fabric),
-    ):
+    for work in (_numerics, _training, _systolic_array, _neuroncore, _fabric):
         start = time.perf_counter()
         work()
         with serial_only():  # the twins that run while another thread is in a parallel loop
             work()
+        name = work.__name__[1:].replace("_", " ")
         yield f"{name}: ready after {time.perf_counter() - start:.1f} s"
 
 
 def _numerics():
-    import numpy as np
-
-    from trainium_edu import numerics
-
     few = np.linspace(-2, 2, 64, dtype=np.float32)
     for fmt in numerics.FORMATS.values():
         for rounding in numerics.ROUNDINGS:
@@ -56,25 +58,19 @@ def _numerics():
     mine = numerics.configure(4, 3, bias=9)
     for rounding in numerics.ROUNDINGS:
         numerics.cast(few, mine, rounding)
-    for fmt, rounding in (("bf16", "nearest"), ("fp16", "stochastic")):
-        numerics.running_sum(few, fmt, rounding)
+    numerics.running_sum(few, "bf16", "nearest")
+    numerics.running_sum(few, "fp16", "stochastic")
     for some in (few, many):
         numerics.rounding.round_floats(some, "bf16")
 
 
 def _training():
-    from trainium_edu import training
-
     for arm in training.ARMS:
         training.train(arm, epochs=1, seeds=range(2))
         training.train(arm, epochs=1, seeds=[0])
 
 
 def _systolic_array():
-    import numpy as np
-
-    from trainium_edu.neuroncore import systolic_array
-
     # The small ones are too large for plain Python, the large ones long enough for threads.
     small = np.ones((2, 2), np.float32), np.ones((2, 9), np.float32)
     large = np.ones((128, 128), np.float32), np.ones((128, 9000), np.float32)
@@ -85,11 +81,6 @@ def _systolic_array():
 
 
 def _neuroncore():
-    import numpy as np
-
-    from trainium_edu.neuroncore import NeuronCore, place, schedule
-    from trainium_edu.neuroncore.timing.measure import measure
-
     core = NeuronCore()
     data = core.hbm(np.zeros((128, 4), np.float32))
     for _ in range(2):
@@ -115,10 +106,6 @@ def _neuroncore():
 
 
 def _fabric():
-    import numpy as np
-
-    from trainium_edu import fabric
-
     torus = fabric.trn1_32xlarge()
     for algorithm in ("ring", "kangaring", "mesh", "rdh"):
         schedule = fabric.plan(torus, "all_reduce", algorithm)
