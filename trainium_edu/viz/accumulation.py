@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from trainium_edu.viz.chart import Chart, plain_ticks, ten_ticks, two_boxes
+from trainium_edu.viz.chart import Chart, plain_ticks, two_boxes
 from trainium_edu.viz.colours import COLOURS, ROUNDING
 from trainium_edu.viz.scene import Scene
 
@@ -45,17 +45,17 @@ def _draw_runs(scene, box, test, guess):
     runs = np.vstack([np.full(_PATHS, 1024.0), test.runs[:, :_PATHS]])
     low, high = min(runs.min(), 1000.0), max(runs.max(), (mean + 2 * sd).max())
     chart = Chart(scene, box, (0, 2048), (low, high))
-    chart.axes("The sum on its way", "additions of 0.5", [(n, str(n)) for n in range(0, 2049, 512)],
-               plain_ticks(low, high))  # fmt: skip
+    ticks = [(n, str(n)) for n in range(0, 2049, 512)]
+    chart.axes("The sum on its way", "additions of 0.5", ticks)
     chart.band(x, mean - 2 * sd, mean + 2 * sd, _BLUE, opacity=0.18,
                words="theory: two standard deviations")  # fmt: skip
     for run in runs.T:
         chart.curve(x, run, _BLUE, width=1.0, opacity=0.8, words="a stochastic run")
-    chart.curve(x, mean, "ink", width=1.6, dash="dashed", words="exact sum")
     nearest = np.append(1024, test.nearest)
-    chart.curve(x, nearest, _RED, width=3.2, words="nearest-even")
-    chart.legend(box[0] + 12, box[1] + 14, (f"stochastic, {_PATHS} runs", _BLUE, 1.4, ""),
-                 ("exact sum", "ink", 1.6, "dashed"), ("nearest-even", _RED, 3.2, ""))  # fmt: skip
+    key = chart.curves(
+        (x, mean, "exact sum", "ink", 1.6, "dashed"), (x, nearest, "nearest-even", _RED, 3.2, "")
+    )
+    chart.legend(box[0] + 12, box[1] + 14, (f"stochastic, {_PATHS} runs", _BLUE, 1.4, ""), *key)
     if guess is not None:
         at_x, at_y = chart.place(2048, guess)
         scene.area([at_x, at_x - 12, at_x - 12], [at_y, at_y - 6, at_y + 6], COLOURS["orange"],
@@ -74,7 +74,7 @@ def _draw_ends(scene, box, test, documented):
     top = 1.45 * max(runs.max(), law.max())
     chart = Chart(scene, box, (edges[0], edges[-1]), (0, top))
     ticks = plain_ticks(edges[0], edges[-1], 6)
-    chart.axes("Where it ends, % of runs", "final sum", ticks, plain_ticks(0, top))
+    chart.axes("Where it ends, % of runs", "final sum", ticks)
     for middle, share in zip(edges[:-1] + wide / 2, runs, strict=True):
         chart.bar(middle, share, 0.9 * wide, _BLUE)
     chart.curve(np.repeat(edges, 2), np.concatenate([[0], np.repeat(law, 2), [0]]), "ink",
@@ -113,23 +113,21 @@ def _draw_relative_errors(scene, box, sums, guess):
     low = max(min(sums.stochastic.min(), sums.nearest[sums.nearest > 0].min()), 1e-5) / 1.5
     x = (float(sums.n[0]), float(sums.n[-1]))
     chart = Chart(scene, box, x, (low, 1.6), log="xy")
-    title = "Sums of numbers from 0 to 1: relative error"
-    chart.axes(title, "terms added", ten_ticks(*x), ten_ticks(low, 1.6))
+    chart.axes("Sums of numbers from 0 to 1: relative error", "terms added")
     settled = _TYPICAL * sums.saturation
     chart.curve(x, [settled, settled], "muted", width=1.6, dash="dotted",
                 words="where stochastic rounding settles")  # fmt: skip
     at_x, at_y = chart.place(x[0], settled)
     scene.text(at_x + 6, at_y - 6, f"settles near {100 * settled:.2g} %", colour="muted", size=11)
-    chart.curve(sums.n, sums.nearest, _RED, width=3.2, words="nearest-even")
-    chart.curve(sums.n, sums.stochastic, _BLUE, width=2.4, words="stochastic")
-    chart.curve(sums.n, _TYPICAL * sums.spread, "ink", width=1.6, dash="dashed", words="theory")
-    key = [("nearest-even", _RED, 3.2, ""), ("stochastic", _BLUE, 2.4, ""),
-           ("theory", "ink", 1.6, "dashed")]  # fmt: skip
+    key = chart.curves(
+        (sums.n, sums.nearest, "nearest-even", _RED, 3.2, ""),
+        (sums.n, sums.stochastic, "stochastic", _BLUE, 2.4, ""),
+        (sums.n, _TYPICAL * sums.spread, "theory", "ink", 1.6, "dashed"),
+    )
     if guess is not None:
         start = float(np.interp(1_000, sums.n, sums.stochastic))
         ends = (start, guess * start)
-        chart.curve((1_000, 10_000), ends, COLOURS["orange"], width=3, words="your guess")
-        key.append(("your guess", COLOURS["orange"], 3.0, ""))
+        key += chart.curves(((1_000, 10_000), ends, "your guess", COLOURS["orange"], 3, ""))
     chart.legend(box[0] + box[2] - 130, box[1] + box[3] + 4 - 18 * len(key), *key)
 
 
@@ -137,16 +135,13 @@ def _draw_summed_errors(scene, box, growth):
     """Draw how the errors of many roundings of one number add up."""
     step = growth.fmt.epsilon
     curves = [
-        (growth.nearest / step, "nearest-even", _RED, 3.2, ""),
-        (growth.stochastic / step, "stochastic (root mean square)", _BLUE, 2.4, ""),
-        (growth.bias_line / step, "theory: n × bias", "ink", 1.6, "dashed"),
-        (growth.sd_line / step, "theory: √n × spread", "ink", 1.8, "dotted"),
+        (growth.n, growth.nearest / step, "nearest-even", _RED, 3.2, ""),
+        (growth.n, growth.stochastic / step, "stochastic (root mean square)", _BLUE, 2.4, ""),
+        (growth.n, growth.bias_line / step, "theory: n × bias", "ink", 1.6, "dashed"),
+        (growth.n, growth.sd_line / step, "theory: √n × spread", "ink", 1.8, "dotted"),
     ]
-    seen = np.concatenate([ys[ys > 0] for ys, *_ in curves])
+    seen = np.concatenate([ys[ys > 0] for _, ys, *_ in curves])
     x, y = (float(growth.n[0]), float(growth.n[-1])), (seen.min() / 1.3, seen.max() * 1.3)
     chart = Chart(scene, box, x, y, log="xy")
-    title = f"{growth.value:.4g} rounded n times: error in ε"
-    chart.axes(title, "roundings", ten_ticks(*x), ten_ticks(*y))
-    for ys, words, colour, width, dash in curves:
-        chart.curve(growth.n, ys, colour, width=width, dash=dash, words=words)
-    chart.legend(box[0] + 12, box[1] + 14, *(entry for _, *entry in curves))
+    chart.axes(f"{growth.value:.4g} rounded n times: error in ε", "roundings")
+    chart.legend(box[0] + 12, box[1] + 14, *chart.curves(*curves))

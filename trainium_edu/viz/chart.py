@@ -86,13 +86,18 @@ class Chart:
     def _scaled(self, axis, values):
         return np.log10(values) if axis in self.log else np.asarray(values, float)
 
+    def _round(self, axis, ends):
+        return ten_ticks(*ends) if axis in self.log else plain_ticks(*ends)
+
     def place(self, xs, ys):
         """Return pixels of points; what lies beyond the axes is moved to their ends."""
         xs, ys = np.clip(xs, *self.x), np.clip(ys, *self.y)
         return self._to_x(self._scaled("x", xs)), self._to_y(self._scaled("y", ys))
 
-    def axes(self, title, label, x_ticks, y_ticks, *, unit=""):
-        """Add grid, numbers and titles; ticks are (value, text)."""
+    def axes(self, title, label, x_ticks=None, y_ticks=None, *, unit=""):
+        """Add grid, numbers and titles; ticks are (value, text), by default round numbers."""
+        x_ticks = self._round("x", self.x) if x_ticks is None else x_ticks
+        y_ticks = self._round("y", self.y) if y_ticks is None else y_ticks
         right, bottom = self.left + self.width, self.top + self.height
         for value, words in y_ticks:
             (_, y) = self.place(self.x[0], value)
@@ -109,6 +114,12 @@ class Chart:
         xs, ys = np.asarray(xs, float), np.asarray(ys, float)
         shown = np.isfinite(ys) & (ys > 0 if "y" in self.log else True)
         self.scene.path(*self.place(xs[shown], ys[shown]), colour, words=words, **look)
+
+    def curves(self, *rows) -> list[tuple]:
+        """Add curves (xs, ys, words, colour, width, dash); return what `legend` says of them."""
+        for xs, ys, words, colour, width, dash in rows:
+            self.curve(xs, ys, colour, width=width, dash=dash, words=words)
+        return [entry for _, _, *entry in rows]
 
     def dots(self, xs, ys, colour, *, size=7.0, opacity=1.0):
         """Add a square at each point."""

@@ -104,29 +104,20 @@ def _rows(nodes) -> list[Row]:
 def _unfold(inner, level, phase, rows) -> None:
     """Append the rows of a layer."""
     for key, below in inner.items():
-        is_layer = isinstance(key, str)
         of = key if level == 0 else phase
-        row = Row(key if is_layer else below["operation"], level, of)
-        rows.append(row)
-        first = len(rows)
-        if is_layer:
+        if isinstance(key, str):
+            rows.append(row := Row(key, level, of))
+            first = len(rows)
             _unfold(below, level + 1, of, rows)
-            for part in rows[first:]:
-                if part.node >= 0:
-                    _add(row, part)
+            leaves = [part for part in rows[first:] if part.node >= 0]
+            row.operations = len(leaves)
+            for name in ("ns", "flops", "bytes"):
+                setattr(row, name, sum(getattr(leaf, name) for leaf in leaves))
+            row.engine_ns = [sum(ns) for ns in zip(*(x.engine_ns for x in leaves), strict=True)]
         else:
-            row.node, row.operations = key, 1
-            row.ns, row.flops, row.bytes = (below.get(k, 0.0) for k in ("ns", "flops", "bytes"))
-            row.engine_ns = below.get("engine_ns", row.engine_ns)
+            took = {k: below[k] for k in ("ns", "flops", "bytes", "engine_ns") if k in below}
+            rows.append(row := Row(below["operation"], level, of, key, operations=1, **took))
         row.end = len(rows)
-
-
-def _add(row, part):
-    row.operations += 1
-    row.ns += part.ns
-    row.flops += part.flops
-    row.bytes += part.bytes
-    row.engine_ns = [a + b for a, b in zip(row.engine_ns, part.engine_ns, strict=True)]
 
 
 def _advances(description) -> list[float]:

@@ -18,7 +18,7 @@ from trainium_edu.specs import TRN1, Record
 from trainium_edu.specs.fact import Fact, derive
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.bars import key_row
-from trainium_edu.viz.chart import Chart, ten_ticks
+from trainium_edu.viz.chart import Chart
 from trainium_edu.viz.colours import COLOURS
 from trainium_edu.viz.scene import Scene
 
@@ -174,8 +174,7 @@ def draw_roofline(
     scene = Scene(width, 1, describe_roofline(points, spec=spec))
     chart = Chart(scene, (46, 34, width - 62, 300), (low, high), (floor, peak * 4), log="xy")
     chart.axes("One NeuronCore: roofs, and what was reached below them",
-               "FLOP per byte of HBM traffic (arithmetic intensity)", ten_ticks(low, high),
-               ten_ticks(floor, peak * 4), unit="FLOP/s")  # fmt: skip
+               "FLOP per byte of HBM traffic (arithmetic intensity)", unit="FLOP/s")  # fmt: skip
     at = np.geomspace(low, high, 200)
     below_hbm, below_dma = (np.minimum(peak, rate * at) for rate in (hbm, dma))
     chart.band(at, np.full(at.size, floor), below_hbm, _HBM, opacity=0.06, words="")

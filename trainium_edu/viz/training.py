@@ -133,14 +133,11 @@ def draw_faster(tokens, faster_by, update_share, claimed: float, *, width=960.0)
     chart.curve(x, [100 * claimed] * 2, "ink", width=1.8, dash="dotted", words=said)
     end_x, end_y = chart.place(x[1], 100 * claimed)
     scene.text(end_x, end_y - 6, said, anchor="end")
-    gain, share = COLOURS["blue"], COLOURS["orange"]
-    before = "share of the step that the update took before"
-    chart.curve(
-        tokens, 100 * np.asarray(update_share), share, width=2.8, dash="dashed", words=before
-    )
-    chart.curve(
-        tokens, 100 * np.asarray(faster_by), gain, width=3.2, words="the step gets faster by"
-    )
-    chart.legend(max(width - 36 - 330, 60), 46, ("the step gets faster by", gain, 3.2, ""),
-                 (before, share, 2.8, "dashed"))  # fmt: skip
+    updates, gains = 100 * np.asarray(update_share), 100 * np.asarray(faster_by)
+    before, gain = chart.curves(
+        (tokens, updates, "share of the step that the update took before", COLOURS["orange"], 2.8,
+         "dashed"),
+        (tokens, gains, "the step gets faster by", COLOURS["blue"], 3.2, ""),
+    )  # fmt: skip
+    chart.legend(max(width - 36 - 330, 60), 46, gain, before)
     return scene

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from trainium_edu.viz.chart import Chart, plain_ticks, two_boxes
+from trainium_edu.viz.chart import Chart, two_boxes
 from trainium_edu.viz.colours import COLOURS, ROUNDING
 from trainium_edu.viz.scene import Scene
 
@@ -34,7 +34,7 @@ def draw_walks(walks, n: int, *, width: float = 960.0) -> Scene:
     reach = 3.3 * (walks.one * end) ** 0.5
     low = min(walks.nearest[-1], -reach)
     chart = Chart(scene, first, (0, end), (low, reach))
-    chart.axes("Summed error, in gaps", "roundings", ticks, plain_ticks(low, reach))
+    chart.axes("Summed error, in gaps", "roundings", ticks)
     spread = (walks.one * x) ** 0.5
     chart.band(x, -spread, spread, _BLUE, opacity=0.22, words="theory: ± √n × one rounding's")
     for run in walks.runs[:n, :_PATHS].T:
@@ -49,7 +49,7 @@ def draw_walks(walks, n: int, *, width: float = 960.0) -> Scene:
 
     top = 1.15 * walks.one * end
     chart = Chart(scene, second, (0, end), (0, top))
-    chart.axes("Mean of its square over all runs", "roundings", ticks, plain_ticks(0, top))
+    chart.axes("Mean of its square over all runs", "roundings", ticks)
     chart.curve((0, end), (0, walks.one * end), "ink", width=1.6, dash="dashed", words="theory")
     chart.curve(x, np.append(0, walks.mean_square[:n]), _BLUE, width=3, words="mean square")
     chart.dots([n], walks.mean_square[n - 1 : n], _BLUE, size=8)
@@ -123,12 +123,8 @@ def _draw_relative(scene, box, doublings, k):
     last = doublings.sums.size - 1
     percent = 100 * doublings.saturation
     chart = Chart(scene, box, (0, last), (0, 1.35 * percent))
-    chart.axes(
-        "Scatter of the runs, % of the sum",
-        "doublings",
-        [(j, str(j)) for j in range(last + 1)],
-        plain_ticks(0, 1.35 * percent),
-    )
+    ticks = [(j, str(j)) for j in range(last + 1)]
+    chart.axes("Scatter of the runs, % of the sum", "doublings", ticks)
     if k >= 2:  # after the squares suggest it
         chart.curve((0, last), (percent, percent), "muted", width=1.6, dash="dotted",
                     words="a third of the square")  # fmt: skip

@@ -25,12 +25,7 @@ _APART_PX = 3.2  # numbers closer than this become a band
 
 
 @checked
-def number_line_explorer(
-    x=3.3,
-    formats: str | Format | Sequence = ("fp8_e4m3", "bf16", "fp16"),
-    *,
-    window: Sequence | None = None,
-):
+def number_line_explorer(x=3.3, formats: str | Format | Sequence = ("fp8_e4m3", "bf16", "fp16")):
     """Show the numbers that formats have around x, and where x lands; drag x.
 
     Parameters
@@ -39,9 +34,6 @@ def number_line_explorer(
         Where the needle stands first; finite, within FP32's range.
     formats : sequence of Format or str
         What is compared at first; the learner may switch others on.
-    window : (float, float), optional
-        The stretch shown first; around `x`, wide enough for the first format's numbers, if not
-        given.
 
     Returns
     -------
@@ -58,7 +50,7 @@ def number_line_explorer(
     >>> line.landing("fp8_e4m3").value
     3.25
     """
-    return NumberLine(x, formats, window)
+    return NumberLine(x, formats)
 
 
 @checked
@@ -93,18 +85,16 @@ class NumberLine(anywidget.AnyWidget):
     view = traitlets.Dict().tag(sync=True)  # x, lo, hi, shown, width, ask
     answer = traitlets.Dict().tag(sync=True)  # what Python made of it
 
-    def __init__(self, x, formats, window):
+    def __init__(self, x, formats):
         first = [get_format(f) for f in formats]
         offered = [*first, *(FORMATS[name] for name in FORMAT), FORMATS["int8"]]
         self._formats = {f.name: f for f in offered}
         if isinstance(x, bool):
             raise TypeError(f"x is {x}; it takes one finite number")
         x = parse_number(str(x))
-        if window is None:
-            window = _window_around(x, first[0] if first else FORMATS["bf16"])
-        lo, hi = _check_window(window)
-        self._first = {"x": x, "lo": float(lo), "hi": float(hi), "shown": [f.name for f in first],
-                       "width": 900, "ask": 0}  # fmt: skip
+        lo, hi = _window_around(x, first[0] if first else FORMATS["bf16"])
+        shown = [f.name for f in first]
+        self._first = {"x": x, "lo": lo, "hi": hi, "shown": shown, "width": 900, "ask": 0}
         super().__init__()
         self.formats = [_describe(f) for f in self._formats.values()]
         self.presets = list(_PRESETS)
@@ -227,17 +217,6 @@ class NumberLine(anywidget.AnyWidget):
     def __repr__(self):
         shown = ", ".join(self.view["shown"])
         return f"NumberLine(x={self.x:g}, formats=[{shown}])"
-
-
-def _check_window(window) -> tuple[float, float]:
-    """Return a window as two numbers, or say what is wrong with it."""
-    try:
-        lo, hi = (parse_number(str(end)) for end in window)
-    except (TypeError, ValueError):
-        raise ValueError(f"window is {window!r}; it takes two numbers such as (0, 8)") from None
-    if not lo < hi:
-        raise ValueError(f"window is {window!r}; it goes from the smaller to the larger number")
-    return lo, hi
 
 
 def _window_around(x, fmt) -> tuple[float, float]:

@@ -16,6 +16,7 @@ change it later, and the change is recorded as made after the answer; undoing is
 import base64
 import html
 import math
+import re
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -204,9 +205,7 @@ class Prediction(anywidget.AnyWidget):
 
     def bundle(self) -> dict:
         """Return what the notebook stores of the question, by MIME type."""
-        bundle = anywidget.AnyWidget._repr_mimebundle_(self)
-        data = dict(bundle[0] if isinstance(bundle, tuple) else bundle or {})
-        data["text/plain"] = self._text()
+        data = _stored(anywidget.AnyWidget._repr_mimebundle_(self), self._text())
         if self.commitment.commits:
             asked = {"question": self.question, "unit": self.unit, "options": list(self.options)}
             made, changes = self.commitment, self.commitment.changes_after_answer
@@ -369,16 +368,15 @@ class Reveal(ipywidgets.VBox):
 
     def bundle(self) -> dict:
         """Return what the notebook stores of this output, by MIME type."""
-        bundle = self._page._repr_mimebundle_()
-        data = dict(bundle[0] if isinstance(bundle, tuple) else bundle or {})
+        parts = [
+            {"text/plain": thing} if isinstance(thing, str) else format_display_data(thing)[0]
+            for thing in self._shown or ()
+        ]
+        texts = [self._text, *(part.get("text/plain", "") for part in parts)]
+        data = _stored(self._page._repr_mimebundle_(), "\n".join(filter(None, texts)))
         data.pop("text/html", None)
-        texts = [self._text] if self._text else []
-        for thing in self._shown or ():
-            part, _ = format_display_data(thing) if not isinstance(thing, str) else ({}, {})
-            texts.append(thing if isinstance(thing, str) else part.get("text/plain", ""))
-            if "image/png" in part:
-                data.setdefault("image/png", part["image/png"])
-        data["text/plain"] = "\n".join(t for t in texts if t)
+        if png := next((part["image/png"] for part in parts if "image/png" in part), None):
+            data.setdefault("image/png", png)
         if self._name:
             data[RECOGNISED] = {"key": self._prediction.key, "misconception": self._name}
         return data
@@ -389,6 +387,12 @@ class Reveal(ipywidgets.VBox):
 
     def __repr__(self):
         return f"Reveal({self._prediction.key!r})"
+
+
+def _stored(bundle, text) -> dict:
+    """Return a widget's MIME bundle with another text."""
+    data = bundle[0] if isinstance(bundle, tuple) else bundle or {}
+    return {**data, "text/plain": text}
 
 
 def _singular(unit: str) -> str:
@@ -490,9 +494,7 @@ def _finite_number(value):
     """Read a number from what people type: 1024, 1 024, 1,024, 1e3, 2^20, 0.5."""
     if isinstance(value, bool) or value is None:
         raise ValueError("Type a number first.")
-    text = str(value).strip()
-    for space in (" ", "_", "\u00a0", "\u202f", "\u2009"):
-        text = text.replace(space, "")
+    text = re.sub(r"[\s_]", "", str(value))  # spaces of any width
     if not text:
         raise ValueError("Type a number first.")
     whole, comma, rest = text.partition(",")

@@ -53,43 +53,30 @@ def accuracy_picture(rows: Sequence[Row]) -> Picture:
 
 
 @checked
-def faster_panel(*, optimizer: str = "adam", utilisation: float = 0.4):
+def faster_panel() -> Sketch:
     """Show what "up to 30 % faster" would require of a training step.
-
-    Parameters
-    ----------
-    optimizer : {"sgd", "momentum", "adam"}
-    utilisation : float
-        Share of the peak that arithmetic reaches; assumed, and a slider.
 
     Returns
     -------
     Sketch
-        Values ``optimizer`` and ``share`` (percent).
+        Values ``optimizer`` and ``share`` (percent of the peak that arithmetic reaches; assumed).
     """
-    words = _faster_words(optimizer, utilisation)
-    share = min(max(round(100 * utilisation), 10), 100)
-    return sketch("faster", _faster_page, words=words, optimizer=optimizer, share=share)
+    return sketch("faster", _faster_page)
 
 
 def _faster_page(values) -> Page:
     """Draw the step's two shares for one optimizer and one share of the peak."""
-    optimizer, utilisation = values["optimizer"], values["share"] / 100
-    split = step_share(_TOKENS, optimizer=optimizer, utilisation=utilisation)
-    scene = picture.draw_faster(
-        _TOKENS, split.faster_by, split.update_share, _claimed(), width=values["width"]
-    )
-    return Page(scene, _faster_words(optimizer, utilisation), {"share": f"{values['share']} %"})
-
-
-def _faster_words(optimizer, utilisation) -> list[str]:
-    gain = step_share(_TOKENS, optimizer=optimizer, utilisation=utilisation).faster_by
-    needed = 100 * share_needed(_claimed(), optimizer=optimizer)
-    most = np.interp(-_claimed(), -gain, _TOKENS) if gain[0] >= _claimed() else None
+    optimizer, share, claimed = values["optimizer"], values["share"], _claimed()
+    split = step_share(_TOKENS, optimizer=optimizer, utilisation=share / 100)
+    gain = split.faster_by
+    scene = picture.draw_faster(_TOKENS, gain, split.update_share, claimed, width=values["width"])
+    needed = 100 * share_needed(claimed, optimizer=optimizer)
+    most = np.interp(-claimed, -gain, _TOKENS) if gain[0] >= claimed else None
     reach = f"up to {most:.0f} tokens a step" if most else "at no size shown"
-    return say("faster", claimed=100 * _claimed(), needed=needed, reach=reach,
-               optimizer=_OPTIMIZERS[optimizer], share=100 * utilisation,
-               gain=100 * np.interp(4096, _TOKENS, gain))  # fmt: skip
+    numbers = {"claimed": 100 * claimed, "gain": 100 * np.interp(4096, _TOKENS, gain)}
+    words = {"needed": needed, "reach": reach, "optimizer": _OPTIMIZERS[optimizer], "share": share}
+    said = say("faster", **numbers, **words)
+    return Page(scene, said, {"share": f"{share} %"})
 
 
 def _claimed() -> float:

@@ -4,8 +4,9 @@
 follows those imports and joins what it finds into the one text that anywidget hands to the page.
 """
 
+import posixpath
 import re
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 __all__ = ["load"]
 
@@ -72,7 +73,7 @@ def _add(name, folder, modules, importers):
 def _bind(found, name, folder, modules, importers):
     """Return one import of a module as a constant, with the module that it names put in front."""
     listed, whole, path = found.groups()
-    other = _resolve(name, path)
+    other = posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
     if not (folder / other).is_file():
         raise ValueError(f"{name} imports {path}, which is no file of {folder.name}")
     _add(other, folder, modules, importers)
@@ -83,14 +84,3 @@ def _bind(found, name, folder, modules, importers):
     if missing:
         raise ValueError(f"{name} imports {', '.join(sorted(missing))}; {other} exports no such")
     return f'const {{ {", ".join(": ".join(pair) for pair in pairs)} }} = $modules["{other}"];'
-
-
-def _resolve(importer, path):
-    """Return a path that is written relative to a module as one that is relative to the folder."""
-    parts: list[str] = []
-    for part in (PurePosixPath(importer).parent / path).parts:
-        if part == ".." and parts:
-            parts.pop()
-        elif part != ".":
-            parts.append(part)
-    return "/".join(parts)
