@@ -5,6 +5,7 @@ from math import copysign, frexp, isfinite, isinf, isnan, log2
 import anywidget
 import traitlets
 
+from trainium_edu.files import tables
 from trainium_edu.numerics import FORMATS, cast_to_bits, get_format
 from trainium_edu.numerics.anatomy import Kind, dissect, landmarks
 from trainium_edu.numerics.grid import Outcome, land, number_text, step_code
@@ -17,6 +18,7 @@ from trainium_edu.widgets.static import load
 
 __all__ = ["BitEditor", "bit_editor"]
 
+_KINDS = tables(__file__)["kinds"]
 _COMPARED = ("fp32", "tf32", "bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn", "fp8_e3m4",
              "int8", "int32")  # fmt: skip
 
@@ -226,18 +228,8 @@ def _formula(now) -> list[list]:
 
 
 def _kind_text(now) -> str:
-    match now.kind:
-        case Kind.SUBNORMAL:
-            return "subnormal: the exponent field is zero, so the hidden one is missing"
-        case Kind.NORMAL:
-            return "normal number"
-        case Kind.ZERO:
-            return "zero" + (" with a minus sign" if now.sign == "1" else "")
-        case Kind.INTEGER:
-            return "whole number" + (", two's complement" if now.fmt.sign_bits else "")
-        case Kind.INFINITY:
-            return "what is left of numbers too large"
-    return "not a number: the answer to 0 ÷ 0"
+    kind, more = _KINDS[now.kind]
+    return kind + more * bool(now.fmt.sign_bits if now.kind is Kind.INTEGER else now.sign == "1")
 
 
 def _other(now, fmt) -> dict:

@@ -65,10 +65,8 @@ class RoundingExplorer(anywidget.AnyWidget):
         trials = whole(trials, "trials", 0, MAX_TRIALS)
         choice(fmt, "fmt", _FORMATS)
         self._seed, self._step = seed, 0
-        self._quiet = True  # no observer answers while several traits change together
         super().__init__(formats=[[name, label] for name, label in _FORMATS.items()])
         self._go_to(gap(x, fmt))
-        self._first = self.between
         if trials:
             self.round(trials)
         self.on_msg(self._receive)
@@ -87,7 +85,6 @@ class RoundingExplorer(anywidget.AnyWidget):
 
     def _go_to(self, between):
         """Show another gap, without trials."""
-        self._quiet = True
         self.between = between
         kept = 32 - between.dropped_bits
         ticks = 2 ** min(between.dropped_bits, N_RANDOM_BITS)
@@ -108,7 +105,6 @@ class RoundingExplorer(anywidget.AnyWidget):
             self.between = _at(between, self.place, ticks)
             self.tally = dict(_NO_TRIALS)
             self.message = ""
-        self._quiet = False
 
     @traitlets.validate("place")
     def _inside(self, proposal):
@@ -118,13 +114,12 @@ class RoundingExplorer(anywidget.AnyWidget):
     @traitlets.observe("place")
     def _dragged(self, _change):
         """Take x to where the learner dragged it; its trials begin anew."""
-        if not self._quiet:
-            self.between = _at(self.between, self.place, self.gap["ticks"])
-            self.tally = dict(_NO_TRIALS)
+        self.between = _at(self.between, self.place, self.gap["ticks"])
+        self.tally = dict(_NO_TRIALS)
 
     @traitlets.observe("format")
     def _other_format(self, _change):
-        if not self._quiet:
+        if self.format != self.between.fmt.name:
             self._type(self.x, self.format)
 
     def _receive(self, _widget, content, _buffers):
@@ -142,10 +137,8 @@ class RoundingExplorer(anywidget.AnyWidget):
         try:
             self._go_to(gap(x, fmt))
         except (TypeError, ValueError) as error:
-            self._quiet = True
             self.format = self.between.fmt.name
             self.message = str(error)
-            self._quiet = False
 
     def summary(self) -> str:
         """Say the picture's numbers in a sentence."""

@@ -171,11 +171,7 @@ class TimelineExplorer(anywidget.AnyWidget):
 
 @checked
 def timeline_explorer(
-    source,
-    *,
-    memory: bool = True,
-    sliders: bool = True,
-    window: Sequence | None = None,
+    source, *, memory: bool = True, sliders: bool = True, window: Sequence | None = None
 ):
     """Show when everything ran on a NeuronCore, and let sliders time it again.
 
