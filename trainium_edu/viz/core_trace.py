@@ -7,6 +7,7 @@ time.  A page gets the listing once, and a new trace whenever a parameter moves.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,8 +30,7 @@ GROUPS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Track:
+class Track(NamedTuple):
     """One line of a timeline."""
 
     name: str
@@ -66,8 +66,7 @@ class CoreTrace:
 
     def to_bytes(self, **more) -> bytes:
         """Pack everything for the page; `more` goes into the header."""
-        tracks = [[t.name, t.key, t.kind] for t in self.tracks]
-        header = {"title": self.title, "makespan": self.makespan_ns, "tracks": tracks}
+        header = {"title": self.title, "makespan": self.makespan_ns, "tracks": self.tracks}
         arrays = {f"{g}_{n}": a for g in GROUPS for n, a in getattr(self, g).items()}
         for name in ("spans_start", "spans_end"):  # where to draw; what is said comes from rows
             arrays[name] = arrays[name].astype(np.float32)

@@ -12,7 +12,6 @@ from trainium_edu.specs.arguments import choice, whole
 from trainium_edu.viz.colours import ENGINE
 from trainium_edu.viz.graph_rows import ENGINES, GraphRows, rows_of, table_text
 from trainium_edu.viz.units import time_text
-from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.static import load
 
 __all__ = ["GraphExplorer", "GraphView"]
@@ -34,7 +33,6 @@ class GraphView(anywidget.AnyWidget):
     side = traitlets.Enum(_SIDES, "compiled").tag(sync=True)
     picked = traitlets.List().tag(sync=True)
     advised = traitlets.Int(-1).tag(sync=True)
-    can_open = traitlets.Bool().tag(sync=True)
     asked = traitlets.Dict().tag(sync=True)  #: the operation whose instructions the page wants
     answer = traitlets.Unicode().tag(sync=True)  #: what became of that, in words
 
@@ -49,17 +47,15 @@ class GraphExplorer(ipywidgets.VBox):
     ----------
     description : dict
         As :func:`trainium_edu.xla.executable.describe` gives it.
-    open_operation : callable, optional
-        Takes the number of a compiled operation; returns a widget or a text with its instructions,
-        or None where it has none.
+    open_operation : callable
+        Takes the number of a compiled operation; returns a widget with its instructions, or None
+        where it has none.
     """
 
-    def __init__(self, description: dict, open_operation: Callable | None = None):
+    def __init__(self, description: dict, open_operation: Callable):
         self.sides = rows_of(description)
         self._about, self._opener = description, open_operation
-        self.view = GraphView(
-            graph=json.dumps(_page(description, self.sides)), can_open=open_operation is not None
-        )
+        self.view = GraphView(graph=json.dumps(_page(description, self.sides)))
         self.view.observe(self._answer, "asked")
         super().__init__([self.view])
 
@@ -91,16 +87,12 @@ class GraphExplorer(ipywidgets.VBox):
         Raises
         ------
         ValueError
-            If there is no such operation, or nothing that opens one.
+            If there is no such operation.
         """
         known = range(len(self.sides["compiled"].nodes))
         if not isinstance(operation, int) or operation not in known:
             raise ValueError(f"{operation!r:.40} is no compiled operation; see `table()` for some")
-        if self._opener is None:
-            raise ValueError("nothing opens operations here: pass `open_operation`")
         found = self._opener(operation)
-        if isinstance(found, str):
-            found = ipywidgets.HTML(Prose(*found.split("\n"))._repr_html_())
         self.children = [self.view, *([found] if found is not None else [])]
 
     def _answer(self, change):

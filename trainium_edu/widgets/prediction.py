@@ -368,10 +368,7 @@ class Reveal(ipywidgets.VBox):
 
     def bundle(self) -> dict:
         """Return what the notebook stores of this output, by MIME type."""
-        parts = [
-            {"text/plain": thing} if isinstance(thing, str) else format_display_data(thing)[0]
-            for thing in self._shown or ()
-        ]
+        parts = list(map(_data_of, self._shown or ()))
         texts = [self._text, *(part.get("text/plain", "") for part in parts)]
         data = _stored(self._page._repr_mimebundle_(), "\n".join(filter(None, texts)))
         data.pop("text/html", None)
@@ -529,6 +526,11 @@ def _materials(show):
     return list(show) if isinstance(show, list | tuple) else [show]
 
 
+def _data_of(thing) -> dict:
+    """Return what a notebook stores of a thing, by MIME type."""
+    return {"text/plain": thing} if isinstance(thing, str) else format_display_data(thing)[0]
+
+
 def _as_widget(thing):
     if isinstance(thing, ipywidgets.Widget):
         return thing
@@ -536,13 +538,13 @@ def _as_widget(thing):
         picture = BytesIO()
         thing.savefig(picture, dpi=150)
         return ipywidgets.Image(value=picture.getvalue())
-    data = {} if isinstance(thing, str) else format_display_data(thing)[0]
+    data = _data_of(thing)
     if "image/png" in data:
         png = data["image/png"]
         return ipywidgets.Image(value=png if isinstance(png, bytes) else base64.b64decode(png))
     if "text/html" in data:
         return ipywidgets.HTML(value=data["text/html"])
-    return _paragraph(thing if isinstance(thing, str) else data.get("text/plain", ""))
+    return _paragraph(data.get("text/plain", ""))
 
 
 def _paragraph(text):

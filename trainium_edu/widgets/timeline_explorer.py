@@ -146,8 +146,8 @@ class TimelineExplorer(anywidget.AnyWidget):
     def _retime(self, change):
         if not self._is_ready:
             return
-        knobs = {n: change["new"].get(n, v) for n, v in self.first.items()}
-        knobs = {n: v if self._fits(n, v) else self.first[n] for n, v in knobs.items()}
+        asked = {n: v for n, v in change["new"].items() if n in self.first}
+        knobs = self.first | {n: v for n, v in asked.items() if self._fits(n, v)}
         without = frozenset(c for n, (c, *_) in _SWITCHES.items() if knobs[n])
         settings = Settings(knobs["dma"], knobs["clock"], knobs["buffers"], without)
         ask = {"ask": change["new"].get("ask", 0)}

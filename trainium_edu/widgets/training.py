@@ -129,8 +129,7 @@ class TrainingExplorer(Sketch):
         outputs = {"rate": f"{RATES[values['rate']]:g}"}
         if not self._trained:  # before the first training
             return Page(picture.draw_training({}, {}, values["epochs"]), outputs=outputs)
-        curves = {name: self.curves[i, :, :n] for i, (name, n) in
-                  enumerate(zip(self._trained[2], self._counts, strict=True)) if n}  # fmt: skip
+        curves = self._trained_curves()
         labels = {name: ARMS[name].short for name in curves}
         scene = picture.draw_training(curves, labels, self._trained[1], width=values["width"],
                                        told=not self.running)  # fmt: skip
@@ -141,16 +140,19 @@ class TrainingExplorer(Sketch):
         return Page(scene, [said], outputs, head=["", "loss", "accuracy"], rows=rows,
                     pressed="train" if self.running else "")  # fmt: skip
 
+    def _trained_curves(self) -> dict:
+        """Return loss and accuracy of each arm, as far as it is trained."""
+        names = zip(self._trained[2], self.curves, self._counts, strict=True)
+        return {name: curves[:, :n] for name, curves, n in names if n}
+
     def summary(self) -> str:
         """Say the picture's numbers in a sentence."""
         if not self._counts:
             return "No arm chosen: tick at least one."
         if not min(self._counts):
             return "Training …"
-        parts = [
-            f"{ARMS[name].short} {100 * self.curves[i, 1, n - 1]:.1f} %"
-            for i, (name, n) in enumerate(zip(self._trained[2], self._counts, strict=True))
-        ]
+        parts = [f"{ARMS[name].short} {100 * accuracy[-1]:.1f} %"
+                 for name, (_, accuracy) in self._trained_curves().items()]  # fmt: skip
         return say("training", rate=self.rate, epoch=min(self._counts), arms=", ".join(parts))[0]
 
     def __repr__(self):

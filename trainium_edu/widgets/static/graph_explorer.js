@@ -107,7 +107,7 @@ class GraphExplorer {
     this.details.replaceChildren(...(row < 0 ? wholeCard(s) : rowCard(s, row)));
     const of = s.graph.nodes[s.graph.rows[list.current].node];
     this.subject = s.side === "compiled" ? s.graph.rows[list.current].node : (of?.others[0] ?? -1);
-    this.opener.hidden = this.subject < 0 || !this.model.get("can_open");
+    this.opener.hidden = this.subject < 0;
     const node = s.compiled.nodes[this.subject];
     if (node) this.opener.textContent = `open ${node.operation} ${node.id}: its instructions`;
     this.opener.setAttribute("aria-label", this.opener.textContent);
