@@ -5,6 +5,7 @@ import re
 from functools import cache, partial
 from math import prod
 from pathlib import Path
+from textwrap import dedent
 
 import numpy as np
 
@@ -16,7 +17,6 @@ __all__ = ["listing_of", "listing_to_bytes"]
 #: Numbers of each recorded instruction, whole ones but for its bytes and FLOP.
 _COLUMNS = ("i_name", "i_text", "i_option", "i_line", "i_call", "i_bytes", "i_flops")
 _COUNTS = _COLUMNS[-2:]
-_AROUND = 1  # source lines shown before the first and after the last that issued something
 _LONGEST = 200  # lines of a function that are looked through for its ``def``
 _GAP = 12  # more silent lines than this in between begin another part
 _NOTHING, _EMPTY = (None, False), ("none", "unknown", (), [])  # options that say nothing
@@ -163,21 +163,19 @@ def _sources(lines):
 
 def _part(file, found):
     """Return one stretch of source, with the number of each line that recorded something."""
-    text = linecache.getlines(file)
-    numbers = dict(found)
-    low = _def_above(text, found[0][0]) or max(1, found[0][0] - _AROUND)
-    high = min(len(text), found[-1][0] + _AROUND)
-    body = [text[n - 1].rstrip("\n").expandtabs(4) for n in range(low, high + 1)]
-    while len(body) > 1 and not body[-1].strip() and high not in numbers:
-        body.pop()
-        high -= 1
-    indent = min((len(b) - len(b.lstrip()) for b in body if b.strip()), default=0)
+    text, numbers = linecache.getlines(file), dict(found)
+    first, last = found[0][0], found[-1][0]
+    low = _def_above(text, first) or max(1, first - 1)
+    high = last + bool(
+        "".join(text[last : last + 1]).strip()
+    )  # the line below, if it says anything
+    body = dedent("".join(text[low - 1 : high]).expandtabs(4)).rstrip("\n").split("\n")
     return {
         "file": _file(file),
-        "function": _function_at(text, found[0][0]),
+        "function": _function_at(text, first),
         "first": low,
-        "text": [b[indent:] for b in body],
-        "words": [words_of(b[indent:]) for b in body],
+        "text": body,
+        "words": list(map(words_of, body)),
         "lines": [numbers.get(n, -1) for n in range(low, high + 1)],
     }
 

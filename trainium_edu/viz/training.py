@@ -134,10 +134,10 @@ def draw_faster(tokens, faster_by, update_share, claimed: float, *, width=960.0)
     end_x, end_y = chart.place(x[1], 100 * claimed)
     scene.text(end_x, end_y - 6, said, anchor="end")
     updates, gains = 100 * np.asarray(update_share), 100 * np.asarray(faster_by)
+    words = "share of the step that the update took before"
     before, gain = chart.curves(
-        (tokens, updates, "share of the step that the update took before", COLOURS["orange"], 2.8,
-         "dashed"),
+        (tokens, updates, words, COLOURS["orange"], 2.8, "dashed"),
         (tokens, gains, "the step gets faster by", COLOURS["blue"], 3.2, ""),
-    )  # fmt: skip
+    )
     chart.legend(max(width - 36 - 330, 60), 46, gain, before)
     return scene

@@ -181,8 +181,8 @@ def _fields(now) -> list[tuple[str, str, str]]:
     """Return (kind, label, bits) of the fields that the format has."""
     fmt = now.fmt
     rest = "value" if fmt.is_integer else "mantissa"
-    named = zip(("sign", "exponent", "mantissa"), ("sign", "exponent", rest),
-                (now.sign, now.exponent, now.mantissa), strict=True)  # fmt: skip
+    named = [("sign", "sign", now.sign), ("exponent", "exponent", now.exponent)]
+    named.append(("mantissa", rest, now.mantissa))
     return [
         (kind, label if len(bits) == 1 else f"{label}, {len(bits)} bits", bits)
         for kind, label, bits in named

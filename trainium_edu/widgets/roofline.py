@@ -39,7 +39,10 @@ def roofline(*timelines, names: Sequence[str] | None = None, spec: Record = TRN1
     names = [""] * len(timelines) if names is None else list(names)
     if len(names) != len(timelines):
         raise ValueError(f"{len(names)} names for {len(timelines)} timelines; give one for each")
-    points = [_point(t, n) for t, n in zip(timelines, names, strict=True)]
+    points = [
+        t if isinstance(t, picture.Point) else picture.point_of(core_of(t), name)
+        for t, name in zip(timelines, names, strict=True)
+    ]
     name = f"roofline of {len(points)} program{'s' * (len(points) != 1)}"
 
     def draw(values) -> Page:
@@ -49,10 +52,6 @@ def roofline(*timelines, names: Sequence[str] | None = None, spec: Record = TRN1
     panel = Panel([shown, ipywidgets.HTML(_table(spec))], name)
     panel.points = points
     return panel
-
-
-def _point(source, name):
-    return source if isinstance(source, picture.Point) else picture.point_of(core_of(source), name)
 
 
 def _table(spec) -> str:

@@ -78,8 +78,8 @@ class TimelineExplorer(anywidget.AnyWidget):
         self._retiming, self._core = Retiming(core), core
         self._shown = self._trace(core, band=True)
         knobs = self._knobs_of(self._retiming.first)
-        switches = [{"name": n, "text": text, "help": more}
-                    for n, (_, text, more) in _SWITCHES.items()]  # fmt: skip
+        rows = _SWITCHES.items()
+        switches = [{"name": n, "text": text, "help": more} for n, (_, text, more) in rows]
         super().__init__(
             book=listing_to_bytes(listing_of(core.program)),
             film=self._shown.to_bytes(baseline=self._shown.makespan_ns),

@@ -151,8 +151,8 @@ class TrainingExplorer(Sketch):
             return "No arm chosen: tick at least one."
         if not min(self._counts):
             return "Training …"
-        parts = [f"{ARMS[name].short} {100 * accuracy[-1]:.1f} %"
-                 for name, (_, accuracy) in self._trained_curves().items()]  # fmt: skip
+        ends = {name: accuracy[-1] for name, (_, accuracy) in self._trained_curves().items()}
+        parts = [f"{ARMS[name].short} {100 * end:.1f} %" for name, end in ends.items()]
         return say("training", rate=self.rate, epoch=min(self._counts), arms=", ".join(parts))[0]
 
     def __repr__(self):
