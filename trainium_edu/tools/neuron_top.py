@@ -13,7 +13,7 @@ References: `aws-neuron-top` in :data:`trainium_edu.specs.SOURCES`.
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import psutil
 from rich.columns import Columns
@@ -78,8 +78,7 @@ class Work:
 
 @checked
 def screen(of: Machine, shows_flops: bool = False, *,
-           vcpu: tuple[Pair, Pair] = ((0.0, 0.0), (0.0, 0.0)),
-           resident: Callable[[int], int] = resident_bytes) -> Group:  # fmt: skip
+           vcpu: tuple[Pair, Pair] = ((0.0, 0.0), (0.0, 0.0))) -> Group:  # fmt: skip
     """Return one picture, as wide as the console that prints it.
 
     Parameters
@@ -89,8 +88,6 @@ def screen(of: Machine, shows_flops: bool = False, *,
         Rates in place of percentages.
     vcpu : ((float, float), (float, float))
         Percentages of user and system time: of the system, of the runs.
-    resident : callable (int) -> int, optional
-        Host memory of a process in bytes.
 
     Examples
     --------
@@ -117,7 +114,7 @@ def screen(of: Machine, shows_flops: bool = False, *,
         Padding(Text(title, justify="center"), style=_TITLE),
         "", *_cores(of, runs, shows_flops),
         "", _header("vCPU Utilization"), _bars(["", "", ""], vcpus),
-        "", _header("Memory Usage Summary"), *_summary(sum(resident(r.pid) for r in runs), memory),
+        "", _header("Memory Usage Summary"), *_summary(runs, memory),
         "", _header("Memory Usage Details"), _details(of, runs, memory),
     )  # fmt: skip
 
@@ -170,7 +167,8 @@ def _size(count: float) -> str:
     return f"{count / 1024**power:.1f}{('B', 'KB', 'MB', 'GB')[power]}"
 
 
-def _summary(host: int, memory) -> Iterator[Columns]:
+def _summary(runs, memory) -> Iterator[Columns]:
+    host = sum(resident_bytes(run.pid) for run in runs)
     total = {name: sum(m[kind] for m in memory.values()) for name, kind in _KINDS.items()}
     on_host = {"Total": host, "Tensors": 0, "Constants": 0, "DMA Buffers": 0, "App. Memory": host}
     on_device = {"Total": sum(total.values()), **total}
@@ -207,17 +205,15 @@ def _details(of: Machine, runs, memory) -> Table:
 
 
 @checked
-def once(instance: str | None = None, *, file=None) -> None:
+def once(instance: str | None = None) -> None:
     """Print the screen once.
 
     Parameters
     ----------
     instance : str, optional
         As in :func:`~trainium_edu.tools.machine.machine`.
-    file : text file, optional
-        Default: the standard output.
     """
-    console = Console(file=file or sys.stdout, highlight=False)
+    console = Console(highlight=False)
     if not console.is_terminal:
         console.width = 120
     work, of = Work(), machine(instance)

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from trainium_edu.numerics.compression import Sizes, effective_bytes_per_s
-from trainium_edu.specs import TRN1, Record
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.bars import key_row
 from trainium_edu.viz.chart import Chart
@@ -62,7 +61,7 @@ def draw_sizes(sizes: Mapping[str, Sizes], *, width: float = 890.0) -> Scene:
 
 
 @checked
-def describe_sizes(sizes: Mapping[str, Sizes], *, spec: Record = TRN1) -> str:
+def describe_sizes(sizes: Mapping[str, Sizes]) -> str:
     """Say the same numbers in a table, for readers and for screen readers.
 
     Examples
@@ -76,7 +75,7 @@ def describe_sizes(sizes: Mapping[str, Sizes], *, spec: Record = TRN1) -> str:
         f"{'':13}{'sign':>8}{'exp.':>8}{'mant.':>9}{'code':>9}{'bzip2':>8}{'assumed':>10}",
     ]
     for name, row in zip(sizes, _rows(sizes), strict=True):
-        f, rate = row.fields, effective_bytes_per_s(row.bits, spec) / 1e9
+        f, rate = row.fields, effective_bytes_per_s(row.bits) / 1e9
         lines.append(f"{name:13}{f.sign:8.1f}{f.exponent:8.1f}{f.mantissa:9.1f}{row.bits:9.1f}"
                      f"{row.bzip2_bits:8.1f}{rate:10.0f}")  # fmt: skip
     return "\n".join(lines)

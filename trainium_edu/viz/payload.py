@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from trainium_edu.specs import TRN1, Record
+from trainium_edu.specs import TRN1
 from trainium_edu.specs.signatures import Numbers, checked
 from trainium_edu.viz.bars import key_row
 from trainium_edu.viz.chart import Chart, plain_ticks
@@ -23,7 +23,6 @@ def draw_payload(
     low: Numbers,
     high: Numbers,
     *,
-    spec: Record = TRN1,
     width: float = 890.0,
 ) -> Scene:
     """Draw rates against row length, with what is published.
@@ -36,14 +35,13 @@ def draw_payload(
         GB/s of one transfer, and of many in flight.
     low, high : sequences of float
         The band of `stream`.
-    spec : Record
     width : float, CSS pixels
 
     Returns
     -------
     Scene
     """
-    sustained = float(spec.dma.bytes_per_s) / 1e9
+    sustained = float(TRN1.dma.bytes_per_s) / 1e9
     top = max(sustained, *stream, *high) * 1.08
     scene = Scene(width, 1)
     chart = Chart(scene, (46, 34, width - 62, 260), (row_bytes[0] / 1.2, row_bytes[-1] * 1.2),
@@ -58,7 +56,7 @@ def draw_payload(
     for row, words in enumerate(("documented: under 256 B", "“very poor”, no figure")):
         chart.note(256, 0.5 * top, words, right=-7, down=16 * row, colour="muted", anchor="end")
     chart.band(row_bytes, low, high, _STREAM, words="the band of many in flight")
-    facts = {1024: spec.dma.rate_1kib_rows, 4096: spec.dma.rate_sustained}
+    facts = {1024: TRN1.dma.rate_1kib_rows, 4096: TRN1.dma.rate_sustained}
     rates = {at: float(np.mean(fact.value)) / 1e9 for at, fact in facts.items()}
     told = ", ".join(f"{facts[at].kind} about {rate:.0f}" for at, rate in rates.items())
     curves = {"many in flight": (row_bytes, stream, _STREAM), "one alone": (row_bytes, alone, _ONE)}

@@ -91,7 +91,8 @@ def layouts(topology, wires=None) -> dict[str, Layout]:
     live = [n for n in topology.shape if n > 1]
     if len(live) == 2:
         rows, cols = live
-        found["torus"] = _torus_layout(rows, cols, wires, notes=_rank_notes(topology))
+        notes = ranks_of(topology) if topology.ranks_per_chip == 2 else ()
+        found["torus"] = _torus_layout(rows, cols, wires, notes=notes)
     if 1 < chips <= 64 and chips & (chips - 1) == 0:
         addresses = cube_addresses(topology)
         if all(int(addresses[a] ^ addresses[b]).bit_count() == 1 for a, b in wires) and 2 * len(
@@ -102,20 +103,22 @@ def layouts(topology, wires=None) -> dict[str, Layout]:
     for name, order in zip(("ring", "ring2"), cycles, strict=False):
         label = "ring" if len(cycles) == 1 else f"ring {1 + (name == 'ring2')}"
         found[name] = _ring_layout(order, wires, label)
-    if not found or len(live) == 1:
-        if len(cycles) and len(live) == 1:  # a ring is a ring first of all
-            found = {"ring": found.pop("ring"), **found}
-        elif not found:
-            found["line"] = _torus_layout(1, chips, wires, label="line")
-    return found
+    if len(cycles) and len(live) == 1:  # a ring is a ring first of all
+        return {"ring": found["ring"], **found}
+    return found or {"line": _torus_layout(1, chips, wires, label="line")}
 
 
-def _rank_notes(topology):
+def ranks_of(topology) -> tuple[str, ...]:
     """Name the ranks on each chip: "10 11"."""
-    per_chip = topology.ranks_per_chip
-    if per_chip == 1 or per_chip > 2:
-        return ()
-    return tuple(f"{per_chip * c} {per_chip * c + 1}" for c in range(topology.chips))
+    ranks = np.arange(topology.ranks).reshape(topology.chips, -1)
+    return tuple(" ".join(map(str, row)) for row in ranks)
+
+
+def around(order) -> np.ndarray:
+    """Return a place on the unit circle for each number of a cycle that starts at the top."""
+    angle = np.empty(len(order))
+    angle[list(order)] = 2 * np.pi * np.arange(len(order)) / len(order)
+    return np.stack([np.sin(angle), -np.cos(angle)], axis=1)
 
 
 def _torus_layout(rows, cols, wires, *, label="torus", notes=()):
@@ -167,12 +170,10 @@ def _hypercube_layout(addresses, wires):
 def _ring_layout(order, wires, label):
     """Place chips on a circle, in the order of a cycle that starts at the top."""
     count = len(order)
-    angle = np.empty(count)
-    angle[list(order)] = 2 * np.pi * np.arange(count) / count
-    xy = 0.5 + 0.5 * np.stack([np.sin(angle), -np.cos(angle)], axis=1)
     notes = np.empty(count, dtype=object)
     notes[list(order)] = [f"#{i}" for i in range(count)]
     room = min(0.14, 1.25 / count)
+    xy = 0.5 + 0.5 * around(order)
     return Layout(label, xy, np.zeros((len(wires), 2)), tuple(notes), room)
 
 

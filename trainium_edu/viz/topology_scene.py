@@ -6,12 +6,12 @@ All that the page shows is worked out here, once: the page only turns it, and lo
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from trainium_edu.fabric import cube_addresses, hamiltonian_cycles, without_link
-from trainium_edu.viz.topology import stops, wires_of
+from trainium_edu.fabric.routing import routes
+from trainium_edu.viz.topology import around, ranks_of, wires_of
 
 __all__ = ["POINTS", "TurnLayout", "all_ways", "turn_layouts"]
 
@@ -51,12 +51,7 @@ def turn_layouts(topology) -> dict[str, TurnLayout]:
     >>> list(turn_layouts(trn1_32xlarge()))
     ['flat', 'torus', 'hypercube', 'ring']
     """
-    wires, per_chip = wires_of(topology), topology.ranks_per_chip
-    ranks = tuple(
-        " ".join(str(per_chip * chip + k) for k in range(per_chip))
-        for chip in range(topology.chips)
-    )
-    found = {}
+    wires, ranks, found = wires_of(topology), ranks_of(topology), {}
     if topology.shape == (4, 4):
         row, col = np.divmod(np.arange(16), 4)
         found = {
@@ -64,11 +59,7 @@ def turn_layouts(topology) -> dict[str, TurnLayout]:
             "torus": _rolled(row, col, wires, ranks),
             "hypercube": _hypercube(topology, wires),
         }
-    order = hamiltonian_cycles(topology)[0]
-    angle = np.empty(topology.chips)
-    angle[list(order)] = 2 * np.pi * np.arange(topology.chips) / topology.chips
-    flat = np.zeros(topology.chips)
-    chips = 1.5 * np.stack([np.sin(angle), -np.cos(angle), flat, flat], axis=1)
+    chips = 1.5 * np.pad(around(hamiltonian_cycles(topology)[0]), ((0, 0), (0, 2)))
     label = "ring 1" if found else "ring"
     found["ring"] = TurnLayout(label, chips, _straight(chips, wires), (0.0, 0.0), ranks)
     return found
@@ -81,8 +72,7 @@ def _straight(chips, wires):
 
 def _flat(row, col, wires, ranks):
     """Place chips row by row; a cable around the edge rises above the chips on its way."""
-    zero = np.zeros(16)
-    chips = np.stack([0.92 * (col - 1.5), 0.92 * (row - 1.5), zero, zero], axis=1)
+    chips = np.stack([0.92 * (col - 1.5), 0.92 * (row - 1.5), 0 * row, 0 * col], axis=1)
     cables = _straight(chips, wires)
     arch = 4 * np.linspace(0, 1, POINTS) * np.linspace(1, 0, POINTS)
     for k, (a, b) in enumerate(wires):
@@ -130,21 +120,14 @@ def all_ways(topology) -> np.ndarray:
     uint8[1 + cables, chips, chips, most]
         Chips in order, 255 behind the last; entry k + 1 has cable k of ``wires_of`` cut.
     """
-    chips = range(topology.chips)
-
-    whole = {(a, b): stops(topology, a, b) for a in chips for b in chips}
-    rows = [whole]
-    for p, q in wires_of(topology).tolist():
-        broken, cut = without_link(topology, p, q), {(p, q), (q, p)}
-        rows.append(
-            {
-                pair: stops(broken, *pair) if cut & set(pairwise(way)) else way
-                for pair, way in whole.items()
-            }
-        )
-    most = max(len(way) for row in rows for way in row.values())
-    table = np.full((len(rows), topology.chips, topology.chips, most), 255, np.uint8)
-    for k, row in enumerate(rows):
-        for (a, b), way in row.items():
-            table[k, a, b, : len(way)] = way
-    return table
+    chips, wires = topology.chips, wires_of(topology).tolist()
+    start, end = np.divmod(np.arange(chips**2), chips)
+    every = [topology, *(without_link(topology, *wire) for wire in wires)]
+    found = [routes(one, start, end) for one in every]
+    most = 1 + max(np.diff(begin).max() for begin, _ in found)
+    table = np.full((len(every), chips**2, most), 255, np.uint8)
+    table[:, :, 0] = start
+    for ways, one, (begin, links) in zip(table, every, found, strict=True):
+        way = np.repeat(np.arange(chips**2), np.diff(begin))
+        ways[way, 1 + np.arange(links.size) - begin[way]] = one.dst[links]
+    return table.reshape(-1, chips, chips, most)
