@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 from tests.for_each import for_rows
+from trainium_edu.fabric.alpha_beta import Line, sweep
+from trainium_edu.fabric.selection import Selection
 from trainium_edu.viz import collectives as viz
 
 SIZES = np.geomspace(2**10, 2**30, 16)
-TIMES = np.stack([1000 + SIZES / 50, 9000 + SIZES / 100])
+LINES = Line("mesh", 1000, 1 / 50), Line("rdh", 9000, 1 / 100)
+TIMES, BEST = sweep(LINES, SIZES)
+SELECTED = Selection(SIZES, LINES, TIMES, BEST, ((8e5, "mesh", "rdh"),))
 
 
 def curves(scene):
@@ -28,8 +32,7 @@ def read(scene, ys, low, high):
 
 @for_rows("width", 320.0, 560.0, 890.0)
 def test_times_are_drawn_in_microseconds_with_crossover_and_published_mark(width):
-    scene = viz.draw_times(SIZES, TIMES, ["mesh", "rdh"], crossovers=[(8e5, "mesh", "rdh")],
-                           published=[(2**20, "1 MB")], width=width)  # fmt: skip
+    scene = viz.draw_times(SELECTED, published=[(2**20, "1 MB")], title="times", width=width)
     drawn, said = curves(scene), texts(scene)
     decade = said["1"][1] - said["10"][1]
     for name, ns in zip(("mesh", "rdh"), TIMES, strict=True):
@@ -41,12 +44,12 @@ def test_times_are_drawn_in_microseconds_with_crossover_and_published_mark(width
     assert drawn["crossover"][0] == pytest.approx([at, at], abs=0.3)
     mark = next(shape for shape in scene.shapes if shape[0] == "area")
     assert mark[1][2] == pytest.approx(drawn["mesh"][0][0] + doubling * 10, abs=0.3)
-    assert {"0.8 MB → rdh", "1 MB", "time of an all-reduce"} <= set(said)
+    assert {"0.8 MB → rdh", "1 MB", "times"} <= set(said)
     assert min(shape[6] for shape in scene.shapes if shape[0] == "text") >= 11
 
 
 def test_bus_bandwidth_is_bytes_over_time_times_the_factor():
-    scene = viz.draw_bus_bandwidth(SIZES, TIMES, ["mesh", "rdh"], 1.5, limit=120)
+    scene = viz.draw_bus_bandwidth(SELECTED, 1.5, 120)
     drawn = curves(scene)
     np.testing.assert_allclose(
         read(scene, drawn["rdh"][1], 0, 100), 1.5 * SIZES / TIMES[1], atol=0.3

@@ -4,6 +4,7 @@ Judges: the lines and the JSON that AWS's page on `neuron_parallel_compile` prin
 (`aws-parallel-compile`), the cache read back, exit codes.
 """
 
+import io
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import redirect_stdout
 
 import pytest
 
@@ -150,8 +152,9 @@ def test_a_damaged_graph_is_reported_and_left(home, capfd):
 
 def ran(command, trial=(), compiler=compiled_by):
     """Return the exit code of the tool's command, and its lines."""
-    said = []
-    return tool.run(command, trial, workers=1, compile_bytes=compiler, say=said.append), said
+    with redirect_stdout(io.StringIO()) as said:
+        code = tool.run(command, trial, workers=1, compile_bytes=compiler)
+    return code, said.getvalue().splitlines()
 
 
 def test_without_a_command_it_collects_and_compiles(home, trial, monkeypatch):
@@ -242,13 +245,12 @@ def test_analyze_reports_operations_that_the_compiler_knows_and_where_others_are
     assert "test_parallel_compile.py" in unknown["call"]
 
 
-def test_analyze_writes_the_report_where_it_says(home):
+def test_analyze_writes_the_report_where_it_says(home, capsys):
     x = Node("parameter", (), (), as_type((2, 2), "float32"), 1, None, "")
     open_cache().put_graph(1, EMPTY, Graph("step", (x,), (x,)).to_json())
-    said = []
     nothing = [sys.executable, "-c", "pass"]
-    assert tool.run("analyze", nothing, output=home / "found", say=said.append) == 0
-    assert said[-1].endswith(f"Report - {home / 'found' / 'result.json'}")
+    assert tool.run("analyze", nothing, output=home / "found") == 0
+    assert capsys.readouterr().out.rstrip().endswith(f"Report - {home / 'found' / 'result.json'}")
     found = json.loads((home / "found" / "result.json").read_text())
     assert found["supported_operators"] == {"xla": {"xla::parameter": 1}}
 

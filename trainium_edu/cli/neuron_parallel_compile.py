@@ -27,7 +27,7 @@ def command(options) -> int:
 
 def run(
     command: str, program=(), *, workers: int = 2, output="model_analysis_result",
-    compile_bytes=None, say=None,
+    compile_bytes=None,
 ) -> int:  # fmt: skip
     """Run one of the tool's commands on the cache that the switches name.
 
@@ -43,8 +43,6 @@ def run(
         Folder for ``result.json`` of ``analyze``.
     compile_bytes : callable (graph as JSON, flags as text) -> bytes, optional
         Default: the compiler.
-    say : callable (str), optional
-        What to do with each line; default: print it at once.
 
     Returns
     -------
@@ -64,34 +62,33 @@ def run(
 
     lazy, switches = settings.lazy(), settings.parallel_compile()
     given = flags.parse(lazy.compiler_flags)
-    log = _lines(say)
     cache = open_cache(given.cache_dir, lazy.cache_url, log=print_lines(given.log_level),
                        retry_failed=given.retry_failed_compilation)  # fmt: skip
     if cache is None:
-        log("There is no cache to fill: name another folder in NEURON_COMPILE_CACHE_URL", "ERROR")
+        _log("There is no cache to fill: name another folder in NEURON_COMPILE_CACHE_URL", "ERROR")
         return 1
     if given.no_cache:
-        log("--no_cache will be ignored", "WARNING")
+        _log("--no_cache will be ignored", "WARNING")
     if command == "clean":
-        log(f"Cleanup done: {cache.clean()} entries in {cache.root} deleted.")
+        _log(f"Cleanup done: {cache.clean()} entries in {cache.root} deleted.")
         return 0
     if command == "clear-locks":
         cleared, held = cache.clear_locks()
-        log(f"Cleanup locks done: {cleared} deleted, {held} of running processes left alone.")
+        _log(f"Cleanup locks done: {cleared} deleted, {held} of running processes left alone.")
         return 0
     if command != "compile":
-        code = _collect(program, log, switches.ignore_script_error)
+        code = _collect(program, switches.ignore_script_error)
         if code:
             return code
-    log(f"Compile cache path: {cache.root}", facility="NEURON_CACHE")
-    log(counts(cache), facility="NEURON_CACHE")
+    _log(f"Compile cache path: {cache.root}", facility="NEURON_CACHE")
+    _log(counts(cache), facility="NEURON_CACHE")
     if command == "collect":
         return 0
     if command == "analyze":
         path, found = Path(output, "result.json"), analyze(cache, lowered())
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write(path, json.dumps(found, indent=4) + "\n")
-        log(f"Model analysis completed. Report - {path}", facility="ANALYZE")
+        _log(f"Model analysis completed. Report - {path}", facility="ANALYZE")
         return 0
     if compile_bytes is None:  # it and NumPy are loaded only where something is compiled
         from trainium_edu.xla.compiler import compile_bytes
@@ -99,23 +96,18 @@ def run(
                                retries=switches.retries, times=switches.times)  # fmt: skip
     for one in report.compiled:
         if not one.status:
-            log(f"{one.graph} did not compile: {one.reason}", "ERROR")
-    log(counts(cache), facility="NEURON_CACHE")
-    log(str(report))
-    log(f"Total graphs: {len(report.compiled)}")
-    log(f"Total successful compilations: {len(report.compiled) - report.failed}")
-    log(f"Total failed compilations: {report.failed}")
+            _log(f"{one.graph} did not compile: {one.reason}", "ERROR")
+    _log(counts(cache), facility="NEURON_CACHE")
+    _log(str(report))
+    _log(f"Total graphs: {len(report.compiled)}")
+    _log(f"Total successful compilations: {len(report.compiled) - report.failed}")
+    _log(f"Total failed compilations: {report.failed}")
     return min(report.failed, _MOST)
 
 
-def _lines(say):
-    """Return a function that says a line as AWS's tool does."""
-
-    def log(text, level="INFO", facility="NEURON_PARALLEL_COMPILE"):
-        line = f"{level} ||{facility}||: {text}"
-        say(line) if say else print(line, flush=True)
-
-    return log
+def _log(text, level="INFO", facility="NEURON_PARALLEL_COMPILE"):
+    """Say a line as AWS's tool does."""
+    print(f"{level} ||{facility}||: {text}", flush=True)
 
 
 def lowered() -> list[str]:
@@ -125,24 +117,24 @@ def lowered() -> list[str]:
     return [name for name, row in OPERATIONS.items() if row.lower or row.tile]
 
 
-def _collect(program, log, ignore_error) -> int:
+def _collect(program, ignore_error) -> int:
     """Run the trial run, which writes its graphs into the cache; return an exit code."""
     if not program:
-        log("Name what starts a trial run of 10 to 15 steps: python train.py --steps 10", "ERROR")
+        _log("Name what starts a trial run of 10 to 15 steps: python train.py --steps 10", "ERROR")
         return 2
-    log(sentence("neuron_parallel_compile.trial"))
-    log(f"Running cmd: {list(program)}")
+    _log(sentence("neuron_parallel_compile.trial"))
+    _log(f"Running cmd: {list(program)}")
     try:
         only_graphs = {**os.environ, "NEURON_EXTRACT_GRAPHS_ONLY": "1"}
         failed = subprocess.run(_emulated(list(program)), env=only_graphs).returncode
     except OSError as problem:
-        log(f"{program[0]} cannot be started: {problem.strerror}", "ERROR")
+        _log(f"{program[0]} cannot be started: {problem.strerror}", "ERROR")
         return 1
     if failed:
-        log("There was an error in the training script.", "ERROR")
+        _log("There was an error in the training script.", "ERROR")
         if not ignore_error:
             return 1
-        log("NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE is set, continuing to compile")
+        _log("NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE is set, continuing to compile")
     return 0
 
 

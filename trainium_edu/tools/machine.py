@@ -157,10 +157,7 @@ def by_core(run: live.Seen) -> dict[int, Counter]:
 @checked
 def tag(run: live.Seen) -> str:
     """Return what ``NEURON_PROCESS_TAG`` says in a run's process, or else its number."""
-    try:
-        said = psutil.Process(run.pid).environ().get("NEURON_PROCESS_TAG", "")
-    except (psutil.Error, OSError):
-        said = ""
+    said = _asked(run.pid, lambda process: process.environ().get("NEURON_PROCESS_TAG", ""), "")
     said = re.sub(r"[^\x20-\x7e]", " ", said)[: int(TOOLS.tag_letters)]
     return said or str(run.pid)
 
@@ -168,17 +165,18 @@ def tag(run: live.Seen) -> str:
 @checked
 def resident_bytes(pid: int) -> int:
     """Return the host memory of a process; 0 if it has ended."""
-    try:
-        return psutil.Process(pid).memory_info().rss
-    except psutil.Error:
-        return 0
+    return _asked(pid, lambda process: process.memory_info().rss, 0)
 
 
 @checked
 def cpu_s(pid: int) -> tuple[float, float]:
     """Return the seconds that a process has spent as user and as system; 0 if it has ended."""
+    return tuple(_asked(pid, lambda process: process.cpu_times()[:2], (0.0, 0.0)))
+
+
+def _asked(pid, question, otherwise):
+    """Return what a process answers, or something else if it cannot be asked any more."""
     try:
-        times = psutil.Process(pid).cpu_times()
-    except psutil.Error:
-        return 0.0, 0.0
-    return times.user, times.system
+        return question(psutil.Process(pid))
+    except (psutil.Error, OSError):
+        return otherwise

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from trainium_edu.fabric.selection import Selection
 from trainium_edu.specs.signatures import Numbers, checked
 from trainium_edu.viz.bars import short
 from trainium_edu.viz.chart import Chart, plain_ticks, powers_of_ten, two_boxes
@@ -46,39 +47,15 @@ def _size_ticks(sizes):
     return [(size, size_text(size)) for size in 2.0 ** powers[:: 1 + len(powers) // 7]]
 
 
-def _checked_curves(x, curves, names):
-    """Return curves as (xs, ys), or refuse them: one row per name, one point per place on x."""
-    x, curves = np.asarray(x), np.asarray(curves)
-    if x.ndim != 1 or not x.size or curves.shape != (len(names), x.size):
-        raise ValueError(
-            f"{len(names)} curves over {list(x.shape)} points have shape {list(curves.shape)}; "
-            "they have [names, points], a row for each name"
-        )
-    if not (np.isfinite(x) & (x > 0)).all():
-        raise ValueError("the x axis is logarithmic: all its places are finite and above 0")
-    return [(x, row) for row in curves]
-
-
 @checked
 def draw_times(
-    sizes: Numbers,
-    times_ns: Numbers,
-    names: Sequence[str],
-    *,
-    crossovers: Sequence[tuple] = (),
-    published: Sequence[tuple] = (),
-    title: str = "time of an all-reduce",
-    width: float = 890.0,
+    selection: Selection, *, published: Sequence[tuple] = (), title: str = "", width: float = 890.0
 ) -> Scene:
     """Draw time against buffer size, one curve per algorithm, crossovers and published marks.
 
     Parameters
     ----------
-    sizes : float[points], bytes of the whole buffer
-    times_ns : float[algorithms, points]
-    names : sequence of str
-    crossovers : sequence of (bytes, below, above)
-        Where the fastest changes.
+    selection : fabric.Selection
     published : sequence of (bytes, text)
         Boundaries that a document names.
     title : str
@@ -88,14 +65,15 @@ def draw_times(
     -------
     Scene
     """
-    curves = [(x, ns / 1e3) for x, ns in _checked_curves(sizes, times_ns, names)]
+    sizes, names = selection.sizes, [line.name for line in selection.lines]
+    curves = [(sizes, ns / 1e3) for ns in selection.times_ns]
     us = np.concatenate([ys for _, ys in curves])
     y = 10 ** np.floor(np.log10(us.min())), 10 ** np.ceil(np.log10(us.max()))
     ticks = [(v, short(v)) for v in powers_of_ten(*y)]
     chart = _draw_curves(curves, names, title, "buffer on each rank", _size_ticks(sizes), y, ticks,
                          "µs", width, key=0.18)  # fmt: skip
     scene, bottom = chart.scene, chart.top + _TALL
-    for i, (at, _, above) in enumerate(crossovers):
+    for i, (at, _, above) in enumerate(selection.crossovers):
         x = chart.place(at, y[0])[0]
         scene.path([x, x], [chart.top, bottom], "muted", width=1, words="crossover")
         _write_beside(scene, i, x, bottom - 6 - 16 * i, f"{at / 1e6:.1f} MB → {above}", "ink")
@@ -115,25 +93,16 @@ def _write_beside(scene, i, x, y, words, colour):
 
 @checked
 def draw_bus_bandwidth(
-    sizes: Numbers,
-    times_ns: Numbers,
-    names: Sequence[str],
-    factor: float,
-    *,
-    limit: float | None = None,
-    title: str = "bus bandwidth",
-    width: float = 890.0,
+    selection: Selection, factor: float, limit: float, *, title: str = "", width: float = 890.0
 ) -> Scene:
     """Draw bus bandwidth as nccom-test defines it: bytes over time, times the collective's factor.
 
     Parameters
     ----------
-    sizes : float[points], bytes
-    times_ns : float[algorithms, points]
-    names : sequence of str
+    selection : fabric.Selection
     factor : float
         2 (r - 1) / r for an all-reduce over r ranks, (r - 1) / r for a gather or scatter.
-    limit : float, optional
+    limit : float
         What the wires could carry, in decimal GB/s.
     title : str
     width : float, CSS pixels
@@ -142,14 +111,13 @@ def draw_bus_bandwidth(
     -------
     Scene
     """
-    curves = [(x, factor * x / ns) for x, ns in _checked_curves(sizes, times_ns, names)]
-    high = 1.05 * max(limit or 0, *(np.max(ys) for _, ys in curves), 0)
+    sizes, names = selection.sizes, [line.name for line in selection.lines]
+    curves = [(sizes, factor * sizes / ns) for ns in selection.times_ns]
+    high = 1.05 * max(limit, *(np.max(ys) for _, ys in curves))
     chart = _draw_curves(curves, names, title, "buffer on each rank", _size_ticks(sizes), (0, high),
                          plain_ticks(0, high), "GB/s", width, log="x", key=0.15)  # fmt: skip
-    if limit is not None:
-        chart.curve(chart.x, [limit] * 2, "muted", words="all wires full", dash="dashed")
-        x, y = chart.place(chart.x[0], limit)
-        chart.scene.text(x + 10, y + 15, "all wires full", colour="muted")
+    chart.curve(chart.x, [limit] * 2, "muted", words="all wires full", dash="dashed")
+    chart.note(chart.x[0], limit, "all wires full", right=10, down=15, colour="muted")
     return chart.scene
 
 
@@ -177,8 +145,15 @@ def draw_scaling(
     -------
     Scene
     """
-    curves = [(x, ns / 1e6) for x, ns in _checked_curves(ranks, times_ns, names)]
-    ms = np.concatenate([ys for _, ys in curves])
+    x, ms = np.asarray(ranks), np.asarray(times_ns) / 1e6
+    if x.ndim != 1 or not x.size or ms.shape != (len(names), x.size):
+        raise ValueError(
+            f"{len(names)} curves over {list(x.shape)} points have shape {list(ms.shape)}; "
+            "they have [names, points], a row for each name"
+        )
+    if not (np.isfinite(x) & (x > 0)).all():
+        raise ValueError("the x axis is logarithmic: all its places are finite and above 0")
+    curves = [(x, row) for row in ms]
     y = np.nanmin(ms) / 1.3, np.nanmax(ms) * 1.3
     round_ms = (k * ten for ten in powers_of_ten(y[0] / 10, y[1]) for k in (1, 2, 5))
     ticks = [(v, short(v)) for v in round_ms if y[0] <= v <= y[1]]

@@ -50,20 +50,13 @@ def steps_scene(steps: Mapping, band: tuple[float, float], width: float = 860.0)
     below = _TOP + tall + 52
     marked = [number for name in lanes for number, _ in steps[name]]
     ends = min([numbers[0], *marked]) - 0.5, max([numbers[-1], *marked]) + 0.5
-    box = (_LEFT, _TOP, width - _LEFT - _RIGHT, tall)
     scene = Scene(width, below + _LANE * len(lanes) + 6)
-    chart = Chart(scene, box, ends, (0.0, high))
-    whole = [n for n in plain_ticks(*ends, about=8) if n[0] == int(n[0])]
-    chart.axes("", "number of the step", whole, plain_ticks(0, high), unit=unit)
+    chart = _numbered(scene, "step", tall, ends, (0.0, high), unit)
     low, top = (np.full(2, end / scale) for end in band)
     if band[1] > band[0]:
         chart.band(np.array(ends), low, top, COLOURS["blue"], opacity=0.13,
                    words="what the facts leave open")  # fmt: skip
-    at, least, middle, most = _columns(numbers, ns / scale)
-    if (most > least).any():
-        chart.band(at, least, most, COLOURS["blue"], words="from the shortest to the longest")
-    if len(at) > 1:
-        chart.curve(at, middle, COLOURS["blue"], words="time of each step", width=1.8)
+    at, middle = _draw_series(chart, numbers, ns / scale, "time of each step")
     if len(at) <= 60:
         for x, y in zip(*chart.place(at, middle), strict=True):
             scene.rect(x - 2.5, y - 2.5, 5, 5, COLOURS["blue"])
@@ -97,11 +90,26 @@ def _lines(scene: Scene, places, y: float) -> None:
             free = x + wide
 
 
-def _columns(numbers, values):
-    """Return places, and the smallest, middle and largest of the values around each."""
+def _numbered(scene, what, tall, ends, y, unit="") -> Chart:
+    """Draw the axes of something that is numbered."""
+    chart = Chart(scene, (_LEFT, _TOP, scene.width - _LEFT - _RIGHT, tall), ends, y)
+    whole = [n for n in plain_ticks(*ends, about=8) if n[0] == int(n[0])]
+    chart.axes("", f"number of the {what}", whole, plain_ticks(*y, round(tall / 35)), unit=unit)
+    return chart
+
+
+def _draw_series(chart, numbers, values, words):
+    """Draw values in order, several together where there are many; return places and middles."""
     groups = np.array_split(np.arange(len(values)), min(len(values), _MOST_POINTS))
     at = np.array([numbers[g].mean() for g in groups])
-    return at, *(np.array([f(values[g]) for g in groups]) for f in (np.min, np.median, np.max))
+    least, middle, most = (
+        np.array([f(values[g]) for g in groups]) for f in (np.min, np.median, np.max)
+    )
+    if (most > least).any():
+        chart.band(at, least, most, COLOURS["blue"], words="from the least to the most")
+    if len(at) > 1:
+        chart.curve(at, middle, COLOURS["blue"], words=words, width=1.8)
+    return at, middle
 
 
 @checked
@@ -165,11 +173,6 @@ def losses_scene(losses: Sequence, width: float = 860.0) -> Scene:
     scene = Scene(width, _TOP + 140 + 52, f"{len(losses)} losses: from {seen[0]:.4g} to "
                   f"{seen[-1]:.4g}, the smallest {seen.min():.4g}.")  # fmt: skip
     ends = (-0.5, len(values) - 0.5)
-    chart = Chart(scene, (_LEFT, _TOP, width - _LEFT - _RIGHT, 140.0), ends, (low, high))
-    whole = [n for n in plain_ticks(*ends, about=8) if n[0] == int(n[0])]
-    chart.axes("", "number of the loss", whole, plain_ticks(low, high, 4))
-    at, least, middle, most = _columns(np.flatnonzero(np.isfinite(values)), seen)
-    if (most > least).any():
-        chart.band(at, least, most, COLOURS["blue"], words="from the smallest to the largest")
-    chart.curve(at, middle, COLOURS["blue"], words="loss", width=1.8)
+    chart = _numbered(scene, "loss", 140.0, ends, (low, high))
+    _draw_series(chart, np.flatnonzero(np.isfinite(values)), seen, "loss")
     return scene

@@ -44,15 +44,8 @@ def crossover_text(selection: Selection) -> list[str]:
 def selection_picture(selection: Selection, *, title: str = "") -> Picture:
     """Return a picture of time against size with crossovers and the published marks."""
     told = f"{title}: {'; '.join(crossover_text(selection))}."
-    return Picture(partial(_draw, selection, title), alt=told)
-
-
-def _draw(selection, title, width):
-    names = [line.name for line in selection.lines]
-    return picture.draw_times(
-        selection.sizes, selection.times_ns, names, crossovers=selection.crossovers,
-        published=PUBLISHED, title=title, width=width,
-    )  # fmt: skip
+    draw = partial(picture.draw_times, selection, published=PUBLISHED, title=title)
+    return Picture(draw, alt=told)
 
 
 @checked
@@ -76,18 +69,14 @@ def _selection_page(values) -> Page:
     hop = values["hop"] / 10  # µs
     selection = _rescaled(base, 1000 * hop / fabric.HOP_LATENCY_NS)
     title = f"all-reduce on {topology.name}"
+    look = {"title": title, "width": values["width"]}
     if values["show"] == "time":
-        scene = _draw(selection, title, values["width"])
+        scene = picture.draw_times(selection, published=PUBLISHED, **look)
     else:
-        scene = picture.draw_bus_bandwidth(
-            selection.sizes,
-            selection.times_ns,
-            [line.name for line in selection.lines],
-            2 * (topology.ranks - 1) / topology.ranks,
-            limit=topology.links / topology.chips * topology.bandwidth_bytes_per_s[0] / 1e9,
-            title=f"{title}, as nccom-test counts",
-            width=values["width"],
-        )
+        look["title"] += ", as nccom-test counts"
+        limit = topology.links / topology.chips * topology.bandwidth_bytes_per_s[0] / 1e9
+        factor = 2 * (topology.ranks - 1) / topology.ranks
+        scene = picture.draw_bus_bandwidth(selection, factor, limit, **look)
     told = f"{'; '.join(crossover_text(selection))}. {_excuses(selection)}"
     return Page(scene, [told], {"hop": f"{hop:g} µs"})
 
