@@ -5,6 +5,7 @@ import numpy as np
 from tests.for_each import for_rows
 from trainium_edu.specs import TRN1
 from trainium_edu.viz.payload import describe_payload, draw_payload
+from trainium_edu.widgets.payload import PayloadCurve
 
 SIZES = [4 << k for k in range(15)]
 
@@ -12,7 +13,8 @@ SIZES = [4 << k for k in range(15)]
 @for_rows("width", 320.0, 560.0, 890.0)
 def test_every_rate_is_drawn_with_what_is_published(width):
     stream = np.linspace(1, 272, len(SIZES))
-    scene = draw_payload(SIZES, stream / 2, stream, stream * 0.9, stream * 1.1, width=width)
+    curve = PayloadCurve(SIZES, stream / 2, stream, stream * 0.9, stream * 1.1)
+    scene = draw_payload(curve, width=width)
     texts = {shape[3]: shape[2] for shape in scene.shapes if shape[0] == "text"}
     curves = {shape[-1]: shape[2] for shape in scene.shapes if shape[0] == "path"}
     for name, rates in (("many in flight", stream), ("one alone", stream / 2)):
@@ -34,4 +36,5 @@ def test_every_rate_is_drawn_with_what_is_published(width):
 
 
 def test_the_description_has_the_numbers():
-    assert describe_payload([64, 4096], [6.5, 271.6]).endswith("64 B: 6, 4 KiB: 272")
+    curve = PayloadCurve([64, 4096], [], [6.5, 271.6], [], [])
+    assert describe_payload(curve).endswith("64 B: 6, 4 KiB: 272")

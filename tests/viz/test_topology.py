@@ -9,7 +9,7 @@ import pytest
 from tests.for_each import for_each, for_rows, raises
 from trainium_edu import fabric
 from trainium_edu.viz.colours import COLOURS
-from trainium_edu.viz.topology import draw_topology, layouts, missing_wires, wires_of
+from trainium_edu.viz.topology import draw_topology, layouts, links_of, missing_wires, wires_of
 
 MACHINES = [
     fabric.trn1_32xlarge(), fabric.inf2_48xlarge(), fabric.ring(4), fabric.torus(3, 5),
@@ -100,8 +100,8 @@ def test_a_cable_leads_from_chip_to_chip_within_the_picture(layout, width):
 
 def test_the_busiest_cable_is_the_widest_and_orange():
     topology = fabric.trn1_32xlarge()
-    loads = np.ones(len(wires_of(topology)))
-    loads[5] = 2
+    loads = np.ones(topology.links)
+    loads[links_of(topology, wires_of(topology))[:, 2].tolist().index(5)] = 2  # one of its two
     drawn = [shape for shape in draw_topology(topology, loads=loads).shapes if shape[0] == "path"]
     widest = max(drawn, key=lambda shape: shape[4])
     assert widest[-1] == "cable {} - {}".format(*wires_of(topology)[5])

@@ -3,7 +3,6 @@
 import numpy as np
 
 from trainium_edu.specs import TRN1
-from trainium_edu.specs.signatures import Numbers, checked
 from trainium_edu.viz.bars import key_row
 from trainium_edu.viz.chart import Chart, plain_ticks
 from trainium_edu.viz.colours import COLOURS
@@ -15,34 +14,23 @@ __all__ = ["describe_payload", "draw_payload"]
 _STREAM, _ONE, _FACT = COLOURS["blue"], COLOURS["orange"], COLOURS["green"]
 
 
-@checked
-def draw_payload(
-    row_bytes: Numbers,
-    alone: Numbers,
-    stream: Numbers,
-    low: Numbers,
-    high: Numbers,
-    *,
-    width: float = 890.0,
-) -> Scene:
+def draw_payload(curve, *, width: float = 890.0) -> Scene:
     """Draw rates against row length, with what is published.
 
     Parameters
     ----------
-    row_bytes : sequence of int
-        Contiguous bytes per partition.
-    alone, stream : sequences of float
-        GB/s of one transfer, and of many in flight.
-    low, high : sequences of float
-        The band of `stream`.
+    curve : PayloadCurve
+        ``row_bytes``; GB/s of one transfer ``alone``, and of many in flight, ``stream``, with its
+        band: ``low``, ``high``.
     width : float, CSS pixels
 
     Returns
     -------
     Scene
     """
+    row_bytes, stream = curve.row_bytes, curve.stream
     sustained = float(TRN1.dma.bytes_per_s) / 1e9
-    top = max(sustained, *stream, *high) * 1.08
+    top = max(sustained, *stream, *curve.high) * 1.08
     scene = Scene(width, 1)
     chart = Chart(scene, (46, 34, width - 62, 260), (row_bytes[0] / 1.2, row_bytes[-1] * 1.2),
                   (0, top), log="x")  # fmt: skip
@@ -55,11 +43,15 @@ def draw_payload(
     chart.curve([256, 256], [0, 0.55 * top], "muted", dash="dotted", words="very poor below")
     for row, words in enumerate(("documented: under 256 B", "“very poor”, no figure")):
         chart.note(256, 0.5 * top, words, right=-7, down=16 * row, colour="muted", anchor="end")
-    chart.band(row_bytes, low, high, _STREAM, words="the band of many in flight")
+    words = "the band of many in flight"
+    chart.band(row_bytes, curve.low, curve.high, _STREAM, words=words)
     facts = {1024: TRN1.dma.rate_1kib_rows, 4096: TRN1.dma.rate_sustained}
     rates = {at: float(np.mean(fact.value)) / 1e9 for at, fact in facts.items()}
     told = ", ".join(f"{facts[at].kind} about {rate:.0f}" for at, rate in rates.items())
-    curves = {"many in flight": (row_bytes, stream, _STREAM), "one alone": (row_bytes, alone, _ONE)}
+    curves = {
+        "many in flight": (row_bytes, stream, _STREAM),
+        "one alone": (row_bytes, curve.alone, _ONE),
+    }
     for words, (xs, ys, colour) in curves.items():
         chart.curve(xs, ys, colour, words=words)
         chart.dots(xs, ys, colour)
@@ -69,7 +61,8 @@ def draw_payload(
     return scene
 
 
-def describe_payload(row_bytes, stream) -> str:
+def describe_payload(curve) -> str:
     """Say the curve in a sentence, for screen readers."""
-    pairs = ", ".join(f"{size_text(b)}: {r:.0f}" for b, r in zip(row_bytes, stream, strict=True))
+    rows = zip(curve.row_bytes, curve.stream, strict=True)
+    pairs = ", ".join(f"{size_text(nbytes)}: {rate:.0f}" for nbytes, rate in rows)
     return f"GB/s of many transfers in flight by row length: {pairs}"

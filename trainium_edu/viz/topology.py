@@ -12,6 +12,7 @@ import numpy as np
 
 from trainium_edu.fabric import FabricError, cube_addresses, hamiltonian_cycles, product, route
 from trainium_edu.fabric.topology import Topology
+from trainium_edu.numerics.widen import as_numbers
 from trainium_edu.specs.signatures import Numbers, checked
 from trainium_edu.viz.colours import COLOURS
 from trainium_edu.viz.scene import Scene
@@ -221,8 +222,9 @@ def draw_topology(
         Chips to mark, and the cables between neighbours in it.
     colour_by : int array [wires], optional
         Group of each cable of :func:`wires_of`: 0 drawn plain, 1 in blue, 2 in orange.
-    loads : array [wires], optional
-        What each cable carries: the more, the wider; the busiest in orange.
+    loads : array [links], optional
+        What each link carries, as ``fabric.link_loads`` says it: a cable is as wide as the busier
+        of its two links; the busiest is orange.
     title : str
     width : float, CSS pixels
 
@@ -250,7 +252,12 @@ def draw_topology(
         )
     wide = np.ones(len(wires))
     if loads is not None:
-        busy = np.asarray(loads) / np.max(loads)
+        links, busy = as_numbers(loads, "loads"), np.zeros(len(there))
+        if links.shape != topology.src.shape:
+            raise ValueError(
+                f"loads has shape {links.shape}; {topology.name} has {topology.links} links"
+            )
+        np.maximum.at(busy, links_of(topology, there)[:, 2], links / links.max())
         wide[: len(there)], groups = 2.4 * busy**2, 1 + (busy > 0.99)
     kinds = [_GROUPS[int(group)] for group in groups] + ["missing"] * len(down)
     steps = {frozenset(p) for p in pairwise(path)}

@@ -46,10 +46,7 @@ class PayloadCurve:
 
     def picture(self) -> Picture:
         """Return the curve with what is published beside it."""
-        return Picture(
-            partial(draw_payload, self.row_bytes, self.alone, self.stream, self.low, self.high),
-            describe_payload(self.row_bytes, self.stream),
-        )
+        return Picture(partial(draw_payload, self), describe_payload(self))
 
 
 @checked
@@ -72,8 +69,11 @@ def payload_curve(
     """
     alone = tuple(_ROWS * b / transfers(b, 1).makespan_ns for b in row_bytes)
     bands = [band_of(transfers(b, count)) for b in row_bytes]
-
-    times = zip(*((band.nominal_ns, band.high_ns, band.low_ns) for band in bands), strict=True)
-    rates = (tuple(count * _ROWS * b / ns for b, ns in zip(row_bytes, each, strict=True))
-             for each in times)  # fmt: skip
+    rates = (
+        tuple(
+            count * _ROWS * b / getattr(band, f"{end}_ns")
+            for b, band in zip(row_bytes, bands, strict=True)
+        )
+        for end in ("nominal", "high", "low")
+    )
     return PayloadCurve(tuple(row_bytes), alone, *rates)

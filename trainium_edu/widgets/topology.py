@@ -10,10 +10,9 @@ import traitlets
 
 from trainium_edu import fabric
 from trainium_edu.fabric.topology import Topology
-from trainium_edu.numerics.widen import as_numbers
 from trainium_edu.specs.arguments import choice
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz.topology import draw_topology, links_of, stops, wires_of
+from trainium_edu.viz.topology import draw_topology, stops, wires_of
 from trainium_edu.viz.topology_scene import all_ways, turn_layouts
 from trainium_edu.widgets.picture import Picture
 from trainium_edu.widgets.static import load
@@ -49,11 +48,8 @@ def topology_picture(topology: Topology, *, layout: str = "", path: Sequence[int
 
     Parameters
     ----------
-    topology, layout, path, colour_by, title
+    topology, layout, path, colour_by, loads, title
         As for :func:`trainium_edu.viz.topology.draw_topology`.
-    loads : array [links], optional
-        What each link carries, as ``fabric.link_loads`` says it; a cable is as wide as the busier
-        of its two links.
 
     Returns
     -------
@@ -62,13 +58,6 @@ def topology_picture(topology: Topology, *, layout: str = "", path: Sequence[int
     told = f"{title or topology.name}: {topology.chips} chips, {len(wires_of(topology))} cables"
     if len(path):
         told += f", path {' → '.join(map(str, path))}"
-    if loads is not None:
-        links, (each,) = as_numbers(loads, "loads"), topology.src.shape
-        if links.shape != (each,):
-            raise ValueError(f"loads has shape {links.shape}; {topology.name} has {each} links")
-        wires = wires_of(topology)
-        loads = np.zeros(len(wires))
-        np.maximum.at(loads, links_of(topology, wires)[:, 2], links)
     draw = partial(draw_topology, topology, layout=layout, path=path, colour_by=colour_by,
                    loads=loads, title=title)  # fmt: skip
     return Picture(draw, alt=f"{told}.")
