@@ -1,10 +1,13 @@
 """The wall, a claim's range, checkpoints.  Judges: the numbers handed in, measured back."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from tests.for_each import for_each, for_rows
 from trainium_edu.viz import cluster_curves as picture
+from trainium_edu.viz.bars import short
 from trainium_edu.viz.colours import COLOURS
 
 CHIPS = np.geomspace(16, 1e5, 41)
@@ -61,26 +64,30 @@ def test_the_moving_line_stands_at_its_chips_in_both_charts():
         assert share == pytest.approx(np.log(100 / 16) / np.log(1e5 / 16), abs=0.005)
 
 
-CLAIM = {"claimed": 50, "allowed": (49, 51), "found": (31, 39.5, 44)}
+def claim(claimed, allowed, spell=short):
+    return SimpleNamespace(claimed=claimed, allowed=allowed, spell=spell, tick=short)
+
+
+CLAIM, FOUND = claim(50, (49, 51), "{:g} %".format), (31, 39.5, 44)
 
 
 @for_each("verdict", list(picture.VERDICT))
 def test_a_verdict_is_stamped_in_words_and_colour(verdict):
-    scene = picture.draw_claim(**CLAIM, verdict=verdict, why="speed 1.3")
+    scene = picture.draw_claim(CLAIM, FOUND, verdict, why="speed 1.3")
     assert {verdict.upper(), "speed 1.3"} <= set(words(scene))
     assert scene.shapes[0][5] == picture.VERDICT[verdict]
 
 
 @for_rows("width", 400, 890)
 def test_a_claim_stands_beside_what_its_arithmetic_gives(width):
-    scene = picture.draw_claim(**CLAIM, verdict="conflicting", write="{:g} %".format, width=width)
+    scene = picture.draw_claim(CLAIM, FOUND, "conflicting", width=width)
     (band,) = [s for s in scene.shapes if s[0] == "rect" and s[4] == 20]
     (now,) = [s for s in scene.shapes if s[0] == "rect" and s[4] == 32]
     (allowed,) = [s for s in scene.shapes if s[0] == "rect" and s[4] == 40]
-    (claim,) = [s for s in scene.shapes if s[0] == "line" and s[5] == "ink"]
+    (claimed,) = [s for s in scene.shapes if s[0] == "line" and s[5] == "ink"]
     per = band[3] / (44 - 31)
     assert (now[1] + 4 - band[1]) / per == pytest.approx(39.5 - 31, abs=0.1)
-    assert (claim[1] - band[1]) / per == pytest.approx(50 - 31, abs=0.1)
+    assert (claimed[1] - band[1]) / per == pytest.approx(50 - 31, abs=0.1)
     assert allowed[3] / per == pytest.approx(2, abs=0.1)
     assert {"claimed: 50 %", "arithmetic: 39.5 %", "possible: 31 % to 44 %"} <= set(words(scene))
     assert max(s[2] for s in scene.shapes if s[0] == "text") < scene.height
@@ -88,19 +95,19 @@ def test_a_claim_stands_beside_what_its_arithmetic_gives(width):
 
 def test_an_axis_that_shows_the_ends_does_not_move():
     ends = (20, 60)
-    drawn = [picture.draw_claim(50, (49, 51), (v, v, v), "consistent", ends=ends) for v in (30, 45)]
+    drawn = [picture.draw_claim(CLAIM, (v, v, v), "consistent", ends=ends) for v in (30, 45)]
     lines = [[s for s in scene.shapes if s[0] == "line" and s[5] == "ink"] for scene in drawn]
     assert lines[0] == lines[1]
 
 
 def test_at_least_is_allowed_to_the_end_of_the_axis():
-    scene = picture.draw_claim(6, (6, np.inf), (5.7, 5.7, 6.3), "depends")
+    scene = picture.draw_claim(claim(6, (6, np.inf)), (5.7, 5.7, 6.3), "depends")
     (allowed,) = [s for s in scene.shapes if s[0] == "rect" and s[4] == 40]
     assert allowed[1] + allowed[3] == pytest.approx(960 - 24)
 
 
 def test_without_an_input_there_is_the_claim_alone():
-    scene = picture.draw_claim(0.3, (0.28, 0.32), (), "untestable")
+    scene = picture.draw_claim(claim(0.3, (0.28, 0.32)), (), "untestable")
     assert not any(w.startswith("arithmetic") for w in words(scene))
     assert "claimed: 0.3" in words(scene)
 

@@ -130,7 +130,7 @@ def _print_from_script(problem: BaseException, script: str) -> None:
         return line.filename.startswith(HERE) and line.filename != script
 
     lines = list(dropwhile(lambda p: is_library(p.filename) and p.filename != script, told.stack))
-    if lines and (not is_ours(lines[-1]) or lines[-1].line.startswith(_OF_OTHERS)):
+    if lines and (not is_ours(lines[-1]) or (lines[-1].line or "").startswith(_OF_OTHERS)):
         lines = [line for line in lines if not is_ours(line)]
     told.stack[:] = lines or told.stack
     print("".join(told.format()), end="", file=sys.stderr)

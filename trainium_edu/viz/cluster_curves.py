@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from trainium_edu.viz.bars import colours_of, key_row, short
+from trainium_edu.viz.bars import colours_of, key_row
 from trainium_edu.viz.chart import Chart, plain_ticks, round_steps, two_boxes
 from trainium_edu.viz.colours import COLOURS
 from trainium_edu.viz.scene import Scene, linear
@@ -52,7 +52,7 @@ def draw_wall(chips, strong, weak, parts, at: float, wall: tuple, *, width=960.0
                 words="strong scaling")  # fmt: skip
     key = [("weak: work per chip stays", _WEAK, False), ("strong: batch stays", _STRONG, False)]
     if wall:
-        _draw_mark(chart, wall[0], 100 * wall[1], COLOURS["red"])
+        chart.dots([wall[0]], [100 * wall[1]], COLOURS["red"], size=10)
         key.append((f"the wall: {wall[0]:,.0f} chips", COLOURS["red"], False))
     _draw_key(chart, key)
     _draw_at(chart, at)
@@ -79,27 +79,20 @@ def _draw_key(chart, entries):
     chart.scene.height = max(chart.scene.height, end + 10)
 
 
-def _draw_mark(chart, x, y, colour):
-    """Draw a square at a point of a chart."""
-    px, py = chart.place(x, y)
-    chart.scene.rect(px - 5, py - 5, 10, 10, colour)
-
-
 def _draw_at(chart, x):
     """Draw an upright line through a chart."""
     at, _ = chart.place(x, chart.y[0])
     chart.scene.line(at, chart.top, at, chart.top + chart.height, "ink", width=1.6)
 
 
-def draw_claim(claimed, allowed, found, verdict: str, *, why="", ends=(), write=short, tick=short,
-               said=None, width=960.0) -> Scene:  # fmt: skip
+def draw_claim(claim, found, verdict: str, *, why="", ends=(), said=None, width=960.0) -> Scene:
     """Draw a claimed value against what its arithmetic gives, and stamp the verdict.
 
     Parameters
     ----------
-    claimed : float
-    allowed : (low, high)
-        What the arithmetic may give for the claim to be right; infinite where all is allowed.
+    claim : cluster.court.Claim
+        Its value ``claimed``; ``allowed``, what arithmetic may give for it to be right (infinite
+        where all is); and how it writes a value in text, ``spell``, and at the axis, ``tick``.
     found : (low, now, high) or ()
         What inputs within their ranges give, and those that are set; () where one is missing.
     verdict : str
@@ -108,8 +101,6 @@ def draw_claim(claimed, allowed, found, verdict: str, *, why="", ends=(), write=
         What stands beside the verdict if there is room.
     ends : sequence of float
         Values that the axis shows in any case.
-    write, tick : callable
-        Write a value in the text, and at the axis.
     said : float, optional
         The learner's number; the middle of `found` is then the needle, else the arithmetic's.
     width : float, CSS pixels
@@ -118,8 +109,8 @@ def draw_claim(claimed, allowed, found, verdict: str, *, why="", ends=(), write=
     -------
     Scene
     """
-    scene, y = Scene(width, 1), 88.0
-    values = [claimed, *found, *filter(np.isfinite, (*allowed, *ends))]
+    scene, y, claimed, write = Scene(width, 1), 88.0, claim.claimed, claim.spell
+    values = [claimed, *found, *filter(np.isfinite, (*claim.allowed, *ends))]
     room = 0.16 * (max(values) - min(values)) or 0.1 * abs(claimed) or 1.0
     first, last = min(values) - room, max(values) + room
     to_x = linear(first, last, 16, width - 24)
@@ -129,7 +120,7 @@ def draw_claim(claimed, allowed, found, verdict: str, *, why="", ends=(), write=
     scene.text(12 + wide / 2, 25, verdict.upper(), anchor="middle", bold=True, size=14)
     if 24 + wide + 7 * len(why) < width:
         scene.text(24 + wide, 25, why, size=13)
-    low, high = (to_x(v) for v in np.clip(allowed, first, last))
+    low, high = (to_x(v) for v in np.clip(claim.allowed, first, last))
     scene.rect(low, y - 20, max(high - low, 2), 40, _ALLOWED, opacity=0.35)
     x, words = to_x(claimed), f"claimed: {write(claimed)}"
     scene.line(x, y - 30, x, y + 20, "ink", width=3)
@@ -150,7 +141,7 @@ def draw_claim(claimed, allowed, found, verdict: str, *, why="", ends=(), write=
             between = f"possible: {write(found[0])} to {write(found[2])}"
             key.insert(1, (between, _COMPUTED, True))
     ticks = round_steps(first, last)
-    scene.axis(to_x, [(v, tick(v)) for v in ticks], y + 24)
+    scene.axis(to_x, [(v, claim.tick(v)) for v in ticks], y + 24)
     scene.line(16, y + 24, width - 24, y + 24)
     scene.height = 12 + key_row(scene, 12, y + 70, key, width)
     return scene

@@ -58,8 +58,7 @@ def steps_scene(steps: Mapping, band: tuple[float, float], width: float = 860.0)
                    words="what the facts leave open")  # fmt: skip
     at, middle = _draw_series(chart, numbers, ns / scale, "time of each step")
     if len(at) <= 60:
-        for x, y in zip(*chart.place(at, middle), strict=True):
-            scene.rect(x - 2.5, y - 2.5, 5, 5, COLOURS["blue"])
+        chart.dots(at, middle, COLOURS["blue"], size=5)
     for row, (name, (words, colour)) in enumerate(lanes.items()):
         y = below + _LANE * row
         xs, _ = chart.place(np.array([number for number, _ in steps[name]], float), 0.0)
@@ -93,8 +92,10 @@ def _lines(scene: Scene, places, y: float) -> None:
 def _numbered(scene, what, tall, ends, y, unit="") -> Chart:
     """Draw the axes of something that is numbered."""
     chart = Chart(scene, (_LEFT, _TOP, scene.width - _LEFT - _RIGHT, tall), ends, y)
-    whole = [n for n in plain_ticks(*ends, about=8) if n[0] == int(n[0])]
-    chart.axes("", f"number of the {what}", whole, plain_ticks(*y, round(tall / 35)), unit=unit)
+    whole = [n for n in plain_ticks(ends[0], ends[1], about=8) if n[0] == int(n[0])]
+    chart.axes(
+        "", f"number of the {what}", whole, plain_ticks(y[0], y[1], round(tall / 35)), unit=unit
+    )
     return chart
 
 

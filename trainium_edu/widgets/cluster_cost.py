@@ -140,11 +140,9 @@ def hearing(key: str, verdict: Prediction | None = None):
         if not found:
             ranges = dict.fromkeys(seals, (False, False))
         outputs = {**evidence, "number": claim.spell(guess) if found else "none yet"}
-        scene = draw_claim(
-            claim.claimed, claim.allowed, found, "in session", ends=(first_end, last_end),
-            why=f"{len(sealed)} sealed" if sealed else "all is open: rule below", write=claim.spell,
-            tick=claim.tick, said=guess, width=values["width"],
-        )  # fmt: skip
+        why = f"{len(sealed)} sealed" if sealed else "all is open: rule below"
+        scene = draw_claim(claim, found, "in session", ends=(first_end, last_end), why=why,
+                           said=guess, width=values["width"])  # fmt: skip
         return Page(scene, said, outputs, ranges)
 
     sealed_words = {"formula": "the formula"}
@@ -195,11 +193,8 @@ def court(key: str = "petaflops"):
         set_ = {name: at(name, values[name]) for name in moving if values[name]}
         ruling = claims.judge(key, **set_)
         found = (ruling.low, ruling.value, ruling.high) if np.isfinite(ruling.value) else ()
-        scene = draw_claim(
-            claim.claimed, claim.allowed, found, str(ruling.verdict), why=ruling.because,
-            ends=reach(claim, claim.inputs), write=claim.spell, tick=claim.tick,
-            width=values["width"],
-        )  # fmt: skip
+        scene = draw_claim(claim, found, str(ruling.verdict), why=ruling.because,
+                           ends=reach(claim, claim.inputs), width=values["width"])  # fmt: skip
         said = say("court", claim=claim, ruling=ruling)
         outputs = {name: each.written(set_[name], 3) if name in set_ else each.said_range
                    for name, each in moving.items()}  # fmt: skip
