@@ -48,7 +48,7 @@ def _in_lockstep(path, arguments, ranks, nodes, *, instance, algorithm, master) 
     if code:
         print(f"{path.name} exits with {code}: {told}", file=sys.stderr)
     else:
-        print(_closing(*found, instance, time.perf_counter() - started), file=sys.stderr)
+        print(_closing(found[0], instance, time.perf_counter() - started), file=sys.stderr)
     return code
 
 
