@@ -154,7 +154,7 @@ def ran(command, trial=(), compiler=compiled_by):
     """Return the exit code of the tool's command, and its lines."""
     with redirect_stdout(io.StringIO()) as said:
         code = tool.run(command, trial, workers=1, compile_bytes=compiler)
-    return code, said.getvalue().splitlines()
+    return code, re.split(r"\n(?=[A-Z]+ \|\|)", said.getvalue().rstrip("\n"))
 
 
 def test_without_a_command_it_collects_and_compiles(home, trial, monkeypatch):
