@@ -40,7 +40,7 @@ class Misconception:
 
     name: str  #: a few words, for the class's table: "row for partition"
     says: str  #: one or two sentences on what the model leaves out
-    option: str = ""  #: the option it leads to, where that does not depend on values
+    option: str | float = ""  #: the option or number it leads to, where no values are needed for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ class Answer:
 
     value: Any  #: a number, one of the options or its place among them, or all items in order
     wrong: Mapping[str, Any] = field(default_factory=dict)
-    """What each wrong model answers, by misconception; those with an option of their own have it
-    in the data file."""
+    """What each wrong model answers, by misconception; those that need no values have their option
+    or number in the data file."""
     terms: Mapping[str, Any] = field(default_factory=dict)  #: values that `explain` names
     show: Callable[[Any], Any] | None = None
     """Takes the guess (None where the lesson is read along); returns what is shown below, with
@@ -103,7 +103,7 @@ class Question:
         if self.kind == "choice":
             models = {name: self._option(said) for name, said in answer.wrong.items()}
             answer = replace(answer, value=self._option(answer.value), wrong=models)
-        fixed = {m.name: m.option for m in self.wrong if m.option}
+        fixed = {m.name: m.option for m in self.wrong if m.option != ""}
         if {m.name for m in self.wrong} - set(fixed) != set(answer.wrong):
             named = {"models": [m.name for m in self.wrong], "values": list(answer.wrong)}
             raise KeyError(sentence("predict.wrong_models", key=self.key, **named))

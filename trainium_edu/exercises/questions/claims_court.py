@@ -120,7 +120,6 @@ def sooner(ours, theirs):
         round(100 * (theirs / ours - 1), 1),
         wrong={
             "the rate is the time": 100 * (CLAIMS.sagemaker_rate_ratio.value - 1),
-            "less time for the other": 100 - 10000 / 122,
             "the price": 100 * (prices[1] / prices[0] - 1),
         },
         terms={"iterations": iterations, "fixed": fixed, "ratio": fixed / ours},

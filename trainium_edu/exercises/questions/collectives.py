@@ -81,7 +81,6 @@ def mesh_until(found, four_ranks, trn1):
     return Answer(
         round(found.crossovers[0][0] / 1e6, 1),
         wrong={
-            "the page's boundary": 1.0,
             "against the last line": _meet_mb(mesh, found.lines[2]),
             "the faster one's bytes for free": latency_us / mesh.ns_per_byte / 1e3,
             "the slower one's bytes for free": latency_us / rdh.ns_per_byte / 1e3,
@@ -148,7 +147,6 @@ def inf2_factor(torus, ring, nbytes):
             "half the cables, twice the time": len(torus.neighbours(0)) / len(ring.neighbours(0)),
             "memory for free": _ratio(torus, ring, nbytes, "ignored"),
             "distance": _mean_hops(ring) / _mean_hops(torus),
-            "memory is all": 1,
             "fewer chips": torus.chips / ring.chips,
         },
         terms={

@@ -19,7 +19,6 @@ def one_partition(time):
             "128 times all of it": 128 * times[128],
             "128 times, rounded first": 128 * same,
             "two cycles for each element": 2 * answer,
-            "a nanosecond for each": 32768 / 1e3,
         },
         show=lambda guess: Numbers(
             [f"on {p:3} partitions: {us:6.2f} µs" for p, us in times.items()],
@@ -48,9 +47,6 @@ def knee(curve):
             "one transfer alone": _knee_alone(curve),
             "all rows together": 128 * answer,
             "half of the best": curve.knee(0.5),
-            "the least that is advised": 512,
-            "two steps short": 1024,
-            "one step too far": 8192,
         },
         terms={
             "shortest": curve.row_bytes[0],

@@ -209,12 +209,7 @@ def compressed(arrays):
     rates |= {name: effective_bytes_per_s(row.bits) / 1e9 for name, row in sizes.items()}
     return Answer(
         round(weights.bits, 1),
-        wrong={
-            "nothing to gain": 16,
-            "exponents for nothing": 8,
-            "all alike": 8 + log2(_exponents(arrays)),
-            "the exponent alone": fields.exponent,
-        },
+        wrong={"all alike": 8 + log2(_exponents(arrays)), "the exponent alone": fields.exponent},
         terms={
             "exponents": _exponents(arrays),
             "exponent": fields.exponent,

@@ -139,7 +139,6 @@ def wires(sent, plan):
             "the sums alone": sums / gradients,
             "forward only": sums / 2 / gradients,
             "one sum a layer": sums / 4 / gradients,
-            "the same": 1.0,
         },
         terms={"tensor_gib": tensor / _GIB, "gradients_gib": gradients / _GIB},
         show=lambda guess: Numbers(
@@ -168,7 +167,6 @@ def bubble(stages, micro, batch):
             "share of the work": 100 * waits / micro,
             "one stage works": 100 * waits / stages,
             "all stages counted": 100 * stages / (micro + stages),
-            "a full pipeline": 0,
             "stages over micro-batches": 100 * stages / micro,
         },
         terms={"micro": micro, "waits": waits, "slots": micro + waits},

@@ -113,7 +113,6 @@ def workers(step_ms, decode_ms, batch):
     return Answer(
         most,
         wrong={
-            "one runs ahead": 1,
             "prefetch makes more": math.ceil(decode / step_ms / 2),
             "for all ranks": 32 * math.ceil(decode / step_ms),
             "one per image": batch,
@@ -169,11 +168,7 @@ def toss(explained):
     adds, share = sum(hop.adds for hop in e.hops), round(100 * t.share)
     return Answer(
         share,
-        wrong={
-            "to the nearer": 100 * (t.share > 0.5),
-            "a coin": 50,
-            "the other way round": 100 - share,
-        },
+        wrong={"to the nearer": 100 * (t.share > 0.5), "the other way round": 100 - share},
         terms={
             "exact": e.exact,
             "bits": t.random_bits,

@@ -52,7 +52,7 @@ def graphs(path, outcome):
     steps = outcome.record.history[-1].step + 1
     return Answer(
         compiled(outcome.record),
-        wrong={"one a step": steps, "one a batch": steps // 2, "one for the loop": 1},
+        wrong={"one a step": steps, "one a batch": steps // 2},
         terms={"why": why},
         show=_film(path, outcome),
     )
@@ -185,7 +185,6 @@ def per_dollar(rows):
         round(100 * more),
         wrong={
             "as published": 100 * PUBLISHED,
-            "same time, same value": 0,
             "what is saved": 100 * (1 - inf2.usd_per_hour / trn1.usd_per_hour),
         },
         terms={
