@@ -22,17 +22,17 @@ Y = X[::-1].copy()
 
 
 def test_a_measured_program_gives_the_values_times_and_counts_of_its_run():
-    found = measured(add_tiles(Request((X, Y), (("width", 256),))), X, Y, buffers=1)
-    run = nki.run(add_tiles, X, Y, width=256, buffers=1)
-    assert found["makespan_ns"] == run.timeline.makespan_ns
-    assert (found["hbm_bytes"], found["mfu"]) == (run.timeline.hbm_bytes, run.timeline.mfu)
-    assert found["instructions"]["dma_copy"] == 12
-    np.testing.assert_array_equal(found["outputs"][0], X + Y)
+    found = measured(add_tiles(Request((X, Y), (("width", 256),))), X, Y)
+    run = nki.run(add_tiles, X, Y, width=256)
+    for name in ("makespan_ns", "hbm_bytes", "mfu"):
+        assert getattr(found.timeline, name) == getattr(run.timeline, name)
+    assert sum(i.name == "dma_copy" for i in found.program.instructions) == 12
+    np.testing.assert_array_equal(found.outputs[0], X + Y)
 
 
 def test_the_values_are_those_of_the_checkers_arrays():
     recorded = add_tiles(Request((X, X), (("width", 512),)))
-    np.testing.assert_array_equal(measured(recorded, Y, Y)["outputs"][0], Y + Y)
+    np.testing.assert_array_equal(measured(recorded, Y, Y).outputs[0], Y + Y)
 
 
 def test_a_measured_program_multiplies_on_one_blas_thread(monkeypatch):
@@ -52,7 +52,7 @@ def test_a_measured_program_multiplies_on_one_blas_thread(monkeypatch):
     with pool.limit(limits=2):
         found = measured(recorded, ones[:, :256], ones)
     assert set(seen) == {1}
-    assert (found["outputs"][0] == 256).all()
+    assert (found.outputs[0] == 256).all()
 
 
 def test_an_identity_matrix_comes_back():
@@ -67,7 +67,7 @@ def test_an_identity_matrix_comes_back():
         return stored(copy, nl.float32)
 
     x = X[:128, :128].copy()
-    np.testing.assert_array_equal(measured(turned(Request((x,))), x)["outputs"][0], x.T)
+    np.testing.assert_array_equal(measured(turned(Request((x,))), x).outputs[0], x.T)
 
 
 def test_an_unfinished_kernel_has_no_program():
@@ -95,7 +95,7 @@ def test_numbers_that_a_kernel_was_given_elsewhere_are_not_in_its_program():
         out._view.buffer.adopt((X + Y).reshape(-1).view(np.uint8))  # what no instruction wrote
         return out
 
-    assert np.isnan(measured(adds_nothing(Request((X, Y))), X, Y)["outputs"][0]).all()
+    assert np.isnan(measured(adds_nothing(Request((X, Y))), X, Y).outputs[0]).all()
     with pytest.raises(ValueError, match="argument 2 of the program"):
         measured(adds_nothing(Request((X, Y))), X, Y[:128])
 
@@ -104,7 +104,7 @@ def test_an_argument_of_a_narrower_dtype_than_its_array_is_refused():
     """A forged program could claim that it loads half of the bytes that there are."""
     half = X.astype(ml_dtypes.bfloat16)
     recorded = add_tiles(Request((half, half)))
-    assert measured(recorded, half, half)["hbm_bytes"] == 3 * half.nbytes
+    assert measured(recorded, half, half).timeline.hbm_bytes == 3 * half.nbytes
     with pytest.raises(ValueError, match="argument 1 of the program holds bfloat16, and its array"):
         measured(recorded, X, X)
 

@@ -7,14 +7,18 @@ nothing is run here.  What counts is what was committed before the answer was sh
 import json
 import math
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from trainium_edu.tools.schema import checked
 from trainium_edu.widgets.prediction import MIME, RECOGNISED
 
 __all__ = ["ClassPrediction", "collect", "plot_predictions"]
+
+_SCHEMA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 @dataclass(slots=True)
@@ -107,21 +111,17 @@ def collect(paths) -> tuple[dict, list]:
         for cell in cells if isinstance(cells, list) else ():
             shown = _shown(cell)
             for data in shown:
-                record, known = data.get(MIME), data.get(RECOGNISED)
-                if isinstance(record, dict) and _is_sound(record):
+                if record := _sound(data.get(MIME)):
                     mine[record["key"]] = record
-                if isinstance(known, dict):
+                if isinstance(known := data.get(RECOGNISED), dict):
                     slips[str(known.get("key"))] = str(known.get("misconception"))[:80]
             told |= _revealed(_text(cell.get("source")), shown) if shown else {}
         for key, record in mine.items():
-            text, unit = (str(record.get(name, "")) for name in ("question", "unit"))
-            options = list(record.get("options") or ())
-            question = found.setdefault(
-                key, ClassPrediction(key, text, record["kind"], unit, options)
-            )
+            about = (record[name] for name in ("key", "question", "kind", "unit", "options"))
+            question = found.setdefault(key, ClassPrediction(*about))
             if question.kind == record["kind"]:
                 question.values.append(record["value"])
-                question.changed_after_answer += bool(record.get("changes_after_answer"))
+                question.changed_after_answer += bool(record["changes_after_answer"])
                 question.misconceptions.update([slips[key]] if key in slips else ())
                 question.answers.update([told[key]] if key in told else ())
     return dict(sorted(found.items())), unreadable
@@ -178,22 +178,16 @@ def _revealed(source, shown) -> dict[str, str]:
     return dict(zip(keys, stated, strict=True)) if len(keys) == len(stated) else {}
 
 
-def _is_sound(record):
-    """Tell whether a record has the form that the widget writes; students can edit files."""
-    if not isinstance(record.get("key"), str):
-        return False
-    value, options = record.get("value"), record.get("options")
-    match record.get("kind"):
-        case "number":
-            good = isinstance(value, int | float) and not isinstance(value, bool)
-            return good and math.isfinite(value)
-        case "choice":
-            return isinstance(options, list) and value in options
-        case "order":
-            lists = isinstance(value, list) and isinstance(options, list)
-            texts = lists and all(isinstance(v, str) for v in value)
-            return texts and sorted(value) == sorted(map(str, options))
-    return False
+def _sound(record) -> dict:
+    """Return a record that has the form that the widget writes; else an empty one."""
+    try:
+        record = checked(record, _SCHEMA)
+    except ValueError:
+        return {}
+    value, options = record["value"], record["options"]
+    if isinstance(value, list):
+        return record if sorted(value) == sorted(options) else {}
+    return record if record["kind"] == "number" or value in options else {}
 
 
 def _spelled(value) -> str:
@@ -206,12 +200,11 @@ def _number_bins(values) -> list[tuple[str, Callable]]:
     if len(different) <= 8:
         return [(f"{value:g}", lambda v, value=value: v == value) for value in different]
     low, high = different[0], different[-1]
+    edges = [low + (high - low) * i / 8 for i in range(9)]
     if low > 0 and high / low > 10:
-        step = max(1, math.ceil((math.log2(high) - math.log2(low)) / 12))
-        first = math.floor(math.log2(low))
-        edges = [2.0**e for e in range(first, math.floor(math.log2(high)) + step + 1, step)]
-    else:
-        edges = [low + (high - low) * i / 8 for i in range(9)]
+        first, last = math.log2(low), math.log2(high)
+        step = max(1, math.ceil((last - first) / 12))
+        edges = [2.0**e for e in range(math.floor(first), math.floor(last) + step + 1, step)]
     ends = [*edges[1:-1], math.nextafter(edges[-1], math.inf)]
     return [(f"{low:g} to {edge:g}", lambda v, low=low, end=end: low <= v < end)
             for low, edge, end in zip(edges[:-1], edges[1:], ends, strict=True)]  # fmt: skip

@@ -128,10 +128,8 @@ def judge(case: Case, ask: Callable, assignment: Assignment) -> tuple[Grade, Run
     except ValueError as problem:
         return no("error", str(problem))
     try:
-        run = measured(
-            recorded, *case.arguments, passes=passes, writes=assignment.writes,
-            spec=chip_named(assignment.chip),
-        )["run"]  # fmt: skip
+        spec, writes = chip_named(assignment.chip), assignment.writes
+        run = measured(recorded, *case.arguments, passes=passes, writes=writes, spec=spec)
     except NkiValidationError as problem:
         return no("error", f"the chip refuses it: {problem}")
     except MemoryError:

@@ -12,31 +12,31 @@ from typing import Any
 
 import numpy as np
 
-from trainium_edu import neuroncore
 from trainium_edu.exercises.exercise import Rejected, reject, reject_if
 from trainium_edu.exercises.request import Request, measured
+from trainium_edu.neuroncore.run import Run
 from trainium_edu.specs import TRN1
 
-__all__ = ["Figures", "computed", "draws", "expect_moved", "output", "passes_of", "report", "timed"]
+__all__ = ["Figures", "computed", "expect_moved", "output", "passes_of", "report", "timed"]
 
 
-def report(answer, *arrays, **keywords):
-    """Return what a kernel gives and takes on these arrays."""
+def report(answer, *arrays, measure: Callable = measured, **keywords):
+    """Return the run of a kernel on these arrays."""
     try:
         with warnings.catch_warnings():  # the card says which rows
             warnings.filterwarnings("ignore", "(?s).* only a part is written")
-            found = answer(Request(arrays, tuple(keywords.items())))
+            recorded = answer(Request(arrays, tuple(keywords.items())))
     except Rejected as rejected:
         reject_if(_NOT_A_KERNEL.search(rejected.values.get("error", "")), "no kernel")
         raise
-    reject_if(not isinstance(found, bytes), "no kernel")
+    reject_if(not isinstance(recorded, bytes), "no kernel")
     try:
-        found = measured(found, *arrays, spec=TRN1)
+        run = measure(recorded, *arrays, spec=TRN1)
     except ValueError as problem:
         reject("cannot be issued again", f"{str(problem)[:1].upper()}{str(problem)[1:]}.")
-    if len(found["outputs"]) != 1:
-        reject("not one output", count=len(found["outputs"]))
-    return found
+    count = len(run.program.outputs)
+    reject_if(count != 1, "not one output", count=count)
+    return run
 
 
 _NOT_A_KERNEL = re.compile(r"'Request' object|TypeError: \w+\(\) missing \d+ required [^;]*$")
@@ -66,11 +66,10 @@ def computed(answer, arrays, wanted, wrong: Mapping[str, Any], *, dtype="float32
 
     Returns
     -------
-    dict
-        As :func:`measured` has it.
+    Run
     """
-    found = report(answer, *arrays, **keywords)
-    out = output(found, wanted.shape, dtype)
+    run = report(answer, *arrays, **keywords)
+    out = output(run, wanted.shape, dtype)
     off = ~(np.abs(out - wanted) <= close * max(1.0, np.abs(wanted).max()))
     if off.any():
         drawn, at = picture(out, off), tuple(map(int, np.argwhere(off)[0]))
@@ -80,33 +79,33 @@ def computed(answer, arrays, wanted, wrong: Mapping[str, Any], *, dtype="float32
                 reject(name, picture=drawn)
         reject("wrong values", picture=drawn, count=off.sum(), size=off.size, at=at, got=out[at],
                wanted=wanted[at])  # fmt: skip
-    expect_moved(found, *(arrays if reads_all else ()))
-    return found
+    expect_moved(run, *(arrays if reads_all else ()))
+    return run
 
 
 def timed(kernel, *arrays, **keywords):
-    """Return what a kernel of ours takes on some arrays."""
+    """Return the ns that a kernel of ours takes on some arrays."""
     recorded = Request(arrays, tuple(keywords.items())).report(kernel)
     assert recorded is not None  # it returns its output
-    return measured(recorded, *arrays)
+    return measured(recorded, *arrays).timeline.makespan_ns
 
 
-def passes_of(found) -> int:
+def passes_of(run) -> int:
     """Return how many instructions compute, those that move bytes left out."""
-    return sum(count for name, count in found["instructions"].items() if "dma" not in name)
+    return sum("dma" not in instruction.name for instruction in run.program.instructions)
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
     """What a right kernel takes; called, it says how far that is from the roof above it."""
 
-    found: dict
+    run: Run
     ranked: str = ""  #: what it was timed on, if a class compares that
 
     def __call__(self):
         """Say it in a sentence."""
-        timeline = self.found["timeline"]
-        roof, band = timeline.roofline(), neuroncore.band_of(timeline)
+        timeline, band = self.run.timeline, self.run.band
+        roof = timeline.roofline()
         what, least = max(("FLOPs", roof.compute_ns), ("bytes", roof.memory_ns), key=lambda x: x[1])
         low_ns = max(band.low_ns, least)  # no kernel beats its roof
         times = [ns / least for ns in (band.nominal_ns, low_ns, band.high_ns)]
@@ -124,8 +123,7 @@ class Figures:
         """Return a leaderboard's row of it, but for whose it is; empty if it is not ranked."""
         if not self.ranked:
             return {}
-        timeline = self.found["timeline"]
-        band = neuroncore.band_of(timeline)
+        timeline, band = self.run.timeline, self.run.band
         return {
             "case": self.ranked, "latency_us": band.nominal_ns / 1e3, "low_us": band.low_ns / 1e3,
             "high_us": band.high_ns / 1e3, "hbm_bytes": int(timeline.hbm_bytes),
@@ -133,9 +131,9 @@ class Figures:
         }  # fmt: skip
 
 
-def output(found, shape, dtype="float32"):
-    """Return the output of a report as float32, of the expected shape and dtype, all written."""
-    (out,) = found["outputs"]
+def output(run, shape, dtype="float32"):
+    """Return the output of a run as float32, of the expected shape and dtype, all written."""
+    (out,) = run.outputs
     reject_if(out.shape != shape, "wrong shape", wanted=shape, shape=out.shape)
     reject_if(out.dtype.name != dtype, "wrong dtype", wanted=dtype, dtype=out.dtype)
     out = np.asarray(out, np.float32)
@@ -146,13 +144,7 @@ def output(found, shape, dtype="float32"):
     return out
 
 
-def expect_moved(found, *arrays):
+def expect_moved(run, *arrays):
     """Reject numbers that are right though the chip never saw the arrays."""
-    needed = sum(array.nbytes for array in (*arrays, *found["outputs"]))
-    if found["hbm_bytes"] < needed:
-        reject("not computed on chip", moved=found["hbm_bytes"], needed=needed)
-
-
-def draws(seed) -> np.random.Generator:
-    """Return the generator of an exercise's data."""
-    return np.random.default_rng(seed)
+    needed, moved = sum(a.nbytes for a in (*arrays, *run.outputs)), run.timeline.hbm_bytes
+    reject_if(moved < needed, "not computed on chip", moved=moved, needed=needed)

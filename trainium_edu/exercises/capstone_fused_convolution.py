@@ -11,9 +11,9 @@ import math
 import numpy as np
 
 import trainium_edu.nki as nki
-from trainium_edu.exercises.asked import Figures, computed, draws, output, passes_of, report
+from trainium_edu.exercises.asked import Figures, computed, output, passes_of, report
 from trainium_edu.exercises.exercise import exercise, recognise, reject, reject_if
-from trainium_edu.exercises.request import Blank, Request, measured
+from trainium_edu.exercises.request import Blank, measured
 
 ASKED_US = {"float16": 720.0, "float32": 3150.0}  #: of the capstone's large image
 ASKED_TURNED_US = 20.0
@@ -74,36 +74,43 @@ def reference(images, weights, bias, pool_size=1) -> np.ndarray:
 def turn(answer, numbers):
     """Check (128, 128, high, wide) -> (high * wide, 128, 128), and its time."""
     high, wide = numbers.high, numbers.wide
-    weights = draws(numbers.seed).standard_normal((128, 128, high, wide)).astype(np.float16)
+    weights = (
+        np.random.default_rng(numbers.seed)
+        .standard_normal((128, 128, high, wide))
+        .astype(np.float16)
+    )
     shape = (high * wide, 128, 128)
     right = weights.astype(np.float32).transpose(2, 3, 1, 0).reshape(shape)
     wrong = {
         "not turned": right.transpose(0, 2, 1),
         "places turned": right.reshape(high, wide, 128, 128).swapaxes(0, 1).reshape(shape),
     }
-    found = computed(answer, (weights,), right, wrong, dtype="float16")
-    if found["makespan_ns"] <= ASKED_TURNED_US * 1e3:
-        return Figures(found)
-    if found["hbm_bytes"] > 1.5 * (weights.nbytes + found["outputs"][0].nbytes):
-        reject("loaded again")
-    reject("short rows", us=found["makespan_ns"] / 1000.0)
+    run = computed(answer, (weights,), right, wrong, dtype="float16")
+    took_us, moved = run.timeline.makespan_ns / 1e3, run.timeline.hbm_bytes
+    if took_us <= ASKED_TURNED_US:
+        return Figures(run)
+    reject_if(moved > 1.5 * (weights.nbytes + run.outputs[0].nbytes), "loaded again")
+    reject("short rows", us=took_us)
 
 
 @exercise("12/pool-once")
 def pool(answer, numbers):
     """Check the largest of squares, and the count of compute instructions."""
     n, rows, columns = numbers.side, numbers.rows, numbers.columns
-    x = draws(numbers.seed).integers(-9, 10, (128, n * rows, n * columns)).astype(np.float32)
+    x = (
+        np.random.default_rng(numbers.seed)
+        .integers(-9, 10, (128, n * rows, n * columns))
+        .astype(np.float32)
+    )
     squares = x.reshape(128, rows, n, columns, n)
     wrong = {
         "corner": squares[:, :, 0, :, 0],
         "one axis": squares.max(4)[:, :, 0],
         "sum": squares.sum((2, 4)),
     }
-    found = computed(answer, (x,), squares.max((2, 4)), wrong, side=n)
-    if passes_of(found) > 1:
-        reject("not in one", passes=passes_of(found))
-    return Figures(found)
+    run = computed(answer, (x,), squares.max((2, 4)), wrong, side=n)
+    reject_if(passes_of(run) > 1, "not in one", passes=passes_of(run))
+    return Figures(run)
 
 
 @exercise("12/fused")
@@ -111,22 +118,22 @@ def fused(answer, numbers):
     """Check values with and without pooling, then products, bytes and time of the large image."""
     for channels, pool_size in ((128, 1), (256, 2)):
         arrays = operands(channels, 256, numbers.rows, numbers.columns, numbers.dtype, numbers.seed)
-        found = report(answer, *arrays, pool_size=pool_size)
-        _expect_values(found, arrays, pool_size, numbers.dtype)
-    worst = 0.0
+        run = report(answer, *arrays, pool_size=pool_size)
+        _expect_values(run, arrays, pool_size, numbers.dtype)
     for dtype, asked in ASKED_US.items():
-        found = _large(answer, dtype)
-        took = found["makespan_ns"] / 1e3
-        if took > asked:
-            _say_why_slow(found, dtype, took, asked)
-        worst = max(worst, took / asked)
-    return Figures(found, f"256 to 256 channels, 224 x 224, {dtype}")
+        run = _large(answer, dtype)
+        took_ns, busy_ns = run.timeline.makespan_ns, run.timeline.busy_ns("tensor")
+        slow = took_ns > 1e3 * asked
+        reject_if(
+            slow, "slow", took=took_ns / 1e3, dtype=dtype, asked=asked, busy=busy_ns / took_ns
+        )
+    return Figures(run, f"256 to 256 channels, 224 x 224, {dtype}")
 
 
-def _expect_values(found, arrays, pool_size, dtype):
+def _expect_values(run, arrays, pool_size, dtype):
     images, weights, bias = arrays
     right = reference(*arrays, pool_size)
-    out = output(found, right.shape, dtype)
+    out = output(run, right.shape, dtype)
     if np.array_equal(out, right):
         return
     beliefs = {
@@ -140,34 +147,18 @@ def _expect_values(found, arrays, pool_size, dtype):
            wanted=right[at])  # fmt: skip
 
 
-def _large_operands(dtype):
-    shapes = LARGE, (FILTERS, LARGE[1], 3, 3), (FILTERS,)
-    return tuple(Blank(shape, dtype) for shape in shapes)
-
-
-@functools.lru_cache(maxsize=2)  # the grader's rounds differ in small images only
-def _measured(recorded, dtype):
-    return measured(recorded, *_large_operands(dtype))
+_measured = functools.lru_cache(maxsize=2)(measured)  # the grader's rounds differ in small images
 
 
 def _large(answer, dtype):
-    """Return what the large image takes: no values, but all limits, products and bytes."""
-    arrays = _large_operands(dtype)
-    recorded = answer(Request(arrays, (("pool_size", 2),)))
-    reject_if(not isinstance(recorded, bytes), "no result")
-    try:
-        found = _measured(recorded, dtype)
-    except ValueError as problem:
-        reject("cannot be issued again", f"{str(problem)[:1].upper()}{str(problem)[1:]}.")
+    """Return the run of the large image: no values, but all limits, products and bytes."""
+    shapes = LARGE, (FILTERS, LARGE[1], 3, 3), (FILTERS,)
+    arrays = [Blank(shape, dtype) for shape in shapes]
+    run = report(answer, *arrays, measure=_measured, pool_size=2)
     rows, columns = LARGE[2] - 2, LARGE[3] - 2
     needed = 2 * FILTERS * LARGE[1] * 9 * rows * columns
-    reject_if(found["timeline"].flops < needed, "work left out")
-    elements = sum(math.prod(a.shape) for a in arrays) + FILTERS * rows * columns // 4
+    reject_if(run.timeline.flops < needed, "work left out")
+    elements = sum(map(math.prod, shapes)) + FILTERS * rows * columns // 4
     least = elements * np.dtype(dtype).itemsize
-    reject_if(found["hbm_bytes"] < least, "bytes left out")
-    return found
-
-
-def _say_why_slow(found, dtype, took, asked):
-    busy = found["timeline"].busy_ns("tensor") / found["makespan_ns"]
-    reject("slow", took=took, dtype=dtype, asked=asked, busy=busy)
+    reject_if(run.timeline.hbm_bytes < least, "bytes left out")
+    return run

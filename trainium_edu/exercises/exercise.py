@@ -16,6 +16,7 @@ import _thread
 import contextlib
 import copy
 import hashlib
+import itertools
 import json
 import operator
 import re
@@ -439,8 +440,11 @@ def exercise(
         ``"02/spacing"``: the lesson's number, and a name that never changes.
     numbers : callable or mapping, optional
         Takes a :class:`Draw`, returns a mapping; by default one ``seed``.  Or, as well among the
-        exercise's words, what each number is chosen from by its name: a list, or a table of ``low``
-        and ``high``; of a text, a seed of 32 bits by that name.
+        exercise's words, what each number is chosen from by its name: a list (or a table with it
+        as ``of``), or a table of ``low``, ``high`` and ``step``; of a text, a seed of 32 bits by
+        that name.  A table may have another ``name``.  A table of ``rows`` gives a list of tuples,
+        ``times`` of each row, where "{}" in a name is the turn, and then those that are ``also``
+        there; any other table, a dict.
     picture : callable, optional
         Takes the numbers, returns what shows the task, with a text and as HTML.
     **words
@@ -487,17 +491,26 @@ def exercise(
     return decorate
 
 
-def _drawn(options: Mapping, draw: Draw) -> dict:
-    """Return numbers by name, each one of its options, or the seed that a text names."""
-    drawn: dict[str, Any] = {}
-    for name, some in options.items():
-        if isinstance(some, str):
-            drawn[name] = draw.seed(some) % 2**32
-        elif isinstance(some, Mapping):
-            drawn[name] = draw.integer(name, **some)
-        else:
-            drawn[name] = draw.choice(name, some)
-    return drawn
+def _drawn(table: Mapping, draw: Draw) -> dict:
+    """Return the numbers that a table of an exercise's words describes, by name."""
+    return {name: _number(some, draw, name) for name, some in table.items()}
+
+
+def _number(some, draw: Draw, name: str = "", turn: int = 0):
+    if isinstance(some, str):
+        return draw.seed(some) % 2**32
+    if not isinstance(some, Mapping):
+        return draw.choice(name, some)
+    name = some.get("name", name).format(turn)
+    if "of" in some:
+        return draw.choice(name, some["of"])
+    if "low" in some:
+        return draw.choice(name, range(some["low"], some["high"] + 1, some.get("step", 1)))
+    if "rows" in some:
+        turns = itertools.product(range(some.get("times", 1)), some["rows"])
+        rows = [tuple(_number(part, draw, turn=i) for part in row) for i, row in turns]
+        return rows + [tuple(row) for row in some.get("also", ())]
+    return _drawn(some, draw)
 
 
 def _made(key, function, *, title, answer, points, tests, hints, picture, wrong=None, literal=False,

@@ -9,7 +9,15 @@ import math
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import NUMBER, exercise, has_form, recognise, reject, reject_if
+from trainium_edu.exercises.exercise import (
+    NUMBER,
+    exercise,
+    has_form,
+    recognise,
+    reject,
+    reject_if,
+    words_of,
+)
 
 _STEPS = ("square", "exp", "scale")
 MOST_IDLE = 0.05  #: share of the time that Vector may wait
@@ -96,30 +104,10 @@ def vector_idle_share(steps, columns: int) -> float:
 # -- 2: how much SBUF a plan needs ------------------------------------------------------------
 
 
-def _draw_tiles(draw):
-    return [
-        (
-            draw.choice(f"partitions{i}", [128, 128, 64, 32]),
-            draw.integer(f"columns{i}", 3, 24) * 128,
-            draw.choice(f"dtype{i}", list(_DTYPE_BYTES)),
-            draw.integer(f"alive{i}", 1, 3),
-        )
-        for i in range(3)
-    ]
-
-
-@exercise("04/sbuf-plan", numbers=lambda draw: {"tiles": _draw_tiles(draw)})
+@exercise("04/sbuf-plan")
 def sbuf_plan(answer, numbers):
     """Check the student's plan, one that does not fit, and some near the edges."""
-    plans = [
-        numbers.tiles,
-        [(128, 512, "float32", 1)],
-        [(128, 24 * 1024, "float32", 1), (1, 24 * 1024, "float32", 1)],
-        [(32, 6 * 1024, "float32", 2), (128, 2048, "bfloat16", 3)],
-        [(128, 24 * 1024, "float32", 1), (128, 24 * 1024 + 4, "float32", 1)],
-        [(64, 12_288, "float32", 1), (64, 12_288, "uint8", 1)],
-    ]
-    for plan in plans:
+    for plan in (numbers.tiles, *words_of(__file__)["plans"]["edges"]):
         got = answer([tuple(line) for line in plan])
         reject_if(not isinstance(got, list | tuple) or len(got) != 2, "not a pair")
         reject_if(not has_form(got, int, int), "not whole numbers")

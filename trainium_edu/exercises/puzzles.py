@@ -64,7 +64,7 @@ class _Puzzle:
 
     def drawn(self, numbers) -> dict[str, np.ndarray]:
         """Return the arrays: whole numbers from -4 to 4."""
-        rng = asked.draws(numbers.seed)
+        rng = np.random.default_rng(numbers.seed)
         storage = get_dtype(self.dtype).storage
         return {
             name: rng.integers(-4, 5, [numbers.get(n, n) for n in shape]).astype(storage)
@@ -89,28 +89,27 @@ class _Puzzle:
             return Boxes({**arrays, "wanted": wanted, "yours": out}, off)
 
         wrong = {name: self.wanted(arrays, model) for name, model in self.wrong.items()}
-        measures = asked.computed(answer, arrays.values(), wanted, wrong, dtype=self.dtype,
-                                  close=self.close, picture=picture, reads_all=False)  # fmt: skip
-        return self._timed(measures, arrays, wanted.shape)
+        run = asked.computed(answer, arrays.values(), wanted, wrong, dtype=self.dtype,
+                             close=self.close, picture=picture, reads_all=False)  # fmt: skip
+        return self._timed(run, arrays, wanted.shape)
 
-    def _timed(self, measures, arrays, shape):
-        taken_us = measures["makespan_ns"] / 1e3
+    def _timed(self, run, arrays, shape):
+        taken_us = run.timeline.makespan_ns / 1e3
         if self.mfu:
-            bar_us, bar_words = taken_us * measures["mfu"] / self.mfu, f"{self.mfu:.0%} of peak"
+            bar_us, bar_words = taken_us * run.timeline.mfu / self.mfu, f"{self.mfu:.0%} of peak"
         else:
-            moving = asked.timed(carry, *arrays.values(), shape=shape)["makespan_ns"] / 1e3
-            bar_us = self.bar * moving
+            bar_us = self.bar * asked.timed(carry, *arrays.values(), shape=shape) / 1e3
             bar_words = f"{self.bar:g} times what moving the arrays takes"
         said = f"the bar: {bar_us:.1f} µs"
         stack = Stack("Predicted time", "µs", {"yours": taken_us}, bar_us, said, kept="✓ beats it")
         text = f"yours {taken_us:.1f} µs, {said} ({bar_words})"
         picture = Bars(text, draw=partial(draw_stacks, [stack]))
         if taken_us <= bar_us:
-            return _Beaten(measures, picture=picture)
-        count = asked.passes_of(measures)
-        moves = sum(measures["instructions"].values()) - count
+            return _Beaten(run, picture=picture)
+        count = asked.passes_of(run)
+        moves = len(run.program) - count
         told = words_of(__file__)["shared"]["wrong"]["too slow"].format(
-            taken_us=taken_us, bar_us=bar_us, bar=bar_words, bytes=measures["hbm_bytes"],
+            taken_us=taken_us, bar_us=bar_us, bar=bar_words, bytes=run.timeline.hbm_bytes,
             moves=moves, count=f"{count:,}" if count else "no",
         )  # fmt: skip
         reject("too slow", told, picture)
@@ -121,9 +120,6 @@ def _puzzle(key, right, wrong=MappingProxyType({})):
     words = dict(words_of(__file__)[key.partition("/")[2]])
     task = dict(words.pop("task"))
     numbers = {**task.pop("sizes"), "seed": "data"}
-    for name, some in numbers.items():
-        if isinstance(some, dict):
-            numbers[name] = range(some["first"], some["last"] + 1, some["step"])
     row = _Puzzle(right, wrong, **task)
     made = exercise(key, numbers=numbers, picture=row.picture, **words)
     return made(lambda *given: row.check(*given))

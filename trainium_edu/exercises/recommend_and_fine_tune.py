@@ -48,20 +48,7 @@ _LOOKUPS = {
 }
 
 
-def _tables(draw):
-    """Draw (rows, numbers of each, bytes of each); some rows are long, some are few."""
-    drawn = [
-        (
-            1000 * draw.integer(f"rows {i}", 1, 400),
-            2 ** draw.integer(f"width {i}", 3, 9),
-            draw.choice(f"bytes {i}", (2, 4)),
-        )
-        for i in range(6)
-    ]
-    return {"cases": [*drawn, (50_000, 2048, 2), (50_000, 4096, 4), (16, 1, 2)]}
-
-
-@exercise("09c/lookup-time", numbers=_tables)
+@exercise("09c/lookup-time")
 def lookup_time(answer, numbers):
     """Ask for rows short and long; recognise what was forgotten."""
 

@@ -8,12 +8,11 @@ so that values, times and counts are computed here and nobody can report others.
 >>> from trainium_edu.nki.examples.vector_add import add_tiles
 >>> import numpy as np
 >>> x = np.ones((128, 512), np.float32)
->>> found = measured(add_tiles(Request((x, x))), x, x)
->>> found["instructions"]["tensor_tensor"], float(found["outputs"][0].max())
-(1, 2.0)
+>>> run = measured(add_tiles(Request((x, x))), x, x)
+>>> len(run.program), float(run.outputs[0].max())
+(4, 2.0)
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -83,10 +82,8 @@ class Request:
         return to_bytes(program) if blank or outputs is not None else None
 
 
-def measured(
-    recorded: bytes, *arrays, buffers: int | None = None, passes: bool | tuple | None = None,
-    writes: Iterable[int] = (), spec=None,
-) -> dict[str, Any]:  # fmt: skip
+def measured(recorded: bytes, *arrays, passes: bool | tuple | None = None,
+             writes: Iterable[int] = (), spec=None):  # fmt: skip
     """Issue a recorded program again on these arrays, and return what it gives and takes.
 
     Parameters
@@ -96,7 +93,7 @@ def measured(
     *arrays : ndarray
         The arguments, in the kernel's order.  Where one is :class:`Blank`, limits are checked and
         time is predicted, and there are no outputs.
-    buffers, passes
+    passes
         As ``nki.run`` takes them.
     writes : iterable of int
         Arguments (from 0) that the kernel writes: they count as outputs, before what it returns.
@@ -105,9 +102,8 @@ def measured(
 
     Returns
     -------
-    dict
-        ``outputs`` (list of arrays), ``makespan_ns``, ``mfu``, ``hbm_bytes``, ``instructions``
-        (name → count), ``timeline`` and ``run`` (a :class:`~trainium_edu.neuroncore.run.Run`).
+    neuroncore.run.Run
+        Its ``outputs`` are a list of arrays.
 
     Raises
     ------
@@ -166,14 +162,4 @@ def measured(
     for info, was in zip(again.allocations, program.allocations, strict=True):
         info.site = was.site  # tiles of one line share its buffers
     outputs = [] if blank else [np.array(core.value(tiles[i])) for i in again.outputs]
-    run = Run.of(program.name, outputs, [core], words=WORDS, buffers=buffers, passes=passes)
-    timeline = run.timeline
-    return {
-        "outputs": outputs,
-        "makespan_ns": float(timeline.makespan_ns),
-        "mfu": float(timeline.mfu),
-        "hbm_bytes": int(timeline.hbm_bytes),
-        "instructions": dict(Counter(i.name for i in again.instructions)),
-        "timeline": timeline,
-        "run": run,
-    }
+    return Run.of(program.name, outputs, [core], words=WORDS, passes=passes)

@@ -18,17 +18,7 @@ RACING = words_of(__file__)["programs"]["sums"]
 _MOST_OF_ONE = 0.4  # of all bytes that are copied; an eighth is a processor's share
 
 
-@exercise(
-    "13/race",
-    numbers=lambda draw: {
-        "shapes": [
-            (draw.integer("rows", 20, 60), 8 * draw.integer("columns", 30, 90) + 3),
-            (draw.integer("few rows", 3, 7), draw.integer("few columns", 2, 6)),
-            (draw.integer("some rows", 9, 30), 8 * draw.integer("some columns", 20, 200)),
-        ],
-        "seed": draw.seed("data") % 2**32,
-    },
-)
+@exercise("13/race")
 def sums(answer, numbers):
     """Compare with NumPy's sums on three shapes; look at who copied how much."""
     rng = np.random.default_rng(numbers.seed)
@@ -55,17 +45,7 @@ COUNTING = words_of(__file__)["programs"]["histogram"]
 ASKED_NS = 100  #: a value
 
 
-@exercise(
-    "13/histogram",
-    numbers=lambda draw: {
-        "cases": [
-            (draw.integer("n", 3000, 5000), draw.integer("bins", 5000, 9000)),
-            (draw.integer("n 2", 3000, 5000), draw.integer("bins 2", 100, 3000)),
-        ],
-        "often": draw.integer("often", 66_000, 70_000),
-        "seed": draw.seed("data") % 2**32,
-    },
-)
+@exercise("13/histogram")
 def histogram(answer, numbers):
     """Compare with NumPy's counts, with one value very often; look at the time for a value."""
     rng = np.random.default_rng(numbers.seed)

@@ -49,15 +49,7 @@ def _right(n, size):
     return made
 
 
-def _sizes(draw):
-    """Draw (samples, samples of a batch); some divide, some are fewer than a batch."""
-    drawn = [
-        (draw.integer(f"n {i}", 65, 900), draw.choice(f"size {i}", (16, 32, 64))) for i in range(8)
-    ]
-    return {"cases": [*drawn, (640, 64), (20, 64), (1, 1)]}
-
-
-@exercise("10/batches", numbers=_sizes)
+@exercise("10/batches")
 def equal_batches(answer, numbers):
     """Count shapes, and how often each sample weighs."""
     for n, size in numbers.cases:
@@ -281,19 +273,7 @@ _SHORT_CUTS = {
 }
 
 
-def _feeds(draw):
-    """Draw (batch, ms a sample, ms a step, ranks, vCPUs): some have enough, some have not."""
-    cases = []
-    for i in range(10):
-        ranks, vcpus = draw.choice(f"instance {i}", ((2, 8), (2, 4), (32, 128), (24, 192)))
-        batch, decode_ms = draw.choice(f"batch {i}", (8, 16, 32)), draw.integer(f"decode {i}", 2, 9)
-        cases.append((batch, decode_ms, draw.integer(f"step {i}", 31, 230), ranks, vcpus))
-    few = [(16, 5, 229), (16, 5, 30), (32, 9, 31), (16, 5, 70), (8, 10, 40)]
-    some = [(32, 5, 60), (8, 10, 40)]
-    return {"cases": [*cases, *((*c, 2, 4) for c in few), *((*c, 2, 8) for c in some)]}
-
-
-@exercise("10/workers", numbers=_feeds)
+@exercise("10/workers")
 def feed(answer, numbers):
     """Try instances with enough vCPUs and without; recognise the usual short cuts."""
     form = "no number", lambda got: got == "none" or (type(got) is int and got >= 1)
