@@ -8,6 +8,7 @@ import inspect
 import itertools
 import re
 import sys
+import types
 from pathlib import Path
 from string import Formatter
 
@@ -163,7 +164,7 @@ def test_what_a_puzzles_wrong_model_gives_is_called_by_its_name(exercise):
         out = row.wanted(arrays, model)
         dtype = next(iter(arrays.values())).dtype
         with pytest.MonkeyPatch.context() as patch:
-            found = {"outputs": [out.astype(dtype)]}
+            found = types.SimpleNamespace(outputs=[out.astype(dtype)])
             patch.setattr(asked, "report", lambda *_, f=found: f)
             result = exercise(lambda *_: None, "ab123")
         given = {name: row.wanted(arrays, wrong) for name, wrong in row.wrong.items()}

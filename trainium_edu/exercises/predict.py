@@ -16,6 +16,7 @@ import importlib.util
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import groupby, islice
 from typing import Any
 
 from trainium_edu.exercises import catalogue
@@ -53,8 +54,7 @@ class Answer:
     or number in the data file."""
     terms: Mapping[str, Any] = field(default_factory=dict)  #: values that `explain` names
     show: Callable[[Any], Any] | None = None
-    """Takes the guess (None where the lesson is read along); returns what is shown below, with
-    ``...`` where a group of the question's paragraphs belongs."""
+    """Takes the guess (None where the lesson is read along); returns what is shown below."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -73,7 +73,7 @@ class Question:
     whole: bool = False
     again: str = ""  #: for a guess that no wrong model makes: which step to go through again
     axis: float = 0.0  #: where a number may be dragged to, from 0; 0 where it is only typed
-    below: tuple = ()  #: paragraphs below the answer, or groups of them
+    below: tuple = ()  #: paragraphs below the answer, and numbers: how much is shown there
     wrong: tuple[Misconception, ...] = ()
 
     @property
@@ -149,14 +149,16 @@ class Bound:
     def show(self, guess) -> list:
         """Return what is shown below the answer: what the function shows, among paragraphs."""
         shown = self.answer.show(guess) if self.answer.show else []
-        shown = shown if isinstance(shown, list) else [shown]
-        below: tuple = self.question.below
-        if below and all(isinstance(part, str) for part in below):
-            below = (below,)
-        groups = ([part] if isinstance(part, str) else part for part in below)
-        prose = [Prose(*(text.format(**self.names) for text in group)) for group in groups]
-        texts = iter(prose)
-        return [next(texts) if part is ... else part for part in shown] + list(texts)
+        shown, below = shown if isinstance(shown, list) else [shown], self.question.below
+        rest, placed = iter(shown), []
+        if all(isinstance(part, str) for part in below):
+            below = (len(shown), *below)
+        for is_prose, parts in groupby(below, lambda part: isinstance(part, str)):
+            if is_prose:
+                placed.append(Prose(*(text.format(**self.names) for text in parts)))
+            else:
+                placed += islice(rest, sum(parts))
+        return [*placed, *rest]
 
     def _same(self, guess, value) -> bool:
         if self.question.whole or self.question.kind != "number":
@@ -175,9 +177,10 @@ def question(key: str, words: Mapping[str, Any] | None = None):
         Its words; the table of that name in the TOML file beside the function's module unless
         given.  ``ask``: the question.  ``explain``: the reason.  ``wrong``: tables of ``name``,
         ``says`` and, where the function computes no value for it, ``option``.  ``again``: what to
-        go through after another guess.  ``below``: paragraphs below the answer, or groups of them:
-        one for each ``...`` among what is shown, the last below it.  In all but ``ask``, ``{name}``
-        or ``{name:.1f}`` stands for a term of the answer or one of the lesson's values, and
+        go through after another guess.  ``below``: paragraphs below the answer and below all that
+        is shown; with numbers among them, each is how much of it stands there.  In all but
+        ``ask``, ``{name}`` or ``{name:.1f}`` stands for a term of the answer or one of the lesson's
+        values, and
         ``{SOURCES[name].cited}`` and ``{TRN1...}`` for facts.  For a number:
         ``unit``, ``whole`` (no fractions), ``above`` (0 unless given; -1 lets zero pass) and
         ``most``, and ``axis``, the end of an axis on which it may be dragged.  For a choice:

@@ -3,31 +3,12 @@
 import numpy as np
 
 from trainium_edu.exercises.predict import Answer, question
+from trainium_edu.exercises.questions.runs import count, nbytes, ns, times, us
 from trainium_edu.viz.colours import ENGINE
 from trainium_edu.viz.numbers import advised, board
 from trainium_edu.viz.scene import Scene
 from trainium_edu.widgets.kernel_view import kernel_view
 from trainium_edu.widgets.sketch import Page, Sketch, slider
-
-
-def _times(slow, fast, digits=1):
-    """Return how many times as fast, rounded as the tables have it."""
-    return round(slow.timeline.makespan_ns / fast.timeline.makespan_ns, digits)
-
-
-def _count(run, name):
-    """Return how many instructions of a name a run has."""
-    return sum(i.name == name for i in run.timeline.program.instructions)
-
-
-def _bytes(slow, fast):
-    """Return how many times the HBM bytes."""
-    return round(slow.timeline.hbm_bytes / fast.timeline.hbm_bytes, 1)
-
-
-def _us(run, engine):
-    """Return the µs that an engine works."""
-    return f"{run.timeline.busy_ns(engine) / 1e3:.0f}"
 
 
 def _panel(scene, side, left, name, numbers, lit, colour="tensor", opacity=0.7, spelled=False):
@@ -102,38 +83,27 @@ def nine_places() -> Sketch:
 def weights(slow, kept):
     """Return how many times as fast it is to keep the weights."""
     return Answer(
-        _times(slow, kept, 0),
+        times(slow, kept, 0),
         wrong={
-            "bytes": _bytes(slow, kept),
-            "loads": round(_count(slow, "dma_copy") / _count(kept, "dma_copy"), 1),
-            "groups of rows": _groups(kept),
+            "bytes": times(slow, kept, of=nbytes),
+            "loads": round(count(slow, "dma_copy") / count(kept, "dma_copy"), 1),
+            "groups of rows": kept.outputs.shape[2],  # a store of the result for each
         },
         show=lambda guess: [
             board({"one row at a time": slow, "weights kept": kept}),
-            ...,
             advised({"weights kept": kept}),
         ],
     )
-
-
-def _groups(kept):
-    """Return how many groups of rows there are: stores of the result."""
-    _, _, rows, _ = kept.outputs.shape
-    return rows
 
 
 @question("12/image")
 def image(kept, image):
     """Return how many times as fast it is to keep the image's rows."""
     return Answer(
-        _times(kept, image, 0),
-        wrong={"bytes": _bytes(kept, image)},
-        terms={"kept_us": _us(kept, "dma"), "image_us": _us(image, "dma")},
-        show=lambda guess: [
-            board({"weights kept": kept, "image kept": image}),
-            ...,
-            kernel_view(image),
-        ],
+        times(kept, image, 0),
+        wrong={"bytes": times(kept, image, of=nbytes)},
+        terms={"kept_us": us(kept, "dma"), "image_us": us(image, "dma")},
+        show=lambda guess: [board({"weights kept": kept, "image kept": image}), kernel_view(image)],
     )
 
 
@@ -141,9 +111,9 @@ def image(kept, image):
 def rows(image, fused):
     """Return how many times as fast many rows at once are."""
     return Answer(
-        _times(image, fused),
-        wrong={"products": round(_count(image, "nc_matmul") / _count(fused, "nc_matmul"), 1)},
-        terms={"image_us": _us(image, "tensor"), "fused_us": _us(fused, "tensor")},
+        times(image, fused),
+        wrong={"products": round(count(image, "nc_matmul") / count(fused, "nc_matmul"), 1)},
+        terms={"image_us": us(image, "tensor"), "fused_us": us(fused, "tensor")},
         show=lambda guess: board({"image kept": image, "fused": fused}),
     )
 
@@ -167,12 +137,10 @@ def room(room, bytes_a_row):
 def pool(plain, pooled):
     """Return how many times as long pooling makes it."""
     return Answer(
-        round(pooled.timeline.makespan_ns / plain.timeline.makespan_ns, 2),
+        times(pooled, plain, 2),
         wrong={
-            "one more pass": round(
-                1 + pooled.timeline.busy_ns("vector") / plain.timeline.makespan_ns, 2
-            ),
-            "fewer bytes": round(pooled.timeline.hbm_bytes / plain.timeline.hbm_bytes, 2),
+            "one more pass": round(1 + pooled.timeline.busy_ns("vector") / ns(plain), 2),
+            "fewer bytes": times(pooled, plain, 2, nbytes),
         },
         terms={"result_mb": f"{np.asarray(plain.outputs).nbytes / 1e6:.1f}"},
         show=lambda guess: board({"without": plain, "with pooling": pooled}),
@@ -183,6 +151,6 @@ def pool(plain, pooled):
 def formats(half, single):
     """Return how many times as long FP32 takes."""
     return Answer(
-        round(single.timeline.makespan_ns / half.timeline.makespan_ns, 1),
-        show=lambda guess: [board({"FP16": half, "FP32": single}), ..., advised({"FP16": half})],
+        times(single, half),
+        show=lambda guess: [board({"FP16": half, "FP32": single}), advised({"FP16": half})],
     )

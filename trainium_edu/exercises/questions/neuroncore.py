@@ -55,7 +55,7 @@ def knee(curve):
             "rate": rate,
             "half": rate[curve.knee(0.5)],
         },
-        show=lambda guess: [curve.picture(), ..., Numbers(str(curve))],
+        show=lambda guess: [curve.picture(), Numbers(str(curve))],
     )
 
 
@@ -102,7 +102,6 @@ def buffers(run):
                 "Sixteen tiles, in µs",
                 {name: parts for name, (_, parts) in tried.items()},
             ),
-            ...,
             timeline_explorer(run),
         ],
     )

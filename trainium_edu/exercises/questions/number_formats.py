@@ -73,7 +73,7 @@ def at_a_tie(x):
             "FP8's range": _spelled(fp8.value),
         },
         terms={"below": it.below, "above": it.above},
-        show=lambda guess: ["\n".join(rows), ..., number_line_explorer(x, list(landed))],
+        show=lambda guess: ["\n".join(rows), number_line_explorer(x, list(landed))],
     )
 
 
@@ -111,7 +111,6 @@ def gradients_lost(x):
             "as they were shown": (least, most, third, second),
         },
         show=lambda guess: [
-            ...,
             range_explorer("gradients"),
             lost_table(x, ("fp16", "fp8_e5m2", "fp8_e4m3"), (6, 12, 18, 24)),
         ],
@@ -144,7 +143,7 @@ def finite_numbers(exponent_bits, mantissa_bits):
             "one sign": here // 2,
         },
         terms={"codes": codes, "nan": nan, "fewest": min(counts), "most": max(counts)},
-        show=lambda guess: ["\n".join(rows), ..., cfp8_explorer("weights")],
+        show=lambda guess: ["\n".join(rows), cfp8_explorer("weights")],
     )
 
 
@@ -170,7 +169,7 @@ def best_for_weights(x):
 
     def show(guess):
         explorer = quantise_explorer("weights", names[guess or best])
-        return [explorer, ..., fitted_table(x, _EIGHT_BITS)]
+        return [explorer, fitted_table(x, _EIGHT_BITS)]
 
     top = floor(log2(np.abs(x).max())) + 1
     return Answer(
@@ -228,7 +227,6 @@ def compressed(arrays):
                 "Above measured bits, below them rates that"
                 " are assumed: " + "; ".join(" ".join(x.split()) for x in table.splitlines()[2:]),
             ),
-            ...,
             Numbers(table, "Assumed: GB/s of a NeuronCore, if compression kept up", rates),
         ],
     )

@@ -104,7 +104,6 @@ def cut(shape, plan, plans):
         },
         show=lambda guess: [
             Numbers(rows, "GiB that a NeuronCore would keep; it has 16", bars),
-            ...,
             plans_table(plans),
         ],
     )

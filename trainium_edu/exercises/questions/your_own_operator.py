@@ -8,6 +8,7 @@ import numpy as np
 
 from trainium_edu.exercises.cpp import stored
 from trainium_edu.exercises.predict import Answer, question
+from trainium_edu.exercises.questions.runs import ns
 from trainium_edu.neuroncore.gpsimd_cpp import OperatorError
 from trainium_edu.specs import CUSTOM_OPERATORS as FACTS
 from trainium_edu.viz.numbers import Numbers, spent
@@ -41,13 +42,9 @@ def refusal(ask: Callable) -> str:
     return ""
 
 
-def _ns(run):
-    return run.timeline.makespan_ns
-
-
 def _times(slow, fast):
     """Return how many times as fast, in two or three digits."""
-    ratio = _ns(slow) / _ns(fast)
+    ratio = ns(slow) / ns(fast)
     return round(ratio, 1 if ratio < 20 else 0)
 
 
@@ -66,7 +63,7 @@ def _raced(times: Mapping, clock: bool, said: str) -> Sketch:
 
 def start() -> Sketch:
     """Show the race of the lesson's ReLUs as recorded, without their names and times."""
-    last, *others = map(_ns, stored().recorded(_RACED))
+    last, *others = map(ns, stored().recorded(_RACED))
     names = ("program B", "program C", "program D")
     times = {"program A, below": last} | dict(zip(names, others[1:] + others, strict=False))
     factor = float(f"{last / min(others):.2g}")
@@ -111,7 +108,7 @@ def streamed(element, stream):
 @question("13/tcm")
 def tcm(stream, tcm):
     """Return how much faster copies by hand are."""
-    ratio = _ns(stream) / _ns(tcm)
+    ratio = ns(stream) / ns(tcm)
     return Answer(
         bisect((1.5, 5), ratio),
         terms={"ratio": ratio, "factor": stream.works[0].blocks / tcm.works[0].blocks},
@@ -122,9 +119,9 @@ def tcm(stream, tcm):
 # --- eight processors -----------------------------------------------------------------------------
 
 
-def _rate(ns) -> float:
-    """Return iterations per second of the tutorial, whose two operators take `ns`."""
-    return 1e9 / (ns + OTHER_NS)
+def _rate(taken_ns) -> float:
+    """Return iterations per second of the tutorial, whose two operators take `taken_ns`."""
+    return 1e9 / (taken_ns + OTHER_NS)
 
 
 def published_table(versions) -> Numbers:
@@ -139,13 +136,13 @@ def published_table(versions) -> Numbers:
              f" {'band':>15}  label"]  # fmt: skip
     bars = {}
     for name, runs in versions.items():
-        ns = sum(map(_ns, runs))
+        taken_ns = ns(runs)
         low, high = (sum(getattr(run.band, end) for run in runs) for end in ("low_ns", "high_ns"))
         lines.append(
-            f"{name:<10} {ns / 1e6:>12.3f} {float(PUBLISHED[name]):>15.1f} {_rate(ns):>10.1f}"
+            f"{name:<10} {taken_ns / 1e6:>12.3f} {float(PUBLISHED[name]):>15.1f} {_rate(taken_ns):>10.1f}"
             f" {_rate(high):>7.1f}-{_rate(low):<7.1f}  calibration"
         )
-        bars[name] = {"operators": ns / 1e6, "everything else": OTHER_NS / 1e6}
+        bars[name] = {"operators": taken_ns / 1e6, "everything else": OTHER_NS / 1e6}
     return Numbers(lines, "An iteration, in ms", bars)
 
 
@@ -153,13 +150,13 @@ def published_table(versions) -> Numbers:
 def iteration(versions, stream):
     """Return what the tutorial prints with eight processors."""
     runs = {"element": None, "stream": stream} | {n: runs[0] for n, runs in versions.items()}
-    one, eight = (sum(map(_ns, versions[name])) for name in ("TCM", "eight"))
+    one, eight = (ns(versions[name]) for name in ("TCM", "eight"))
     return Answer(
         round(float(PUBLISHED["eight"]), 1),
         wrong={
             "eight times all": 8 * float(PUBLISHED["TCM"]),
             "no change": float(PUBLISHED["TCM"]),
-            "the operators were all": 1e9 / sum(map(_ns, versions["eight"])),
+            "the operators were all": 1e9 / ns(versions["eight"]),
         },
         terms={
             "factor": one / eight,
@@ -169,7 +166,7 @@ def iteration(versions, stream):
             "host_ms": float(FACTS.host_step_ns) / 1e6,
         },
         show=lambda guess: [
-            _raced({n: _ns(r) for n, r in runs.items()}, True, "The four programs, once more."),
+            _raced({n: ns(r) for n, r in runs.items()}, True, "The four programs, once more."),
             published_table(versions),
         ],
     )
@@ -198,14 +195,14 @@ def scalar(eight, kernel):
     """Return how many times as fast the Scalar Engine is."""
     return Answer(
         _times(eight, kernel),
-        wrong={"the instruction alone": round(_ns(eight) / kernel.timeline.busy_ns("scalar"))},
-        terms={"kernel_us": _ns(kernel) / 1e3, "busy_us": kernel.timeline.busy_ns("scalar") / 1e3},
+        wrong={"the instruction alone": round(ns(eight) / kernel.timeline.busy_ns("scalar"))},
+        terms={"kernel_us": ns(kernel) / 1e3, "busy_us": kernel.timeline.busy_ns("scalar") / 1e3},
         show=lambda guess: [
             Numbers(
-                f"operator on eight processors {_ns(eight) / 1e3:8.1f} µs\n"
-                f"kernel on Scalar             {_ns(kernel) / 1e3:8.1f} µs",
+                f"operator on eight processors {ns(eight) / 1e3:8.1f} µs\n"
+                f"kernel on Scalar             {ns(kernel) / 1e3:8.1f} µs",
                 "The same numbers, in µs",
-                {n: _ns(r) / 1e3 for n, r in (("operator", eight), ("Scalar", kernel))},
+                {n: ns(r) / 1e3 for n, r in (("operator", eight), ("Scalar", kernel))},
             ),
             timeline_explorer(kernel, memory=False, sliders=False),
         ],
@@ -223,7 +220,7 @@ def upper_share(rounded) -> str:
 
 def _longer(run, than) -> int:
     """Return by how many per cent one run is longer."""
-    return round(100 * (_ns(run) / _ns(than) - 1))
+    return round(100 * (ns(run) / ns(than) - 1))
 
 
 @question("13/cast")
@@ -232,7 +229,7 @@ def cast(operator, nearest, stochastic, x):
     wanted = float(np.mean(x, dtype=np.float64))
     rows = {"operator": operator, "chip, nearest": nearest, "chip, stochastic": stochastic}
     table = "\n".join(
-        f"{name:<17} {_ns(run) / 1e3:7.1f} µs   rounded up {upper_share(run.outputs)}"
+        f"{name:<17} {ns(run) / 1e3:7.1f} µs   rounded up {upper_share(run.outputs)}"
         for name, run in rows.items()
     )
     return Answer(
