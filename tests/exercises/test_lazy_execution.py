@@ -180,3 +180,18 @@ def test_the_solution_of_the_vjp_records_nodes_when_it_is_handed_lazy_tensors():
     assert device.executions == 0
     device.mark_step()
     np.testing.assert_allclose(out.numpy(), names["layer_norm_vjp"](x, g, 1e-5), atol=1e-5)
+
+
+@for_each("eps", [1e-5, 0.1])
+def test_the_gradient_of_the_vjp_is_that_of_central_differences(eps):
+    """Judge: layer norm itself, in float64, with each element moved to both sides."""
+    rng = np.random.default_rng(6)
+    x, g, h = rng.normal(1, 2, (3, 5)), rng.normal(0.5, 1, (3, 5)), 1e-5
+    moved = h * np.eye(15).reshape(15, 3, 5)
+
+    def weighed(z):
+        centred = z - z.mean(-1, keepdims=True)
+        return (g * centred / np.sqrt((centred**2).mean(-1, keepdims=True) + eps)).sum()
+
+    rates = [(weighed(x + step) - weighed(x - step)) / (2 * h) for step in moved]
+    np.testing.assert_allclose(lazy_execution.gradient(x, g, eps)[0].ravel(), rates, atol=1e-8)

@@ -77,9 +77,7 @@ def imports_of(source: str) -> str:
         lines = [ast.unparse(part) for part in ast.parse(re.sub(r"(?m)^[%!].*", "", source)).body]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
-    return "\n".join(
-        line for line in lines if re.match(r"import |from |(\w+\.)*(activate|register)\(", line)
-    )
+    return "\n".join(filter(_IMPORTS.match, lines))
 
 
 def stated(source: str, name: str) -> str | None:

@@ -745,15 +745,11 @@ def _at_most(seconds):
 
 def _is_blank(answer) -> bool:
     """Return whether an answer is still a starter's: None, empty, or a container of only those."""
-    if answer is None:
-        return True
-    if isinstance(answer, str):
-        return not answer.strip()
     if isinstance(answer, Mapping):
-        return all(_is_blank(value) for value in answer.values())
+        answer = list(answer.values())
     if isinstance(answer, list | tuple | set | frozenset):
-        return all(_is_blank(value) for value in answer)
-    return False
+        return all(map(_is_blank, answer))
+    return answer is None or (isinstance(answer, str) and not answer.strip())
 
 
 def _student(student) -> str:

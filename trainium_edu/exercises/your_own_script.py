@@ -91,7 +91,7 @@ def cuda_script(student: str = "") -> str:
     return port.numbers(student).script
 
 
-def faults(script: str) -> list[tuple[str, str]]:
+def faults(script: str) -> list[tuple[str, dict]]:
     r"""Read a script, without running it, for what keeps it from running well on the chip.
 
     Parameters
@@ -101,26 +101,29 @@ def faults(script: str) -> list[tuple[str, str]]:
 
     Returns
     -------
-    list of (name, sentence)
-        In the order of the checklist; empty if nothing is found.
+    list of (name, values)
+        In the order of the checklist, with what their sentences name; empty if nothing is found.
 
     Examples
     --------
     >>> [name for name, _ in faults("for x in data:\n    y = model(x.cuda())")]
     ['cuda is left', 'no device', 'no mark']
     """
-    tree = ast.parse(script)
-    found = []
+    return list(_faults(ast.parse(script)))
+
+
+def _faults(tree):
     left = [n.lineno for n in _all(tree, ast.expr) if "cuda" in _own_name(n) or _is_text(n, "cuda")]
     if left:
-        found.append(_fault("cuda is left", line=min(left)))
+        yield "cuda is left", {"line": min(left)}
     is_named = any(_is_text(n, "xla") for n in _all(tree, ast.Constant))
     if not _called(tree) & {"xla_device", "device"} and not is_named:
-        found.append(_fault("no device"))
+        yield "no device", {}
     if _uses(tree, "xm") and not any(n.asname == "xm" for n in _all(tree, ast.alias)):
-        found.append(_fault("no import"))
+        yield "no import", {}
     inner = [n for n in _all(tree, ast.For) if len(_all(n, ast.For)) == 1]
-    return found + (_in_loop(tree, inner[0]) if inner else [])
+    if inner:
+        yield from _faults_in_loop(tree, inner[0])
 
 
 def _all(node, kind) -> list:
@@ -128,37 +131,29 @@ def _all(node, kind) -> list:
     return [n for n in ast.walk(node) if isinstance(n, kind)]
 
 
-def _fault(name: str, **values) -> tuple[str, str]:
-    """Return the name of a fault, and its sentence."""
-    return name, words_of(__file__)["port"]["wrong"][name].format_map(values)
-
-
-def _in_loop(tree, loop) -> list[tuple[str, str]]:
-    """Return what is wrong with the loop of a script."""
-    found = []
+def _faults_in_loop(tree, loop):
     assigned = [n for n in _all(tree, ast.Assign) if _moves(n.value)]
     moved = {n.targets[0].id for n in assigned if isinstance(n.targets[0], ast.Name)}
     slices = [n for n in _all(loop, ast.Subscript) if getattr(n.value, "id", None) in moved]
     if slices:
-        found.append(_fault("slices on the chip", line=slices[0].lineno))
+        yield "slices on the chip", {"line": slices[0].lineno}
     read = [n for n in _all(loop, ast.Assign) if _all(n.value, ast.Slice)]
     still = [n for n in read if not slices and not _moves(n.value) and not _moved_later(loop, n)]
     if still:
-        found.append(_fault("not moved", line=still[0].lineno))
+        yield "not moved", {"line": still[0].lineno}
     marks = [k for k, part in enumerate(loop.body) if _marks(part)]
     if not marks:
         within = any(_called(part) & {"mark_step", "sync"} for part in tree.body)
-        return [*found, _fault("one giant graph" if within else "no mark")]
+        yield "one giant graph" if within else "no mark", {}
+        return
     steps = [k for k, part in enumerate(loop.body) if _called(part) & {"step", "optimizer_step"}]
     if steps and marks[0] < steps[-1]:
-        found.append(_fault("marked too early"))
-    for part in loop.body[: marks[0]]:
-        if _asks(part):
-            found.append(_fault("cut in two", line=part.lineno))
-            break
+        yield "marked too early", {}
+    asking = [part.lineno for part in loop.body[: marks[0]] if _asks(part)]
+    if asking:
+        yield "cut in two", {"line": asking[0]}
     if not _uses(loop, "print"):
-        found.append(_fault("says nothing"))
-    return found
+        yield "says nothing", {}
 
 
 def _own_name(node) -> tuple:
@@ -249,7 +244,7 @@ def port(answer, numbers):
     except SyntaxError as problem:
         reject("no Python", problem=problem)
     if found:
-        reject(*found[0])
+        reject(found[0][0], **found[0][1])
     width = numbers.script.split("Linear(64, ")[1].split(")")[0]
     reject_if(f"64, {width})" not in answer, "another script", width=width)
 

@@ -139,7 +139,8 @@ def published_table(versions) -> Numbers:
         taken_ns = ns(runs)
         low, high = (sum(getattr(run.band, end) for run in runs) for end in ("low_ns", "high_ns"))
         lines.append(
-            f"{name:<10} {taken_ns / 1e6:>12.3f} {float(PUBLISHED[name]):>15.1f} {_rate(taken_ns):>10.1f}"
+            f"{name:<10} {taken_ns / 1e6:>12.3f} {float(PUBLISHED[name]):>15.1f}"
+            f" {_rate(taken_ns):>10.1f}"
             f" {_rate(high):>7.1f}-{_rate(low):<7.1f}  calibration"
         )
         bars[name] = {"operators": taken_ns / 1e6, "everything else": OTHER_NS / 1e6}
