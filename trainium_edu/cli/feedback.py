@@ -35,19 +35,8 @@ def page(row: Row) -> str:
         from trainium_edu.cli.grade_kernel import Figures
 
         figures = [f"{case}: {Figures(**found)}" for case, found in row.figures.items()]
-    return rendered("feedback.html", **_plain({
-        "title": f"Feedback: {name}", "head": [about, row.reason], "points": points,
-        "figures": figures, "advice": row.advice,
-    }))  # fmt: skip
-
-
-def _plain(said):
-    """Return a submission's own words without letters that cannot be printed, however deep."""
-    if isinstance(said, dict):
-        return {name: _plain(value) for name, value in said.items()}
-    if isinstance(said, list | tuple):
-        return [_plain(value) for value in said]
-    return "".join(letter if letter.isprintable() else " " for letter in str(said))
+    return rendered("feedback.html", title=f"Feedback: {name}", head=[about, row.reason],
+                    points=points, figures=figures, advice=row.advice)  # fmt: skip
 
 
 def write(rows: Sequence[Row], target: Path, folder: Path) -> str:

@@ -125,9 +125,6 @@ def judge(case: Case, ask: Callable, assignment: Assignment) -> tuple[Grade, Run
 
     try:
         recorded, passes = ask(case.request)
-    except ValueError as problem:
-        return no("error", str(problem))
-    try:
         spec, writes = chip_named(assignment.chip), assignment.writes
         run = measured(recorded, *case.arguments, passes=passes, writes=writes, spec=spec)
     except NkiValidationError as problem:

@@ -1,6 +1,7 @@
 """Our pages, written by Jinja from the templates in ``pages/``."""
 
 import functools
+import unicodedata
 from pathlib import Path
 
 __all__ = ["rendered"]
@@ -26,4 +27,12 @@ def _templates():
     return Environment(
         loader=FileSystemLoader(Path(__file__).with_name("pages")), autoescape=True,
         undefined=StrictUndefined, keep_trailing_newline=True, extensions=["jinja2.ext.do"],
+        finalize=_printable,
     )  # fmt: skip
+
+
+def _printable(value):
+    """Return a text, which a submission may have chosen, without letters that only control."""
+    if type(value) is not str:
+        return value
+    return "".join(" " if unicodedata.category(letter)[0] == "C" else letter for letter in value)

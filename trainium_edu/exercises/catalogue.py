@@ -10,7 +10,7 @@ from trainium_edu.exercises.exercise import Exercise
 from trainium_edu.exercises.lessons import COURSE, NUMBER, OWN, number_of
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["LESSONS", "find", "of_lesson", "register"]
+__all__ = ["LESSONS", "find", "listed", "of_lesson", "register"]
 
 #: Lessons that have, or may have, exercises: number to notebook; :func:`register` adds more.
 LESSONS = {lesson.number: lesson.stem for lesson in COURSE[1:]}
@@ -30,12 +30,20 @@ def of_lesson(lesson: str) -> tuple:
     exercises : tuple of Exercise
         Empty for an unknown lesson.
     """
-    stem = LESSONS.get(number_of(lesson), "")
-    name = f"{__package__}.{stem.partition('_')[2]}"
+    return listed(lesson, Exercise)
+
+
+def listed(lesson: str, kind: type, package: str = __package__) -> tuple:
+    """Return the objects of a kind with a key, in the order of a lesson's module of a package."""
+    number = number_of(lesson)
+    stem = {COURSE[0].number: COURSE[0].stem, **LESSONS}.get(number, "")
+    name = f"{package}.{stem.partition('_')[2]}"
     if not stem or importlib.util.find_spec(name) is None:
         return ()
-    return tuple(v for v in vars(importlib.import_module(name)).values()
-                 if isinstance(v, Exercise) and number_of(v.key) == number_of(lesson))  # fmt: skip
+    rows = vars(importlib.import_module(name)).values()
+    rows = (row if isinstance(row, tuple) else (row,) for row in rows)
+    return tuple(v for row in rows for v in row
+                 if isinstance(v, kind) and number_of(v.key) == number)  # fmt: skip
 
 
 @checked

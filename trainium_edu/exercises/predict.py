@@ -11,8 +11,6 @@ The questions of each lesson are two files of ``exercises/questions``, named lik
 module computes the numbers, a TOML file holds the words.
 """
 
-import importlib
-import importlib.util
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -227,15 +225,7 @@ def of_lesson(lesson: str) -> tuple:
     tuple of Question
         Empty for a lesson without.
     """
-    books = {"00": "00_start_here", **catalogue.LESSONS}
-    names = {number: stem.partition("_")[2] for number, stem in books.items()}
-    number = number_of(lesson)
-    name = f"{__package__}.questions.{names.get(number, '')}"
-    if number not in names or importlib.util.find_spec(name) is None:
-        return ()
-    rows = vars(importlib.import_module(name)).values()
-    listed = (row if isinstance(row, tuple) else (row,) for row in rows)
-    return tuple(q for row in listed for q in row if isinstance(q, Question))
+    return catalogue.listed(lesson, Question, f"{__package__}.questions")
 
 
 def _find(key: str) -> Question:

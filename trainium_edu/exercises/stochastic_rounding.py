@@ -17,6 +17,7 @@ from trainium_edu.exercises.exercise import (
     told_of,
     words_of,
 )
+from trainium_edu.numerics.gaps import gap
 
 __all__ = ["mean_over_random_bits", "round_with_random_bits", "stands_still", "stopping_rate"]
 
@@ -146,12 +147,13 @@ _ONE_NUMBER = (
 def mean_over_random_bits(answer, numbers):
     """Return the mean of x rounded to BF16 over all tosses of n_random_bits bits."""
     got = [float(value) for value in told_of(answer, numbers.cases, _ONE_NUMBER)]
-    parts = [_halves(x) for x, _ in numbers.cases]
-    spacing = np.array([s for _, _, s in parts])
+    parts = [(gap(x, "bf16"), bits) for x, bits in numbers.cases]
+    spacing = np.array([between.spacing for between, _ in parts])
 
     def means(share):
-        both = zip(parts, numbers.cases, strict=True)
-        return np.array([lower + s * share(low, bits) for (lower, low, s), (_, bits) in both])
+        """Return the means if this share of tosses carries, of the dropped bits as a number."""
+        carried = [share(int(between.p_up * 2**16), bits) for between, bits in parts]
+        return np.array([between.lower for between, _ in parts]) + spacing * carried
 
     def off(values):
         return np.abs(np.array(got) - values) / spacing
@@ -172,13 +174,6 @@ def mean_over_random_bits(answer, numbers):
     i = int(np.argmax(off(exact)))
     x, bits = numbers.cases[i]
     reject("other", x=x, bits=bits, off=off(exact)[i])
-
-
-def _halves(x):
-    """Return (lower neighbour, dropped bits as a number, spacing) of a positive float32."""
-    word = int(np.float32(x).view(np.uint32))
-    ends = np.array([word & 0xFFFF0000, (word & 0xFFFF0000) + 0x10000], np.uint32).view(np.float32)
-    return float(ends[0]), word & 0xFFFF, float(ends[1]) - float(ends[0])
 
 
 # --- the learning rate at which nearest-even stops ----------------------------------------------
