@@ -16,7 +16,6 @@ import _thread
 import contextlib
 import copy
 import hashlib
-import itertools
 import json
 import operator
 import re
@@ -443,8 +442,8 @@ def exercise(
         exercise's words, what each number is chosen from by its name: a list (or a table with it
         as ``of``), or a table of ``low``, ``high`` and ``step``; of a text, a seed of 32 bits by
         that name.  A table may have another ``name``.  A table of ``rows`` gives a list of tuples,
-        ``times`` of each row, where "{}" in a name is the turn, and then those that are ``also``
-        there; any other table, a dict.
+        so many ``times``, where "{}" in a name is the tuple's place, and then those that are
+        ``also`` there; any other table, a dict.
     picture : callable, optional
         Takes the numbers, returns what shows the task, with a text and as HTML.
     **words
@@ -507,8 +506,8 @@ def _number(some, draw: Draw, name: str = "", turn: int = 0):
     if "low" in some:
         return draw.choice(name, range(some["low"], some["high"] + 1, some.get("step", 1)))
     if "rows" in some:
-        turns = itertools.product(range(some.get("times", 1)), some["rows"])
-        rows = [tuple(_number(part, draw, turn=i) for part in row) for i, row in turns]
+        rows = enumerate(some["rows"] * some.get("times", 1))
+        rows = [tuple(_number(part, draw, turn=i) for part in row) for i, row in rows]
         return rows + [tuple(row) for row in some.get("also", ())]
     return _drawn(some, draw)
 
