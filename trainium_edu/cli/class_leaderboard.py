@@ -6,16 +6,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from trainium_edu.cli.page import rendered
+from trainium_edu.cli.refusals import sentence
 from trainium_edu.cli.row import read_kept
 from trainium_edu.exercises.leaderboard import HEAD, Entry, boards, cells
 from trainium_edu.exercises.leaderboard import as_text as board_as_text
 
 __all__ = ["as_page", "as_text", "collect"]
 
-_RULE = (
-    "A place is one more than the number of rows that are surely faster, that is, whose whole band "
-    "lies below. Rows that share a place cannot be told apart by the model."
-)
+_RULE = sentence("class_leaderboard.rule")
 
 
 def collect(paths: Iterable[Path]) -> tuple[list[Entry], list[str]]:

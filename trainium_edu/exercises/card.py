@@ -6,17 +6,19 @@ the buttons, so that neither they nor the page move.
 
 import html
 import re
+from pathlib import Path
 
 import anywidget
 import ipywidgets
 import traitlets
+from jinja2 import Template
 
 from trainium_edu.viz.units import letters
 from trainium_edu.widgets.static import load
 
 __all__ = ["Card", "as_html"]
 
-_INK = "color:var(--jp-content-font-color1,#222);line-height:1.5;max-width:760px"
+_TEMPLATE = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
 
 
 def as_html(head, lines=(), code="", colour="info") -> str:
@@ -32,19 +34,9 @@ def as_html(head, lines=(), code="", colour="info") -> str:
     colour : str
         JupyterLab's name for the mark at its left: success, warn or info.
     """
-    paragraphs = [re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(line)) for line in lines]
-    body = "".join(f"<div style='margin-top:4px'>{line}</div>" for line in paragraphs)
-    if code:
-        body += (
-            "<div style='margin:6px 0 0;padding:6px 10px;background:var(--jp-layout-color2,#eee)'>"
-            "<div style='container-type:inline-size'><pre style='margin:0;padding:0;color:inherit;"
-            "overflow-x:auto;white-space:pre;line-height:1.35;font-family:var(--jp-code-font-family"
-            f",monospace);font-size:{letters(code)}'>{html.escape(code)}</pre></div></div>"
-        )
-    return (
-        f"<div role='status' style='border-left:4px solid var(--jp-{colour}-color1,#777);"
-        f"padding:6px 12px;margin:4px 0;{_INK}'><b>{html.escape(head)}</b>{body}</div>"
-    )
+    lines = [re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(line)) for line in lines]
+    return _TEMPLATE.render(head=html.escape(head), lines=lines, code=html.escape(code),
+                            size=letters(code), colour=colour)  # fmt: skip
 
 
 class Below(anywidget.AnyWidget):

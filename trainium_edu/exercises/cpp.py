@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from trainium_edu import files, settings
-from trainium_edu.exercises.exercise import NotAttempted, NotChecked, reject
+from trainium_edu.exercises.exercise import NotAttempted, NotChecked, reject, words_of
 from trainium_edu.neuroncore import gpsimd_cpp
 from trainium_edu.neuroncore.engines.custom_op import Work
 from trainium_edu.specs.signatures import checked
@@ -30,24 +30,12 @@ __all__ = ["Job", "Outcome", "Source", "operator", "run_here", "shape_source", "
 
 _STORED = Path(__file__).with_name("your_own_operator.json.xz")
 _CPU_SECONDS = 2  #: of one processor, in a check
-_SHAPE = """#include <torch/torch.h>
-#include "torchneuron/register.h"
-torch::Tensor {name}_shape({arguments}) {{ return torch::empty({result}); }}
-NEURON_LIBRARY(lesson, m) {{ m.def("{name}", &{name}_shape, "{name}"); }}
-"""
-#: What reaches behind the operator's interface, by what to say of it.
-_FORBIDDEN = {
-    r"neuron_edu|__sanitizer|NEURON_EDU": "names of the emulator's own",
-    r"\basm\b|__asm|__attribute__|\[\[gnu": "the host's assembler or attributes",
-    r"\b(?:system|popen|fork|exec\w*|mmap|dlopen|ptrace|syscall|kill)\s*\(": "the host's system",
-    r"#\s*include\s*[<\"](?:sys/|unistd|signal|fstream|thread|/)": "headers of the host's system",
-}
 
 
 def shape_source(name: str, arguments: str = "torch::Tensor x",
                  result: str = "x.sizes(), torch::kFloat") -> str:  # fmt: skip
     """Return the file of a shape function: what the result of an operator looks like."""
-    return _SHAPE.format(name=name, arguments=arguments, result=result)
+    return words_of(__file__)["shape"].format(name=name, arguments=arguments, result=result)
 
 
 @cache
@@ -206,7 +194,7 @@ def tried(answer: Callable, starter: str, name: str, shape: str, cases: Sequence
     if _squeezed(text) in ("", _squeezed(starter)):
         raise NotAttempted("The program is still the one that you found.")
     plain = re.sub(r"//.*|/\*[\s\S]*?\*/", " ", text.replace("\\\n", ""))
-    for pattern, what in _FORBIDDEN.items():
+    for what, pattern in words_of(__file__)["forbidden"].items():
         if found := re.search(pattern, plain):
             reject("not the interface", f"The program uses {what} ({found[0].strip()}); an operator"
                    " has its tensors, TCM and the language.")  # fmt: skip

@@ -1,6 +1,6 @@
 """Questions of lesson 04: one partition, the knee of a DMA, buffers, the cause to remove first."""
 
-from trainium_edu.exercises.predict import Answer, question
+from trainium_edu.exercises.predict import Answer, question, words_of
 from trainium_edu.neuroncore import causes_table, measure
 from trainium_edu.neuroncore.timing.waits import CAUSES
 from trainium_edu.viz.numbers import Numbers
@@ -107,12 +107,9 @@ def buffers(run):
     )
 
 
-_REMOVED = {
-    "dma": "transfers that take no time",
-    "buffers": "buffers without end",
-    "ports": "free ports",
-    "fixed": "no fixed costs",
-}
+_REMOVED = dict(
+    zip(("dma", "buffers", "ports", "fixed"), words_of(__file__)["cause"]["options"], strict=True)
+)
 
 
 def _table(run):

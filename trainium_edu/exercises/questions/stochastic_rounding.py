@@ -114,9 +114,5 @@ def who_falls_behind(learning_rate, epochs):
         show=lambda guess: [
             training_explorer(learning_rate, epochs=epochs),
             "\n".join(["One update of one network, nearest-even:", *map(repr, frozen)]),
-            "BF16's numbers near 0.1 lie 1/2048 apart. An update shorter than half of that is "
-            "rounded back to where it came from. So nearest-even gets worse as the learning rate "
-            "falls, which is the wrong way round: lowering the rate is how one finishes "
-            "training.",
         ],
     )

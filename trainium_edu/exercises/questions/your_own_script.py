@@ -9,7 +9,7 @@ from operator import attrgetter
 from pathlib import Path
 from statistics import median
 
-from trainium_edu.exercises.predict import Answer, question
+from trainium_edu.exercises.predict import Answer, question, words_of
 from trainium_edu.training.run_numbers import main_graph, summary_lines
 from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.script_film import script_film
@@ -95,20 +95,13 @@ def short_batch(outcome, epochs):
 
 # --- an operation without row ---------------------------------------------------------------------
 
-#: Operations that training scripts use, by the line in which they are written.
-ASKED_FOR = {
-    "argmax": "argmax", "topk": "topk", "cumsum": "cumsum", "one_hot": "one_hot",
-    "embedding": "embedding", "sort": "sort", "unique": "_unique2", "nonzero": "nonzero",
-    "bincount": "bincount", "masked_select": "masked_select", "median": "median",
-    "multinomial": "multinomial",
-}  # fmt: skip
-
 
 def rows_of(operations) -> str:
     """Return which of some well-known operations have a row here, and which run on the CPU."""
     known = {name.removeprefix("aten::").partition(".")[0] for name in operations}
-    has = [name for name, row in ASKED_FOR.items() if row in known]
-    lacks = [name for name in ASKED_FOR if name not in has]
+    usual = words_of(__file__)["operations"]
+    has = [name for name, row in usual.items() if row in known]
+    lacks = [name for name in usual if name not in has]
     return f"have a row here: {', '.join(has)}\nrun on the CPU: {', '.join(lacks)}"
 
 
