@@ -21,7 +21,7 @@ from trainium_edu.cli.limits import Limits, Unreadable, read_text
 from trainium_edu.cli.refusals import sentence
 from trainium_edu.cli.row import Row
 from trainium_edu.exercises.cells import stated
-from trainium_edu.exercises.exercise import Grade
+from trainium_edu.exercises.exercise import Grade, words_of
 from trainium_edu.exercises.leaderboard import Entry
 from trainium_edu.exercises.request import measured
 from trainium_edu.files import write
@@ -64,11 +64,11 @@ class Figures:
     instructions: int
 
     def __str__(self):
-        return (
-            f"{self.latency_us:.2f} µs ({self.low_us:.2f} to {self.high_us:.2f}), "
-            f"{self.hbm_bytes:,} bytes to and from HBM, MFU {self.mfu:.1%} "
-            f"({self.mfu_low:.1%} to {self.mfu_high:.1%}), {self.instructions:,} instructions"
-        )
+        return self.said("figures")
+
+    def said(self, what: str) -> str:
+        """Return them all, or those of a metric, as a report has them."""
+        return words_of(__file__)["said"][what].format(**dataclasses.asdict(self))
 
     @classmethod
     def of(cls, run: Run, case: Case, latency: str) -> "Figures":
@@ -91,15 +91,8 @@ class Figures:
                    mfu[1], len(run.program))  # fmt: skip
 
 
-#: How a threshold's metric is said, its figure, and the best and the worst end of its band.
-_MEASURED: dict[str, Callable] = {
-    "latency_us": lambda f: (f"{f.latency_us:.2f} µs ({f.low_us:.2f} to {f.high_us:.2f})",
-                             f.latency_us, f.low_us, f.high_us),
-    "mfu": lambda f: (f"{f.mfu:.1%} ({f.mfu_low:.1%} to {f.mfu_high:.1%})",
-                      f.mfu, f.mfu_high, f.mfu_low),
-    "hbm_bytes": lambda f: (f"{f.hbm_bytes:,} bytes", *[f.hbm_bytes] * 3),
-    "hbm_times": lambda f: (f"{f.hbm_times:.2f} times", *[f.hbm_times] * 3),
-}  # fmt: skip
+#: The best and the worst end of the band of a metric that has one.
+_ENDS = {"latency_us": ("low_us", "high_us"), "mfu": ("mfu_high", "mfu_low")}
 
 
 def judge(case: Case, ask: Callable, assignment: Assignment) -> tuple[Grade, Run | None]:
@@ -207,9 +200,10 @@ def reach(threshold: Threshold, figures: Figures | None, *, right: bool = True) 
     most = threshold.points
     if figures is None or not right:
         return Grade(0, most, "wrong", "counts only for a kernel that is right in every case")
-    said, *ends = _MEASURED[threshold.metric](figures)
-    sign = -1 if threshold.metric == "mfu" else 1  # the more, the better
-    found, better, worse = (sign * figure for figure in ends)
+    metric, said = threshold.metric, figures.said(threshold.metric)
+    sign = -1 if metric == "mfu" else 1  # the more, the better
+    ends = (metric, *_ENDS.get(metric, (metric, metric)))
+    found, better, worse = (sign * getattr(figures, name) for name in ends)
     value = sign * threshold.value
     if worse <= value:
         return Grade(most, most, "full", said)
