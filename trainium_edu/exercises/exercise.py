@@ -648,8 +648,7 @@ def _examine(exercise, answer, numbers):
             answer = copy.deepcopy(canonical(answer))
         if _is_blank(answer):
             raise NotAttempted("")
-        if callable(answer) and exercise.literal:
-            reject("a function", name=exercise.answer)
+        reject_if(callable(answer) and exercise.literal, "a function", name=exercise.answer)
         if not callable(answer) and not exercise.literal:
             reject("not a function", name=exercise.answer, answer=short(answer))
         watched = _Watched(answer) if callable(answer) else answer

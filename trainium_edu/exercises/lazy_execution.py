@@ -192,8 +192,7 @@ def _check_buckets(got, lengths, compiles):
     reject_if(len(got) > compiles, "over the budget", count=len(got), compiles=compiles)
     if not got or got[-1] < max(lengths):
         reject("does not fit", largest=got[-1] if got else 0, longest=max(lengths))
-    if got[-1] > max(lengths):
-        reject("too large", largest=got[-1], longest=max(lengths))
+    reject_if(got[-1] > max(lengths), "too large", largest=got[-1], longest=max(lengths))
     mine, least = (
         bill(lengths, buckets).padded_tokens for buckets in (got, best_buckets(lengths, compiles))
     )

@@ -147,8 +147,7 @@ def _judge_plan(plan, got):
     }
     recognise(got, beliefs)
     reject_if(plan_that_fits(one)[0] == 0, "does not fit", plan=plan)
-    if got[1] > SBUF_BYTES:
-        reject("over the edge", nbytes=got[1], most=SBUF_BYTES)
+    reject_if(got[1] > SBUF_BYTES, "over the edge", nbytes=got[1], most=SBUF_BYTES)
     reject("other", plan=plan)
 
 
@@ -279,8 +278,7 @@ def _judge_causes(times, budget, got):
     singles = sorted(_CAUSES, key=lambda c: times[c,])
     if budget == 2:
         reject_if(set(got) == set(singles[:2]), "adds up single savings", names=" and ".join(got))
-        if singles[0] in got:
-            reject("best single first", best=singles[0])
+        reject_if(singles[0] in got, "best single first", best=singles[0])
     reject_if(times[got] == max(times[c] for c in times if len(c) <= budget), "the slowest")
     reject("other", budget=budget, got=got)
 

@@ -176,8 +176,7 @@ def best_format(answer, numbers):
     said = {"ratio": ratio, "top": top}
     biased = ((e, 2 ** (e - 1) - 1) for e in range(1, 7))
     standard = max(ratio_kept(numbers.data, numbers.power, *split) for split in biased)
-    if bias == 2 ** (exponent - 1) - 1 and ratio == standard:
-        reject("the standard bias", **said)
+    reject_if(bias == 2 ** (exponent - 1) - 1 and ratio == standard, "the standard bias", **said)
     if ratio >= max(v for (e, _), v in best.items() if e == exponent):
         more = "fewer" if exponent > max(best, key=lambda split: best[split])[0] else "more"
         reject("one split", exponent=exponent, more=more, **said)

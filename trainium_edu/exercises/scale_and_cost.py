@@ -247,15 +247,13 @@ def _judge(case, got, best):
             many = "none of them is in time" if best == "none" else f"{best} is"
             reject("none or some", said=said, got=short(got), many=many)
         return
-    if got[0] not in _INSTANCES:
-        reject("another number", said=said, instances=got[0])
+    reject_if(got[0] not in _INSTANCES, "another number", said=said, instances=got[0])
     try:
         plan = run_plan(*got)
         held = memory(model, plan)
     except ValueError as problem:
         reject("does not divide", said=said, got=got, why=problem)
-    if not held.fits:
-        reject("does not fit", said=said, got=got, why=held.explain())
+    reject_if(not held.fits, "does not fit", said=said, got=got, why=held.explain())
     offer = (*got, step_time(model, plan).tokens_per_s)
     if _takes(offer, tokens) > days:
         reject("is late", said=said, got=got, takes=_takes(offer, tokens))

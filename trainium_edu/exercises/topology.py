@@ -64,8 +64,7 @@ def _check_placement(found, shape):
         reject("wrong length", shape=shape, chips=chips, ranks=ranks, count=len(chip_of))
     reject_if(any(not 0 <= c < chips for c in chip_of), "no such chip", shape=shape, last=chips - 1)
     counts = np.bincount(chip_of, minlength=chips)
-    if counts.max() > 2:
-        reject("crowded chip", chip=int(counts.argmax()), ranks=int(counts.max()))
+    reject_if(counts.max() > 2, "crowded chip", chip=int(counts.argmax()), ranks=int(counts.max()))
     torus = fabric.torus(*shape)
     hops = np.stack([torus.hops(chip) for chip in range(chips)])
     far = [

@@ -27,8 +27,7 @@ def sums(answer, numbers):
     found = tried(answer, RACING, "sums", shape, cases, multicore=True)
     for (x,), one in zip(cases, found, strict=True):
         missing = int(np.isnan(one.output).sum())
-        if missing:
-            reject("columns left out", rows=x.shape[0], columns=x.shape[1], missing=missing)
+        reject_if(missing, "columns left out", rows=x.shape[0], columns=x.shape[1], missing=missing)
         if not np.array_equal(one.output, x.sum(0)):
             reject("wrong sums", rows=x.shape[0], columns=x.shape[1])
     copied = [work.copied_bytes for work in found[0].works]
@@ -64,8 +63,7 @@ def histogram(answer, numbers):
             continue
         wrong = np.flatnonzero(one.output != right)
         first = f"bin {wrong[0]} has {one.output[wrong[0]]} where {right[wrong[0]]} is right"
-        if right.max() > 65_535:
-            reject("sixteen bits", largest=right.max(), first=first)
+        reject_if(right.max() > 65_535, "sixteen bits", largest=right.max(), first=first)
         if len(wrong) < 0.6 * int(many) and wrong[-1] == int(many) - 1:
             reject("last bins", many=int(many), first=first)
         reject("wrong counts", values=len(values), many=int(many), first=first)

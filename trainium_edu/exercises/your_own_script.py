@@ -65,10 +65,8 @@ def equal_batches(answer, numbers):
                 weights[i] += weight
         if twice := [i for i, weight in enumerate(weights) if weight > 1]:
             reject("counted twice", n=n, size=size, sample=twice[0])
-        if 0 in weights:
-            reject("left out", n=n, size=size, left=weights.count(0))
-        if len(made) > -(-n // size):
-            reject("too many", count=len(made), enough=-(-n // size))
+        reject_if(0 in weights, "left out", n=n, size=size, left=weights.count(0))
+        reject_if(len(made) > -(-n // size), "too many", count=len(made), enough=-(-n // size))
 
 
 def _check_form(made, n, size):
