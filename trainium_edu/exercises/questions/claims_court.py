@@ -78,6 +78,8 @@ def two_weeks(sequences_per_s, instances, sequence, days):
     alone = _TOKENS.value / (sequences_per_s * sequence) / _DAY_S
     counts = (instances, _COUNTS["trn1"], needed)
     taken = {n: alone * instances / n for n in counts}
+    rows = [f"{n:9}{days:8.0f}" for n, days in taken.items()]
+    bars = {f"{n} instances": days for n, days in taken.items()}
     return Answer(
         needed,
         wrong={
@@ -89,11 +91,7 @@ def two_weeks(sequences_per_s, instances, sequence, days):
         },
         terms={"alone": alone, "count": counts[1], "days": alone * instances / counts[1]},
         show=lambda guess: [
-            Numbers(
-                ["instances    days", *(f"{n:9}{days:8.0f}" for n, days in taken.items())],
-                "Days for GPT-3's tokens",
-                {f"{n} instances": days for n, days in taken.items()},
-            ),
+            Numbers(["instances    days", *rows], "Days for GPT-3's tokens", bars),
             f"Of 190 TFLOPS a chip, the published row reaches"
             f" {_of_peak(alone) * counts[1] / instances:.1%}; {counts[1]} instances in {days} days"
             f" would have to reach {_of_peak(days):.1%}. (6 FLOP are counted for each weight and"
@@ -113,6 +111,9 @@ def sooner(ours, theirs):
     prices = [instance.sagemaker_usd_per_hour.value for instance in instances]
     printed = CLAIMS.sagemaker_cost_trn1.value, CLAIMS.sagemaker_cost_p4d.value
     names = "ml.trn1.32xl", "ml.p4d.24xl"
+    head = "              seconds   USD per hour    bill, USD   printed"
+    seconds = {"trn1": ours, "p4d": theirs}
+    bars = {n: {"iterations": s - fixed, "all else": fixed} for n, s in seconds.items()}
     bills = zip(names, (ours, theirs), prices, printed, strict=True)
     rows = [f"{name:14}{s:7,}{price:15.3f}{price * s / 3600:13.3f}{said:10}"
             for name, s, price, said in bills]  # fmt: skip
@@ -123,16 +124,7 @@ def sooner(ours, theirs):
             "the price": 100 * (prices[1] / prices[0] - 1),
         },
         terms={"iterations": iterations, "fixed": fixed, "ratio": fixed / ours},
-        show=lambda guess: [
-            Numbers(
-                ["              seconds   USD per hour    bill, USD   printed", *rows],
-                "Seconds of the bill",
-                {
-                    name: {"iterations": total - fixed, "all else": fixed}
-                    for name, total in (("trn1", ours), ("p4d", theirs))
-                },
-            )
-        ],
+        show=lambda guess: Numbers([head, *rows], "Seconds of the bill", bars),
     )
 
 

@@ -91,6 +91,11 @@ def strong(reports):
 def exposed(one, apart, more):
     """Return the microseconds of communication that show with several buckets."""
     both = {"with overlap": more, "without": apart}
+    steps = {"one bucket": one, "three buckets": more, "three, apart": apart}
+
+    def page(values) -> Page:
+        return Page(step_scene(both, width=values["width"]))
+
     return Answer(
         round(more.exposed_ns / 1e3, 1),
         wrong={
@@ -105,12 +110,7 @@ def exposed(one, apart, more):
             for name, report in (("", more), ("one_", one))
             for part in ("communication", "exposed", "step")
         },
-        show=lambda guess: [
-            Sketch(
-                [], lambda v: Page(step_scene(both, width=v["width"])), "With and without overlap"
-            ),
-            step_bars({"one bucket": one, "three buckets": more, "three, apart": apart}),
-        ],
+        show=lambda guess: [Sketch([], page, "With and without overlap"), step_bars(steps)],
     )
 
 
@@ -170,16 +170,12 @@ def linear_rule(runs):
         told = next(words for least, words in _RIGHT if share >= least)
         return f"{ranks:5}{run.job.global_batch:10}{len(run.steps):8}{run.job.lr:9.1f}   {told}"
 
+    head = "ranks    images   steps     rate   after 20 passes, of the test digits"
     eight, most = _learnt(runs[8, True]), _learnt(runs[32, True])
     return Answer(
         0 if eight and most else 1 if eight else 2 if most else 3,
         terms={"lr": runs[32, True].job.lr},
-        show=lambda guess: "\n".join(
-            [
-                "ranks    images   steps     rate   after 20 passes, of the test digits",
-                *(line(*key) for key in runs),
-            ]
-        ),
+        show=lambda guess: "\n".join([head, *(line(*key) for key in runs)]),
     )
 
 

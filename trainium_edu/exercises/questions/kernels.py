@@ -1,5 +1,7 @@
 """Questions of lesson 05: rows and tiles, long rows, buffers, hoisted loads, fused attention."""
 
+from functools import partial
+
 import numpy as np
 
 import trainium_edu.nki as nki
@@ -62,14 +64,12 @@ def buffers(by_buffers):
 @question("05/hoisting")
 def hoisting(products):
     """Return how many times fewer bytes the hoisted kernel moves."""
-    blocked, deep = products["blocked"], products["fully blocked"]
+    tiled, hoisted, blocked, deep = products.values()
     return Answer(
-        times(products["tiled"], products["hoisted"], of=nbytes),
+        times(tiled, hoisted, of=nbytes),
         wrong={
-            "the time": ns(products["tiled"]) / ns(products["hoisted"]),
-            "transfers for bytes": round(
-                count(products["tiled"], "dma_copy") / count(products["hoisted"], "dma_copy"), 1
-            ),
+            "the time": ns(tiled) / ns(hoisted),
+            "transfers for bytes": times(tiled, hoisted, of=partial(count, name="dma_copy")),
         },
         terms={
             "blocked_dma_us": us(blocked, "dma"),

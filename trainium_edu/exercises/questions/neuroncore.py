@@ -12,6 +12,8 @@ def one_partition(time):
     """Return the µs that `time` (partitions -> µs) gives for one partition."""
     times = {partitions: time(partitions) for partitions in (128, 64, 32, 1)}
     answer, same = round(times[1], 1), round(times[128], 1)
+    lines = [f"on {p:3} partitions: {us:6.2f} µs" for p, us in times.items()]
+    bars = {str(p): us for p, us in times.items()}
     return Answer(
         answer,
         wrong={
@@ -20,11 +22,7 @@ def one_partition(time):
             "128 times, rounded first": 128 * same,
             "two cycles for each element": 2 * answer,
         },
-        show=lambda guess: Numbers(
-            [f"on {p:3} partitions: {us:6.2f} µs" for p, us in times.items()],
-            "32,768 numbers, by partitions in use: µs",
-            {str(p): us for p, us in times.items()},
-        ),
+        show=lambda guess: Numbers(lines, "32,768 numbers, by partitions in use: µs", bars),
     )
 
 
@@ -88,6 +86,8 @@ def buffers(run):
     one, two, four = (f"{ns / 1e3:.0f}" for ns in times)
     vector = run.busy_ns("vector") / 1e3
     tried = {f"{n} buffer{'s' * (n > 1)}": _with_buffers(run, n) for n in (1, 2, 3, 4, 8)}
+    lines = [*(f"{name:9}: {line}" for name, (line, _) in tried.items()), str(run)]
+    bars = {name: parts for name, (_, parts) in tried.items()}
     return Answer(
         _told(*times),
         wrong={
@@ -96,14 +96,7 @@ def buffers(run):
             "work is time": _told(*(_times(run)[0] for _ in _SLOTS)),
         },
         terms={"one": one, "two": two, "four": four, "vector": vector},
-        show=lambda guess: [
-            Numbers(
-                [*(f"{n:9}: {line}" for n, (line, _) in tried.items()), str(run)],
-                "Sixteen tiles, in µs",
-                {name: parts for name, (_, parts) in tried.items()},
-            ),
-            timeline_explorer(run),
-        ],
+        show=lambda guess: [Numbers(lines, "Sixteen tiles, in µs", bars), timeline_explorer(run)],
     )
 
 

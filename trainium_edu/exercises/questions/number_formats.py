@@ -121,6 +121,7 @@ def gradients_lost(x):
 def finite_numbers(exponent_bits, mantissa_bits):
     """Return how many finite numbers a float with infinities has."""
     here = range_of(configure(exponent_bits, mantissa_bits)).finite_values
+    without = configure(exponent_bits, mantissa_bits, infinities=False)
     codes, nan = 2 ** (1 + exponent_bits + mantissa_bits), 2 * (2**mantissa_bits - 1)
     ranges = {e: range_of(configure(e, 7 - e)) for e in range(2, 7)}
     counts = [it.finite_values for it in ranges.values()]
@@ -137,9 +138,7 @@ def finite_numbers(exponent_bits, mantissa_bits):
             "both zeros": here + 1,
             "only one zero less": here + 16,
             "only two codes less": here + 15,
-            "no infinities": range_of(
-                configure(exponent_bits, mantissa_bits, infinities=False)
-            ).finite_values,
+            "no infinities": range_of(without).finite_values,
             "one sign": here // 2,
         },
         terms={"codes": codes, "nan": nan, "fewest": min(counts), "most": max(counts)},
@@ -205,6 +204,8 @@ def compressed(arrays):
     weights, activations, dice = (sizes[n] for n in ("weights", "activations", "random bits"))
     fields = weights.fields
     table, rates = describe_sizes(sizes), {"as it is": float(TRN1.dma.bytes_per_s) / 1e9}
+    spoken = "; ".join(" ".join(line.split()) for line in table.splitlines()[2:])
+    alt = f"Above measured bits, below them rates that are assumed: {spoken}"
     rates |= {name: effective_bytes_per_s(row.bits) / 1e9 for name, row in sizes.items()}
     return Answer(
         round(weights.bits, 1),
@@ -222,11 +223,7 @@ def compressed(arrays):
             "rate": f"{rates['as it is']:.0f} GB/s",
         },
         show=lambda guess: [
-            Picture(
-                partial(draw_sizes, sizes),
-                "Above measured bits, below them rates that"
-                " are assumed: " + "; ".join(" ".join(x.split()) for x in table.splitlines()[2:]),
-            ),
+            Picture(partial(draw_sizes, sizes), alt),
             Numbers(table, "Assumed: GB/s of a NeuronCore, if compression kept up", rates),
         ],
     )

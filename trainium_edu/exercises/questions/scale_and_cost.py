@@ -125,6 +125,7 @@ def wires(sent, plan):
     (scattered,) = (each for each in sent["tensor"] if each.operation == "reduce_scatter")
     sums = 2 * scattered.count * scattered.nbytes  # each is a reduce-scatter and an all-gather
     kinds = ("tensor", "data", "pipeline")
+    bars = {kind: _bytes(sent, kind) / _GIB for kind in kinds}
     rows = [
         f"{kind:10}{each.operation:16}{each.count:10,.0f} x {each.nbytes / 2**20:7.2f} MiB"
         f"{each.count * each.nbytes / _GIB:12,.2f} GiB"
@@ -140,9 +141,7 @@ def wires(sent, plan):
             "one sum a layer": sums / 4 / gradients,
         },
         terms={"tensor_gib": tensor / _GIB, "gradients_gib": gradients / _GIB},
-        show=lambda guess: Numbers(
-            rows, "Bytes of a step, in GiB", {kind: _bytes(sent, kind) / _GIB for kind in kinds}
-        ),
+        show=lambda guess: Numbers(rows, "Bytes of a step, in GiB", bars),
     )
 
 
@@ -160,6 +159,7 @@ def bubble(stages, micro, batch):
     waits = stages - 1
     counts = [micro * 16 >> k for k in range(0, 6)]
     rows = [f"{batch // m:9}{m:15}{share(m):9.1%}" for m in counts]
+    bars = {f"{batch // m} replicas, {m} micro-batches": 100 * share(m) for m in counts}
     return Answer(
         round(100 * share(micro), 1),
         wrong={
@@ -170,9 +170,7 @@ def bubble(stages, micro, batch):
         },
         terms={"micro": micro, "waits": waits, "slots": micro + waits},
         show=lambda guess: Numbers(
-            [" replicas  micro-batches     idle", *rows],
-            "Idle, in % of the step",
-            {f"{batch // m} replicas, {m} micro-batches": 100 * share(m) for m in counts},
+            [" replicas  micro-batches     idle", *rows], "Idle, in % of the step", bars
         ),
     )
 
@@ -183,8 +181,14 @@ def bubble(stages, micro, batch):
 @question("11/wall")
 def wall_of(times):
     """Return how many times as fast a step is on the most instances as on the fewest."""
-    few, many, grown = times[min(times)], times[max(times)], max(times) / min(times)
+    fewest, title = min(times), f"Times as fast as {min(times)} instances"
+    few, many, grown = times[fewest], times[max(times)], max(times) / fewest
     left = [1 - t.parts["pipeline bubble"] / t.step_ns for t in (few, many)]
+    fast = {n: few.step_ns / t.step_ns for n, t in times.items()}
+    bars = {
+        f"{n:,} instances: {factor:.3g} times": {"reached": factor, "lost": n / fewest - factor}
+        for n, factor in fast.items()
+    }
     shown = ("Tensor Engine", "pipeline bubble", "gradient sums")
     rows = [f"{'instances':>9}{'step, s':>10}{'MFU':>8}" + "".join(f"{n:>17}" for n in shown)]
     rows += [
@@ -200,18 +204,7 @@ def wall_of(times):
             "the root": grown**0.5,
         },
         terms={"few_s": few.step_ns / 1e9, "many_s": many.step_ns / 1e9},
-        show=lambda guess: Numbers(
-            rows,
-            f"Times as fast as {min(times)} instances",
-            {
-                f"{n:,} instances: {fast:.3g} times": {
-                    "reached": fast,
-                    "lost": n / min(times) - fast,
-                }
-                for n, fast in ((n, few.step_ns / t.step_ns) for n, t in times.items())
-            },
-            spell=lambda ideal: f"of {ideal:g}",
-        ),
+        show=lambda guess: Numbers(rows, title, bars, spell=lambda ideal: f"of {ideal:g}"),
     )
 
 

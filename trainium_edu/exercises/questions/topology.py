@@ -44,7 +44,7 @@ def _one_bit(pairs):
 @question("07/plain-number-links")
 def plain_links(machine):
     """Return how many cables join plain numbers that are one bit apart."""
-    far = machine.hops(0)
+    far, title = machine.hops(0), "0 and 2 differ in one bit, and are two hops apart"
     return Answer(
         _one_bit(_cables(machine)),
         wrong={
@@ -54,11 +54,7 @@ def plain_links(machine):
         },
         show=lambda guess: [
             f"one bit apart: chip 0 to 2, {far[2]} hops; chip 0 to 8, {far[8]} hops",
-            topology_picture(
-                machine,
-                path=way(machine, 0, 2),
-                title="0 and 2 differ in one bit, and are two hops apart",
-            ),
+            topology_picture(machine, path=way(machine, 0, 2), title=title),
         ],
     )
 
@@ -108,6 +104,7 @@ def nonblocking(machine):
     odd = fabric.busiest_link_chunks(everyone, machine, ties="one_way")
     hops = sum(int(machine.hops(chip).sum()) for chip in range(machine.chips))
     messages = machine.chips * (machine.chips - 1)
+    loads = {"the torus, both ways round": even, "the torus, one way round": odd}
     return Answer(
         bisect((1.5, 4), even / limit),
         terms={"messages": messages, "hops": hops, "crossings": hops / machine.links},
@@ -115,10 +112,6 @@ def nonblocking(machine):
             f"busiest channel: {even:.0f} messages = {even / limit:.2f} x a chip's limit\n"
             f"if all ties go the same way round: {odd:.0f} messages = {odd / limit:.1f} x",
             "Messages on the busiest channel",
-            {
-                "nonblocking": limit,
-                "the torus, both ways round": even,
-                "the torus, one way round": odd,
-            },
+            {"nonblocking": limit, **loads},
         ),
     )

@@ -55,6 +55,8 @@ def zero_memory(plain, zero, ranks, same):
 def straggler(usual, slow, hidden, times):
     """Return the microseconds of a step that waits for one slow rank."""
     grew = [now.step_ns / before.step_ns - 1 for before, now in ((usual, slow), hidden)]
+    names = "ring", "ring, one is slow", "mesh", "mesh, one is slow"
+    steps = dict(zip(names, (usual, slow, *hidden), strict=True))
     return Answer(
         round(slow.step_ns / 1e3),
         wrong={
@@ -67,15 +69,7 @@ def straggler(usual, slow, hidden, times):
             "compute_grew": 100 * grew[0],
             "step_grew": 100 * grew[1],
         },
-        show=lambda guess: step_bars(
-            dict(
-                zip(
-                    ("ring", "ring, one is slow", "mesh", "mesh, one is slow"),
-                    (usual, slow, *hidden),
-                    strict=True,
-                )
-            )
-        ),
+        show=lambda guess: step_bars(steps),
     )
 
 
@@ -110,6 +104,7 @@ def workers(step_ms, decode_ms, batch):
     starved, fed = found[most - 1, 2], found[most, 2]
     read_ms = batch * float(BYTES_PER_SAMPLE) / 4e6  # of feed's 4 GB/s
     wait = f"{starved.steady_wait_ns / 1e6:.0f} ms"
+    waiting = f"With {most - 1} workers the chips wait {wait} before each step."
     return Answer(
         most,
         wrong={
@@ -119,10 +114,7 @@ def workers(step_ms, decode_ms, batch):
         },
         terms={"decode": decode, "read_ms": read_ms, "others": most - 1, "wait": wait},
         show=lambda guess: [
-            Picture(
-                partial(draw_pipeline, starved),
-                alt=f"With {most - 1} workers the chips wait {wait} before each step.",
-            ),
+            Picture(partial(draw_pipeline, starved), alt=waiting),
             Picture(partial(draw_pipeline, fed), alt=f"With {most} workers they do not wait."),
             feed_table(found),
         ],
@@ -166,6 +158,7 @@ def toss(explained):
     """Return the chance in per cent that the toss went up."""
     e, t = explained, explained.toss
     adds, share = sum(hop.adds for hop in e.hops), round(100 * t.share)
+    alt = f"{len(e.shards)} gradients, their mean, and the toss: {share} per cent of the way up."
     return Answer(
         share,
         wrong={"to the nearer": 100 * (t.share > 0.5), "the other way round": 100 - share},
@@ -175,11 +168,7 @@ def toss(explained):
             "way": "up" if e.after == t.high else "down",
         },
         show=lambda guess: [
-            Picture(
-                partial(draw_toss, e),
-                alt=f"{len(e.shards)} gradients, their mean, and the"
-                f" toss: {share} per cent of the way up.",
-            ),
+            Picture(partial(draw_toss, e), alt=alt),
             f"{len(e.shards)} ranks, {adds} additions on the way; all ranks threw the same bits",
         ],
     )
@@ -191,14 +180,12 @@ def flipped(futures):
     first, passed = futures.first, len(futures.after)
     begun, ended = futures.after[0].weights, futures.after[-1].weights
     near = abs(futures.after[-1].loss - futures.after[-1].loss_if) < 0.01
+    alt = "Weights that differ between the two runs, and how far the losses differ."
     return Answer(
         2 if first is None else 0 if passed == 1 else 1,
         terms={"losses": "stay the same to two digits" if near else "with them"},
         show=lambda guess: [
-            Picture(
-                partial(draw_futures, futures),
-                alt="Weights that differ between the two runs, and how far the losses differ.",
-            ),
+            Picture(partial(draw_futures, futures), alt=alt),
             f"weights that differ after one step: {begun}; after the last one shown: "
             f"{'more than a hundred' if ended > 100 else ended}",
         ],

@@ -203,7 +203,7 @@ def scalar(eight, kernel):
                 f"operator on eight processors {ns(eight) / 1e3:8.1f} µs\n"
                 f"kernel on Scalar             {ns(kernel) / 1e3:8.1f} µs",
                 "The same numbers, in µs",
-                {n: ns(r) / 1e3 for n, r in (("operator", eight), ("Scalar", kernel))},
+                {"operator": ns(eight) / 1e3, "Scalar": ns(kernel) / 1e3},
             ),
             timeline_explorer(kernel, memory=False, sliders=False),
         ],
