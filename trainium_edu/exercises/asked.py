@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import Rejected, reject, reject_if
+from trainium_edu.exercises.exercise import Rejected, reject, reject_if, words_of
 from trainium_edu.exercises.request import Request, measured
 from trainium_edu.neuroncore.run import Run
 from trainium_edu.specs import TRN1
@@ -112,11 +112,9 @@ class Figures:
         mfu = [roof.compute_ns / ns for ns in (band.nominal_ns, band.high_ns, low_ns)]
         peak = f", MFU {mfu[0]:.1%} ({mfu[1]:.1%} to {mfu[2]:.1%})" if mfu[0] > 5e-4 else ""
         where = f" on {self.ranked}" if self.ranked else ""
-        return (
-            f"Your kernel takes {band.nominal_ns / 1e3:.1f} µs ({low_ns / 1e3:.1f} to"
-            f" {band.high_ns / 1e3:.1f}){where}, moves {timeline.hbm_bytes:,.0f} bytes{peak}:"
-            f" {times[0]:.1f} times ({times[1]:.1f} to {times[2]:.1f}) the {least / 1e3:.1f} µs of"
-            f" its roof, which its {what} alone would take."
+        times_us = [ns / 1e3 for ns in (band.nominal_ns, low_ns, band.high_ns, least)]
+        return words_of(__file__)["said"]["figures"].format(
+            us=times_us, where=where, nbytes=timeline.hbm_bytes, peak=peak, times=times, what=what
         )
 
     def entry(self):

@@ -74,11 +74,8 @@ def reference(images, weights, bias, pool_size=1) -> np.ndarray:
 def turn(answer, numbers):
     """Check (128, 128, high, wide) -> (high * wide, 128, 128), and its time."""
     high, wide = numbers.high, numbers.wide
-    weights = (
-        np.random.default_rng(numbers.seed)
-        .standard_normal((128, 128, high, wide))
-        .astype(np.float16)
-    )
+    rng = np.random.default_rng(numbers.seed)
+    weights = rng.standard_normal((128, 128, high, wide)).astype(np.float16)
     shape = (high * wide, 128, 128)
     right = weights.astype(np.float32).transpose(2, 3, 1, 0).reshape(shape)
     wrong = {
@@ -97,11 +94,8 @@ def turn(answer, numbers):
 def pool(answer, numbers):
     """Check the largest of squares, and the count of compute instructions."""
     n, rows, columns = numbers.side, numbers.rows, numbers.columns
-    x = (
-        np.random.default_rng(numbers.seed)
-        .integers(-9, 10, (128, n * rows, n * columns))
-        .astype(np.float32)
-    )
+    rng = np.random.default_rng(numbers.seed)
+    x = rng.integers(-9, 10, (128, n * rows, n * columns)).astype(np.float32)
     squares = x.reshape(128, rows, n, columns, n)
     wrong = {
         "corner": squares[:, :, 0, :, 0],

@@ -292,10 +292,8 @@ class Exercise:
             with _at_most(CHECK_AT_MOST_SECONDS):
                 error, measured = _examine(self, answer, self.numbers(student))
         except _TakesTooLong:
-            error = Rejected(
-                "does not end",
-                _shared_words()["does not end"].format(seconds=CHECK_AT_MOST_SECONDS),
-            )
+            says = _shared_words()["does not end"].format(seconds=CHECK_AT_MOST_SECONDS)
+            error = Rejected("does not end", says)
         if error is None:
             note = learner.record(self.key, Status.PASSED)
             more = "The grader tries other numbers." if not self.literal else ""

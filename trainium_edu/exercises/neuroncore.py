@@ -210,19 +210,17 @@ def racing_plan(seed: int):
     names = ["x", "y", "mean", "scale", "sum", "mask", "bias", "out"]
     for attempt in range(10_000):
         rng = np.random.default_rng([seed, attempt])
-        tiles = {
-            name: (
-                int(rng.integers(0, 12)) * 256,
-                int(rng.integers(1, 4)) * 256,
-                *((0, 128), (0, 64), (64, 64))[int(rng.integers(3))],
-            )
-            for name in names
-        }
+        tiles = {name: _random_tile(rng) for name in names}
         steps = _random_steps(rng, names)
         found = races(tiles, steps)
         if len(found) == 1 and found != {p[::-1] for p in found} and has_decoys(tiles, found):
             return tiles, steps
     raise RuntimeError("no plan with one race was found")
+
+
+def _random_tile(rng):
+    address, size = (256 * int(rng.integers(*ends)) for ends in ((0, 12), (1, 4)))
+    return address, size, *((0, 128), (0, 64), (64, 64))[int(rng.integers(3))]
 
 
 def _random_steps(rng, names):

@@ -66,8 +66,8 @@ def _value(draw, kind, bits, lowest, highest) -> float:
     whole = 2**bits + count  # bits + 1 significant ones at most
     return {
         "plain": whole * 2.0 ** (power - bits),
-        "too fine": (2 * whole + 1)
-        * 2.0 ** (power - bits - 1),  # needs one bit more than there are
+        # needs one bit more than there are
+        "too fine": (2 * whole + 1) * 2.0 ** (power - bits - 1),
         "hidden": (whole | 1) * 2.0 ** (power - bits),  # needs the hidden one too
         "negative": -(whole | 1) * 2.0 ** (power - bits),
         "subnormal": count * 2.0 ** (lowest - bits),  # below the normal numbers, on the grid

@@ -5,6 +5,7 @@ import math
 from functools import lru_cache
 
 from trainium_edu.cluster.cost import price
+from trainium_edu.cluster.failures import optimal_interval_s
 from trainium_edu.cluster.memory import memory
 from trainium_edu.cluster.models import Transformer, get_model
 from trainium_edu.cluster.plan import Cluster, Plan, PlanError
@@ -113,12 +114,8 @@ def _models(draw):
         )
     begin = draw.integer("vocabulary", 0, 49)
     vocabularies = [32_000 + 1000 * ((begin + i) % 50) for i in range(50)]
-    full = next(
-        m
-        for words in vocabularies
-        if smallest_cut(m := Transformer("nearly full", 32, 4096, 32, 2048, words))
-        != smallest_cut(m, room=16e9)
-    )
+    sizes = (Transformer("nearly full", 32, 4096, 32, 2048, words) for words in vocabularies)
+    full = next(model for model in sizes if smallest_cut(model) != smallest_cut(model, room=16e9))
     long = Transformer("long sequences", 32, 4096, 32, 8192, 32000)  # activations decide
     return {"cases": [*draw.shuffled("order", made), full, long]}
 
@@ -301,9 +298,9 @@ def _young(step_s, save_s, instance_mtbf_h, instances, *, two=2.0, hour=3600.0):
 
 def _best(step_s, save_s, instance_mtbf_h, instances) -> float:
     """Return the least waste among whole numbers of steps."""
-    near = max(1, round(_young(step_s, save_s, instance_mtbf_h, instances)))
-    tried = range(max(1, near // 2), 2 * near + 2)
-    return min(waste(step_s, save_s, instance_mtbf_h, instances, k) for k in tried)
+    best = int(optimal_interval_s(instance_mtbf_h * 3600 / instances, save_s) / step_s)
+    near = (max(1, best), best + 1)
+    return min(waste(step_s, save_s, instance_mtbf_h, instances, steps) for steps in near)
 
 
 #: Wrong ways to the interval, by misconception.

@@ -166,14 +166,10 @@ _SIDE, _VECTORS = 6, 7
 def _faulty_run(numbers, *, healthy=False):
     draw = np.random.default_rng(numbers.seed)
     delays = [k + numbers.late * (k == numbers.row) for k in range(_SIDE)]
-    return run(
-        draw.choice([-3, -2, -1, 1, 2, 3], (_SIDE, _SIDE)),
-        draw.integers(1, 100, (_SIDE, _VECTORS)),
-        array=SystolicArray(_SIDE, _SIDE, load_speed=2),
-        fmt="bf16",
-        record=True,
-        skew=None if healthy else delays,
-    )
+    weights = draw.choice([-3, -2, -1, 1, 2, 3], (_SIDE, _SIDE))
+    vectors = draw.integers(1, 100, (_SIDE, _VECTORS))
+    array, skew = SystolicArray(_SIDE, _SIDE, load_speed=2), None if healthy else delays
+    return run(weights, vectors, array=array, fmt="bf16", record=True, skew=skew)
 
 
 def faulty_frames(student="") -> Frames:
