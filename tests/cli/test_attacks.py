@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.cli.submitted import grade_submission
 from tests.cli.test_grade import LESSON, LIMITS, _lesson, submission  # noqa: F401
 from tests.texts import text_beside
 from trainium_edu import __main__, exercises
@@ -79,7 +80,7 @@ def test_salt_and_paths_are_on_no_command_line(tmp_path, monkeypatch):
 
     monkeypatch.setattr(subprocess, "Popen", popen)
     path = submission(tmp_path / "a.ipynb")
-    grade.grade_submission(path, modules=[LESSON], limits=LIMITS, salt="pepper")
+    grade_submission(path, modules=[LESSON], limits=LIMITS, salt="pepper")
     assert lines
     assert not [line for line in lines if "pepper" in line or "a.ipynb" in line]
 
@@ -93,7 +94,7 @@ FORGES = GRADERS + text_beside(__file__, "forges.py.txt")
 @needs_walls
 def test_a_submission_cannot_write_its_own_row(tmp_path):
     path = submission(tmp_path / "a.ipynb", double=FORGES, row="bad_row = None", sum="total = 0")
-    row = grade.grade_submission(path, modules=[LESSON], limits=LIMITS)
+    row = grade_submission(path, modules=[LESSON], limits=LIMITS)
     assert (row.points, row.of) == (0, 6)
 
 
@@ -117,7 +118,7 @@ LEAVES = text_beside(__file__, "leaves.py.txt")
 
 @needs_walls
 def test_no_process_stays_behind(tmp_path):
-    row = grade.grade_submission(
+    row = grade_submission(
         submission(tmp_path / "a.ipynb", double=LEAVES), modules=[LESSON], limits=LIMITS
     )
     assert row.points == 6
@@ -149,7 +150,7 @@ def test_made_up_measurements_of_a_kernel_get_nothing(tmp_path):
     path = tmp_path / "05.ipynb"
     forged = {"05/tile-add": FIGURES, "05/matmul-mfu": FIGURES.replace("add", "matmul")}
     nbformat.write(reading.with_answers("05", forged, "ab123"), path)
-    row = grade.grade_submission(path, limits=Limits(seconds=60))
+    row = grade_submission(path, limits=Limits(seconds=60))
     assert (row.points, row.exercises["05/tile-add"]["misconception"]) == (0, "no kernel")
 
 
@@ -171,7 +172,7 @@ def test_pipes_devices_and_large_files_are_rows_and_stop_nobody(tmp_path):
 def test_a_byte_order_mark_is_no_reason_for_nothing(tmp_path):
     path = submission(tmp_path / "a.ipynb")
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    assert grade.grade_submission(path, modules=[LESSON], limits=LIMITS).points == 6
+    assert grade_submission(path, modules=[LESSON], limits=LIMITS).points == 6
 
 
 @pytest.mark.parametrize(
@@ -246,7 +247,7 @@ GARBAGE = text_beside(__file__, "garbage.py.txt")
 @needs_walls
 def test_garbage_in_its_own_pipes_is_called_tampering(tmp_path):
     limits = replace(LIMITS, seconds=3, submission_seconds=60)
-    row = grade.grade_submission(
+    row = grade_submission(
         submission(tmp_path / "a.ipynb", double=GARBAGE), modules=[LESSON], limits=limits
     )
     assert (row.points, row.exercises["99/double"]["points"]) == (4, 0)

@@ -21,6 +21,7 @@ import psutil
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from tests.cli.submitted import grade_submission
 from tests.for_each import raises
 from tests.texts import table_beside, text_beside
 from trainium_edu import __main__, exercises
@@ -68,7 +69,7 @@ def submission(path, student="ab123", extra=(), **answers):
 
 
 def graded(path, **options):
-    return grade.grade_submission(path, modules=[LESSON], limits=LIMITS, **options)
+    return grade_submission(path, modules=[LESSON], limits=LIMITS, **options)
 
 
 def points(row):
@@ -283,7 +284,7 @@ def test_a_folder_or_a_dead_link_named_like_a_notebook_is_a_row(tmp_path):
 def test_too_long_a_submission_keeps_the_grades_that_it_has(tmp_path):
     path = submission(tmp_path / "a.ipynb", sum="import time\ntime.sleep(500)\ntotal = 1")
     limits = Limits(seconds=300, submission_seconds=15)
-    row = grade.grade_submission(path, modules=[LESSON], limits=limits)
+    row = grade_submission(path, modules=[LESSON], limits=limits)
     assert points(row) == {"double": 2, "row": 1, "sum": 0}
     assert row.reason == "took more than 15 s"
     assert row.exercises["99/sum"]["status"] == "stopped"

@@ -9,11 +9,12 @@ import nbformat
 import numpy as np
 import pytest
 
+from tests.cli.submitted import grade_submission
 from tests.solutions import reading
 from tests.texts import text_beside
 from trainium_edu.cli import sandbox
 from trainium_edu.cli.apart import Stopped
-from trainium_edu.cli.grade import grade_all, grade_submission
+from trainium_edu.cli.grade import grade_all
 from trainium_edu.cli.grade_cpp import CppApart
 from trainium_edu.cli.limits import Limits
 from trainium_edu.exercises import cpp

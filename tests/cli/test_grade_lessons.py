@@ -6,10 +6,10 @@ Judge: the reference solutions, the named wrong answers, and the lesson as it is
 import nbformat
 import pytest
 
+from tests.cli.submitted import grade_submission
 from tests.solutions import reading
 from tests.texts import text_beside
 from trainium_edu import exercises
-from trainium_edu.cli import grade
 from trainium_edu.exercises.capstone_fused_convolution import ASKED_US
 from trainium_edu.exercises.leaderboard import Entry
 
@@ -19,7 +19,7 @@ LESSONS = [lesson for lesson in exercises.LESSONS if exercises.of_lesson(lesson)
 def graded(tmp_path, lesson, answers, student="ab123"):
     path = tmp_path / "submission.ipynb"
     nbformat.write(reading.with_answers(lesson, answers, student), path)
-    row = grade.grade_submission(path)
+    row = grade_submission(path)
     assert row.status == "graded"
     return row
 

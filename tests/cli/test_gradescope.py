@@ -14,14 +14,15 @@ import zipfile
 import pytest
 
 from tests.cli.kernel_files import RIGHT, write
+from tests.cli.submitted import grade_submission
 from tests.cli.test_grade import LESSON, LIMITS, _lesson, submission  # noqa: F401
 from trainium_edu import __main__
-from trainium_edu.cli import grade, gradescope, sandbox
+from trainium_edu.cli import gradescope, sandbox
 from trainium_edu.cli.assignment import read
 
 
 def test_results_have_a_test_for_each_exercise(tmp_path):
-    row = grade.grade_submission(
+    row = grade_submission(
         submission(tmp_path / "a.ipynb", double="def double(x):\n    return x * x"),
         modules=[LESSON], limits=LIMITS,
     )  # fmt: skip

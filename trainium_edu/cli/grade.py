@@ -31,7 +31,7 @@ from trainium_edu.cli.refusals import sentence
 from trainium_edu.cli.row import Row, last_of
 from trainium_edu.exercises import lessons
 
-__all__ = ["absent", "filled", "grade_all", "grade_submission", "read_roster", "submissions"]
+__all__ = ["absent", "filled", "grade_all", "read_roster", "submissions"]
 
 
 def _watched(path, row: Row, order: Mapping, running: list, parts=None) -> Row:
@@ -98,25 +98,6 @@ def filled(row: Row, lines: Sequence[bytes], late: str = "", code: int = 0,
         f"{', '.join(keys)}: {reason}" if len(keys) < len(mine) or len(mine) == 1 else reason
         for reason, keys in stops.items()
     )
-    return row
-
-
-def grade_submission(path: Path, *, student: str = "", **options) -> Row:
-    """Grade one notebook in a process of its own.
-
-    Parameters
-    ----------
-    path : Path
-    student : str
-        The id whose numbers count; by default the one that the notebook states.
-    **options
-        As :func:`grade_all` takes them.
-
-    Returns
-    -------
-    Row
-    """
-    (row,) = grade_all([Path(path)], roster={Path(path).name: student}, **options)
     return row
 
 

@@ -22,7 +22,7 @@ from trainium_edu.cli.refusals import sentence
 from trainium_edu.cli.row import Row
 from trainium_edu.exercises.cells import stated
 from trainium_edu.exercises.exercise import Grade, words_of
-from trainium_edu.exercises.leaderboard import Entry
+from trainium_edu.exercises.leaderboard import FIGURES, Entry
 from trainium_edu.exercises.request import measured
 from trainium_edu.files import write
 from trainium_edu.neuroncore.run import Run
@@ -36,7 +36,6 @@ __all__ = ["Figures", "Rejected", "difference", "grade_file", "judge", "reach", 
 _MOST_SOURCE = 1 << 20
 _MOST_ADVICE, _MOST_CHARACTERS = 3, 800
 _TAMPERED = "tampered with the process that grades it"
-_ENTRY = ("latency_us", "low_us", "high_us", "hbm_bytes", "mfu")  #: of a leaderboard
 _PREFIXES = ("neuronxcc.nki.", "trainium_edu.nki.", "nki.")
 _USUAL = {"nl": "language", "nisa": "isa", "ncc": "compiler", "np": "numpy"}
 
@@ -363,7 +362,7 @@ def grade_file(path: Path, row: Row, assignment: Assignment, *, limits: Limits, 
     row.figures = {case: dataclasses.asdict(found) for case, found in figures.items()}
     if right:
         name, best = stated(source, "pseudonym") or row.student or path.stem, row.figures
-        best = {field: best[assignment.board][field] for field in _ENTRY}
+        best = {field: best[assignment.board][field] for field in FIGURES}
         entry = Entry(assignment.name, assignment.board, _plain(name)[:40], **best)
         row.leaderboard = dataclasses.asdict(entry)
 

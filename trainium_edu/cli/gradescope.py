@@ -21,12 +21,15 @@ from trainium_edu.cli.feedback import title_of
 from trainium_edu.cli.refusals import sentence
 from trainium_edu.exercises import afterwards
 from trainium_edu.exercises.assignment import files_of
+from trainium_edu.exercises.leaderboard import FIGURES
 from trainium_edu.exercises.lessons import lesson_notebook
 
 __all__ = ["export", "write_results"]
 
 #: The two scripts that Gradescope asks for.
 _SCRIPTS = Path(__file__).with_name("autograder")
+#: Columns of its leaderboard; the first one ranks.
+_HEADS = "latency µs", "from µs", "to µs", "HBM bytes", "MFU"
 
 
 def export(lesson: str, out: Path, *, salt: str = "") -> str:
@@ -130,12 +133,9 @@ def write_results(row, out: Path):
         results["output"] = "\n".join([results["output"], *texts, *row.advice])
     if row.leaderboard:  # Gradescope ranks by the first of them and shows names of its own
         results["leaderboard"] = [
-            {"name": head, "value": round(row.leaderboard[key], 4), "order": order}
-            for head, key, order in (
-                ("latency µs", "latency_us", "asc"), ("from µs", "low_us", "asc"),
-                ("to µs", "high_us", "asc"), ("HBM bytes", "hbm_bytes", "asc"),
-                ("MFU", "mfu", "desc"),
-            )
+            {"name": head, "value": round(row.leaderboard[key], 4),
+             "order": "desc" if key == "mfu" else "asc"}
+            for key, head in zip(FIGURES, _HEADS, strict=True)
         ]  # fmt: skip
     out = Path(out)
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -53,8 +53,9 @@ def grade(options) -> int:
 
     if options.target.suffix == ".py" and options.target.is_file() and not options.assignment:
         raise ValueError(f"{options.target} is graded against an assignment: --assignment SPEC")
-    for name in ("jobs", "seconds", "submission_seconds", "memory_gib"):
-        value = getattr(options, name)
+    numbers = ("jobs", "seconds", "submission_seconds", "memory_gib")
+    given = {name: getattr(options, name) for name in numbers}
+    for name, value in given.items():
         if value is not None and not 0 < value < 1e6:
             raise ValueError(f"--{name.replace('_', '-')} takes a number above 0, below a million")
     if options.csv and not options.csv.absolute().parent.is_dir():
@@ -75,10 +76,8 @@ def grade(options) -> int:
     )  # fmt: skip
     if options.predictions:
         return _predictions(paths, options)
-    limits = (asked.limits if asked else Limits()).but(
-        seconds=options.seconds, submission_seconds=options.submission_seconds,
-        memory_gib=options.memory_gib,
-    )  # fmt: skip
+    jobs = given.pop("jobs") or os.cpu_count() or 1
+    limits = (asked.limits if asked else Limits()).but(**given)
     roster = grade.read_roster(options.roster, paths) if options.roster else {}
     kept = options.csv.with_name(f"{options.csv.name}.jsonl") if options.csv else None
     rows, count = [], 0
@@ -92,9 +91,10 @@ def grade(options) -> int:
 
     known = row.read_kept(kept) if kept else {}
     try:
-        jobs, modules = options.jobs or os.cpu_count() or 1, options.exercises
-        rows = grade.grade_all(paths, roster=roster, salt=salt, modules=modules, limits=limits,
-                               jobs=jobs, known=known, done=done, assignment=asked)  # fmt: skip
+        rows = grade.grade_all(
+            paths, roster=roster, salt=salt, modules=options.exercises, limits=limits, jobs=jobs,
+            known=known, done=done, assignment=asked,
+        )  # fmt: skip
         if options.target.is_dir():
             rows += grade.absent(roster, paths)
         if options.csv:

@@ -1,6 +1,7 @@
 """Exercises of lesson 09: the mean over ranks in a ring's order, and communication that shows."""
 
 import math
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -164,13 +165,10 @@ def _cases(draw):
     return {"latency_us": latency, "gb_per_s": rate, "cases": drawn}
 
 
-def _close(got, value) -> bool:
-    return math.isclose(got, value, rel_tol=1e-6, abs_tol=1e-6)
-
-
 @exercise("09/exposed", numbers=_cases)
 def exposed_us(answer, numbers):
     """Try backward passes of all kinds; recognise the usual short cuts."""
     about = numbers.latency_us, numbers.gb_per_s
     cases = [([*map(tuple, case[:n])], *about) for case in numbers.cases for n in (1, 2, 3, 5)]
-    compare(answer, cases, _exposed, SHORT_CUTS, ("no number", is_number), same=_close)
+    same = partial(math.isclose, rel_tol=1e-6, abs_tol=1e-6)
+    compare(answer, cases, _exposed, SHORT_CUTS, ("no number", is_number), same=same)

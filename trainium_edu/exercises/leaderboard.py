@@ -24,9 +24,11 @@ from trainium_edu.files import tables
 from trainium_edu.specs.signatures import checked
 from trainium_edu.tools.schema import checked as checked_by
 
-__all__ = ["HEAD", "Entry", "as_csv", "as_text", "boards", "cells", "places"]
+__all__ = ["FIGURES", "HEAD", "Entry", "as_csv", "as_text", "boards", "cells", "places"]
 
 _SCHEMA = tables(__file__)
+#: Fields of a row that say how fast its kernel is.
+FIGURES = ("latency_us", "low_us", "high_us", "hbm_bytes", "mfu")
 #: Columns of a board.
 HEAD = ("place", "name", "latency µs", "band µs", "HBM bytes", "MFU")
 

@@ -245,7 +245,8 @@ def mean_bits(answer, numbers):
         "all numbers together": lambda c: words_mean(c) * sum(c),
     }
     cases = [(counts,) for counts in numbers.counts]
-    compare(answer, cases, words_mean, beliefs, _MEAN, same=_is_mean, what="lists")
+    same = functools.partial(math.isclose, rel_tol=0, abs_tol=1e-9)
+    compare(answer, cases, words_mean, beliefs, _MEAN, same=same, what="lists")
 
 
 def lengths_of(counts) -> list[int]:
@@ -266,7 +267,3 @@ def _one_by_one(counts):
     last = len(counts) - 1
     ranked = enumerate(sorted(counts, reverse=True), 1)
     return sum(n * min(place, last) for place, n in ranked) / sum(counts)
-
-
-def _is_mean(got, wanted) -> bool:
-    return abs(got - wanted) < 1e-9

@@ -1,6 +1,7 @@
 """Exercises of lesson 09c: how long lookups take, and the least loss there can be."""
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -14,8 +15,7 @@ __all__ = ["BELIEFS", "best_loss", "lookup_time", "row_ns"]
 _A_NUMBER = "no number", is_number
 
 
-def _agree(told, wanted) -> bool:
-    return math.isclose(told, wanted, rel_tol=1e-3, abs_tol=1e-9)
+_agree = partial(math.isclose, rel_tol=1e-3, abs_tol=1e-9)
 
 
 # --- how long lookups take ------------------------------------------------------------------------

@@ -16,15 +16,10 @@ from trainium_edu.widgets.training_cost import step_panel
 # --- the same gradient ----------------------------------------------------------------------------
 
 
-def _difference(weights):
-    """Return the largest difference from a single rank's weights, by number of ranks."""
-    return {n: float(np.abs(w - weights[1]).max()) for n, w in weights.items() if n > 1}
-
-
 @question("09/same-update")
 def same_update(weights):
     """Return how equal the weights are after a step on one rank, and on several."""
-    apart = _difference(weights)
+    apart = {n: float(np.abs(w - weights[1]).max()) for n, w in weights.items() if n > 1}
     most, sums = max(apart.values()), {name: one_sum(name) for name in ("ring", "mesh")}
     return Answer(
         0 if not most else 1 if most < 1e-6 else 2,

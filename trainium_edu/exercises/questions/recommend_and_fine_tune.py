@@ -105,15 +105,14 @@ def scratch_text(rows) -> str:
 def few_labels(rows):
     """Return the per cent that the pre-trained encoder names right, on average over seeds."""
     read, scratch = (_mean(rows, 4, beginning) for beginning in BEGINNINGS)
+    title = "Of the test right, in %, with 4 labelled passages of each author"
+    right = {"from scratch": round(scratch), "pre-trained": round(read)}
+    lines = [f"{name:12} {percent} %" for name, percent in right.items()]
     return Answer(
         round(read),
         wrong={"no labels, no gain": round(_mean(rows, 4, BEGINNINGS[1]))},
         terms={"read": read, "scratch": scratch},
-        show=lambda guess: Numbers(
-            f"from scratch {scratch:.0f} %\npre-trained  {read:.0f} %",
-            "Of the test right, in %, with 4 labelled passages of each author",
-            {"from scratch": round(scratch), "pre-trained": round(read)},
-        ),
+        show=lambda guess: Numbers(lines, title, right),
     )
 
 

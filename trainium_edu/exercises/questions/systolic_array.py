@@ -32,7 +32,8 @@ def last_result(array, m, n):
     load, rows = load_cycles(m, array), array.rows
     total = tile_cycles(m, n, array)
     parts = {"load": load, "feed": n, "fall": rows - 1, "skew": m - 1}
-    spelled = [(name, f"{cycles}") for name, cycles in parts.items()]
+    spelled = ", ".join(f"{name} {cycles}" for name, cycles in parts.items())
+    text = f"{spelled} cycles, together {total}"
     return Answer(
         total,
         wrong={
@@ -47,11 +48,7 @@ def last_result(array, m, n):
         },
         terms={"load": load, "down": rows - 1, "across": m - 1, "total": total, "busy": n / total},
         show=lambda guess: [
-            Numbers(
-                f"{', '.join(map(' '.join, spelled))} cycles, together {total}",
-                "First weight in to last result out, in cycles",
-                {"one tile": parts},
-            ),
+            Numbers(text, "First weight in to last result out, in cycles", {"one tile": parts}),
             f"The same array with {_VECTORS_SHOWN} vectors. The wave that crosses it is the skew:"
             " the PE in row k and column m lives k + m cycles after the corner.",
             _full_array(array),

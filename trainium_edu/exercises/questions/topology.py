@@ -104,14 +104,14 @@ def nonblocking(machine):
     odd = fabric.busiest_link_chunks(everyone, machine, ties="one_way")
     hops = sum(int(machine.hops(chip).sum()) for chip in range(machine.chips))
     messages = machine.chips * (machine.chips - 1)
-    loads = {"the torus, both ways round": even, "the torus, one way round": odd}
+    loads = {"nonblocking": limit, "the torus, both ways round": even}
+    loads |= {"the torus, one way round": odd}
+    lines = [
+        f"busiest channel: {even:.0f} messages = {even / limit:.2f} x a chip's limit",
+        f"if all ties go the same way round: {odd:.0f} messages = {odd / limit:.1f} x",
+    ]
     return Answer(
         bisect((1.5, 4), even / limit),
         terms={"messages": messages, "hops": hops, "crossings": hops / machine.links},
-        show=lambda guess: Numbers(
-            f"busiest channel: {even:.0f} messages = {even / limit:.2f} x a chip's limit\n"
-            f"if all ties go the same way round: {odd:.0f} messages = {odd / limit:.1f} x",
-            "Messages on the busiest channel",
-            {"nonblocking": limit, **loads},
-        ),
+        show=lambda guess: Numbers(lines, "Messages on the busiest channel", loads),
     )

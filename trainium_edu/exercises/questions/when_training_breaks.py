@@ -90,15 +90,11 @@ def feed_table(pipelines) -> str:
     return "\n".join(lines)
 
 
-def enough(step_ms, decode_ms, batch) -> int:
-    """Return the fewest workers of each rank with which its chip never waits in the long run."""
-    return next(n for n in range(1, 65) if feed(step_ms, n).steady_wait_ns == 0)
-
-
 @question("09b/workers")
 def workers(step_ms, decode_ms, batch):
     """Return how many workers each rank needs."""
-    most, decode = enough(step_ms, decode_ms, batch), batch * decode_ms
+    most = next(n for n in range(1, 65) if feed(step_ms, n).steady_wait_ns == 0)
+    decode = batch * decode_ms
     tried = [(1, 2), (most - 1, 2), (most - 1, 16), (most, 2)]
     found = {(n, ahead): feed(step_ms, n, ahead) for n, ahead in tried}
     starved, fed = found[most - 1, 2], found[most, 2]

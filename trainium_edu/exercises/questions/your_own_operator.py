@@ -194,17 +194,15 @@ def race(said, ratio):
 @question("13/scalar")
 def scalar(eight, kernel):
     """Return how many times as fast the Scalar Engine is."""
+    both = {"operator": ns(eight) / 1e3, "Scalar": ns(kernel) / 1e3}
+    names = "operator on eight processors", "kernel on Scalar"
+    lines = [f"{name:28} {us:8.1f} µs" for name, us in zip(names, both.values(), strict=True)]
     return Answer(
         _times(eight, kernel),
         wrong={"the instruction alone": round(ns(eight) / kernel.timeline.busy_ns("scalar"))},
-        terms={"kernel_us": ns(kernel) / 1e3, "busy_us": kernel.timeline.busy_ns("scalar") / 1e3},
+        terms={"kernel_us": both["Scalar"], "busy_us": kernel.timeline.busy_ns("scalar") / 1e3},
         show=lambda guess: [
-            Numbers(
-                f"operator on eight processors {ns(eight) / 1e3:8.1f} µs\n"
-                f"kernel on Scalar             {ns(kernel) / 1e3:8.1f} µs",
-                "The same numbers, in µs",
-                {"operator": ns(eight) / 1e3, "Scalar": ns(kernel) / 1e3},
-            ),
+            Numbers(lines, "The same numbers, in µs", both),
             timeline_explorer(kernel, memory=False, sliders=False),
         ],
     )

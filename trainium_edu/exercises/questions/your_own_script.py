@@ -171,6 +171,7 @@ def _pair(rows):
 def per_dollar(rows):
     """Return what the cheaper instance gives for a dollar, relative to the other."""
     inf2, trn1 = _pair(rows)
+    costs = {one.instance: _cost(one) for one in sorted(rows, key=_cost)}
     more = inf2.against(trn1) - 1
     speed = (1 + PUBLISHED) / (trn1.usd_per_hour / inf2.usd_per_hour)
     low, high = trn1.band.low_ns / trn1.step_ns, trn1.band.high_ns / trn1.step_ns
@@ -189,11 +190,7 @@ def per_dollar(rows):
             "allows": "has room for" if low <= 1 / speed <= high else "excludes",
             "cheaper": trn1.usd_per_hour / inf2.usd_per_hour * (1 - PUBLISHED),
         },
-        show=lambda guess: Numbers(
-            instances_table(rows),
-            "A million samples, in USD",
-            {one.instance: one.usd_per_million_samples for one in sorted(rows, key=_cost)},
-        ),
+        show=lambda guess: Numbers(instances_table(rows), "A million samples, in USD", costs),
     )
 
 
