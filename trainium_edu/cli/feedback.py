@@ -30,7 +30,11 @@ def page(row: Row) -> str:
         [title_of(key), f"{grade['points']} of {grade['of']}", grade["status"], grade["reason"]]
         for key, grade in row.exercises.items()
     ]
-    figures = row.figures and row.figures_said()
+    figures = []
+    if row.figures:
+        from trainium_edu.cli.grade_kernel import Figures
+
+        figures = [f"{case}: {Figures(**found)}" for case, found in row.figures.items()]
     return rendered("feedback.html", title=f"Feedback: {name}", head=[about, row.reason],
                     points=points, figures=figures, advice=row.advice)  # fmt: skip
 

@@ -173,6 +173,9 @@ def _in_full(row):
     for key, grade in row.exercises.items():
         said = f"{grade['status']}: {grade['reason']}".strip(": ")
         lines.append(f"  {key}: {grade['points']} of {grade['of']}, {said}")
-    lines += [f"  {said}" for said in row.figures and row.figures_said()]
+    if row.figures:
+        from trainium_edu.cli.grade_kernel import Figures
+
+        lines += [f"  {case}: {Figures(**found)}" for case, found in row.figures.items()]
     lines += [f"  advice: {said}" for said in row.advice]
     return "\n".join([*lines, *(f"  note: {note}" for note in row.notes)])

@@ -61,12 +61,6 @@ class Row:
             name = (self.student or Path(self.submission).stem)[:40]
             self.leaderboard = {"assignment": f"lesson {key}", "name": name, **entry}
 
-    def figures_said(self) -> list[str]:
-        """Return what was measured of a kernel, a line for each case."""
-        from trainium_edu.cli.grade_kernel import Figures
-
-        return [f"{case}: {Figures(**found)}" for case, found in self.figures.items()]
-
     def has(self, status: str) -> bool:
         """Return whether an exercise's status is "stopped", "not checked", or any other."""
         return any(grade["status"] == status for grade in self.exercises.values())

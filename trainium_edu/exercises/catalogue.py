@@ -40,10 +40,10 @@ def listed(lesson: str, kind: type, package: str = __package__) -> tuple:
     name = f"{package}.{stem.partition('_')[2]}"
     if not stem or importlib.util.find_spec(name) is None:
         return ()
-    rows = vars(importlib.import_module(name)).values()
-    rows = (row if isinstance(row, tuple) else (row,) for row in rows)
-    return tuple(v for row in rows for v in row
-                 if isinstance(v, kind) and number_of(v.key) == number)  # fmt: skip
+    values = vars(importlib.import_module(name)).values()
+    rows = (value if isinstance(value, tuple) else (value,) for value in values)
+    mine = (one for row in rows for one in row if isinstance(one, kind))
+    return tuple(one for one in mine if number_of(getattr(one, "key", "")) == number)
 
 
 @checked

@@ -504,8 +504,8 @@ def _number(some, draw: Draw, name: str = "", turn: int = 0):
     if "low" in some:
         return draw.choice(name, range(some["low"], some["high"] + 1, some.get("step", 1)))
     if "rows" in some:
-        rows = enumerate(some["rows"] * some.get("times", 1))
-        rows = [tuple(_number(part, draw, turn=i) for part in row) for i, row in rows]
+        turns = enumerate(some["rows"] * some.get("times", 1))
+        rows = [tuple(_number(part, draw, turn=i) for part in row) for i, row in turns]
         return rows + [tuple(row) for row in some.get("also", ())]
     return _drawn(some, draw)
 
