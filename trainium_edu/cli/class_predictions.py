@@ -7,18 +7,18 @@ nothing is run here.  What counts is what was committed before the answer was sh
 import json
 import math
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from trainium_edu.files import tables
 from trainium_edu.tools.schema import checked
 from trainium_edu.widgets.prediction import MIME, RECOGNISED
 
 __all__ = ["ClassPrediction", "collect", "plot_predictions"]
 
-_SCHEMA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_SCHEMA = tables(__file__)
 
 
 @dataclass(slots=True)
