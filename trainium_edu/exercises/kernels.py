@@ -106,10 +106,8 @@ def faulty_kernel(numbers) -> str:
     return NAMES[numbers.seed % len(NAMES)]
 
 
-def _unwritten_elements(name, step, n=64):
-    return {"shifted": step, "row_parts": n // step // 2, "running_total": step, "padded": step}[
-        name
-    ]
+def _unwritten_elements(name, step):
+    return {"shifted": step, "row_parts": 32 // step, "running_total": step, "padded": step}[name]
 
 
 def suspects(student: str = "") -> str:

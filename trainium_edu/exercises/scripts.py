@@ -6,7 +6,7 @@ Their lines are the table ``scripts`` of a lesson's TOML file.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from trainium_edu.exercises.exercise import Draw, reject
+from trainium_edu.exercises.exercise import Draw, has_form, reject, reject_if
 
 __all__ = ["Line", "Script", "draw_scripts", "find_the_lines"]
 
@@ -80,10 +80,8 @@ def find_the_lines(answer, scripts: list[Script], words: Mapping) -> None:
     words : mapping
         ``otherwise``: of a line that says no reason of its own; ``harm``: what another line does.
     """
-    if not isinstance(answer, list | tuple) or len(answer) != 3 or any(
-        type(n) is not int for n in answer
-    ):  # fmt: skip
-        reject("wrong form", "Three line numbers are asked for, one for each script: [4, 7, 5].")
+    asked = "Three line numbers are asked for, one for each script: [4, 7, 5]."
+    reject_if(not has_form(answer, int, int, int), "wrong form", asked)
     right = [script.culprit for script in scripts]
     if list(answer) == right:
         return
@@ -95,8 +93,6 @@ def find_the_lines(answer, scripts: list[Script], words: Mapping) -> None:
             continue
         if not 1 <= said <= len(script.lines):
             reject("no such line", f"The {names[i]} script has {len(script.lines)} lines.")
-        line = script.lines[said - 1]
-        reject(
-            "a line that does no harm",
-            f"The {names[i]} script, line {said}: {line.why or words['otherwise']} {words['harm']}",
-        )
+        why = script.lines[said - 1].why or words["otherwise"]
+        why = f"The {names[i]} script, line {said}: {why} {words['harm']}"
+        reject("a line that does no harm", why)

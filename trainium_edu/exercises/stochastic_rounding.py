@@ -137,16 +137,13 @@ def _proof_numbers(draw):
     return {"cases": [(float(v), b) for v in x for b in bits]}
 
 
-_ONE_NUMBER = (
-    "no number",
-    lambda value: type(value) in (int, float, Fraction) and math.isfinite(value),
-)
+_MEAN = "no number", lambda value: type(value) in (int, float, Fraction) and math.isfinite(value)
 
 
 @exercise("02/mean-over-tosses", numbers=_proof_numbers)
 def mean_over_random_bits(answer, numbers):
     """Return the mean of x rounded to BF16 over all tosses of n_random_bits bits."""
-    got = [float(value) for value in told_of(answer, numbers.cases, _ONE_NUMBER)]
+    got = [float(value) for value in told_of(answer, numbers.cases, _MEAN)]
     parts = [(gap(x, "bf16"), bits) for x, bits in numbers.cases]
     spacing = np.array([between.spacing for between, _ in parts])
 

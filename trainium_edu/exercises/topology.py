@@ -67,12 +67,9 @@ def _check_placement(found, shape):
     reject_if(counts.max() > 2, "crowded chip", chip=int(counts.argmax()), ranks=int(counts.max()))
     torus = fabric.torus(*shape)
     hops = np.stack([torus.hops(chip) for chip in range(chips)])
-    far = [
-        (int(hops[chip_of[r], chip_of[r ^ 1 << k]]), r, r ^ 1 << k)
-        for k in range(ranks.bit_length() - 1)
-        for r in range(ranks)
-    ]
-    most, r, partner = max(far, key=lambda row: row[0])
+    pairs = ((r, r ^ 1 << k) for k in range(ranks.bit_length() - 1) for r in range(ranks))
+    r, partner = max(pairs, key=lambda pair: hops[chip_of[pair[0]], chip_of[pair[1]]])
+    most = int(hops[chip_of[r], chip_of[partner]])
     if most <= 1:
         return
     told = {"shape": shape, "r": r, "partner": partner, "chip": chip_of[r],

@@ -33,9 +33,8 @@ def overhead_share(share, before, after):
     for bar, other, said in zip(weak, strong, _SAID.values(), strict=True):
         name, shares = bar.generation.name, (said, bar.share, other.share)
         drawn, read, split = shares
-        rows.append(
-            f"{bar.generation.instances:4} x {name:17}{drawn:9.0%}{read:22.1%}{split:22.1%}"
-        )
+        count = bar.generation.instances
+        rows.append(f"{count:4} x {name:17}{drawn:9.0%}{read:22.1%}{split:22.1%}")
         for reading, value in zip(readings, shares, strict=True):
             bars[f"{name.split('.')[0]}, {reading}"] = 100 * value
     slide = 100 * list(_SAID.values())[1]

@@ -184,6 +184,8 @@ def bend(weak, remedies):
     """Return the per cent of samples per second and rank that are left on four instances."""
     at = {p.ranks: p for p in weak}
     report = at[_RANKS].report
+    rows = [f"{p.ranks:5} ranks, {p.instances:2} instances: {p.efficiency:.0%}" for p in weak]
+    bars = {f"{p.ranks} ranks": 100 * p.efficiency for p in weak}
     return Answer(
         round(100 * at[_RANKS].efficiency, 1),
         wrong={
@@ -196,11 +198,7 @@ def bend(weak, remedies):
             "instance_us": in_us(at[32].report.communication_ns),
         },
         show=lambda guess: [
-            Numbers(
-                [f"{p.ranks:5} ranks, {p.instances:2} instances: {p.efficiency:.0%}" for p in weak],
-                "Images per second and rank, in % of those on two ranks",
-                {f"{p.ranks} ranks": 100 * p.efficiency for p in weak},
-            ),
+            Numbers(rows, "Images per second and rank, in % of those on two ranks", bars),
             step_panel(),
             f"on {_RANKS} ranks, with\n"
             + "\n".join(f"  {name:20}{p.efficiency:.0%}" for name, p in remedies.items()),

@@ -37,17 +37,14 @@ def _us(executable) -> float:
     return executable.makespan_ns / 1e3
 
 
-def _flops(executable) -> float:
-    return sum(one.flops for one in executable.operations())
-
-
 @question("06/four-times")
 def four_times(small, large):
     """Return how many times as long the large batch's step takes."""
     opened = explore(large)
+    flops = [sum(one.flops for one in each.operations()) for each in (small, large)]
     return Answer(
         round(_us(large) / _us(small), 2),
-        wrong={"time is arithmetic": _flops(large) / _flops(small)},
+        wrong={"time is arithmetic": flops[1] / flops[0]},
         terms={"small_us": _us(small), "large_us": _us(large)},
         show=lambda guess: [
             opened,
