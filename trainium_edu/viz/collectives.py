@@ -33,11 +33,9 @@ def _draw_curves(curves, names, title, label, x_ticks, y, y_ticks, unit, width, 
     chart = Chart(Scene(width, _TALL + 76), (58, 28, width - 82, _TALL), x, y, log=log)
     chart.axes(title, label, x_ticks, y_ticks, unit=unit)
     looks = [look_of(name, i) for i, name in enumerate(names)]
-    for (xs, ys), name, look in zip(curves, names, looks, strict=True):
-        chart.curve(xs, ys, **look, words=name, width=2)
-    chart.legend(chart.left + 10, chart.top + key * _TALL,
-                 *((name, look["colour"], 2, look["dash"])
-                   for name, look in zip(names, looks, strict=True)))  # fmt: skip
+    rows = [(*curve, name, look["colour"], 2, look["dash"])
+            for curve, name, look in zip(curves, names, looks, strict=True)]  # fmt: skip
+    chart.legend(chart.left + 10, chart.top + key * _TALL, *chart.curves(*rows))
     return chart
 
 

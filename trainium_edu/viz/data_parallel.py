@@ -59,14 +59,19 @@ def step_scene(reports: Mapping, *, width: float = 740.0, end_ns: float = 0.0) -
             boxes = [(s.start_ns, s.end_ns, _TRACK[track], 18) for s in spans if s.track == track]
             if track == LINKS:
                 boxes += [(*ns, _EXPOSED, 7) for ns in exposed(spans)]
-            for start, until, colour, tall in boxes:
-                left, right = to_x(start / 1e3), to_x(until / 1e3)
-                scene.rect(left, y - 3, max(right - left - 0.5, 0.5), tall, colour)
+            _draw_boxes(scene, y - 3, boxes, lambda ns: to_x(ns / 1e3))
         scene.line(stop, y - 32, stop, y + 19, "ink", width=1.6)
         y += 28
     scene.axis(to_x, plain_ticks(0, end / 1e3, 8), y, label="µs (red: only links work)")
     scene.height = y + 44
     return scene
+
+
+def _draw_boxes(scene, y, boxes, to_x):
+    """Draw boxes of (start, end, colour, height) with a gap behind each; `to_x` takes ns."""
+    for start, end, colour, tall in boxes:
+        left, right = to_x(start), to_x(end)
+        scene.rect(left, y, max(right - left - 0.5, 0.5), tall, colour)
 
 
 def draw_pipeline(pipeline, *, steps: int = 12, width: float = 890.0) -> Scene:
@@ -105,9 +110,7 @@ def draw_pipeline(pipeline, *, steps: int = 12, width: float = 890.0) -> Scene:
         if track == "chips":
             waits = zip(used, pipeline.wait_ns, strict=False)
             boxes += [(s.start_ns - wait, s.start_ns, _EXPOSED, 7) for s, wait in waits if wait]
-        for start, until, colour, tall in boxes:
-            left, right = chart.place(np.array([start, until]) / 1e6, [0, 0])[0]
-            scene.rect(left, y, max(right - left - 0.5, 0.5), tall, colour)
+        _draw_boxes(scene, y, boxes, lambda ns: float(chart.place(ns / 1e6, 0)[0]))
     chart.axes("Batches that are ready", "ms; batches of rank 0", plain_ticks(*chart.x),
                [(n, str(n)) for n in range(0, most + 1, 1 + most // 4)])  # fmt: skip
     at, high = np.repeat(np.append(moments, end), 2)[1:-1] / 1e6, np.repeat(depth, 2)
