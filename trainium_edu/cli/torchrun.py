@@ -54,15 +54,14 @@ def _in_lockstep(path, arguments, ranks, nodes, *, instance, algorithm, master) 
 
 def _closing(found, instance, seconds) -> str:
     """Return one line that says what a launch was."""
+    from trainium_edu.neuroncore.advice.evidence import several
     from trainium_edu.training.parallel.step import step_report
     from trainium_edu.xla.executable import Executable
 
-    history = found.device.compiler.history
-    compiled = sum(event.kind in ("compiled", "extracted") for event in history)
-    from_disk = sum(event.kind == "disk" for event in history)
-    ranks, steps = len(found), found.device.step
-    parts = [f"{ranks} rank{'s' * (ranks > 1)} of {instance}", f"{steps} step{'s' * (steps != 1)}",
-             f"{compiled} graph{'s' * (compiled != 1)} compiled"]  # fmt: skip
+    kinds = [event.kind for event in found.device.compiler.history]
+    compiled, from_disk = kinds.count("compiled") + kinds.count("extracted"), kinds.count("disk")
+    parts = [f"{several(len(found), 'rank')} of {instance}", several(found.device.step, "step"),
+             f"{several(compiled, 'graph')} compiled"]  # fmt: skip
     if from_disk:
         parts.append(f"{from_disk} found in the cache")
     if isinstance(found.executable, Executable):  # and not a graph that was only written down
