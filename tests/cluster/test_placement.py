@@ -34,10 +34,9 @@ def test_groups_of_a_kind_hold_every_rank_once(kind):
     assert set(np.diff(groups, axis=1).ravel().tolist()) == {group_.stride}
 
 
-@for_rows("tensor, wires",
-    (1, "none"), (2, "on chip"), (8, "NeuronLink"),
-                                               (32, "NeuronLink"), (64, "EFA"),
-)  # fmt: skip
+@for_rows(
+    "tensor, wires", (1, "none"), (2, "on chip"), (8, "NeuronLink"), (32, "NeuronLink"), (64, "EFA")
+)
 def test_small_tensor_groups_stay_close(tensor, wires):
     assert placement(_plan(2, tensor)).wires("tensor") == wires
 

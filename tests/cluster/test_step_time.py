@@ -27,8 +27,7 @@ from trainium_edu.specs import BENCHMARKS, TRN1
 GPT = MODELS["gpt3-23b"]
 PLAN = Plan(Cluster(instances=32), tensor=8, pipeline=4, sequence_parallel=True)
 ONE = Plan(Cluster("trn1.2xlarge"), micro_batch=2, global_batch=64)
-TINY = replace(GPT, name="tiny", layers=1, hidden=1024, heads=8, kv_heads=0, ffn=0,
-               sequence=1024)  # fmt: skip
+TINY = replace(GPT, name="tiny", layers=1, hidden=1024, heads=8, kv_heads=0, ffn=0, sequence=1024)
 
 
 def test_the_parts_add_up_to_the_step():

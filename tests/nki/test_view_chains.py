@@ -102,8 +102,7 @@ def _step(draw, array, base, on_chip):
     if name == "expand":
         return name, lambda t: t.expand_dim(free), lambda a: np.expand_dims(a, free)
     if name == "squeeze" and free < array.ndim and shape[free] == 1:
-        return (name, lambda t: t.squeeze_dim(free),
-                lambda a: _at_least(a.squeeze(free), on_chip))  # fmt: skip
+        return (name, lambda t: t.squeeze_dim(free), lambda a: _at_least(a.squeeze(free), on_chip))
     if name == "view":
         dtype = draw(st.sampled_from(DTYPES))
 

@@ -320,7 +320,7 @@ def test_the_script_s_functions_serve_the_model(packed):
         ("def model_fn(d):\n    return open('/opt/ml/model/x')", "FileNotFound.*inference.py:2"),
         ("", r"inference.py has no model_fn\(model_dir\)"),
     ],
-)  # fmt: skip
+)
 def test_a_model_that_cannot_be_served_is_told_in_one_sentence(packed, script, message):
     from trainium_edu.torch.jobs.serving import ModelError
 

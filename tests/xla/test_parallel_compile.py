@@ -122,9 +122,7 @@ STOPPED = text_beside(__file__, "stopped.py.txt")
 def test_ctrl_c_keeps_what_is_compiled_and_leaves_the_rest_to_be(home):
     cache = collected(home, 9)
     command = [sys.executable, "-c", STOPPED, str(cache.root)]
-    running = subprocess.Popen(
-        command, start_new_session=True, stderr=subprocess.PIPE, text=True
-    )  # fmt: skip
+    running = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 60
     while not any(entry.status == "done" for entry in cache.entries()):
         assert time.monotonic() < until

@@ -109,7 +109,7 @@ def test_the_line_of_a_failed_check_is_not_that_of_a_later_one(build):
             "  return y;",
         ),
         one="torch::Tensor x",
-    )  # fmt: skip
+    )
     raises(OperatorError, r"^kernel\.cpp:6: it aborts: an assertion of the C\+\+", made, X)
 
 

@@ -64,7 +64,7 @@ WRONG = {
     "lut": ((CODES, TABLE[:200]), "of a TCM buffer of 800 bytes (tcm_malloc at line"),
     "row_sum": ((BF16,), "an accessor of torch::kFloat data, and the tensor is of"),
     "hist": ((BYTES.astype(np.int32), 16), "a stream of torch::kByte data, and the tensor is of"),
-}  # fmt: skip
+}
 
 
 @pytest.fixture

@@ -155,10 +155,7 @@ def test_transpose_by_dma(dtype):
 
 
 @for_each("shape", SHAPES)
-@for_rows("op, numpy",
-    ("add", np.add), ("multiply", np.multiply),
-                                           ("maximum", np.maximum),
-)  # fmt: skip
+@for_rows("op, numpy", ("add", np.add), ("multiply", np.multiply), ("maximum", np.maximum))
 def test_elementwise_of_two(shape, op, numpy):
     x, y = make(shape), make(shape, seed=1)
     np.testing.assert_array_equal(

@@ -24,9 +24,8 @@ def test_a_tile_lives_from_its_first_access_to_the_end_of_its_last(buffers):
         for i, s, e in zip(which, start, end, strict=True)
     }
     on_chip = {
-        k: v[:2] for k, v in lives.items()
-        if core.program.allocations[k].memory is not Memory.HBM
-    }  # fmt: skip
+        k: v[:2] for k, v in lives.items() if core.program.allocations[k].memory is not Memory.HBM
+    }
     assert found == on_chip
 
 

@@ -84,9 +84,9 @@ def test_all_reduce_has_the_bits_of_the_fabric():
         np.testing.assert_array_equal(same, rows[rank])
 
 
-@pytest.mark.parametrize(("dtype", "narrowed"), [
-    ("float32", ""), ("bfloat16", ""), ("float32", "XLA_USE_BF16"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("dtype", "narrowed"), [("float32", ""), ("bfloat16", ""), ("float32", "XLA_USE_BF16")]
+)
 def test_all_reduce_has_the_bits_of_lockstep(dtype, narrowed, monkeypatch):
     if narrowed:
         monkeypatch.setenv(narrowed, "1")

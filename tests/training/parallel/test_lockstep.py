@@ -420,8 +420,7 @@ def one_takes_fewer_steps(index):
         xm.mark_step()
 
 
-@told("rank 0 waits at rendezvous 'load' at test_lockstep.py:",
-      "rank 1 waits at rendezvous 'save'")  # fmt: skip
+@told("rank 0 waits at rendezvous 'load' at test_lockstep.py:", "rank 1 waits at rendezvous 'save'")
 def they_wait_at_two_tags(index):
     xm.rendezvous("save" if index else "load")
 

@@ -10,8 +10,7 @@ from trainium_edu.xla.operations import apply, constant, parameter
 BASE = {"tokens": 197, "width": 768, "heads": 12, "depth": 12, "inner": 3072, "patch": 768,
         "classes": 1000}  # fmt: skip
 #: of 8 x 8 digits
-SMALL = {"tokens": 17, "width": 64, "heads": 4, "depth": 4, "inner": 256, "patch": 4,
-         "classes": 10}  # fmt: skip
+SMALL = {"tokens": 17, "width": 64, "heads": 4, "depth": 4, "inner": 256, "patch": 4, "classes": 10}
 
 
 def _number(x, value):

@@ -136,7 +136,7 @@ def test_whole_numbers_are_not_taken_for_floats():
         assert (one == 2**25 + 2).all()
 
 
-@for_each("name, attributes", [*ALL, ("all_reduce", REDUCE | {"scale": 0.3})], ids=str)  # fmt: skip
+@for_each("name, attributes", [*ALL, ("all_reduce", REDUCE | {"scale": 0.3})], ids=str)
 def test_gradients_are_central_differences_of_the_sum_over_ranks(name, attributes):
     graph = graph_of(name, ROWS, **attributes)
     (output,), (x,) = graph.outputs, graph.parameters

@@ -101,10 +101,7 @@ def test_power_at_its_edges_has_finite_gradients(base, power):
     np.testing.assert_allclose(np.ravel(got), [slope, growth], rtol=1e-6)
 
 
-@for_rows("name, options",
-    ("sign", {}), ("floor", {}),
-                                               ("argmax", {"axis": -1}),
-)  # fmt: skip
+@for_rows("name, options", ("sign", {}), ("floor", {}), ("argmax", {"axis": -1}))
 def test_steps_let_no_gradient_through(name, options):
     x = parameter(0, type_of(np.zeros((2, 3))))
     node = apply(name, x, **options)

@@ -132,7 +132,7 @@ GROUPS = {
     "many": (sums, (130, 70)),
     "stretched in the middle": (of_sum, (3, 4, 5), (3, 1, 5)),
     "from small ones": (of_sum, (130, 1), (1, 9)),
-}  # fmt: skip
+}
 
 
 @for_each("name", GROUPS)

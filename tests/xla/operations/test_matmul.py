@@ -50,10 +50,9 @@ def by_hand(lhsT, rhs):
     return out
 
 
-@for_rows("kernel, shape",
-    (basic, (128, 128, 512)), (basic, (100, 60, 70)),
-                                           (by_hand, (256, 128, 1024)),
-)  # fmt: skip
+@for_rows(
+    "kernel, shape", (basic, (128, 128, 512)), (basic, (100, 60, 70)), (by_hand, (256, 128, 1024))
+)
 @for_rows("dtype", "float32", "float16")
 def test_a_product_takes_exactly_what_the_same_kernel_takes(kernel, shape, dtype):
     k, m, n = shape
