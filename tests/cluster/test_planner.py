@@ -189,8 +189,7 @@ def test_what_fits_nowhere_says_which_number_by_how_much_and_what_would_do():
                   "3 instances would do", "2 x trn1.32xlarge"):  # fmt: skip
         assert words in plans.why_not
     assert not plans
-    with pytest.raises(NothingFits, match="gpt3-175b does not fit 2 x"):
-        _ = plans.best
+    raises(NothingFits, "gpt3-175b does not fit 2 x", lambda: plans.best)
 
 
 @for_rows("model, instances, settings",

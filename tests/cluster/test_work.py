@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.for_each import for_each
+from tests.for_each import for_each, raises
 from tests.texts import rows_beside
 from trainium_edu.cluster import MODELS, Cnn, Mlp, Transformer, get_model, mfu, model_flops, work
 from trainium_edu.specs import PUBLISHED_MODELS, SOURCES
@@ -251,8 +251,7 @@ def test_a_table_shows_every_part_and_the_sums():
     assert [line.split("  ")[0] for line in lines[2:]] == [*(p.name for p in found.parts), "all"]
     assert f"{found.parameters:,}" in lines[-1]
     assert found["qkv"].parameters == 24 * (1024 + 1) * 3 * 1024
-    with pytest.raises(KeyError, match="no part 'mlp'; there are embedding, norms"):
-        found["mlp"]
+    raises(KeyError, "no part 'mlp'; there are embedding, norms", lambda: found["mlp"])
 
 
 def test_formulas_cite_sources_that_there_are():

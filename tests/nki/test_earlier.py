@@ -28,8 +28,7 @@ def test_a_name_that_went_says_what_to_write(module, name, instead):
 
 @for_rows("module", nki, nl, nisa)
 def test_a_name_that_never_was_is_an_ordinary_error(module):
-    with pytest.raises(AttributeError, match="has no attribute 'nope'"):
-        module.nope  # noqa: B018
+    raises(AttributeError, "has no attribute 'nope'", lambda: module.nope)
 
 
 @for_each("public, name, meant", table_beside(__file__, "misspelt.toml")["names"])

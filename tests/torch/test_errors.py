@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
+from tests.for_each import raises
 from tests.torch.replay import core_of_a_test  # noqa: E402
 from trainium_edu.torch.core import ValuesOff  # noqa: E402
 from trainium_edu.torch.origins import user_line  # noqa: E402
@@ -122,17 +123,14 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_an_error_in_backward_is_raised_where_backward_returns(core, case):
     for _ in range(5):
-        with pytest.raises(Wrong, match="here"):
-            CASES[case](core)
+        raises(Wrong, "here", CASES[case], core)
 
 
 def test_ctrl_c_and_errors_of_pytorch_in_backward_are_raised(core):
-    with pytest.raises(KeyboardInterrupt):
-        hooked(core, KeyboardInterrupt).backward()
+    raises(KeyboardInterrupt, "", hooked(core, KeyboardInterrupt).backward)
     y = leaf(core) * 2
     y.register_hook(lambda g: torch.ones(5, device=core.device))
-    with pytest.raises(RuntimeError, match="changed the size"):
-        y.sum().backward()
+    raises(RuntimeError, "changed the size", y.sum().backward)
 
 
 def test_an_error_in_another_thread_is_raised_there(core):
@@ -162,8 +160,7 @@ def test_a_collection_beside_an_error_does_not_swallow_it(core):
     gc.set_threshold(3)
     try:
         for _ in range(100):
-            with pytest.raises(Wrong):
-                hooked(core).backward()
+            raises(Wrong, "", hooked(core).backward)
         assert gc.isenabled()
     finally:
         gc.set_threshold(*before)
@@ -175,8 +172,7 @@ def test_a_collection_beside_an_error_does_not_swallow_it(core):
 def test_cpu_and_device_tensors_do_not_mix(core):
     here, there = torch.ones(3), torch.ones(3, device=core.device)
     for mixed in (lambda: there + here, lambda: here * there, lambda: torch.cat([there, here])):
-        with pytest.raises(RuntimeError, match=r"one on the CPU.*move it to the device first"):
-            mixed()
+        raises(RuntimeError, r"one on the CPU.*move it to the device first", mixed)
     assert (there + torch.tensor(2.0)).cpu().tolist() == [3, 3, 3]
 
 
@@ -185,8 +181,7 @@ def test_numbers_and_layouts_that_the_chip_has_not_are_refused(core):
         torch.ones(3, dtype=torch.complex64).to(core.device)
     with pytest.raises(RuntimeError, match=r"complex64; the device holds"):
         torch.fft.fft(torch.ones(4, device=core.device))
-    with pytest.raises(RuntimeError, match="dense tensors only"):
-        torch.eye(3).to_sparse().to(core.device)
+    raises(RuntimeError, "dense tensors only", torch.eye(3).to_sparse().to, core.device)
     with pytest.raises(RuntimeError, match="single memory location"):
         torch.ones(1, device=core.device).expand(3).add_(1)
 
@@ -212,10 +207,8 @@ def test_without_values_a_shape_that_depends_on_them_is_refused():
     with core_of_a_test(values="none") as core:
         x = torch.ones(3, device=core.device)
         assert torch.erfinv(x).shape == (3,)
-        with pytest.raises(ValuesOff, match=r"test_errors.py:\d+: the shape of what aten::nonzero"):
-            x.nonzero()
-        with pytest.raises(ValuesOff, match=r"test_errors.py:\d+ asks for the value"):
-            x.sum().item()
+        raises(ValuesOff, r"test_errors.py:\d+: the shape of what aten::nonzero", x.nonzero)
+        raises(ValuesOff, r"test_errors.py:\d+ asks for the value", x.sum().item)
 
 
 def test_a_script_that_never_marks_a_step_is_told_so_once(monkeypatch, recwarn):
@@ -259,6 +252,5 @@ def test_what_neither_the_chip_nor_the_cpu_has_is_one_sentence(core):
 def test_a_step_that_cannot_run_does_not_keep_the_next_from_running(core):
     base = torch.ones(6, device=core.device)
     base.as_strided((2, 2), (1, 1)).fill_(2.0)
-    with pytest.raises(GraphError, match="gaps or overlaps"):
-        core.mark_step()
+    raises(GraphError, "gaps or overlaps", core.mark_step)
     assert core.taken == 0

@@ -177,8 +177,7 @@ def test_a_job_that_fails_says_the_script_s_last_error_in_one_sentence(launched)
                                  f"code 1); its log is {log}")  # fmt: skip
     assert job.status == "Failed"
     assert "Traceback" in log.read_text()
-    with pytest.raises(ValueError, match="no training job with a model yet"):
-        _ = estimator.model_data
+    raises(ValueError, "no training job with a model yet", lambda: estimator.model_data)
     (launched / "code/train.py").write_text("print('no data')\nraise SystemExit(3)\n")
     raises(UnexpectedStatusException, r"no data \(exit code 3\)", make(launched).fit, logs=False)
 

@@ -77,8 +77,7 @@ def test_a_module_that_is_not_built_says_so_when_it_is_imported(module, instead,
 
 
 def test_names_are_those_of_scripts_and_others_are_refused(xm):
-    with pytest.raises(AttributeError, match="is optimizer_step meant"):
-        xm.optimiser_step  # noqa: B018
+    raises(AttributeError, "is optimizer_step meant", lambda: xm.optimiser_step)
     assert not hasattr(xm, "nothing_like_it")
     runtime = importlib.import_module("torch_xla.runtime")
     assert not runtime.is_spmd()

@@ -159,8 +159,7 @@ def test_other_shapes_and_dtypes_are_refused(neuronx):
         neuronx.trace(model, example, partitioner_config=object())
     with pytest.raises(NotImplementedError, match=r"aten::.* is not on the chip"):
         neuronx.trace(torch.linalg.svdvals, example)
-    with pytest.raises(TypeError, match="Sequential is not a traced model"):
-        neuronx.lazy_load(model)
+    raises(TypeError, "Sequential is not a traced model", neuronx.lazy_load, model)
 
 
 def test_control_flow_is_fixed_by_the_example(neuronx):

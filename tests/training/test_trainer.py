@@ -411,8 +411,7 @@ def test_a_run_and_its_report_say_what_they_are():
     assert repr(fit(trainer(), 0)) == "Run(small, 4 ranks, 0 steps)"
     assert repr(fit(trainer(), 1, evaluate_every=1)).startswith("Run(small, 4 ranks, 1 steps, loss")
     tested = trainer()
-    with pytest.raises(RuntimeError, match="take a step first"):
-        _ = tested.report
+    raises(RuntimeError, "take a step first", lambda: tested.report)
     run = fit(tested, 1)
     assert run.report.samples == 32
     assert run.report.ranks == 4

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from tests.for_each import for_each, for_rows
+from tests.for_each import for_each, for_rows, raises
 from tests.texts import text_beside
 from tests.xla.random_graphs import random_graph
 from trainium_edu import xla
@@ -124,8 +124,7 @@ def test_a_damaged_file_is_refused_in_a_sentence(damage):
         rows = json.loads(text)
         rows["nodes"][2]["inputs"] = [99]
         damage = json.dumps(rows)
-    with pytest.raises(ValueError, match="this is not a saved graph"):
-        Graph.from_json(damage)
+    raises(ValueError, "this is not a saved graph", Graph.from_json, damage)
 
 
 def test_a_node_cannot_be_changed_by_way_of_its_attributes():

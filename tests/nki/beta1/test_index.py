@@ -30,8 +30,7 @@ def test_a_grid_is_numpys():
         np.testing.assert_array_equal(np.array(mine), other)
     assert ours.p is ours[0]
     assert ours.x is ours[1]
-    with pytest.raises(AttributeError, match=r"2 dimensions: \.p, \.x"):
-        ours.y  # noqa: B018
+    raises(AttributeError, r"2 dimensions: \.p, \.x", lambda: ours.y)
 
 
 MASKS = [

@@ -77,8 +77,7 @@ def test_one_section_is_one_run_and_none_takes_no_time():
 
 
 def test_several_sections_have_no_single_run(step, short_sections):
-    with pytest.raises(ValueError, match=r"sections\[i\].body.run"):
-        _ = Executable(step.graph).run
+    raises(ValueError, r"sections\[i\].body.run", lambda: Executable(step.graph).run)
 
 
 # -- sections -----------------------------------------------------------------------------------
@@ -176,8 +175,7 @@ def test_an_interrupted_timing_can_be_asked_again(step, monkeypatch, short_secti
         return timed(body)
 
     monkeypatch.setattr(package, "times_of", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        _ = executable.makespan_ns
+    raises(KeyboardInterrupt, "", lambda: executable.makespan_ns)
     assert executable.makespan_ns == wanted
 
 
@@ -266,5 +264,4 @@ def test_a_collective_takes_what_whoever_knows_links_says():
 
 def test_a_collective_without_anyone_who_knows_says_who_must_be_named():
     graph = Graph("ranks", (X,), (apply("all_reduce", X, kind="sum", groups=None),))
-    with pytest.raises(ValueError, match="compile with times="):
-        _ = Executable(graph).makespan_ns
+    raises(ValueError, "compile with times=", lambda: Executable(graph).makespan_ns)
