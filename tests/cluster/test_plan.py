@@ -6,7 +6,8 @@ tensor 32 and pipeline 8 (`aws-trn1-benchmarks`); Llama's 8 heads for keys and v
 
 import numpy as np
 
-from tests.for_each import for_rows
+from tests.for_each import for_each
+from tests.texts import rows_beside
 from trainium_edu.cluster import MODELS, Cluster, Plan
 from trainium_edu.specs import INSTANCES
 
@@ -26,10 +27,7 @@ def test_what_tensor_and_pipeline_leave_is_data_parallel():
     assert plan.tensor * plan.pipeline * plan.data == plan.cluster.ranks
 
 
-@for_rows("model, instances, tensor, pipeline",
-    ("gpt3-175b", 32, 32, 8), ("gpt3-23b", 1, 8, 4), ("gpt3-46b", 4, 8, 8),
-    ("llama2-70b", 32, 32, 8), ("llama2-70b", 32, 32, 4), ("llama2-7b", 16, 8, 1),
-)  # fmt: skip
+@for_each("model, instances, tensor, pipeline", rows_beside(__file__, "plans.toml")["degrees"])
 def test_published_degrees_divide(model, instances, tensor, pipeline):
     plan = Plan(Cluster(instances=instances), tensor, pipeline, 1, True)
     plan.check(MODELS[model])

@@ -14,6 +14,7 @@ from dataclasses import replace
 import pytest
 
 from tests.for_each import for_each, for_rows, raises
+from tests.texts import rows_beside
 from trainium_edu.cluster import (
     Cluster,
     NothingFits,
@@ -29,6 +30,8 @@ from trainium_edu.cluster import (
     step_time,
     work,
 )
+
+TABLES = rows_beside(__file__, "plans.toml")
 
 GiB = 2**30
 TINY = Transformer("tiny", 8, 512, 8, 256, 1000)
@@ -111,10 +114,7 @@ def test_every_plan_is_counted_once(model, cluster, batch, settings):
 
 #: AWS's rows: model, precision, instances, tensor and pipeline; how much longer a step of the best
 #: plan with these degrees takes than that of the best of all, as of today's model of a step.
-AWS = [("gpt3-23b", "bf16-sr", 32, 8, 4, 1.041), ("gpt3-46b", "bf16-sr", 32, 8, 8, 1.000),
-       ("gpt3-175b", "bf16-sr", 32, 32, 8, 1.015), ("llama2-7b", "bf16-master", 16, 8, 1, 1.028),
-       ("llama2-70b", "bf16-sr", 32, 32, 8, 1.172),
-       ("llama2-70b", "bf16-sr", 32, 32, 4, 1.160)]  # fmt: skip
+AWS = TABLES["aws"]
 
 
 @for_each("model, precision, instances, tensor, pipeline, away", AWS)
@@ -192,10 +192,7 @@ def test_what_fits_nowhere_says_which_number_by_how_much_and_what_would_do():
     raises(NothingFits, "gpt3-175b does not fit 2 x", lambda: plans.best)
 
 
-@for_rows("model, instances, settings",
-    ("gpt3-6.7b", 1, {}), ("gpt3-6.7b", 1, {"micro_batch": 1}), ("llama2-70b", 32, {}),
-    ("gpt3-23b", 4, {"recompute": "full"}), ("gpt3-175b", 8, {}), ("gpt3-46b", 4, {"zero": 1}),
-)  # fmt: skip
+@for_each("model, instances, settings", TABLES["forbidden"])
 def test_the_first_reason_names_what_memory_forbids(model, instances, settings):
     best = fits(model, Cluster(instances=instances), **settings).best
     said = re.match(r"fastest; (.+?) it would be ([\d.]+)% faster, but ([\d.]+) GiB too large; "

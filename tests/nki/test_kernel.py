@@ -20,8 +20,11 @@ import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_each, for_rows, raises
 from tests.nki.cases import stored
+from tests.texts import rows_beside
 from trainium_edu.nki.running import current, is_running
 from trainium_edu.specs import INF2, TRN1, NkiValidationError
+
+TABLES = rows_beside(__file__, "tables.toml")
 
 ONES = np.ones((4, 8), np.float32)
 
@@ -93,13 +96,7 @@ def test_a_tile_of_another_kernel_is_refused():
     assert np.array_equal(np.array(kept[0]), ONES)  # looking at it is fine
 
 
-@for_rows(
-    "options",
-    {"mode": "auto"},
-    {"mode": "baremetal"},
-    {"debug_kernel": True, "show_compiler_tb": True},
-    {"enable_cache": True},
-)
+@for_each("options", TABLES["compiler_options"])
 def test_options_of_the_compiler_change_nothing(options):
     x = np.ones((2, 2), np.float32)
     np.testing.assert_array_equal(nki.jit(**options)(plus_one)(x), x + 1)
@@ -590,10 +587,7 @@ def test_a_later_or_unknown_platform_raises_naming_it(monkeypatch, name, error, 
     assert np.all(nki.run(plus_one, ONES, spec=TRN1).outputs == 2)
 
 
-@for_rows("wrong, words",
-    ({"values": "no"}, "values"), ({"spec": "trn1"}, "trn1"), ({"optimise": "fast"}, "fast"),
-        ({"buffers": 0}, "buffers"), ({"buffers": True}, "buffers"), ({"limit": "many"}, "limit"),
-)  # fmt: skip
+@for_each("wrong, words", TABLES["senseless_options"])
 def test_options_that_make_no_sense_are_refused(wrong, words):
     raises((TypeError, ValueError), words, nki.run, plus_one, ONES, **wrong)
 

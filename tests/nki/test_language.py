@@ -10,7 +10,10 @@ import trainium_edu.nki.language as nl
 from tests.for_each import for_each, for_rows, raises
 from tests.neuroncore.closed_forms import CLOSED
 from tests.nki.cases import stored
+from tests.texts import rows_beside
 from trainium_edu.specs import NkiValidationError
+
+TABLES = rows_beside(__file__, "tables.toml")
 
 RNG = np.random.default_rng(7)
 X = (RNG.standard_normal((128, 96)) * 3).astype(np.float32)
@@ -41,10 +44,7 @@ def near(found, expected, tolerance=2e-5):
     )
 
 
-BINARY = [
-    "add", "subtract", "multiply", "divide", "maximum", "minimum", "equal", "not_equal", "less",
-    "less_equal", "greater", "greater_equal",
-]  # fmt: skip
+BINARY = TABLES["binary"]
 
 
 @for_each("name", BINARY)
@@ -151,26 +151,14 @@ def test_a_function_of_tiles_is_numpys(function, arrays, expected, tolerance):
         near(found, expected, tolerance)
 
 
-PROMOTED = {  # as "NKI Type Promotion" of AWS's reference (SDK 2.26) tabulates it
-    ("int32", "float16"): "float16", ("float32", "bfloat16"): "float32",
-    ("float16", "bfloat16"): "float32", ("float8_e4m3", "bfloat16"): "bfloat16",
-    ("float8_e4m3", "float8_e5m2"): "bfloat16", ("uint16", "int32"): "int32",
-    ("int8", "uint8"): "int16", ("int8", "uint16"): "int32", ("int32", "uint32"): "float32",
-}  # fmt: skip
-
-
-@for_each("pair", PROMOTED)
-def test_two_tiles_promote_their_dtypes_as_the_reference_says(pair):
-    first, second = (np.ones((4, 2), getattr(ml_dtypes, name, name)) for name in pair)
+@for_each("one, other, expected", TABLES["promoted"])
+def test_two_tiles_promote_their_dtypes_as_the_reference_says(one, other, expected):
+    first, second = (np.ones((4, 2), getattr(ml_dtypes, name, name)) for name in (one, other))
     for arrays in ((first, second), (second, first)):
-        assert on_tiles(nl.add, *arrays).dtype.name == PROMOTED[pair]
+        assert on_tiles(nl.add, *arrays).dtype.name == expected
 
 
-UNARY = [
-    "abs", "square", "exp", "tanh", "sigmoid", "relu", "gelu", "silu", "softplus", "erf", "sign",
-    "gelu_apprx_sigmoid", "gelu_apprx_tanh", "mish", "gelu_dx", "silu_dx", "erf_dx", "reciprocal",
-    "gelu_apprx_sigmoid_dx", "copy", "negative", "ceil", "floor", "trunc", "sin", "cos",
-]  # fmt: skip
+UNARY = TABLES["unary"]
 
 
 @for_each("name", UNARY)

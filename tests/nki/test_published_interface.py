@@ -12,7 +12,7 @@ import pytest
 import trainium_edu.nki as nki
 from tests import published as runner
 from tests.for_each import raises
-from tests.texts import text_beside
+from tests.texts import rows_beside, text_beside
 from trainium_edu.cli.run import run_script
 
 ADD = text_beside(__file__, "add.py.txt")
@@ -55,13 +55,7 @@ def test_a_file_runs_as_a_script(tmp_path, capsys, monkeypatch):
     assert "sum 2.0" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("stage", "shape"),
-    [
-        ("basic", (128, 64, 512)), ("tiled", (256, 256, 1024)), ("hoisted", (384, 256, 512)),
-        ("blocked", (256, 512, 1024)), ("fully_blocked", (512, 256, 1024)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("stage", "shape"), rows_beside(__file__, "tables.toml")["matmul_stages"])
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float16"])
 def test_five_stages_of_a_matmul(published, stage, shape, dtype):
     """Small whole numbers, so that every order of additions gives the same."""

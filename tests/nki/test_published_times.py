@@ -12,13 +12,16 @@ import numpy as np
 import pytest
 
 import trainium_edu.nki as nki
-from tests.for_each import for_each, for_rows
+from tests.for_each import for_each
+from tests.texts import rows_beside
 from trainium_edu.neuroncore import parameters
 from trainium_edu.nki import published
 from trainium_edu.nki.examples import profiled, selective_scan
 from trainium_edu.nki.published import KERNELS, ROWS, device_ns, table, vector_share
 from trainium_edu.specs import SOURCES, TRN1, NkiValidationError, times
 from trainium_edu.specs.times import PROFILES, RESIDUALS, TIMES_TRN2, WITHOUT, spread
+
+TABLES = rows_beside(__file__, "tables.toml")
 
 predict = cache(published.predict)  # one recording of a row serves all tests: nobody changes it
 compare = cache(published.compare)
@@ -189,14 +192,7 @@ def test_the_page_prints_what_the_model_says(row):
 
 
 #: Versions of one piece of work, in the order in which they were published.
-TRACES = {
-    "AWS's matmuls": ("nki-matmul-tutorial-2.26", "", 4),
-    "AWS's Mamba": ("nki-mamba-tutorial", "4096 x 512 ", 3),
-    "the course's adds": ("course-traces", "25600 x", 4),
-    "the study's matmuls": ("autocomp-traces", "8192 x 4096", 6),
-    "the study's Mamba": ("autocomp-traces", "256 x 2048", 3),
-    "the study's convolution": ("autocomp-traces", "8 x 512", 3),
-}
+TRACES = TABLES["traces"]
 
 
 def _versions(source, sizes, count):
@@ -270,10 +266,7 @@ def test_vectors_share_begins_with_data_and_ends_with_its_last_instruction():
     assert vector_share(timeline) > timeline.busy_ns("vector") / timeline.makespan_ns
 
 
-@for_rows("kernel, engine",
-    ("silu", "vector"), ("silu", "scalar"), ("adamw", "vector"), ("adamw", "scalar"),
-     ("rope", "vector"), ("bmm", "scalar"), ("matmul_add_rmsnorm", "vector"),
-)  # fmt: skip
+@for_each("kernel, engine", TABLES["profiled_engines"])
 def test_documented_formulas_give_the_busy_time_of_profiled_engines(kernel, engine):
     """Judge: share x latency of NKIBench's profiles; 8 N for a reciprocal is 60 % off in silu."""
     measured = next(r for r in ROWS if r.kernel == kernel)

@@ -7,6 +7,7 @@ import pytest
 
 from tests.for_each import for_each, for_rows, raises
 from tests.nki.cases import stored
+from tests.texts import rows_beside
 from trainium_edu import nki
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.engine import Engine
@@ -20,6 +21,7 @@ from trainium_edu.specs import TRN1, TRN2, Kind, NkiValidationError
 from trainium_edu.specs.times import TIMES_TRN2
 
 predict = cache(published.compare)
+VECTOR_MODES = rows_beside(__file__, "tables.toml")["vector_modes"]
 
 
 @for_each("row", TIMES_TRN2, ids=str)
@@ -84,19 +86,7 @@ def _tiles(core, memories, dtype, step=1):
     return made
 
 
-@for_rows(
-    "instruction, memories, dtype, step, cycles",
-    ("tensor_copy", ("sbuf", "sbuf"), "bfloat16", 1, 128),
-    ("tensor_copy", ("sbuf", "sbuf"), "bfloat16", 2, 256),
-    ("tensor_copy", ("sbuf", "psum"), "bfloat16", 1, 256),
-    ("tensor_copy", ("sbuf", "psum"), "bfloat16", 2, 512),
-    ("tensor_copy", ("sbuf", "psum"), "float32", 1, 512),
-    ("tensor_scalar", ("sbuf", "sbuf"), "float16", 1, 128),
-    ("tensor_scalar", ("sbuf", "sbuf"), "float32", 1, 256),
-    ("tensor_scalar", ("sbuf", "psum"), "float32", 1, 512),
-    ("tensor_tensor", ("sbuf", "sbuf", "sbuf"), "bfloat16", 1, 256),
-    ("tensor_tensor", ("sbuf", "sbuf", "sbuf"), "float32", 1, 512),
-)
+@for_each("instruction, memories, dtype, step, cycles", VECTOR_MODES)
 def test_vectors_performance_modes(instruction, memories, dtype, step, cycles):
     """Judge: "Vector Engine Performance Mode"; of FP32, profiles on trn2.3xlarge."""
     core = NeuronCore(TRN2, values=False)

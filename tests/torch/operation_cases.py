@@ -188,12 +188,10 @@ for affine in (True, False):
 for shape, training, affine in product([(4, 5, 3, 3), (6, 5)], [True, False], [True, False]):
     x, wb = f(*shape), [p(5), f(5)] if affine else [None, None]
     stats = f(5), p(5)
-    for name in (
-        "native_batch_norm",
-        "_native_batch_norm_legit",
-        "_native_batch_norm_legit_functional",
-    ):
-        case(name, x, *wb, *stats, training, 0.1, 1e-5)
+    each(
+        "native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional",
+        (x, *wb, *stats, training, 0.1, 1e-5),
+    )
     _, mean, rstd = aten.native_batch_norm(x, *wb, *(s.clone() for s in stats), training, 0.1, 1e-5)
     case("native_batch_norm_backward", f(*shape), x, wb[0], *stats, mean, rstd, training, 1e-5,
          [True, affine, affine])  # fmt: skip

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
-from tests.for_each import raises
+from tests.for_each import raises  # noqa: E402
 from tests.torch.replay import core_of_a_test  # noqa: E402
 from trainium_edu.torch.core import ValuesOff  # noqa: E402
 from trainium_edu.torch.origins import user_line  # noqa: E402
@@ -34,7 +34,7 @@ class Wrong(Exception):
     """What the user's code raises."""
 
 
-def raises(*_):
+def fail(*_):
     raise Wrong("here")
 
 
@@ -70,7 +70,7 @@ def in_function(core):
 def in_grad(core):
     x = leaf(core)
     y = x * 2
-    y.register_hook(raises)
+    y.register_hook(fail)
     torch.autograd.grad((y * y).sum(), x)
 
 
@@ -78,7 +78,7 @@ def in_checkpoint(core, reentrant):
     def part(x):
         y = x * 2
         if torch.is_grad_enabled():
-            y.register_hook(raises)
+            y.register_hook(fail)
         return y * y
 
     checkpoint(part, leaf(core), use_reentrant=reentrant).sum().backward()
@@ -88,7 +88,7 @@ def twice(core):
     x = leaf(core)
     (g,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
     h = g * 1
-    h.register_hook(raises)
+    h.register_hook(fail)
     (h * h).sum().backward()
 
 
@@ -96,13 +96,13 @@ def in_other_hooks(core, kind):
     x = leaf(core)
     z = (x * x).sum()
     if kind == "node":
-        z.grad_fn.register_hook(raises)
+        z.grad_fn.register_hook(fail)
     elif kind == "accumulated":
-        x.register_post_accumulate_grad_hook(raises)
+        x.register_post_accumulate_grad_hook(fail)
     elif kind == "several":
-        torch.autograd.graph.register_multi_grad_hook((x,), raises)
+        torch.autograd.graph.register_multi_grad_hook((x,), fail)
     else:
-        with torch.autograd.graph.saved_tensors_hooks(lambda t: t, raises):
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t, fail):
             z = (x * x).sum()
     z.backward()
 

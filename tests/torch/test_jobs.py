@@ -19,11 +19,13 @@ from types import SimpleNamespace
 import pytest
 
 from tests.for_each import raises
-from tests.texts import text_beside
+from tests.texts import rows_beside, text_beside
 from trainium_edu.specs import PRICES, SOURCES
 from trainium_edu.torch.jobs import Estimator, PyTorch, PyTorchModel, UnexpectedStatusException
 from trainium_edu.torch.jobs import estimator as estimators
 from trainium_edu.torch.jobs.toolkit import arguments_of
+
+TABLES = rows_beside(__file__, "jobs.toml")
 
 DISTRIBUTED = {"torch_distributed": {"enabled": True}}
 
@@ -67,13 +69,7 @@ def test_hyperparameters_become_the_arguments_of_the_toolkit_s_documentation():
 
 
 #: The page's own list, with the channels and hyperparameters of the test.
-DOCUMENTED = {
-    "SM_MODEL_DIR", "SM_CHANNELS", "SM_CHANNEL_TRAIN", "SM_CHANNEL_VAL", "SM_HPS",
-    "SM_HP_BATCH-SIZE", "SM_HP_LR", "SM_CURRENT_HOST", "SM_HOSTS", "SM_NUM_GPUS",
-    "SM_NUM_NEURONS", "SM_NUM_CPUS", "SM_LOG_LEVEL", "SM_NETWORK_INTERFACE_NAME", "SM_USER_ARGS",
-    "SM_INPUT_DIR", "SM_INPUT_CONFIG_DIR", "SM_RESOURCE_CONFIG", "SM_INPUT_DATA_CONFIG",
-    "SM_TRAINING_ENV", "SM_OUTPUT_DATA_DIR", "SM_OUTPUT_DIR",
-}  # fmt: skip
+DOCUMENTED = set(TABLES["variables"])
 
 
 def test_a_script_finds_every_variable_that_the_toolkit_documents(launched):
@@ -100,11 +96,7 @@ def test_a_script_finds_every_variable_that_the_toolkit_documents(launched):
     assert read["LOG_LEVEL"] == 20
     assert read["RESOURCE_CONFIG"]["hosts"] == read["HOSTS"]
     assert read["INPUT_DATA_CONFIG"]["train"]["TrainingInputMode"] == "File"
-    documented = {"channel_input_dirs", "current_host", "framework_module", "hosts", "log_level",
-                  "hyperparameters", "input_config_dir", "input_data_config", "input_dir",
-                  "job_name", "model_dir", "module_dir", "module_name", "network_interface_name",
-                  "num_cpus", "num_gpus", "output_data_dir", "output_dir",
-                  "resource_config"}  # fmt: skip
+    documented = set(TABLES["attributes"])
     assert not documented - set(read["TRAINING_ENV"])
 
 
@@ -251,12 +243,7 @@ def test_a_field_that_cannot_be_is_refused_in_one_sentence(launched, fields, mes
 
 @pytest.mark.parametrize(
     ("inputs", "message"),
-    [
-        ({"train": "s3://bucket/train.csv"}, "channel train is .* there is no s3 here"),
-        ({"train": "nowhere.csv"}, "channel train is 'nowhere.csv'; it must be a path that exists"),
-        ({"train": None}, "channel train is None; it must be a path"),
-        (3, "inputs is 3; it must be a dict"),
-    ],
+    [*TABLES["channels"], ({"train": None}, "channel train is None; it must be a path")],
 )
 def test_a_channel_that_cannot_be_is_refused_before_the_job_begins(launched, inputs, message):
     estimator = make(launched)
@@ -312,14 +299,7 @@ def test_the_script_s_functions_serve_the_model(packed):
 
 
 @pytest.mark.judge
-@pytest.mark.parametrize(
-    ("script", "message"),
-    [
-        ("import torch_absent", "ModuleNotFoundError: .*torch_absent' at inference.py:1"),
-        ("def model_fn(d):\n    return open('/opt/ml/model/x')", "FileNotFound.*inference.py:2"),
-        ("", r"inference.py has no model_fn\(model_dir\)"),
-    ],
-)
+@pytest.mark.parametrize(("script", "message"), TABLES["models"])
 def test_a_model_that_cannot_be_served_is_told_in_one_sentence(packed, script, message):
     from trainium_edu.torch.jobs.serving import ModelError
 

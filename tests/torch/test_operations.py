@@ -12,6 +12,7 @@ import pytest
 from tests.for_each import for_each, for_rows, raises
 
 torch = pytest.importorskip("torch")
+from tests.texts import rows_beside  # noqa: E402
 from tests.torch.operation_cases import CASES, INVERSES  # noqa: E402
 from trainium_edu.torch.calls import call_of  # noqa: E402
 from trainium_edu.torch.operations import (  # noqa: E402
@@ -34,16 +35,15 @@ from trainium_edu.xla.flags import parse  # noqa: E402
 from trainium_edu.xla.graph import GraphError  # noqa: E402
 from trainium_edu.xla.tensor import Tensor, as_tensor  # noqa: E402
 
+TABLES = rows_beside(__file__, "operation_cases.toml")
+
 pytestmark = pytest.mark.judge
 EXACT = {"views", "moves", "factories"}  #: families that compute nothing
 ADDS = {"aten::linspace", "aten::unfold_backward"}  #: but these do
 RANDOM = {name for name, f in ROWS.items() if f.__module__.endswith(".random")}
 MASKS = [list(m) for n in (2, 3) for m in product([True, False], repeat=n)]  #: of results
 #: what has no kernel on the CPU, or is not defined: tried elsewhere in this file
-ELSEWHERE = {
-    "aten::empty.memory_format", "aten::empty_strided", "aten::empty_like", "aten::new_empty",
-    "aten::new_empty_strided", "aten::floor_divide.Scalar",
-}  # fmt: skip
+ELSEWHERE = set(TABLES["elsewhere"])
 
 
 def overload(name):
@@ -286,13 +286,7 @@ def test_attention_by_one_call_is_pytorchs_with_its_gradients(on_device):
 
 SIZE = 20_000
 #: name -> arguments after the tensor, mean, standard deviation
-DRAWN = {
-    "bernoulli_.float": ((0.3,), 0.3, 0.4583), "bernoulli.p": ((0.8,), 0.8, 0.4),
-    "uniform": ((-1.0, 3.0), 1.0, 1.1547), "uniform_": ((), 0.5, 0.2887),
-    "normal_functional": ((2.0, 0.5), 2.0, 0.5), "normal_": ((), 0.0, 1.0),
-    "exponential": ((2.0,), 0.5, 0.5), "exponential_": ((), 1.0, 1.0),
-    "rand_like": ((), 0.5, 0.2887), "randn_like": ((), 0.0, 1.0),
-}  # fmt: skip
+DRAWN = TABLES["drawn"]
 MADE = {
     "rand": (([SIZE],), 0.5, 0.2887), "randn": (([SIZE],), 0.0, 1.0),
     "randint": ((10, [SIZE]), 4.5, 2.8723), "randint.low": ((-2, 3, [SIZE]), 0.0, 1.4142),

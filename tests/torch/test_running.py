@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from tests.for_each import for_rows, raises
+from tests.for_each import for_each, raises
 from tests.texts import table_beside, text_beside
 
 torch = pytest.importorskip("torch")
@@ -44,10 +44,7 @@ def script(tmp_path):
 # -- activate -------------------------------------------------------------------------------------
 
 
-@for_rows("given, told",
-    ({"instance": "p4d.24xlarge"}, "instance"), ({"instance": "c5.xlarge"}, "instance"),
-     ({"clock": "sundial"}, "clock"), ({"values": "some"}, "values"), ({"values": -1}, "values"),
-)  # fmt: skip
+@for_each("given, told", SCRIPTS["not_there"])
 def test_what_there_is_not_is_refused(given, told):
     raises((ValueError, TypeError), told, bridge.activate, **given)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.for_each import for_rows, raises
+from tests.for_each import for_each, raises
 
 torch = pytest.importorskip("torch")
 
@@ -100,10 +100,7 @@ def test_graphs_are_kept_where_a_script_says_unless_a_switch_does(xm, tmp_path, 
 # -- devices --------------------------------------------------------------------------------------
 
 
-@for_rows("instance, cores, target",
-    ("trn1.2xlarge", 2, "trn1"), ("trn1.32xlarge", 32, "trn1"), ("trn1n.32xlarge", 32, "trn1"),
-     ("inf2.xlarge", 2, "inf2"), ("inf2.48xlarge", 24, "inf2"),
-)  # fmt: skip
+@for_each("instance, cores, target", NAMES["instances"])
 def test_devices_are_those_of_the_instance(instance, cores, target):
     assert bridge.activate(instance)
     xm = importlib.import_module("torch_xla.core.xla_model")

@@ -14,19 +14,9 @@ from tests.torch.replay import replayed  # noqa: E402
 from trainium_edu.torch import core as cores  # noqa: E402
 
 pytestmark = pytest.mark.judge
-QUICK = {"unet_with_evaluation", "gpt_from_scratch_with_gradients_added_up", "lamb_by_hand",
-         "saved_and_loaded_halfway", "a_penalty_on_gradients", "policy_by_its_gradient",
-         "two_that_play", "numbers_told_and_plateaus", "pictures_normed_one_by_one",
-         "pictures_made_larger", "sequences_of_several_lengths_packed",
-         "adam_by_one_kernel", "SGD with momentum", "Adam", "AdamW", "convolutions",
-         "LSTM"}  # fmt: skip
+QUICK = set(trainings.TABLES["quick"])
 #: whose graphs rightly give other numbers
-OTHERWISE = {
-    "gpt_with_dropout": "the chip draws its own random numbers",
-    "variational_autoencoder": "the chip draws its own random numbers",
-    "BertForQuestionAnswering": "the chip draws its own random numbers",
-    "encoder_and_decoder_of_pytorch": "Adam divides gradients that are 0 but for rounding",
-}
+OTHERWISE = trainings.TABLES["otherwise"]
 #: the counters of a value asked for; not of an operation
 ASKED = {"aten::_local_scalar_dense"}
 
@@ -105,10 +95,7 @@ def test_a_move_to_the_chip_unties_weights_as_pytorch_xla_does(chip):
     assert len(list(model.parameters())) == count
 
 
-SHAPES = {
-    "convnext_atto": 64, "efficientnet_b0": 64, "vit_tiny_patch16_224": 224, "resnet26d": 64,
-    "mixer_s32_224": 224, "regnetx_002": 64,
-}  # fmt: skip
+SHAPES = trainings.TABLES["shapes"]
 
 
 @pytest.mark.soak

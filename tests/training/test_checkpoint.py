@@ -134,13 +134,7 @@ def test_the_one_before_a_damaged_one_is_used_and_a_warning_says_so(tmp_path):
         load_checkpoint(tmp_path)
 
 
-LIES = {"no number": {"state": {"job": {}}}, "no job": {"state": {"number": 30}},
-        "number as text": {"state": {"number": "30", "job": {}}},
-        "negative number": {"state": {"number": -30, "job": {}}},
-        "job as a number": {"state": {"number": 30, "job": 1}}, "state as a list": {"state": [30]},
-        "no state": {"state": None}, "array that is not there": {"state": {"number": 30, "job": {},
-    "w": {"__array__": "elsewhere"}}}, "array named by a list": {"state": {"number": 30, "job": {},
-    "w": {"__array__": [1]}}}}  # fmt: skip
+LIES = ROWS["lies"] | {"no state": {"state": None}}
 
 
 def _lying(about, arrays=None, change=lambda header: header):

@@ -5,18 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from tests.for_each import for_rows
+from tests.for_each import for_each
+from tests.texts import rows_beside
 from trainium_edu.training import stored_sweep
 from trainium_edu.training.stored import path_of
 
 
-@for_rows(
-    "table, first, command",
-    ("accuracy_sweep", ["command"], "trainium_edu.training.accuracy_sweep"),
-    ("digits_accuracy", ["command"], "tests.golden.make_digits_accuracy"),
-    ("fine_tuning", ["command"], "trainium_edu.training.fine_tuning"),
-    ("rounding_cost", ["command", "machine"], "trainium_edu.training.rounding_cost"),
-)
+@for_each("table, first, command", rows_beside(__file__, "stored.toml")["commands"])
 def test_a_table_begins_with_the_command_that_made_it(table, first, command):
     stored = json.loads(path_of(table).read_text(encoding="utf-8"))
     assert list(stored)[: len(first)] == first

@@ -8,6 +8,7 @@ import pytest
 
 from tests.for_each import for_each
 from tests.neuroncore.engines.bench import Bench, printed
+from tests.texts import table_beside
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.engine import Engine
 
@@ -27,10 +28,7 @@ def drawn(seed, low, high, shape, dtype):
 
 # -- iota and affine_select -------------------------------------------------------------------
 
-PATTERNS = [
-    ([[1, 6]], 0, 0), ([[1, 6]], 5, 100), ([[-3, 6]], -2, 7), ([[10, 2], [1, 3]], 1, -4),
-    ([[0, 2], [5, 1], [1, 3]], 0, 1), ([[7, 1], [3, 2], [1, 3], [100, 1]], 3, 2),
-]  # fmt: skip
+PATTERNS = table_beside(__file__, "tables.toml")["patterns"]
 
 
 def affine_by_loops(partitions, pattern, offset, channel_multiplier):

@@ -3,16 +3,13 @@
 import numpy as np
 
 from tests.for_each import for_each, for_rows, raises
+from tests.texts import table_beside
 from trainium_edu.neuroncore.engines.operators import OPERATORS, get_operator
 from trainium_edu.specs.errors import NkiValidationError
 
 A = np.float32([[-2.5, 0.0, 1.0, np.inf, 3.0, np.nan]])
 B = np.float32([[1.5, 0.0, 1.0, 2.0, -3.0, 1.0]])
-PLAIN = [
-    "add", "subtract", "multiply", "maximum", "minimum", "equal", "not_equal", "less", "less_equal",
-    "greater", "greater_equal", "logical_and", "logical_or", "logical_xor", "divide", "power",
-    "mod", "fmod",
-]  # fmt: skip
+PLAIN = table_beside(__file__, "tables.toml")["plain"]
 
 
 @for_each("name", PLAIN)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from tests.for_each import for_each, for_rows
+from tests.texts import rows_beside
 from trainium_edu.neuroncore import NeuronCore, systolic_array
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.engine import Engine
@@ -218,11 +219,7 @@ def test_a_tile_of_rows_or_none_takes_what_it_holds(timed):
 # -- time -------------------------------------------------------------------------------------
 
 
-@for_rows("m, n, dtype, formula",
-    (128, 512, "bfloat16", "nc_matmul"), (128, 1, "float8_e4m3", "nc_matmul"),
-        (16, 1, "float16", "nc_matmul"), (128, 512, "tfloat32", "nc_matmul"),
-        (128, 512, "float32", "nc_matmul_fp32"), (1, 100, "float32", "nc_matmul_fp32"),
-)  # fmt: skip
+@for_each("m, n, dtype, formula", rows_beside(__file__, "tables.toml")["matmul_formulas"])
 def test_cycles_are_the_printed_formula(m, n, dtype, formula):
     core = NeuronCore(values=False)
     core.nc_matmul(

@@ -9,20 +9,14 @@ import pytest
 
 from tests.for_each import raises
 from tests.neuroncore.gpsimd_cpp.sources import program
+from tests.texts import rows_beside
 from trainium_edu.neuroncore.gpsimd_cpp import OperatorError
 
 ONE = program("one_processor.cpp")
 EIGHT = program("eight_processors.cpp")
 SHAPES = program("shapes.cpp")
 REGISTER = "NEURON_LIBRARY({}, m) {{ {} }}"
-FUNCTIONS = {
-    "one": {
-        "gelu": "like", "row_sum": "rows", "hist": "bins", "scan": "like", "ordered": "like",
-        "topk": "topk_s", "lut": "lut_s", "gather": "gather_s", "dropout": "drop_s",
-        "turned": "turned_s",
-    },
-    "eight": {"leaky": "like", "softmax_rows": "like", "quant": "q8", "axpy": "bf"},
-}  # fmt: skip
+FUNCTIONS = rows_beside(__file__, "programs.toml")["functions"]
 rng = np.random.default_rng(0)
 X = rng.standard_normal((33, 70)).astype(np.float32)
 BF16 = X.astype(ml_dtypes.bfloat16)

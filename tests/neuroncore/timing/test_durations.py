@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 from tests.for_each import for_each, for_rows, raises
 from tests.neuroncore import mamba
 from tests.neuroncore.streams import PARTS
+from tests.texts import rows_beside
 from trainium_edu.neuroncore import NeuronCore, measure, parameters, place, schedule
 from trainium_edu.neuroncore.timing import durations as rules
 from trainium_edu.neuroncore.timing import expansion as expanded
 from trainium_edu.specs import INF2, TRN1, Record
+
+TABLES = rows_beside(__file__, "tables.toml")
 
 VECTOR_HZ, SCALAR_HZ, TENSOR_HZ = 1.12e9, 1.4e9, 2.8e9
 
@@ -167,12 +170,7 @@ def test_calibration_windows_of_images_take_as_long_as_aws_allows_its_pooling(wi
     assert windows(*window) == pytest.approx(us, rel=0.06)
 
 
-@for_rows(
-    "window, us",
-    ((64, 8, 8, 56, "float32", 49), 65),
-    ((128, 4, 4, 28, "float32", 98), 109),
-    ((128, 128, 128, 256, "float32", 4), 255),
-)
+@for_each("window, us", TABLES["pooling"])
 def test_other_windows_stay_within_aws_limits_for_its_pooling(window, us):
     """Judge: limits 5 % above these times for the whole kernels, of which this is what is loaded.
 
@@ -266,10 +264,7 @@ def test_start_up_lies_in_the_measured_range_of_first_data():
 # -- Tensor Engine -----------------------------------------------------------------------------
 
 
-@for_rows("dtype, columns, stationary, cycles",
-    ("bfloat16", 512, 128, 512), ("bfloat16", 1, 128, 64), ("bfloat16", 1, 16, 16),
-     ("float32", 512, 128, 2048), ("float16", 128, 128, 128),
-)  # fmt: skip
+@for_each("dtype, columns, stationary, cycles", TABLES["matmuls"])
 def test_matmuls_issue_back_to_back_every_documented_interval(dtype, columns, stationary, cycles):
     core = NeuronCore(values=False)
     w, x = core.sbuf((128, 128), dtype), core.sbuf((128, 512), dtype)

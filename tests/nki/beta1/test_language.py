@@ -14,9 +14,11 @@ import trainium_edu.nki.isa as now_isa
 import trainium_edu.nki.language as now
 from tests.for_each import for_each, for_rows
 from tests.nki.beta1.cases import refusals, stored
-from tests.texts import golden
+from tests.texts import golden, rows_beside
 from trainium_edu.nki.beta1.kernel import benchmark, jit, simulate_kernel
 from trainium_edu.specs.errors import NkiValidationError
+
+TABLES = rows_beside(__file__, "tables.toml")
 
 F = np.float32
 NAMES = golden("nki_beta1_names.json")
@@ -24,16 +26,8 @@ X = np.random.default_rng(1).uniform(0.25, 3, (32, 24)).astype(F)
 Y = X[::-1].copy()
 
 
-ONE = [
-    "abs", "square", "exp", "log", "sqrt", "tanh", "sigmoid", "relu", "gelu", "gelu_apprx_sigmoid",
-    "gelu_apprx_tanh", "gelu_dx", "silu", "silu_dx", "softplus", "mish", "erf", "erf_dx", "arctan",
-    "sign", "reciprocal", "negative", "floor", "ceil", "trunc", "sin", "cos", "tan",
-]  # fmt: skip
-TWO = [
-    "add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "mod", "fmod", "equal",
-    "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or",
-    "logical_xor",
-]  # fmt: skip
+ONE = TABLES["functions_of_one"]
+TWO = TABLES["functions_of_two"]
 
 
 def _same(before, after):

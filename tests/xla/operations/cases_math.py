@@ -2,7 +2,10 @@
 
 import numpy as np
 
+from tests.texts import rows_beside
 from tests.xla.operations.cases import Case, b, f, i
+
+TABLES = rows_beside(__file__, "tables.toml")
 
 
 def torch_of(name):
@@ -28,10 +31,7 @@ def torch_nn(name, **options):
 
 
 #: Rows that say they have no gradient, rows whose gradient is none, rows tested in other files.
-WITHOUT_VJP = {
-    "cross_entropy_gradient", "equal", "gelu_slope", "greater", "greater_equal", "is_nan", "less",
-    "less_equal", "logical_and", "logical_not", "logical_or", "not_equal", "silu_slope",
-}  # fmt: skip
+WITHOUT_VJP = set(TABLES["without_vjp"])
 STEPS = {"argmax", "floor", "sign"}  # ``test_gradients``
 #: with the graph and the passes; custom_op in tests/xla/test_custom.py
 ELSEWHERE = {"constant", "custom_op", "detach", "parameter", "fusion"}
@@ -88,12 +88,7 @@ CASES += [
 CASES += [Case("cast", (f(3, 4),), lambda x: x, lambda x: x, attributes={"dtype": "float32"})]
 
 #: name in NumPy, in PyTorch, where the inputs lie
-UNARY = {
-    "negate": ("negative", "neg"), "absolute": ("abs", "abs"), "square": ("square", "square"),
-    "exp": ("exp", "exp"), "log": ("log", "log", 0.1), "sqrt": ("sqrt", "sqrt", 0.1),
-    "sin": ("sin", "sin", -12.0, 12.0), "cos": ("cos", "cos", -12.0, 12.0),
-    "tanh": ("tanh", "tanh"),
-}  # fmt: skip
+UNARY = TABLES["unary"]
 for _shape in ((130, 5), (3, 4, 5), (1, 1), ()):
     x = (f(*_shape),)
     CASES += [Case(name, x, getattr(np, of_numpy), torch_of(of_torch), *place)

@@ -10,6 +10,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_rows
+from tests.texts import rows_beside
 from tests.xla.operations.cases import graph_of, lowered, values
 from trainium_edu.neuroncore import NeuronCore, measure
 from trainium_edu.nki.examples.matmul import basic
@@ -61,12 +62,7 @@ def test_a_product_takes_exactly_what_the_same_kernel_takes(kernel, shape, dtype
     assert ours.makespan_ns == pytest.approx(run.timeline.makespan_ns, rel=1e-12)
 
 
-BATCHES = [
-    ("bfloat16", (24, 197, 64), (24, 197, 64), {"turn_b": True}),
-    ("bfloat16", (24, 197, 197), (24, 197, 64), {}),
-    ("float32", (4, 8, 128, 128), (4, 8, 128, 512), {}),
-    ("float32", (24, 64, 64), (24, 64, 64), {"turn_a": True, "turn_b": True}),
-]
+BATCHES = rows_beside(__file__, "tables.toml")["batches"]
 
 
 @pytest.mark.parametrize("chain", [False, True], ids=["alone", "between"])
