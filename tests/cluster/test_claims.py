@@ -11,18 +11,8 @@ import pytest
 
 from tests.for_each import for_each, for_rows, raises
 from tests.texts import rows_beside
-from trainium_edu import fabric
-from trainium_edu.cluster import (
-    COURT,
-    KEYNOTE,
-    Verdict,
-    docket,
-    judge,
-    needed,
-    overhead,
-    overturned,
-    utilisation,
-)
+from trainium_edu import cluster, fabric
+from trainium_edu.cluster import COURT, KEYNOTE, Verdict, docket, judge, needed, overturned
 from trainium_edu.specs import CLAIMS, SOURCES
 
 ROWS = rows_beside(__file__, "claims.toml")
@@ -48,16 +38,15 @@ def test_the_keynote_rows_are_those_of_the_scaling_model():
     """Judge: ``scaling.py``, which computes bars and counts from peaks and networks by itself."""
     p3dn, p4d, trn1 = KEYNOTE
     for shared, kind in ((0, "weak"), (1, "strong")):
-        bars = overhead(0.5, KEYNOTE, kind)
+        bars = cluster.overhead(0.5, KEYNOTE, kind)
         for key, bar in (("overhead_p4d", bars[1]), ("overhead_trn1", bars[2])):
             assert judge(key, work_shared_out=shared).value == pytest.approx(bar.share)
     for key, each in (("p3dn", p3dn), ("p4d", p4d)):
-        assert needed(f"two_weeks_{key}", "utilisation") == pytest.approx(utilisation(each))
+        assert needed(f"two_weeks_{key}", "utilisation") == pytest.approx(cluster.utilisation(each))
     at_launch = needed("two_weeks_trn1", "utilisation", trn1_flops=trn1.peak_flops)
-    assert at_launch == pytest.approx(utilisation(trn1))
-    assert judge("p3dn_like_p4d").value == pytest.approx(
-        200 * p4d.peak_flops * 0.86 / (p3dn.peak_flops * 0.5)
-    )
+    assert at_launch == pytest.approx(cluster.utilisation(trn1))
+    as_many = 200 * p4d.peak_flops * 0.86 / (p3dn.peak_flops * 0.5)
+    assert judge("p3dn_like_p4d").value == pytest.approx(as_many)
 
 
 def test_a_torus_of_16_chips_is_a_hypercube_and_one_of_64_is_not():
@@ -145,9 +134,8 @@ def test_moving_an_input_turns_the_verdict_and_makes_what_nobody_has_testable():
     assert judge("petaflops", chip_flops=210e12).verdict is CONSISTENT
     assert judge("petaflops", chip_flops=190e12).verdict is CONFLICTING
     assert judge("petaflops", chip_flops=(190e12, 200e12, 210e12)).verdict is DEPENDS
-    assert judge("two_weeks_trn1", trn1_flops=3360e12).condition == (
-        "utilisation at least 0.5943 of the peak"
-    )
+    found = judge("two_weeks_trn1", trn1_flops=3360e12)
+    assert found.condition == "utilisation at least 0.5943 of the peak"
     assert judge("stochastic_rounding", speed=1.3).verdict is CONSISTENT
     assert judge("stochastic_rounding", speed=1.1).verdict is CONFLICTING
     assert judge("cheaper_by", speed=CLAIMS.sagemaker_rate_ratio).verdict is CONFLICTING
@@ -170,9 +158,8 @@ def test_few_verdicts_depend_on_the_slack_from_1_to_10_per_cent():
 
 def test_margin_is_positive_inside_what_is_allowed_and_negative_outside():
     assert judge("gpt3_over_bert").margin == pytest.approx((525 - 175e9 / 340e6) / 500)
-    assert judge("sagemaker_cost_trn1").margin == pytest.approx(
-        (24.725 * 6033 / 3600 - 41.465) / 41.47
-    )
+    margin = (24.725 * 6033 / 3600 - 41.465) / 41.47
+    assert judge("sagemaker_cost_trn1").margin == pytest.approx(margin)
     for key in KEYS:
         ruling = COURT[key].ruling
         if ruling.verdict is not UNTESTABLE:

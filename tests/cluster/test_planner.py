@@ -15,26 +15,13 @@ import pytest
 
 from tests.for_each import for_each, for_rows, raises
 from tests.texts import rows_beside
-from trainium_edu.cluster import (
-    Cluster,
-    NothingFits,
-    Plan,
-    PlanError,
-    Rules,
-    Transformer,
-    at_least,
-    fits,
-    get_model,
-    memory,
-    smallest,
-    step_time,
-    work,
-)
+from trainium_edu import cluster as clusters
+from trainium_edu.cluster import Cluster, PlanError, fits, get_model, memory, smallest, step_time
 
 TABLES = rows_beside(__file__, "plans.toml")
 
 GiB = 2**30
-TINY = Transformer("tiny", 8, 512, 8, 256, 1000)
+TINY = clusters.Transformer("tiny", 8, 512, 8, 256, 1000)
 TEN_TRILLION = get_model("gpt-10t")
 
 
@@ -56,8 +43,8 @@ def every(model, cluster, batch, **settings):
         degrees, sizes, range(4), (False, True), words, (1, 2, 4)
     ):
         try:
-            plan = Plan(cluster, t, p, zero, split, size, batch, again, interleave=parts,
-                        **settings)  # fmt: skip
+            more = settings | {"interleave": parts}
+            plan = clusters.Plan(cluster, t, p, zero, split, size, batch, again, **more)
             plan.check(model)
         except PlanError:
             continue
@@ -136,8 +123,8 @@ def test_published_plans_fit_and_are_near_the_best(
 @for_rows("model", "gpt3-23b", "gpt3-175b", "llama2-70b")
 def test_the_bound_is_bytes_over_hbm(model, precision):
     each = {"bf16-sr": 2 + 2 + 2 * 2, "bf16-master": 2 + 2 + 4 + 2 * 4, "fp32": 4 + 4 + 2 * 4}
-    exact = work(model).parameters * each[precision] / (512 * GiB)
-    assert at_least(model, precision=precision) == math.ceil(exact)
+    exact = clusters.work(model).parameters * each[precision] / (512 * GiB)
+    assert clusters.at_least(model, precision=precision) == math.ceil(exact)
     best = smallest(model, precision=precision)
     assert best.memory.fits
     assert best.plan.cluster.instances >= math.ceil(exact)
@@ -152,8 +139,8 @@ def test_on_fewer_instances_than_the_smallest_nothing_fits(model, batch):
 
 
 def test_ten_trillion_parameters_fit_on_192_instances_and_on_none_fewer():
-    bound = at_least(TEN_TRILLION)
-    assert bound == math.ceil(8 * work(TEN_TRILLION).parameters / (512 * GiB)) == 145
+    bound = clusters.at_least(TEN_TRILLION)
+    assert bound == math.ceil(8 * clusters.work(TEN_TRILLION).parameters / (512 * GiB)) == 145
     found = smallest(TEN_TRILLION)
     plan = found.plan
     assert (plan.cluster.instances, plan.data, plan.recompute) == (192, 1, "full")
@@ -189,7 +176,7 @@ def test_what_fits_nowhere_says_which_number_by_how_much_and_what_would_do():
                   "3 instances would do", "2 x trn1.32xlarge"):  # fmt: skip
         assert words in plans.why_not
     assert not plans
-    raises(NothingFits, "gpt3-175b does not fit 2 x", lambda: plans.best)
+    raises(clusters.NothingFits, "gpt3-175b does not fit 2 x", lambda: plans.best)
 
 
 @for_each("model, instances, settings", TABLES["forbidden"])
@@ -233,7 +220,8 @@ def test_what_is_given_is_kept():
              "global_batch": 256}  # fmt: skip
     best = fits("gpt3-23b", Cluster(instances=8), **given).best
     assert {name: getattr(best.plan, name) for name in given} == given
-    slow = fits("gpt3-23b", Cluster(instances=8), rules=Rules(efficiency=0.1), **given).best
+    rules = clusters.Rules(efficiency=0.1)
+    slow = fits("gpt3-23b", Cluster(instances=8), rules=rules, **given).best
     assert slow.step_ns > best.step_ns
 
 
@@ -250,7 +238,7 @@ def test_giant_clusters_are_searched_by_divisors_alone(instances, batch):
 
 def test_a_175b_model_on_4096_chips_is_planned_at_once():
     start = time.process_time()
-    found = fits("gpt3-175b", Cluster(instances=256), rules=Rules(host_ns=1e6))
+    found = fits("gpt3-175b", Cluster(instances=256), rules=clusters.Rules(host_ns=1e6))
     assert time.process_time() - start < 3  # 0.2 to 0.5 s on an idle machine
     assert Cluster(instances=256).chips == 4096
     assert len(found) == 10
@@ -274,7 +262,7 @@ def test_an_interrupted_search_can_be_asked_again(monkeypatch):
 
 def test_what_is_beyond_all_bounds_is_refused_at_once():
     """Ten million layers: nothing may be listed layer by layer."""
-    absurd = Transformer("absurd", 10**7, 10**7, 10**7, 10**7, 10**7)
+    absurd = clusters.Transformer("absurd", 10**7, 10**7, 10**7, 10**7, 10**7)
     began = time.process_time()
     why = fits(absurd, Cluster()).why_not
     assert time.process_time() - began < 5  # half a minute when layers were listed

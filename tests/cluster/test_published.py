@@ -13,21 +13,8 @@ import pytest
 
 from tests.for_each import for_each, for_rows
 from tests.texts import rows_beside
-from trainium_edu.cluster import (
-    MODELS,
-    Cluster,
-    Plan,
-    Rules,
-    Transformer,
-    as_scripted,
-    calibrate,
-    compare,
-    get_model,
-    mfu,
-    model_flops,
-    setup,
-    work,
-)
+from trainium_edu import cluster as clusters
+from trainium_edu.cluster import Rules, Transformer, calibrate, compare, mfu, model_flops, work
 from trainium_edu.specs import BENCHMARKS, CALIBRATED
 from trainium_edu.specs.benchmarks import RELEASES
 
@@ -37,8 +24,8 @@ PRINTED = [(row, line) for row in BENCHMARKS for line in row.mfu]
 
 
 def _again(row, line):
-    model = replace(MODELS[row.model], sequence=row.sequence)
-    cluster = Cluster("trn1.32xlarge", row.instances)
+    model = replace(clusters.MODELS[row.model], sequence=row.sequence)
+    cluster = clusters.Cluster("trn1.32xlarge", row.instances)
     peak = 2 * line.tflops_per_core * 1e12
     if line.convention == "printed":
         return mfu(None, line.sequences_per_s, cluster, flops_per_sample=line.tflop * 1e12,
@@ -139,19 +126,19 @@ def test_a_family_is_foretold_by_numbers_fitted_to_the_others(family):
 @for_each("row", BENCHMARKS, ids=lambda row: row.name)
 def test_a_table_s_columns_and_its_library_are_enough(row):
     """But for what a library's scripts do differently: two rows of GPT-3, three of Llama 3."""
-    model, plan, rules = setup(row)
+    model, plan, rules = clusters.setup(row)
     told = {"recompute": "selective"} if row.name in ("GPT-3 23B", "GPT-3 175B") else {}
-    columns = Plan(plan.cluster, row.tensor, row.pipeline, micro_batch=row.micro_batch,
-                   global_batch=row.global_batch, optimizer=row.optimizer,
-                   flash_attention=row.flash_attention,
-                   precision="fp32" if row.precision == "fp32" else "bf16-sr", **told)  # fmt: skip
-    found = as_scripted(get_model(row.model, sequence=row.sequence), columns, row.library,
-                        fused_softmax=row.fused_softmax)  # fmt: skip
+    same = ("micro_batch", "global_batch", "optimizer", "flash_attention")
+    told |= {name: getattr(row, name) for name in same}
+    told["precision"] = "fp32" if row.precision == "fp32" else "bf16-sr"
+    columns = clusters.Plan(plan.cluster, row.tensor, row.pipeline, **told)
+    base = clusters.get_model(row.model, sequence=row.sequence)
+    found = clusters.as_scripted(base, columns, row.library, fused_softmax=row.fused_softmax)
     assert found == (model, plan, replace(rules, activation_bytes=None))
 
 
 def test_rows_that_differ_from_a_script_run_as_the_script_says():
-    by_name = {row.name: setup(row) for row in BENCHMARKS}
+    by_name = {row.name: clusters.setup(row) for row in BENCHMARKS}
     model, plan, rules = by_name["GPT-3 23B"]
     assert model.dropout
     assert plan.sequence_parallel

@@ -9,18 +9,8 @@ from dataclasses import replace
 import pytest
 
 from tests.for_each import for_each, for_rows
-from trainium_edu.cluster import (
-    MODELS,
-    PARTS,
-    Cluster,
-    Plan,
-    Rules,
-    compare,
-    placement,
-    setup,
-    step_time,
-    work,
-)
+from trainium_edu import cluster
+from trainium_edu.cluster import MODELS, PARTS, Cluster, Plan, Rules, compare, step_time, work
 from trainium_edu.cluster.step_time import ELEMENTWISE, products
 from trainium_edu.specs import BENCHMARKS, TRN1
 
@@ -56,7 +46,7 @@ def test_no_remedy_is_told_that_the_plan_already_has():
 
 @for_each("row", BENCHMARKS, ids=lambda row: row.name)
 def test_the_tensor_engine_never_beats_its_array(row):
-    model, plan, rules = setup(row)
+    model, plan, rules = cluster.setup(row)
     step = work(model, recompute=plan.recompute, flash_attention=plan.flash_attention)
     flops = step.flops
     if plan.recompute == "full":  # the last linear layer of a block is not made again
@@ -151,10 +141,9 @@ def test_zero_divides_the_optimisers_work_and_pays_for_gathering_weights():
     assert whole["optimiser"] / shared["optimiser"] == pytest.approx(PLAN.data)
     two, three = (step_time(GPT, replace(PLAN, zero=zero)).parts for zero in (2, 3))
     held = work(GPT).parameters / 32 * 2
-    once = placement(PLAN).collective_ns("data", "all_gather", held)
-    assert three["gradient sums"] - two["gradient sums"] == pytest.approx(
-        2 * PLAN.micro_batches * once
-    )
+    once = cluster.placement(PLAN).collective_ns("data", "all_gather", held)
+    apart = three["gradient sums"] - two["gradient sums"]
+    assert apart == pytest.approx(2 * PLAN.micro_batches * once)
 
 
 def test_a_given_efficiency_is_what_the_compute_reaches():

@@ -6,19 +6,16 @@
 
 import linecache
 
-import pytest
-
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.for_each import raises
 from trainium_edu.specs import NkiValidationError
 
 
 def refused(kernel, words):
     """Assert that a kernel is refused by one clear sentence that holds `words`."""
-    with pytest.raises(NkiValidationError, match=words) as caught:
-        nki.simulate(kernel)()
-    text = str(caught.value)
+    text = str(raises(NkiValidationError, words, nki.simulate(kernel)))
     assert 30 < len(text) < 500
     assert " at 0x" not in text
     assert "Traceback" not in text

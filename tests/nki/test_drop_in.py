@@ -17,9 +17,7 @@ def python(code, *, folder=None, **environment):
     env = {**os.environ, **environment}
     if folder:
         env["PYTHONPATH"] = str(folder)
-    found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=env, check=False
-    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
     assert found.returncode == 0, found.stderr
     return found.stdout.strip()
 

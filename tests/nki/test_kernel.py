@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import os
 import signal
 import subprocess
 import sys
@@ -611,20 +610,14 @@ def test_precise_fp_off_keeps_low_precision_as_float32(monkeypatch):
 def test_precise_fp_off_changes_no_limit_and_no_place(monkeypatch):
     @nki.jit
     def kernel(x):
-        tiles = [
-            nl.ndarray((4, 8), nl.bfloat16, address=(32, 0)),
-            nl.ndarray((4, 8), nl.bfloat16, address=(32, 16)),  # right behind it
-        ]
+        # the second right behind the first
+        tiles = [nl.ndarray((4, 8), nl.bfloat16, address=(32, at)) for at in (0, 16)]
         for value, tile in enumerate(tiles):
             nisa.memset(tile, float(value))
         assert nl.ndarray((128, 98304), nl.bfloat16).strides == (98304, 1)  # a whole partition
         assert nl.ndarray((8, 8192), nl.bfloat16, nl.psum).size == 65536
         raises(NkiValidationError, "196608", nl.ndarray, (128, 98305), nl.bfloat16)
-        outs = []
-        for tile in tiles:
-            outs.append(nl.ndarray(tile.shape, nl.float32, buffer=nl.shared_hbm))
-            nl.store(outs[-1], tile)
-        return outs
+        return [stored(tile, nl.float32) for tile in tiles]
 
     for precise in "10":
         monkeypatch.setenv("NKI_PRECISE_FP", precise)
@@ -740,7 +733,4 @@ def test_breakpoint_stops_inside_a_kernel(monkeypatch):
 def test_importing_nki_is_light_and_compiles_nothing():
     heavy = "{'numba', 'matplotlib', 'torch', 'IPython'}"
     code = f"import sys, trainium_edu.nki; print(sorted({heavy} & set(sys.modules)))"
-    found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
-    )
-    assert found.stdout.strip() == "[]"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

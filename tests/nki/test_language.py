@@ -2,7 +2,6 @@
 
 import ml_dtypes
 import numpy as np
-import pytest
 
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
@@ -343,17 +342,9 @@ def test_load_transpose2d():
 def test_filled_tensors_hold_their_value_wherever_they_are(place, dtype):
     @nki.jit
     def kernel():
-        found = []
-        for tensor in (
-            nl.zeros((64, 8), dtype, place), nl.ones((64, 8), dtype, place),
-            nl.full((64, 8), 3, dtype, place),
-        ):  # fmt: skip
-            if tensor.buffer in (nl.sbuf, nl.psum):
-                out = nl.ndarray(tensor.shape, dtype, buffer=nl.shared_hbm)
-                nl.store(out, tensor)
-                tensor = out
-            found.append(tensor)
-        return tuple(found)
+        filled = [make((64, 8), dtype=dtype, buffer=place) for make in (nl.zeros, nl.ones)]
+        filled.append(nl.full((64, 8), 3, dtype, place))
+        return tuple(stored(t) if nl.is_on_chip(t.buffer) else t for t in filled)
 
     for value, array in zip((0, 1, 3), kernel(), strict=True):
         assert array.dtype.name == dtype
@@ -383,9 +374,7 @@ def test_random_numbers_fill_the_unit_interval_and_follow_their_seed():
         outs = []
         for _ in range(2):
             nl.random_seed(seed)
-            out = nl.ndarray((128, 512), nl.float32, buffer=nl.shared_hbm)
-            nl.store(out, nl.rand((128, 512), dtype=nl.float32))
-            outs.append(out)
+            outs.append(stored(nl.rand((128, 512), dtype=nl.float32)))
         return tuple(outs)
 
     first, second = kernel()
@@ -420,9 +409,8 @@ def test_tile_sizes_are_the_chips():
 def test_bypass_leaves_a_stage_out():
     def kernel(x):
         tile = nl.load(x)
-        nisa.tensor_scalar(
-            dst=tile, data=tile, op0=nl.bypass, operand0=0.0, op1=nl.add, operand1=1.0
-        )
+        more = {"op1": nl.add, "operand1": 1.0}
+        nisa.tensor_scalar(dst=tile, data=tile, op0=nl.bypass, operand0=0.0, **more)
         return stored(tile, x.dtype)
 
     assert np.array_equal(nki.simulate(kernel)(X), X + 1)
@@ -453,6 +441,6 @@ def test_what_only_gpsimd_computes_does_not_send_to_the_vector_engine(op):
         else:
             nl.rsqrt(there)
 
-    with pytest.raises(NkiValidationError, match="runs there only") as caught:
-        nki.simulate(kernel)(np.ones((32, 64), np.float32))
-    assert "run it on the Vector Engine" not in str(caught.value)
+    ones = np.ones((32, 64), np.float32)
+    said = str(raises(NkiValidationError, "runs there only", nki.simulate(kernel), ones))
+    assert "run it on the Vector Engine" not in said

@@ -267,9 +267,8 @@ def test_gpsimds_random_numbers_are_xorwow():
     """
     published = [246875399, 3690007200, 1264581005, 3906711041, 1866187943, 2481925219, 2464530826,
                  1604040631, 3653403911]  # fmt: skip
-    seeds = np.tile(
-        np.uint32([123456789, 362436069, 521288629, 88675123, 5783321, 6615241]), (2, 1)
-    )
+    state = np.uint32([123456789, 362436069, 521288629, 88675123, 5783321, 6615241])
+    seeds = np.tile(state, (2, 1))
 
     def fill(tile, seeds):
         nisa.rand_set_state(seeds)

@@ -9,19 +9,8 @@ import numpy as np
 import pytest
 
 from tests.for_each import for_each
-from trainium_edu.numerics import (
-    ROUNDINGS,
-    cast,
-    configure,
-    dot,
-    error_growth,
-    exact_law,
-    neighbours,
-    predicted_error_growth,
-    predicted_sum_sd,
-    round_to,
-    running_sum,
-)
+from trainium_edu import numerics
+from trainium_edu.numerics import ROUNDINGS, configure, dot, error_growth, exact_law, running_sum
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 FEW = 6 if INTERPRETED else 60
@@ -45,7 +34,7 @@ def test_the_loop_is_cast_step_by_step(fmt, rounding, n_random_bits):
     state, rows = np.zeros(150, np.float32), []
     for i, row in enumerate(terms):
         with np.errstate(invalid="ignore"):
-            state = round_to(
+            state = numerics.round_to(
                 state + row, fmt, rounding, seed=5, step=7 + i, n_random_bits=n_random_bits
             )
         rows.append(state)
@@ -130,7 +119,7 @@ def test_the_law_of_few_steps_by_fractions():
         after = {}
         for value, p in chances.items():
             target = value + Fraction(3, 64)
-            low, high = (Fraction(v) for v in neighbours(float(target), "fp8_e4m3"))
+            low, high = (Fraction(v) for v in numerics.neighbours(float(target), "fp8_e4m3"))
             up = (target - low) / (high - low) if high != low else Fraction(0)
             after[low] = after.get(low, 0) + p * (1 - up)
             after[high] = after.get(high, 0) + p * up
@@ -180,7 +169,7 @@ def test_a_positive_sum_stagnates_and_stochastic_rounding_settles_near_root_epsi
     runs = running_sum(terms, "bf16", "stochastic", replicas=400, every=n, seed=2).final
     relative = runs.std() / (n / 2)
     theory = sqrt(2.0**-7 / 3)
-    assert predicted_sum_sd(terms, "bf16")[-1] / (n / 2) == pytest.approx(theory, rel=0.03)
+    assert numerics.predicted_sum_sd(terms, "bf16")[-1] / (n / 2) == pytest.approx(theory, rel=0.03)
     assert relative == pytest.approx(theory, rel=4 / sqrt(2 * 400) + 0.03)
     assert abs(runs.mean() / (n / 2) - 1) < 4 * theory / sqrt(400)
 
@@ -188,7 +177,7 @@ def test_a_positive_sum_stagnates_and_stochastic_rounding_settles_near_root_epsi
 def test_predicted_sd_is_the_binomial_one_on_an_even_grid():
     """Closed form: n steps of variance p (1 - p), as long as the spacing stays 1."""
     terms = np.full(100, 0.25)
-    predicted = predicted_sum_sd(terms, "fp16", start=1024)
+    predicted = numerics.predicted_sum_sd(terms, "fp16", start=1024)
     assert predicted == pytest.approx(np.sqrt(np.arange(1, 101) * 0.25 * 0.75))
     law = exact_law(1024, 0.25, 100, "fp16")
     assert law.sd == pytest.approx(predicted[-1])
@@ -198,7 +187,7 @@ def test_predicted_sd_is_the_binomial_one_on_an_even_grid():
 def test_a_shared_bias_grows_as_n_and_random_errors_as_root_n():
     n, replicas = 4096, 300
     values = np.full(n, 1 + 0.3 * 2.0**-7)
-    bias, sd = predicted_error_growth(values, "bf16")
+    bias, sd = numerics.predicted_error_growth(values, "bf16")
     grown = error_growth(values, "bf16")[:, 0]
     np.testing.assert_array_equal(grown, bias)
     assert bias[-1] == pytest.approx(-n * 0.3 * 2.0**-7, rel=1e-4)
@@ -228,7 +217,7 @@ def test_rounded_products_are_rounded_by_cast():
     rng = np.random.default_rng(6)
     a, b = rng.standard_normal((2, 20)).astype(np.float32)
     got = dot(a, b, "fp8_e4m3", round_products=True).values[:, 0]
-    products = cast(a * b, "fp8_e4m3").astype(np.float32)
+    products = numerics.cast(a * b, "fp8_e4m3").astype(np.float32)
     np.testing.assert_array_equal(got, running_sum(products, "fp8_e4m3").values[:, 0])
     random = dot(a, b, "bf16", "stochastic", round_products=True, replicas=50, seed=1)
     assert len(set(random.values[0].tolist())) == 2  # already the first product differs

@@ -7,16 +7,8 @@ import numpy as np
 import pytest
 
 from tests.for_each import for_each, for_rows
-from trainium_edu.numerics.codes import (
-    all_values,
-    bit_fields,
-    bit_string,
-    from_bits,
-    neighbours,
-    range_of,
-    range_table,
-    ulp,
-)
+from trainium_edu.numerics import codes as numbers
+from trainium_edu.numerics.codes import all_values, bit_string, from_bits, neighbours, range_of, ulp
 from trainium_edu.numerics.formats import FORMATS, configure
 
 STORED = [n for n, f in FORMATS.items() if f.is_stored_narrow and f.bits <= 16]
@@ -105,8 +97,8 @@ def test_the_range_table_counts_and_measures_the_values(name):
 
 
 def test_the_range_table_has_a_row_for_every_format():
-    assert [row.name for row in range_table()] == list(FORMATS)
-    assert [row.split for row in range_table(["tf32", "bf16"])] == ["1-8-10", "1-8-7"]
+    assert [row.name for row in numbers.range_table()] == list(FORMATS)
+    assert [row.split for row in numbers.range_table(["tf32", "bf16"])] == ["1-8-10", "1-8-7"]
 
 
 def test_bit_strings_show_the_fields():
@@ -114,4 +106,4 @@ def test_bit_strings_show_the_fields():
     assert bit_string(0x7E, "fp8_e4m3fn") == "0 1111 110"
     assert bit_string(0x80, "int8") == "1 0000000"
     assert bit_string(5, configure(4, 3, sign_bits=0, infinities=False)) == "0000 101"
-    assert bit_fields(0x1FC00, "tf32") == ("0", "01111111", "0000000000")
+    assert numbers.bit_fields(0x1FC00, "tf32") == ("0", "01111111", "0000000000")

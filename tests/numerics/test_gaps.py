@@ -21,9 +21,8 @@ def test_the_neighbours_are_those_of_the_dtype(fmt):
         lower = near if float(near) <= x else np.nextafter(near, DTYPES[fmt](0))
         assert between.lower == float(lower)
         assert between.upper == float(np.nextafter(lower, DTYPES[fmt](np.inf)))
-        assert between.p_up == (Fraction(float(x)) - Fraction(between.lower)) / Fraction(
-            between.spacing
-        )
+        above = Fraction(float(x)) - Fraction(between.lower)
+        assert between.p_up == above / Fraction(between.spacing)
         assert between.nearest == float(near)
 
 

@@ -85,9 +85,8 @@ def test_any_chunking_order_and_threads_give_the_same_bits(n_random_bits):
 
     def draw(piece):
         a, b = piece
-        return a, draw_bits(
-            b - a, seed=5, step=6, offset=1_000_003 + a, n_random_bits=n_random_bits
-        )
+        place = {"seed": 5, "step": 6, "offset": 1_000_003 + a}
+        return a, draw_bits(b - a, n_random_bits=n_random_bits, **place)
 
     with ThreadPoolExecutor(4) as pool:
         parts = list(pool.map(draw, reversed(pieces)))
@@ -97,9 +96,8 @@ def test_any_chunking_order_and_threads_give_the_same_bits(n_random_bits):
 def test_fewer_bits_are_the_upper_bits_of_more():
     full = draw_bits(500, seed=9)
     for n_random_bits in (1, 4, 15):
-        np.testing.assert_array_equal(
-            draw_bits(500, seed=9, n_random_bits=n_random_bits), full >> (16 - n_random_bits)
-        )
+        found = draw_bits(500, seed=9, n_random_bits=n_random_bits)
+        np.testing.assert_array_equal(found, full >> (16 - n_random_bits))
 
 
 def test_seed_step_and_element_all_matter():

@@ -12,18 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.for_each import for_each, for_rows
-from trainium_edu.numerics import (
-    FORMATS,
-    ROUNDINGS,
-    cast,
-    cast_to_bits,
-    configure,
-    draw_bits,
-    from_bits,
-    neighbours,
-    round_to,
-    round_to_code,
-)
+from trainium_edu import numerics
+from trainium_edu.numerics import FORMATS, ROUNDINGS, cast, cast_to_bits, from_bits, round_to
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 JUDGED = ["bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn", "fp8_e3m4"]
@@ -102,7 +92,7 @@ def test_the_loops_equal_the_scalar_twin_bit_for_bit(judged, stratified, roundin
             value = x[i] if fmt.sign_bits or not x[i] < 0 else np.float32(0)
             if np.isnan(value):
                 continue  # Python floats may quieten a NaN on the way; payloads have their test
-            twin = round_to_code(
+            twin = numerics.round_to_code(
                 float(value), fmt, rounding, random_bits=int(bits[i]), n_random_bits=n_random_bits,
                 overflow=overflow,
             )  # fmt: skip
@@ -138,7 +128,7 @@ def test_the_mean_over_all_random_bits_is_exact_or_off_by_less_than_the_last_bit
     name, n_random_bits
 ):
     """All 2^k words: the input itself where k covers the dropped bits, else short by < d / 2^k."""
-    fmt = configure(0, 7, infinities=False) if name == "fixed point" else FORMATS[name]
+    fmt = numerics.configure(0, 7, infinities=False) if name == "fixed point" else FORMATS[name]
     rng = np.random.default_rng(4)
     exponents = rng.uniform(np.log2(fmt.smallest_subnormal) - 3, np.log2(fmt.max) - 1, 60)
     numbers = (2.0**exponents * rng.choice([-1, 1], 60)).astype(np.float32)
@@ -147,7 +137,7 @@ def test_the_mean_over_all_random_bits_is_exact_or_off_by_less_than_the_last_bit
     for x in numbers[numbers != 0]:
         wide = np.broadcast_to(x, words.shape)
         got = cast(wide, fmt, "stochastic", random_bits=words, n_random_bits=n_random_bits)
-        low, high = (Fraction(n) for n in neighbours(float(x), fmt))
+        low, high = (Fraction(n) for n in numerics.neighbours(float(x), fmt))
         got = got.astype(np.float64)
         ups = int((got == float(high)).sum()) if high != low else 0
         assert ups + int((got == float(low)).sum()) == words.size
@@ -207,7 +197,7 @@ def test_drawn_bits_are_those_given_as_random_bits(name, n_random_bits, offset, 
     place = {"seed": 3, "step": 4, "offset": offset, "n_random_bits": n_random_bits}
     options = {"overflow": overflow, "n_random_bits": n_random_bits}
     given_bits = cast_to_bits(
-        x, name, "stochastic", random_bits=draw_bits(x.size, **place), **options
+        x, name, "stochastic", random_bits=numerics.draw_bits(x.size, **place), **options
     )
     inside = cast_to_bits(x, name, "stochastic", overflow=overflow, **place)
     np.testing.assert_array_equal(inside, given_bits)
@@ -241,7 +231,7 @@ def test_rounding_is_faithful(x, name, rounding, word):
     bits = np.uint16(word) if rounding == "stochastic" else None
     got = float(round_to(np.float32(x), name, rounding, random_bits=bits))
     fmt = FORMATS[name]
-    allowed = set(neighbours(x, fmt)) if abs(x) != inf else set()
+    allowed = set(numerics.neighbours(x, fmt)) if abs(x) != inf else set()
     if abs(x) > fmt.max:
         allowed |= {np.copysign(fmt.max, x), np.copysign(inf, x)}
         if not fmt.has_infinities and np.isnan(got):
@@ -321,12 +311,12 @@ def test_too_large_numbers():
     assert cast([464.0, 465.0], "fp8_e4m3fn").astype(float).tolist()[0] == 448.0
     assert np.isnan(cast([465.0], "fp8_e4m3fn").astype(float)).all()
     assert cast([465.0], "fp8_e4m3fn", overflow="saturate").astype(float).tolist() == [448.0]
-    finite = configure(4, 3, infinities=False, nan=False)
+    finite = numerics.configure(4, 3, infinities=False, nan=False)
     assert cast([1e9, -inf], finite).tolist() == [finite.max, -finite.max]
 
 
 def test_unsigned_floats_end_at_zero():
-    fmt = configure(4, 4, sign_bits=0, infinities=False)
+    fmt = numerics.configure(4, 4, sign_bits=0, infinities=False)
     got = cast(np.float32([-3, -0.0, 1.5, nan, -inf]), fmt)
     assert got[:3].tolist() == [0, 0, 1.5]
     assert not np.signbit(got[:2]).any()

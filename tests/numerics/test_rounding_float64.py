@@ -13,16 +13,8 @@ import ml_dtypes
 import numpy as np
 
 from tests.for_each import for_each, for_rows, raises
-from trainium_edu.numerics import (
-    FORMATS,
-    ROUNDINGS,
-    cast,
-    cast_to_bits,
-    configure,
-    draw_bits,
-    from_bits,
-    round_to_code,
-)
+from trainium_edu import numerics
+from trainium_edu.numerics import FORMATS, ROUNDINGS, cast, cast_to_bits, configure, from_bits
 from trainium_edu.numerics.quantisation import quantise
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
@@ -103,7 +95,7 @@ def test_float64_is_rounded_once_to_every_format(fmt, rounding):
             else:
                 assert Fraction(float(values[i])) == judge, (x[i].hex(), int(bits[i]))
             given_bits = {"random_bits": int(bits[i])} if given is not None else {}
-            assert codes[i] == round_to_code(
+            assert codes[i] == numerics.round_to_code(
                 float(x[i]), fmt, rounding, n_random_bits=n_random_bits, **given_bits
             )
 
@@ -202,7 +194,7 @@ def test_large_integers_are_rounded_once():
     for dtype in (np.int64, ">i8"):
         for rounding in ROUNDINGS:
             got = cast(x.astype(dtype), "fp32", rounding, seed=2, n_random_bits=31)
-            bits = draw_bits(x.size, seed=2, n_random_bits=31)
+            bits = numerics.draw_bits(x.size, seed=2, n_random_bits=31)
             judge = [
                 exactly(int(n), FORMATS["fp32"], rounding, int(t), 31)
                 for n, t in zip(x, bits, strict=True)
@@ -218,7 +210,7 @@ def test_chunks_and_drawn_bits_of_float64_agree(name):
     n = 300 if INTERPRETED else 70_001
     x = np.random.default_rng(6).standard_normal(n) * 100
     whole = cast_to_bits(x, name, "stochastic", seed=8, step=2, n_random_bits=20)
-    bits = draw_bits(n, seed=8, step=2, n_random_bits=20)
+    bits = numerics.draw_bits(n, seed=8, step=2, n_random_bits=20)
     given = cast_to_bits(x, name, "stochastic", random_bits=bits, n_random_bits=20)
     np.testing.assert_array_equal(whole, given)
     cut = n // 3

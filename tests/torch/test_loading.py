@@ -19,23 +19,17 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset  # noqa: E402
 
 from trainium_edu.specs import INSTANCES  # noqa: E402
 from trainium_edu.torch import core as cores  # noqa: E402
-from trainium_edu.torch import loading  # noqa: E402
+from trainium_edu.torch import loading  # noqa: E402  # noqa: E402
 from trainium_edu.torch.clock import HOST_BYTES_PER_S, HOST_LATENCY_NS, Clock  # noqa: E402
 from trainium_edu.torch.core import Core  # noqa: E402
 from trainium_edu.torch.device import register  # noqa: E402
-from trainium_edu.torch.loading import (  # noqa: E402
-    BYTES_OF_PHOTOGRAPH,
-    Feed,
-    MpDeviceLoader,
-    ParallelLoader,
-    timed,
-)
+from trainium_edu.torch.loading import Feed, MpDeviceLoader, ParallelLoader, timed  # noqa: E402
 from trainium_edu.training.pipeline import input_pipeline  # noqa: E402
 
 ROWS = rows_beside(__file__, "loading.toml")
 
 READ_NS, DECODE_NS = 110_000.0, 5e6  # of one photograph
-PHOTOGRAPH = int(BYTES_OF_PHOTOGRAPH.value)
+PHOTOGRAPH = int(loading.BYTES_OF_PHOTOGRAPH.value)
 
 
 class FakeCore(Core):

@@ -14,20 +14,9 @@ from tests.for_each import for_each, for_rows, raises
 torch = pytest.importorskip("torch")
 from tests.texts import rows_beside  # noqa: E402
 from tests.torch.operation_cases import CASES, INVERSES  # noqa: E402
+from trainium_edu.torch import operations  # noqa: E402
 from trainium_edu.torch.calls import call_of  # noqa: E402
-from trainium_edu.torch.operations import (  # noqa: E402
-    INVERSE,
-    ON_CPU,
-    ROWS,
-    WRITES,
-    decomposes,
-    dtype_of,
-    fits,
-    name_of,
-    parts,
-    row_of,
-    supported,
-)
+from trainium_edu.torch.operations import INVERSE, ROWS, dtype_of, fits, parts, row_of  # noqa: E402
 from trainium_edu.xla.compiler import Compiler  # noqa: E402
 from trainium_edu.xla.device import Device  # noqa: E402
 from trainium_edu.xla.executor import Setting  # noqa: E402
@@ -106,9 +95,9 @@ def check(name, arguments, options):
     found = run(name, arguments, options, there)
     copies = [x.clone() if isinstance(x, torch.Tensor) else x for x in arguments]
     wanted = tensors(overload(name)(*copies, **options))
-    if name in WRITES:
+    if name in operations.WRITES:
         names = [a.name for a in overload(name)._schema.arguments]
-        wanted += [copies[names.index(one)] for one in WRITES[name]]
+        wanted += [copies[names.index(one)] for one in operations.WRITES[name]]
     if name.endswith("_backward") and isinstance(arguments[-1], list) and arguments[-1] in MASKS:
         wanted = [one if kept else None for one, kept in zip(wanted, arguments[-1], strict=True)]
     there.mark_step()
@@ -128,11 +117,11 @@ def test_a_row_computes_what_pytorch_does(name):
 
 
 def test_every_row_inverse_and_drawing_row_has_a_case():
-    cases = {f"aten::{name}" for name in CASES} | ELSEWHERE | RANDOM | set(ON_CPU)
+    cases = {f"aten::{name}" for name in CASES} | ELSEWHERE | RANDOM | set(operations.ON_CPU)
     ours = {name for name in cases | set(ROWS) if not name.startswith("aten::")}  # tested elsewhere
     assert set(ROWS) - ours <= cases
-    assert all(decomposes(overload(name)) for name in cases - ours - set(ROWS))
-    assert set(supported()) == set(ROWS)
+    assert all(operations.decomposes(overload(name)) for name in cases - ours - set(ROWS))
+    assert set(operations.supported()) == set(ROWS)
     assert {f"aten::{name}" for name in INVERSES} == set(INVERSE)
 
 
@@ -167,9 +156,8 @@ def test_numbers_of_the_call_are_inputs_and_those_of_the_formula_constants():
     there = device(values=False)
     row_of("aten::leaky_relu_backward")(*(moved(torch.randn(4), there) for _ in "gx"), 0.3, False)
     out = row_of("aten::hardsigmoid")(moved(torch.randn(4), there))
-    assert [float(feed[0]) for feed in there.pending.feeds if feed.shape == (1,)] == [
-        pytest.approx(0.3)
-    ]
+    numbers = [float(feed[0]) for feed in there.pending.feeds if feed.shape == (1,)]
+    assert numbers == [pytest.approx(0.3)]
     assert out.shape == (4,)
 
 
@@ -198,7 +186,7 @@ def test_what_has_no_row_or_shape_on_the_chip_does_not_fit():
 def test_a_row_takes_the_arguments_of_its_schema(name):
     """Judge: the schemas."""
     schema = overload(name)._schema
-    assert name_of(overload(name)) == name
+    assert operations.name_of(overload(name)) == name
     required = [a for a in schema.arguments if not a.kwarg_only]
     by_name = {a.name: a for a in schema.arguments if a.kwarg_only}
     inspect.signature(ROWS[name]).bind(*required, **by_name)
@@ -269,7 +257,7 @@ def test_attention_by_one_call_is_pytorchs_with_its_gradients(on_device):
     grad, gradients = gradients_of(wanted, given)
     there, name = device(), "aten::_scaled_dot_product_efficient_attention"
     move = (lambda t: moved(t.detach(), there)) if on_device else (lambda t: t.detach())
-    table, given = ROWS if on_device else ON_CPU, [*map(move, given)]
+    table, given = ROWS if on_device else operations.ON_CPU, [*map(move, given)]
     out, *kept = table[name](*given, None, True, scale=0.3)
     held, wanted_of = (None, out, *kept), [True, True, True, False]
     back = table[f"{name}_backward"](move(grad), *given, *held, 0.0, wanted_of, scale=0.3)

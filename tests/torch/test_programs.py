@@ -69,9 +69,8 @@ def test_of_the_operations_that_the_lesson_names_the_same_have_a_row_as_stored()
 @pytest.mark.judge
 def test_the_chip_ends_with_the_loss_of_plain_pytorch():
     pytest.importorskip("torch")
-    done = subprocess.run([sys.executable, FOLDER / "digits_plain.py"], capture_output=True,
-                          text=True, check=True)  # fmt: skip
-    assert done.stdout == programs.stored("digits_three_lines").printed
+    printed = subprocess.check_output([sys.executable, FOLDER / "digits_plain.py"], text=True)
+    assert printed == programs.stored("digits_three_lines").printed
 
 
 def test_the_script_on_the_chip_differs_by_three_lines():

@@ -77,8 +77,7 @@ def test_a_session_shows_the_chip_s_time_if_asked():
 def test_losses_are_plain_torch_s(script, capsys):
     assert bridge.run_script(script(ON_CHIP)) == 0
     ours = [float(line) for line in capsys.readouterr().out.split()]
-    theirs = subprocess.run([sys.executable, script(ON_CPU, "cpu.py")], check=True, text=True,
-                            capture_output=True).stdout.split()  # fmt: skip
+    theirs = subprocess.check_output([sys.executable, script(ON_CPU, "cpu.py")], text=True).split()
     assert ours == pytest.approx([*map(float, theirs)], abs=1e-5)
 
 
@@ -86,8 +85,7 @@ def test_replicas_of_one_batch_train_as_one(script):
     """The mean of equal gradients is the gradient; PyTorch alone is the judge."""
     out, _, code = in_a_process(script(ON_CHIP), ranks=2)
     *lines, told = out.splitlines()
-    alone = subprocess.run([sys.executable, script(ON_CPU, "cpu.py")], check=True, text=True,
-                           capture_output=True).stdout.split()  # fmt: skip
+    alone = subprocess.check_output([sys.executable, script(ON_CPU, "cpu.py")], text=True).split()
     assert sorted(map(float, lines)) == pytest.approx(sorted([*map(float, alone)] * 2), abs=1e-5)
     assert (told, code) == ("2 6 6 2", 0)
 
@@ -95,9 +93,7 @@ def test_replicas_of_one_batch_train_as_one(script):
 def in_a_process(path, **options):
     """Run a script in a process of its own, as forked ranks need; print what is recorded of it."""
     text = SCRIPTS["in_a_process"].format(path=path, options=options)
-    found = subprocess.run(
-        [sys.executable, "-c", text], capture_output=True, text=True, check=False
-    )
+    found = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
     return found.stdout, found.stderr, found.returncode
 
 
@@ -131,8 +127,7 @@ def test_argv_file_path_and_modules_are_python_s(script, tmp_path, capsys):
     before = sys.argv, sys.path[:], sys.modules["__main__"]
     assert bridge.run_script(path, ["--lr", "1"]) == 0
     ours = capsys.readouterr().out
-    theirs = subprocess.run([sys.executable, path, "--lr", "1"], check=True, text=True,
-                            capture_output=True).stdout  # fmt: skip
+    theirs = subprocess.check_output([sys.executable, path, "--lr", "1"], text=True)
     assert ours == theirs.replace("False", "True")
     assert before == (sys.argv, sys.path, sys.modules["__main__"])
 

@@ -246,11 +246,8 @@ def test_compile_counts_graphs_and_names_the_line_that_asks_for_a_value(xm):
 
 def test_a_world_of_one_reduces_permutes_and_does_to_itself(xm):
     x = torch.ones(2, device="xla")
-    assert (xm.xrt_world_size(), xm.get_ordinal(), xm.is_master_ordinal(local=False)) == (
-        1,
-        0,
-        True,
-    )
+    world = xm.xrt_world_size(), xm.get_ordinal(), xm.is_master_ordinal(local=False)
+    assert world == (1, 0, True)
     assert xm.all_reduce(xm.REDUCE_SUM, x).tolist() == [1.0, 1.0]
     assert xm.all_reduce(xm.REDUCE_SUM, tensors := [x]) is tensors
     assert xm.all_gather(x, dim=0).tolist() == [1.0, 1.0]
@@ -418,10 +415,8 @@ def test_optimisers_skip_a_step_whose_gradients_are_not_finite(name, xm):
     syncfree = importlib.import_module("torch_xla.amp.syncfree")
     weight = torch.nn.Parameter(torch.tensor([1.0, 2.0]).to(xm.xla_device()))
     plain = torch.nn.Parameter(torch.tensor([1.0, 2.0]))
-    ours, theirs = (
-        getattr(syncfree, name)([weight], lr=0.1),
-        getattr(torch.optim, name)([plain], 0.1),
-    )
+    ours = getattr(syncfree, name)([weight], lr=0.1)
+    theirs = getattr(torch.optim, name)([plain], 0.1)
     weight.grad, plain.grad = torch.ones(2).to("xla"), torch.ones(2)
     ours.step(found_inf=torch.tensor(1.0).to("xla"))
     assert weight.tolist() == [1.0, 2.0]

@@ -215,9 +215,8 @@ def test_threads_run_models_beside_each_other_on_the_two_neuroncores(models, run
 
     def in_threads():
         called = loaded * 2 if models == 1 else loaded
-        threads = [
-            Thread(target=lambda one=one: [one(example) for _ in range(10)]) for one in called
-        ]
+        calls = (lambda one=one: [one(example) for _ in range(10)] for one in called)
+        threads = [Thread(target=call) for call in calls]
         for step in (Thread.start, Thread.join):
             for one in threads:
                 step(one)

@@ -319,9 +319,8 @@ def lamb_by_hand(device):
 @training
 def saved_and_loaded_halfway(device):
     def made():
-        model = nn.Sequential(nn.Linear(8, 8, bias=False), nn.BatchNorm1d(8), nn.Linear(8, 4)).to(
-            device
-        )
+        layers = nn.Linear(8, 8, bias=False), nn.BatchNorm1d(8), nn.Linear(8, 4)
+        model = nn.Sequential(*layers).to(device)
         return model, optim.Adam(model.parameters(), 0.01)
 
     x, y = torch.randn(8, 8).to(device), (torch.arange(8) % 4).to(device)
@@ -539,9 +538,8 @@ def a_penalty_on_gradients(device):
 def averages_of_weights(device):
     model = nn.Linear(8, 4).to(device)
     x, y = torch.randn(8, 8).to(device), (torch.arange(8) % 4).to(device)
-    slow = optim.swa_utils.AveragedModel(
-        model, multi_avg_fn=optim.swa_utils.get_ema_multi_avg_fn(0.9)
-    )
+    average = optim.swa_utils.get_ema_multi_avg_fn(0.9)
+    slow = optim.swa_utils.AveragedModel(model, multi_avg_fn=average)
     optimiser = optim.SGD(model.parameters(), 0.1)
     losses = steps(model, optimiser, lambda _: F.cross_entropy(model(x), y),
                    after=lambda: slow.update_parameters(model))  # fmt: skip
@@ -692,8 +690,7 @@ def language(name, device):
         given = {"start_positions": text[:, 0] % 10, "end_positions": text[:, 1] % 10}
     optimiser = optim.AdamW(model.parameters(), 0.005)
     if name in PADDED:
-        given["attention_mask"] = (
-            torch.arange(10).lt(torch.tensor([[10], [7], [9], [3]])).to(device)
-        )
+        lengths = torch.tensor([[10], [7], [9], [3]])
+        given["attention_mask"] = torch.arange(10).lt(lengths).to(device)
         optimiser = optim.SGD(model.parameters(), 0.1)
     return steps(model, optimiser, lambda _: model(input_ids=text, **given).loss)

@@ -21,13 +21,7 @@ from tests.for_each import raises
 from tests.texts import rows_beside, text_beside
 from trainium_edu.training import checkpoint, nn
 from trainium_edu.training.broken_runs import RankFailed, fail
-from trainium_edu.training.checkpoint import (
-    CheckpointDamaged,
-    CheckpointError,
-    Checkpoints,
-    load_checkpoint,
-    save_checkpoint,
-)
+from trainium_edu.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from trainium_edu.training.data import digits
 from trainium_edu.training.tasks import Task
 from trainium_edu.training.trainer import Diverged, Job, Trainer, fit
@@ -127,7 +121,7 @@ def test_the_one_before_a_damaged_one_is_used_and_a_warning_says_so(tmp_path):
     path.write_bytes(data[:-1] + b"\xff")
     (tmp_path / "step-00000020.safetensors").write_bytes(data[:50])
     told = r"step-00000030.*checksum differs; step-00000020.* is cut.*; step-00000010"
-    with pytest.warns(CheckpointDamaged, match=told):
+    with pytest.warns(checkpoint.CheckpointDamaged, match=told):
         assert load_checkpoint(tmp_path).step == 10
     (tmp_path / "step-00000010.safetensors").write_bytes(b"")
     with pytest.raises(CheckpointError, match=r"no checkpoint in .* is whole: .*to begin anew"):
@@ -180,7 +174,9 @@ def test_right_sums_with_a_lying_header_fall_back_to_the_one_before(tmp_path, li
     path.write_bytes(_lying(GOOD))
     assert load_checkpoint(tmp_path).step == 30  # what is changed below is what is refused
     path.write_bytes(LYING[lie])
-    with pytest.warns(CheckpointDamaged, match=r"step-00000030.* step-00000020.* is used instead"):
+    with pytest.warns(
+        checkpoint.CheckpointDamaged, match=r"step-00000030.* step-00000020.* is used instead"
+    ):
         assert load_checkpoint(tmp_path).step == 20
     raises(CheckpointError, r"step-00000030.* cannot be used", load_checkpoint, path)
 
@@ -192,7 +188,7 @@ def test_the_newest_stay_and_a_damaged_newer_one_pushes_no_good_one_out(tmp_path
     assert sorted(os.listdir(tmp_path)) == names
     (tmp_path / names[1]).write_bytes(b"")
     save_checkpoint(tmp_path, a_state(35), keep=1)
-    with pytest.warns(CheckpointDamaged):
+    with pytest.warns(checkpoint.CheckpointDamaged):
         assert load_checkpoint(tmp_path).step == 35
 
 
@@ -227,7 +223,7 @@ def test_a_full_disk_loses_nothing(tmp_path):
 def test_a_folder_that_cannot_be_written_to_says_so_at_once(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(CheckpointError, match=r"file/in is not written: .*directory.*another"):
-        Checkpoints(tmp_path / "file" / "in")
+        checkpoint.Checkpoints(tmp_path / "file" / "in")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, BF16, np.float16])
@@ -277,7 +273,7 @@ KINDS = ROWS["kinds"]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_ten_steps_and_ten_resumed_equal_twenty_bit_for_bit(tmp_path, kind):
-    job, kept = replace(SMALL, **KINDS[kind]), Checkpoints(tmp_path, every=4)
+    job, kept = replace(SMALL, **KINDS[kind]), checkpoint.Checkpoints(tmp_path, every=4)
     whole = a_run(job, 20, evaluate_every=10)
     first = a_run(job, 10, evaluate_every=10, checkpoints=kept)
     resumed = a_run(job, 20, evaluate_every=10, checkpoints=kept)
@@ -306,15 +302,15 @@ def test_another_number_of_ranks_goes_on_with_equal_state_and_it_is_said(tmp_pat
 def test_a_checkpoint_of_another_job_is_refused_by_the_field_that_differs(tmp_path, field, value):
     save_checkpoint(tmp_path, a_state() | {"job": asdict(SMALL)})
     with pytest.raises(CheckpointError, match=rf"another job: its {field} is .* here it is"):
-        Checkpoints(tmp_path).newest(replace(SMALL, **{field: value}))
-    assert Checkpoints(tmp_path).newest(SMALL).step == 20
+        checkpoint.Checkpoints(tmp_path).newest(replace(SMALL, **{field: value}))
+    assert checkpoint.Checkpoints(tmp_path).newest(SMALL).step == 20
 
 
 # -- what goes wrong in the middle ----------------------------------------------------------------
 
 
 def test_a_run_whose_rank_failed_goes_on_from_its_checkpoint(tmp_path):
-    whole, kept = a_run(SMALL, 6), Checkpoints(tmp_path, every=2)
+    whole, kept = a_run(SMALL, 6), checkpoint.Checkpoints(tmp_path, every=2)
     trainer = Trainer(SMALL, task=TINY)
     fail(trainer, 1, at_step=5)
     told = r"rank 1 of 2 failed in step 5, before all_reduce; .*newest checkpoint"
@@ -328,7 +324,7 @@ def test_a_run_whose_rank_failed_goes_on_from_its_checkpoint(tmp_path):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_nan_stops_the_run_names_what_made_it_and_keeps_the_last_good_state(tmp_path, dtype):
-    job, kept = replace(SMALL, dtype=dtype, lr=1e38), Checkpoints(tmp_path, every=1)
+    job, kept = replace(SMALL, dtype=dtype, lr=1e38), checkpoint.Checkpoints(tmp_path, every=1)
     told = r"after step \d, .* is not finite: the first (NaN|infinity) .* the step is undone"
     problem = raises(Diverged, told, a_run, job, 9, checkpoints=kept)
     trainer = problem.run.trainer

@@ -9,22 +9,9 @@ import numpy as np
 import pytest
 
 from tests.for_each import for_each
-from trainium_edu import settings
+from trainium_edu import settings, training
 from trainium_edu.numerics import draw_bits
-from trainium_edu.training import (
-    ARMS,
-    HIDDEN,
-    PARAMETERS,
-    _loops,
-    batches,
-    digits,
-    epochs,
-    gradient,
-    initial_weights,
-    predict,
-    reference,
-    train,
-)
+from trainium_edu.training import ARMS, PARAMETERS, _loops, digits, gradient, initial_weights, train
 from trainium_edu.training.reference import exp, logits, matmul, update
 
 # --- arithmetic ---------------------------------------------------------------------------------
@@ -166,7 +153,7 @@ def test_two_small_steps_agree_in_every_loop_and_in_plain_numpy(arm):
     arm = ARMS[arm]
     narrow = arm.compute == "bf16"
     data = digits()
-    order = np.stack([batches(1437, seed=s, epoch=0)[:2, :4] for s in (0, 1)])
+    order = np.stack([training.batches(1437, seed=s, epoch=0)[:2, :4] for s in (0, 1)])
     bits = np.empty((2, 0, PARAMETERS), np.uint16)
     if arm.rounding == "stochastic":
         bits = np.stack([draw_bits(2 * PARAMETERS, seed=s).reshape(2, PARAMETERS) for s in (0, 1)])
@@ -174,7 +161,7 @@ def test_two_small_steps_agree_in_every_loop_and_in_plain_numpy(arm):
     for step in range(2):
         picked = order[:, step]
         grad, _ = gradient(
-            reference.to_bf16(plain) if narrow else plain,
+            training.reference.to_bf16(plain) if narrow else plain,
             data.train_images[picked], data.train_labels[picked], bf16=narrow,
         )  # fmt: skip
         some = bits[:, step] if bits.shape[1] else None
@@ -183,8 +170,8 @@ def test_two_small_steps_agree_in_every_loop_and_in_plain_numpy(arm):
         for loop in (_loops.train_serial, _loops.train_parallel):
             stored = initial_weights([0, 1], narrow=arm.weights == "bf16")
             chosen = np.empty(order.shape, np.float32)
-            loop(data.train_images, data.train_labels, order, HIDDEN, np.float32(0.05), narrow,
-                 arm.has_master, bits, stored, chosen)  # fmt: skip
+            given = data.train_images, data.train_labels, order, training.HIDDEN, np.float32(0.05)
+            loop(*given, narrow, arm.has_master, bits, stored, chosen)
             assert stored.tobytes() == plain.tobytes()
 
 
@@ -214,11 +201,11 @@ def test_logits_are_the_forward_pass():
     weights = initial_weights([0, 1])
     images = digits().test_images[:20]
     z = logits(weights, images)
-    w1, b1, w2, b2 = reference.parts(weights)
+    w1, b1, w2, b2 = training.reference.parts(weights)
     h = matmul(w1, images.T[None]) + b1[..., None]
     want = matmul(w2, np.where(h < 0, np.float32(0), h)) + b2[..., None]
     assert z.tobytes() == want.tobytes()
-    assert (predict(weights, images) == want.argmax(axis=1)).all()
+    assert (training.predict(weights, images) == want.argmax(axis=1)).all()
 
 
 # --- training -----------------------------------------------------------------------------------
@@ -251,7 +238,7 @@ def test_the_effect_at_a_small_rate_and_its_absence_at_a_large_one():
 def test_runs_have_the_arms_width_and_can_diverge_or_be_stopped():
     assert train("master", epochs=1, seeds=[0]).weights.dtype == np.float32
     assert train("nearest", epochs=1, seeds=[0]).weights.dtype == ml_dtypes.bfloat16
-    run = epochs("fp32", epochs=1000, seeds=[0])
+    run = training.epochs("fp32", epochs=1000, seeds=[0])
     assert [next(run).number for _ in range(3)] == [1, 2, 3]
     run.close()
     run = train("fp32", learning_rate=1e30, epochs=2, seeds=[0])

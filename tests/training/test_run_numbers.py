@@ -53,18 +53,14 @@ def test_a_wait_beside_the_device_costs_nothing():
 
 
 def test_the_range_of_steps_shorter_than_the_main_graph_s_is_that_part_of_its(run):
-    steps = [
-        replace(one, begin_ns=0.1 * one.begin_ns, end_ns=0.1 * one.end_ns) for one in run.steps
-    ]
+    times = ((one, 0.1 * one.begin_ns, 0.1 * one.end_ns) for one in run.steps)
+    steps = [replace(one, begin_ns=begin, end_ns=end) for one, begin, end in times]
     short, full = numbers(replace(run, steps=steps))["step"], numbers(run)["step"]
     assert 0 < short["low_ns"] < short["median_ns"] < short["high_ns"]
     executable = run_numbers.main_graph(run)
-    assert short["low_ns"] / short["median_ns"] == pytest.approx(
-        executable.band.low_ns / executable.band.nominal_ns
-    )
-    assert full["high_ns"] - full["median_ns"] == pytest.approx(
-        executable.band.high_ns - executable.band.nominal_ns
-    )
+    band = executable.band
+    assert short["low_ns"] / short["median_ns"] == pytest.approx(band.low_ns / band.nominal_ns)
+    assert full["high_ns"] - full["median_ns"] == pytest.approx(band.high_ns - band.nominal_ns)
 
 
 @for_rows("wait_ns, bound", (0.0, "DMA"), (1e6, "waiting for the loader"))
@@ -118,20 +114,16 @@ def test_every_remedy_of_the_file_is_given():
     remedies = tomllib.loads(code.with_suffix(".toml").read_text(encoding="utf-8"))["do"]
     named = set(re.findall(r'"([\w-]+(?: run)?)"', code.read_text(encoding="utf-8")))
     assert remedies.keys() <= named
-    assert (
-        set(re.findall(r'_DO\["([\w-]+)"\]', code.read_text(encoding="utf-8"))) <= remedies.keys()
-    )
+    used = set(re.findall(r'_DO\["([\w-]+)"\]', code.read_text(encoding="utf-8")))
+    assert used <= remedies.keys()
 
 
 def test_a_run_that_let_its_results_go_is_told_to_keep_them():
     """Judge: pytorch/xla's ``SyncLiveTensorsGraph``: a mark runs what lives, and nothing else."""
     calls = {"MarkStep": 3, "xla::mm": 3}
     told = [summary_lines(RunRecord("x.py", counters=c)) for c in (calls, {"MarkStep": 3}, {})]
-    assert ["keep a result in a variable" in "".join(lines) for lines in told] == [
-        True,
-        False,
-        False,
-    ]
+    found = ["keep a result in a variable" in "".join(lines) for lines in told]
+    assert found == [True, False, False]
 
 
 def test_of_a_large_graph_the_weightiest_sections_are_looked_into(monkeypatch):

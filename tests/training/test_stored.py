@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tests.for_each import for_each
-from tests.texts import rows_beside
+from tests.texts import table_beside
 from trainium_edu.training import stored_sweep
 from trainium_edu.training.stored import path_of
 
 
-@for_each("table, first, command", rows_beside(__file__, "stored.toml")["commands"])
+@for_each("table, first, command", table_beside(__file__, "stored.toml")["commands"])
 def test_a_table_begins_with_the_command_that_made_it(table, first, command):
     stored = json.loads(path_of(table).read_text(encoding="utf-8"))
     assert list(stored)[: len(first)] == first

@@ -95,9 +95,7 @@ def test_ranks_get_the_bits_of_one_that_sums_their_micro_batches_in_the_stated_o
             for chosen in order[step, :, rank]:
                 pair = data.train_images[chosen], data.train_labels[chosen]
                 found = gradients_of_one(model, weights, *pair, dtype, 1 / accumulate)
-                total = (
-                    found if total is None else [a + b for a, b in zip(total, found, strict=True)]
-                )
+                total = [a + b for a, b in zip(total, found, strict=True)] if total else found
             flat[rank] = np.concatenate([narrow(g).ravel() for g in reversed(total)])
         mean = narrow(summed(flat, dtype) * np.float32(1 / ranks))
         begin = 0
@@ -133,9 +131,8 @@ def test_training_follows_pytorch_on_the_same_samples_short_last_batch_included(
         chosen = chosen[chosen >= 0]
         optimizer.param_groups[0]["lr"] = job.rate(tested.number)
         optimizer.zero_grad()
-        loss = torch.nn.functional.cross_entropy(
-            there(torch.from_numpy(tested.inputs[chosen])), torch.from_numpy(tested.labels[chosen])
-        )
+        x, y = (torch.from_numpy(of[chosen]) for of in (tested.inputs, tested.labels))
+        loss = torch.nn.functional.cross_entropy(there(x), y)
         loss.backward()
         norm = None
         if job.clip is not None:

@@ -19,13 +19,7 @@ import pytest
 from tests.for_each import raises
 from tests.texts import text_beside
 from trainium_edu.xla import cache as module
-from trainium_edu.xla.cache import (
-    CacheError,
-    CompileCache,
-    CompileFailed,
-    compiler_version,
-    open_cache,
-)
+from trainium_edu.xla.cache import CacheError, CompileCache, compiler_version, open_cache
 
 EMPTY = hashlib.md5(b"").hexdigest()[:8]
 PROGRAM = bytes(range(256)) * 400
@@ -267,7 +261,7 @@ def test_a_failed_compile_is_remembered_until_it_is_retried(cache, said):
     documented = r"Got a cached failed neff at \S*/MODULE_12486829708343293975\+d41d8cd9/model.neff"
     for reader in (cache, again(cache, said)):
         with pytest.raises(
-            CompileFailed, match=f"{documented}. Will skip .* ValueError: no room in SBUF"
+            module.CompileFailed, match=f"{documented}. Will skip .* ValueError: no room in SBUF"
         ):
             reader.get_or_compile(12486829708343293975, EMPTY, lambda: PROGRAM)
     assert [entry.status for entry in cache.entries()] == ["failed"]

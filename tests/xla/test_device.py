@@ -117,23 +117,22 @@ def test_interrupted_step_leaves_the_state_as_before(monkeypatch, how, error):
         signal.signal(signal.SIGINT, before)
 
 
-def _interrupted(monkeypatch, how, error):
-    device = Device()
+def products(device):
     w = as_tensor(DATA[:8, :8], device)
     h = xnp.exp(xnp.tanh(w @ w) * 0.5)
     w += h.sum(0)
-    out = w @ h
-    tensors, state = [w, h, out], snapshot(device, [w, h, out])
+    return [w, h, w @ h]
+
+
+def _interrupted(monkeypatch, how, error):
+    device, other = Device(), Device()
+    tensors, wanted = products(device), products(other)
+    state = snapshot(device, tensors)
     with monkeypatch.context() as patch:
         broken_run(patch, how)
         raises(error, "", device.mark_step)
     assert snapshot(device, tensors) == state
     device.mark_step()
-    other = Device()
-    w = as_tensor(DATA[:8, :8], other)
-    h = xnp.exp(xnp.tanh(w @ w) * 0.5)
-    w += h.sum(0)
-    wanted = [w, h, w @ h]
     other.mark_step()
     for tensor, same in zip(tensors, wanted, strict=True):
         assert np.array_equal(tensor.numpy(), same.numpy())

@@ -32,8 +32,6 @@ TRIAL = text_beside(__file__, "trial.py.txt")
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    for name in ("NEURON_CC_FLAGS", "NEURON_COMPILE_CACHE_URL"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TRAINIUM_EDU_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     return tmp_path
@@ -58,11 +56,9 @@ def test_all_collected_graphs_are_compiled_in_other_processes(home):
     cache = collected(home, 4)
     report = parallel_compile.compile_collected(cache, compiled_by)
     assert [one.status for one in report.compiled] == [True] * 4
-    makers = set()
-    for number in range(1, 5):
-        graph, flags_text, pid = cache.get(number, EMPTY).decode().split("|")
-        assert (graph, flags_text) == (f"graph {number}", "")
-        makers.add(int(pid))
+    made = [cache.get(number, EMPTY).decode().split("|") for number in range(1, 5)]
+    assert [row[:2] for row in made] == [[f"graph {number}", ""] for number in range(1, 5)]
+    makers = {int(pid) for *_, pid in made}
     assert os.getpid() not in makers
     assert len(makers) <= 2
     assert parallel_compile.compile_collected(cache, dies).compiled == ()  # nothing is left
@@ -96,10 +92,8 @@ def test_a_failure_is_reported_remembered_and_retried_on_request(home):
 def test_retries_are_counted_and_their_times_told(home):
     (home / "home").mkdir()
     cache = collected(home, 2)
-    report = parallel_compile.compile_collected(
-        cache, fails_at_first, workers=1, retries=1, times=True
-    )
-    found = json.loads(str(report))
+    options = {"workers": 1, "retries": 1, "times": True}
+    found = json.loads(str(parallel_compile.compile_collected(cache, fails_at_first, **options)))
     assert [row["retry"] for row in found["compilation_report"].values()] == [1, 1]
     assert all(row["compile_time"] > 0 for row in found["compilation_report"].values())
     assert found["compilation_time"] > 0
@@ -164,16 +158,11 @@ def test_without_a_command_it_collects_and_compiles(home, trial, monkeypatch):
     text = "\n".join(said)
     facility = "INFO ||NEURON_PARALLEL_COMPILE||: "
     assert f"INFO ||NEURON_CACHE||: Compile cache path: {cache.root}" in said
-    assert (
-        "INFO ||NEURON_CACHE||: Current remaining items are 3, locked are 0, failed are 0, "
-        "done are 0, total is 3" in said
-    )
+    begun = "Current remaining items are 3, locked are 0, failed are 0, done are 0, total is 3"
+    assert f"INFO ||NEURON_CACHE||: {begun}" in said
     assert "remaining items are 0, locked are 0, failed are 0, done are 3, total is 3" in text
-    assert said[-3:] == [
-        f"{facility}Total graphs: 3",
-        f"{facility}Total successful compilations: 3",
-        f"{facility}Total failed compilations: 0",
-    ]
+    totals = ("graphs: 3", "successful compilations: 3", "failed compilations: 0")
+    assert said[-3:] == [f"{facility}Total {line}" for line in totals]
     assert json.loads(said[-4].removeprefix(facility))["compilation_summary"] == {"true": 3}
     assert "WARNING ||NEURON_PARALLEL_COMPILE||: --no_cache will be ignored" in said
 
@@ -306,8 +295,7 @@ def test_other_commands_and_scripts_start_as_they_are(home):
     plain, on_xla = str(home / "plain.py"), str(home / "on_xla.py")
     for command in (["./train.sh"], ["python", plain], ["python", "-c", "pass"], ["python"]):
         assert tool._emulated(command) == command
-    assert tool._emulated(["python", on_xla, "--steps", "3"]) == [*ours, "run", on_xla, "--steps",
-                                                                  "3"]  # fmt: skip
-    assert tool._emulated(["python3", "-m", "torch.distributed.run", on_xla])[3:] == [
-        "torchrun", on_xla,
-    ]  # fmt: skip
+    given = [on_xla, "--steps", "3"]
+    assert tool._emulated(["python", *given]) == [*ours, "run", *given]
+    launched = tool._emulated(["python3", "-m", "torch.distributed.run", on_xla])
+    assert launched[3:] == ["torchrun", on_xla]

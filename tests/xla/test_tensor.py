@@ -34,9 +34,8 @@ def test_two_tensors_meet_in_the_dtype_that_pytorch_gives(one, other, rank):
     a, b = np.ones(2), np.ones((2,) * rank)
     device = Device()
     made = as_tensor(a, device, one) * as_tensor(b, device, other)
-    wanted = torch.ones(2, dtype=getattr(torch, one)) * torch.ones(
-        (2,) * rank, dtype=getattr(torch, other)
-    )
+    one, other = getattr(torch, one), getattr(torch, other)
+    wanted = torch.ones(2, dtype=one) * torch.ones((2,) * rank, dtype=other)
     assert made.dtype == str(wanted.dtype).removeprefix("torch.")
 
 

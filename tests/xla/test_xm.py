@@ -25,9 +25,6 @@ from trainium_edu.xla.tensor import as_tensor
 @pytest.fixture(autouse=True)
 def _no_devices(monkeypatch):
     monkeypatch.setattr(xm, "DEVICES", {})
-    for name in ("XLA_USE_BF16", "XLA_DOWNCAST_BF16", "NEURON_CC_FLAGS", "NEURON_COMPILE_CACHE_URL",
-                 "NEURON_USE_EAGER_DEBUG_MODE", "NEURON_EXTRACT_GRAPHS_ONLY"):  # fmt: skip
-        monkeypatch.delenv(name, raising=False)
 
 
 def kinds(device):

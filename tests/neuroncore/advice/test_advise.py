@@ -20,6 +20,11 @@ def kinds(run):
     return {warning.kind for warning in run.advice}
 
 
+def saved_by(run, buffers):
+    """Return the time that other numbers of buffers save."""
+    return run.timeline.makespan_ns - run.with_buffers(buffers).timeline.makespan_ns
+
+
 def the(run, kind):
     found = [warning for warning in run.advice if warning.kind == kind]
     assert found, f"{kind} is not among {kinds(run)}"
@@ -165,14 +170,12 @@ def test_few_buffers_that_serialise_cost_what_twice_as_many_save():
     run = nki.run(copy_pieces, WIDE, 256, buffers=1)
     warning = the(run, "serialising buffers")
     assert "buffers=2" in warning.remedy
-    assert warning.cost.nominal_ns == pytest.approx(
-        run.timeline.makespan_ns - run.with_buffers(2).timeline.makespan_ns
-    )
+    assert warning.cost.nominal_ns == pytest.approx(saved_by(run, 2))
     assert "serialising buffers" not in kinds(nki.run(copy_pieces, WIDE, 256, buffers=8))
     name = run.placement.sites[0].name
     named = nki.run(copy_pieces, WIDE, 256, buffers={name: 1})
-    saved = named.timeline.makespan_ns - named.with_buffers({name: 2}).timeline.makespan_ns
-    assert the(named, "serialising buffers").cost.nominal_ns == pytest.approx(saved)
+    cost = the(named, "serialising buffers").cost
+    assert cost.nominal_ns == pytest.approx(saved_by(named, {name: 2}))
 
 
 def test_banks_cost_what_the_remedy_saves_or_say_that_they_are_all_taken():
@@ -182,41 +185,28 @@ def test_banks_cost_what_the_remedy_saves_or_say_that_they_are_all_taken():
     warning = the(run, "bank conflict")
     more = run.with_buffers(8)
     assert "buffers=8" in warning.remedy
-    assert warning.cost.nominal_ns == pytest.approx(
-        run.timeline.makespan_ns - more.timeline.makespan_ns
-    )
+    assert warning.cost.nominal_ns == pytest.approx(saved_by(run, 8))
     assert "no room" in the(more, "bank conflict").remedy
     assert the(more, "bank conflict").is_most
 
 
 @nki.jit
-def one_bank(x, count):
-    """Put every product into the same PSUM tile and read it each time."""
+def products(x, banks):
+    """Put eight products into so many PSUM tiles in turn, and read each."""
     operand = nl.load(x)
-    out = nl.ndarray((count, 128, 512), nl.float32, buffer=nl.shared_hbm)
-    sums = nl.ndarray((128, 512), nl.float32, buffer=nl.psum)
-    for k in range(count):
-        nisa.nc_matmul(dst=sums, stationary=operand[:, 0:128], moving=operand, accumulate=False)
-        nl.store(out[k], nl.copy(sums))
-    return out
-
-
-@nki.jit
-def many_banks(x, count):
-    """Put every product into a PSUM tile of its own."""
-    operand = nl.load(x)
-    out = nl.ndarray((count, 128, 512), nl.float32, buffer=nl.shared_hbm)
-    for k in range(count):
-        sums = nl.ndarray((128, 512), nl.float32, buffer=nl.psum)
-        nisa.nc_matmul(dst=sums, stationary=operand[:, 0:128], moving=operand)
-        nl.store(out[k], nl.copy(sums))
+    out = nl.ndarray((8, 128, 512), nl.float32, buffer=nl.shared_hbm)
+    sums = [nl.ndarray((128, 512), nl.float32, buffer=nl.psum) for _ in range(banks)]
+    for k in range(8):
+        dst = sums[k % banks]
+        nisa.nc_matmul(dst=dst, stationary=operand[:, 0:128], moving=operand, accumulate=False)
+        nl.store(out[k], nl.copy(dst))
     return out
 
 
 def test_a_bank_that_is_still_read_holds_the_next_product_back():
     data = np.ones((128, 512), ml_dtypes.bfloat16)
-    assert "PSUM bank" in the(nki.run(one_bank, data, 8), "bank conflict").text
-    assert "bank conflict" not in kinds(nki.run(many_banks, data, 8))
+    assert "PSUM bank" in the(nki.run(products, data, 1), "bank conflict").text
+    assert "bank conflict" not in kinds(nki.run(products, data, 8))
 
 
 def test_tiles_of_one_line_are_one_warning():
@@ -272,10 +262,8 @@ def test_an_uninitialised_read_comes_first_and_names_the_line():
     warning = run.advice[0]
     assert warning.kind == "uninitialised"
     assert warning.cost is None
-    source = nki.kernel.inspect.getsourcelines(reads_what_nobody_wrote.function)
-    assert warning.line.line == source[1] + source[0].index(
-        "    nisa.dma_copy(dst=out, src=tile)\n"
-    )
+    lines, first = nki.kernel.inspect.getsourcelines(reads_what_nobody_wrote.function)
+    assert lines[warning.line.line - first] == "    nisa.dma_copy(dst=out, src=tile)\n"
     assert np.isnan(run.outputs[:, 8:]).all()
 
 
@@ -361,9 +349,8 @@ def test_programs_of_a_grid_warn_once_where_it_costs_most():
     assert len(found) == len({w.line for w in found}) == 2
     assert all("2 transfers" in w.text for w in found)
     alone = nki.run(kernel[1], np.ones((128, 16), np.float32))
-    assert found[0].held.nominal_ns == pytest.approx(
-        2 * the(alone, "small transfers").held.nominal_ns
-    )
+    once = the(alone, "small transfers").held.nominal_ns
+    assert found[0].held.nominal_ns == pytest.approx(2 * once)
 
 
 def test_warnings_come_with_line_cost_and_remedy_and_the_costliest_first():
@@ -428,11 +415,10 @@ def test_a_first_tile_of_long_rows_is_to_be_loaded_in_pieces():
 
 @nki.jit
 def adds_to_itself(x):
-    out, tile = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm), nl.load(x)
+    tile = nl.load(x)
     for _ in range(20):
         nisa.tensor_tensor(dst=tile, data1=tile, data2=tile, op=nl.add)
-    nl.store(out, tile)
-    return out
+    return stored(tile)
 
 
 @for_rows("shape, remedy", ((32, 512), "longer axis"), ((64, 48), "Spread"))

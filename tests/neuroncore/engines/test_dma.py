@@ -194,9 +194,8 @@ def test_one_index_counts_in_rows_of_the_whole_tensor_not_of_the_pattern(table):
     """``.ap(pattern, scalar_offset)``: offset + index * elements to the right of the axis."""
     core, values, rows = table
     got = core.sbuf((2, 3))
-    view = IndirectView(
-        rows.buffer, rows.dtype, (2, 3), (2 * 24, 4), 4, Indirect(index_tile(core, [3]), 24, 10)
-    )
+    chosen = Indirect(index_tile(core, [3]), 24, 10)
+    view = IndirectView(rows.buffer, rows.dtype, (2, 3), (2 * 24, 4), 4, chosen)
     core.dma_copy(dst=got, src=view)
     np.testing.assert_array_equal(core.value(got), values[[3, 5], 1:4])
 

@@ -25,10 +25,9 @@ def test_aggregate_of_pieces_is_the_mean_and_variance_of_all(bench, rng, n):
     tile, pieces = bench.tile(x), -(-n // 512)
     stats = bench.empty(5, 6 * pieces)
     for i in range(pieces):
-        bench.core.bn_stats(
-            dst=stats.sliced(slice(0, 5), slice(6 * i, 6 * i + 6)),
-            data=tile.sliced(slice(0, 5), slice(512 * i, min(n, 512 * i + 512))),
-        )
+        dst = stats.sliced(slice(0, 5), slice(6 * i, 6 * i + 6))
+        part = tile.sliced(slice(0, 5), slice(512 * i, min(n, 512 * i + 512)))
+        bench.core.bn_stats(dst=dst, data=part)
     found = bench.issue("bn_aggr", dst=(5, 2), data=stats)
     wide = x.astype(np.float64)
     np.testing.assert_allclose(found, np.stack([wide.mean(1), wide.var(1)], 1), rtol=2e-5)

@@ -190,11 +190,8 @@ def test_without_values_it_records_the_same():
 
 
 def operands(core):
-    return {
-        "dst": core.psum((4, 8)),
-        "stationary": core.sbuf((64, 4)),
-        "moving": core.sbuf((64, 8)),
-    }
+    stationary, moving = core.sbuf((64, 4)), core.sbuf((64, 8))
+    return {"dst": core.psum((4, 8)), "stationary": stationary, "moving": moving}
 
 
 @for_rows("start, address", (500, None), (0, 2044), (505, 0))
@@ -240,9 +237,8 @@ def test_a_onezero_hint_halves_an_fp32_matmul_only():
                 dst=core.psum((128, 512)), stationary=core.sbuf((128, 128), dtype),
                 moving=core.sbuf((128, 512), dtype), is_stationary_onezero=hint,
             )  # fmt: skip
-        plain, hinted = (
-            cycles_of("nc_matmul", i.work, i.engine, TRN1) for i in core.program.instructions
-        )
+        issued = core.program.instructions
+        plain, hinted = (cycles_of("nc_matmul", i.work, i.engine, TRN1) for i in issued)
         assert plain == factor * hinted
 
 

@@ -50,9 +50,8 @@ def test_known_and_new_agree_in_record_and_value(name):
         for part in ("name", "engine", "accesses", "work", "options", "flops", "loops"):
             assert getattr(found, part) == getattr(wanted, part)
         for tile in ("out", "y", "one", "six", "two", "eight", "index", "sum", "turned"):
-            assert np.array_equal(
-                core.value(tiles[tile]), fresh.value(others[tile]), equal_nan=True
-            )
+            ours, theirs = core.value(tiles[tile]), fresh.value(others[tile])
+            assert np.array_equal(ours, theirs, equal_nan=True)
 
 
 def test_a_known_shape_does_not_excuse_another():

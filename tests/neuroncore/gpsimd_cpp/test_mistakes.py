@@ -139,9 +139,8 @@ def test_a_program_that_never_begins(build, monkeypatch, body):
 
 
 def test_what_a_program_prints_before_it_begins_is_no_answer(build):
-    kernel = ONE.replace(
-        "torch::Tensor one", 'static int once = printf("9\\n");\ntorch::Tensor one'
-    )
+    said = 'static int once = printf("9\\n");\n'
+    kernel = ONE.replace("torch::Tensor one", f"{said}torch::Tensor one")
     np.testing.assert_array_equal(build(kernel, one="torch::Tensor x")(-X), X)
 
 

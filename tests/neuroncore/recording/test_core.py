@@ -38,9 +38,8 @@ def test_an_instruction_computes_and_is_recorded_with_its_line(core):
         ("src", False, 128, 8), ("dst", True, 128, 8),
     ]  # fmt: skip
     assert found.line.file == __file__
-    assert (
-        found.line.function == test_an_instruction_computes_and_is_recorded_with_its_line.__name__
-    )
+    this = test_an_instruction_computes_and_is_recorded_with_its_line.__name__
+    assert found.line.function == this
     assert (core.value(tile) == 2).all()
 
 

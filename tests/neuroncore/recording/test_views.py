@@ -58,9 +58,8 @@ def test_reshape_permute_broadcast_and_dtype_views_are_numpys(core):
     np.testing.assert_array_equal(core.value(tile.reshaped(4, 3, 4)), data.reshape(4, 3, 4))
     np.testing.assert_array_equal(core.value(tile.permuted(0, 2, 1)), data.transpose(0, 2, 1))
     column = tile.sliced(slice(None), slice(1, 2))
-    np.testing.assert_array_equal(
-        core.value(column.broadcast(4, 5, 2)), np.broadcast_to(data[:, 1:2], (4, 5, 2))
-    )
+    expected = np.broadcast_to(data[:, 1:2], (4, 5, 2))
+    np.testing.assert_array_equal(core.value(column.broadcast(4, 5, 2)), expected)
     np.testing.assert_array_equal(core.value(tile.as_dtype("uint16")), data.view(np.uint16))
     np.testing.assert_array_equal(core.value(tile.as_dtype("int32")), data.view(np.int32))
 

@@ -74,9 +74,8 @@ def test_the_worked_example_of_the_front_page():
 def test_a_full_tile_hides_its_load_and_a_short_one_does_not():
     assert (sa.steady_interval(128, 512), sa.steady_interval(128, 8)) == (512, 32)
     assert sa.steady_interval(128, 512, sa.SystolicArray(background_load=False)) == 544
-    assert (
-        sa.steady_interval(128, 512, sa.SystolicArray(load_speed=1, background_load=False)) == 640
-    )
+    plain = sa.SystolicArray(load_speed=1, background_load=False)
+    assert sa.steady_interval(128, 512, plain) == 640
 
 
 @for_rows("n", 1, 63, 64, 65, 128, 512)

@@ -8,13 +8,8 @@ import pytest
 
 from tests.for_each import for_each
 from tests.neuroncore.systolic_array.elements import simulate_elements
-from trainium_edu.neuroncore.systolic_array import (
-    SystolicArray,
-    matmul,
-    plan_gemm,
-    reordering_bound,
-    run,
-)
+from trainium_edu.neuroncore import systolic_array as sa
+from trainium_edu.neuroncore.systolic_array import SystolicArray, matmul, plan_gemm, run
 from trainium_edu.neuroncore.systolic_array.operands import check_operands
 
 ARRAY = SystolicArray(5, 4, load_speed=3)
@@ -98,7 +93,7 @@ def test_the_bound_holds_against_float64_and_means_something(fmt):
     w, x = draw.standard_normal((200, 6)), draw.standard_normal((200, 7))
     operands = check_operands(w, x, fmt)
     exact = operands.stationary.T.astype(np.float64) @ operands.moving.astype(np.float64)
-    bound = reordering_bound(w, x, fmt=fmt)
+    bound = sa.reordering_bound(w, x, fmt=fmt)
     for result in (matmul(w, x, fmt=fmt), run(w, x, fmt=fmt, array=ARRAY).result):
         assert (np.abs(result - exact) <= bound).all()
     assert bound.max() < 0.02

@@ -9,13 +9,8 @@ from hypothesis import strategies as st
 
 from tests.for_each import for_each
 from trainium_edu.neuroncore.systolic_array import as_operand
-from trainium_edu.neuroncore.systolic_array.operands import (
-    FOUR_PASSES,
-    HIGH,
-    LOW,
-    check_operands,
-    pieces_of,
-)
+from trainium_edu.neuroncore.systolic_array import operands as checks
+from trainium_edu.neuroncore.systolic_array.operands import FOUR_PASSES, HIGH, LOW, pieces_of
 from trainium_edu.numerics import FP32, configure
 
 NARROW = {"bf16": ml_dtypes.bfloat16, "fp16": np.float16, "fp8_e5m2": ml_dtypes.float8_e5m2,
@@ -56,5 +51,7 @@ def test_configured_8_bit_floats_are_taken():
 
 
 def test_short_formats_may_meet_each_other():
-    operands = check_operands(np.ones((2, 2), ml_dtypes.bfloat16), np.ones((2, 2), np.float16))
+    operands = checks.check_operands(
+        np.ones((2, 2), ml_dtypes.bfloat16), np.ones((2, 2), np.float16)
+    )
     assert [f.name for f in operands.formats] == ["bf16", "fp16"]

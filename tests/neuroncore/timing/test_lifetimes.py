@@ -19,10 +19,8 @@ def test_a_tile_lives_from_its_first_access_to_the_end_of_its_last(buffers):
                 end = max(end, before[1])
             lives[access.allocation] = (begin, end, row)
     which, start, end = lifetimes(core)
-    found = {
-        int(core.placement.run.allocation[i]): (s, e)
-        for i, s, e in zip(which, start, end, strict=True)
-    }
+    rows = zip(which, start, end, strict=True)
+    found = {int(core.placement.run.allocation[i]): (s, e) for i, s, e in rows}
     on_chip = {
         k: v[:2] for k, v in lives.items() if core.program.allocations[k].memory is not Memory.HBM
     }

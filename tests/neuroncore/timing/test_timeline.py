@@ -14,11 +14,8 @@ def matmul(dtype="bfloat16", count=8):
     core = NeuronCore(values=False)
     x = core.hbm((128, 512), dtype, name="x")
     y = core.hbm((128, 512), name="y")
-    w, moving, out = (
-        core.sbuf((128, 128), dtype),
-        core.sbuf((128, 512), dtype),
-        core.sbuf((128, 512)),
-    )
+    w, moving = core.sbuf((128, 128), dtype), core.sbuf((128, 512), dtype)
+    out = core.sbuf((128, 512))
     core.dma_copy(dst=w, src=x.sliced(slice(0, 128), slice(0, 128)))
     core.dma_copy(dst=moving, src=x)
     bank = core.psum((128, 512))

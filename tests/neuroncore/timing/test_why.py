@@ -88,9 +88,8 @@ def test_a_chain_by_hand(timed):
     sure, seen = Kind.DOCUMENTED, Kind.MEASURED  # two transfers are a burst
     assert kinds == [sure, seen, sure, sure, seen, sure, seen]
     burst = sum(TRN1.dma.rate_in_bursts.value) / 2 / 272e9
-    assert explained.share_by_cause()["DMA transfer"] == pytest.approx(
-        2 * 8 * (8 + 4096 / 17) / burst / explained.makespan_ns
-    )
+    share = 2 * 8 * (8 + 4096 / 17) / burst / explained.makespan_ns
+    assert explained.share_by_cause()["DMA transfer"] == pytest.approx(share)
 
 
 def test_a_transfer_rests_on_the_fact_that_sets_its_pace():

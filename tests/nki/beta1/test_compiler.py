@@ -93,9 +93,8 @@ def test_tiles_that_overlap_overwrite_each_other():
     def halves(x):
         out = nl.ndarray((64, 16), F, buffer=nl.shared_hbm)
         a = nl.ndarray((64, 16), F, buffer=ncc.sbuf.mod_alloc(base_addr=0))
-        b = nl.ndarray(
-            (64, 16), F, buffer=ncc.sbuf.mod_alloc(base_addr=32)
-        )  # from a's element 8 on
+        # from a's element 8 on
+        b = nl.ndarray((64, 16), F, buffer=ncc.sbuf.mod_alloc(base_addr=32))
         a[...] = nl.load(x[0])
         b[...] = nl.load(x[1])
         nl.store(out, a)

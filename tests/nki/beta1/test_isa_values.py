@@ -191,9 +191,8 @@ def test_a_second_operand_as_large_as_the_data_makes_a_scalar_tensor_tensor():
 
     found, wanted = run(nisa.tensor_scalar), run(nisa.scalar_tensor_tensor)
     np.testing.assert_array_equal(found.outputs, (A - C) * B)
-    assert [(i.name, i.work) for i in found.program.instructions] == [
-        (i.name, i.work) for i in wanted.program.instructions
-    ]
+    ours, theirs = (run.program.instructions for run in (found, wanted))
+    assert [(i.name, i.work) for i in ours] == [(i.name, i.work) for i in theirs]
 
 
 @for_rows("columns", 24, 17)

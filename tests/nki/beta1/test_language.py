@@ -13,6 +13,7 @@ import trainium_edu.nki.beta1.language as nl
 import trainium_edu.nki.isa as now_isa
 import trainium_edu.nki.language as now
 from tests.for_each import for_each, for_rows
+from tests.nki import cases
 from tests.nki.beta1.cases import refusals, stored
 from tests.texts import golden, rows_beside
 from trainium_edu.nki.beta1.kernel import benchmark, jit, simulate_kernel
@@ -33,47 +34,44 @@ TWO = TABLES["functions_of_two"]
 def _same(before, after):
     """Assert that two runs recorded the same program, with the same values and time."""
     np.testing.assert_array_equal(before.outputs, after.outputs)
-    plain = [
-        [(i.name, i.engine, i.work) for i in run.program.instructions] for run in (before, after)
-    ]
-    assert (plain[0], before.timeline.makespan_ns) == (plain[1], after.timeline.makespan_ns)
+    old, new = (run.program.instructions for run in (before, after))
+    assert [(i.name, i.engine, i.work) for i in old] == [(i.name, i.engine, i.work) for i in new]
+    assert before.timeline.makespan_ns == after.timeline.makespan_ns
+
+
+def kernel_of(interface, stored, name, other=lambda load, y: ()):
+    """Return a kernel of a function of one tile, or of two, of one of the interfaces."""
+
+    def kernel(x, y):
+        call, load = getattr(interface, name), interface.load
+        return stored(call(load(x), *other(load, y), dtype="float32"))
+
+    return kernel
 
 
 @for_each("name", ONE)
 def test_a_function_of_one_tile_is_the_current_interfaces(name):
-    def older(x):
-        return stored(getattr(nl, name)(nl.load(x), dtype=F))
+    older, current = kernel_of(nl, stored, name), kernel_of(now, cases.stored, name)
+    _same(nki.run(jit(older), X, Y, passes=()), nki.run(nki.jit(current), X, Y, optimise=False))
 
-    def current(x):
-        out = now.ndarray(x.shape, "float32", buffer=now.shared_hbm)
-        now.store(out, getattr(now, name)(now.load(x), dtype="float32"))
-        return out
 
-    _same(nki.run(jit(older), X, passes=()), nki.run(nki.jit(current), X, optimise=False))
+OTHERS = {
+    "tile": lambda load, y: [load(y)],
+    "number": lambda load, y: [1.5],
+    "column": lambda load, y: [load(y[:, 0:1])],
+}
 
 
 @for_each("name", TWO)
-@for_each("other", ["tile", "number", "column"])
+@for_each("other", OTHERS)
 def test_a_function_of_two_is_the_current_interfaces(name, other):
     if name in ("mod", "fmod") and other == "column":
         return
-
-    def older(x, y):
-        second = {"tile": nl.load(y), "number": 1.5, "column": nl.load(y[:, 0:1])}[other]
-        return stored(getattr(nl, name)(nl.load(x), second, dtype=F))
-
-    def current(x, y):
-        second = {"tile": now.load(y), "number": 1.5, "column": now.load(y[:, 0:1])}[other]
-        out = now.ndarray(x.shape, "float32", buffer=now.shared_hbm)
-        now.store(out, getattr(now, name)(now.load(x), second, dtype="float32"))
-        return out
-
-    older.__code__ = older.__code__.replace(co_name="kernel")
-    first, second = nki.run(jit(older), X, Y), nki.run(nki.jit(current), X, Y)
+    first = nki.run(jit(kernel_of(nl, stored, name, OTHERS[other])), X, Y)
+    second = nki.run(nki.jit(kernel_of(now, cases.stored, name, OTHERS[other])), X, Y)
     np.testing.assert_array_equal(first.outputs, second.outputs)
-    assert sorted(i.name for i in first.program.instructions) == sorted(
-        i.name for i in second.program.instructions
-    )
+    names = [sorted(i.name for i in run.program.instructions) for run in (first, second)]
+    assert names[0] == names[1]
 
 
 BITS = ["bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "invert"]
@@ -285,9 +283,8 @@ def test_dtypes_are_numpys_outside_a_kernel_too():
     assert np.dtype(nl.float8_e4m3) == ml_dtypes.float8_e4m3
     assert (np.dtype(nl.float8_e5m2), nl.tfloat32) == (ml_dtypes.float8_e5m2, np.dtype("|V4"))
     assert nl.fp32.min == np.finfo(F).min
-    assert (
-        nl.bfp16.max == float(ml_dtypes.finfo(nl.bfloat16).max) == float(nl.finfo(nl.bfloat16).max)
-    )
+    judge = ml_dtypes.finfo(nl.bfloat16)
+    assert nl.bfp16.max == float(judge.max) == float(nl.finfo(nl.bfloat16).max)
 
 
 PROMOTED = [  # as "NKI Type Promotion" of AWS's reference tabulates it
@@ -403,11 +400,9 @@ def test_vector_engine_turns_larger_tiles_block_by_block():
         return stored(turned)
 
     def current(x):
-        out = now.ndarray((64, 128), x.dtype, buffer=now.shared_hbm)
         turned = now.ndarray((64, 128), x.dtype, buffer=now.sbuf)
         now_isa.nc_transpose(turned, now.load(x), engine=now_isa.engine.vector)
-        now.store(out, turned)
-        return out
+        return cases.stored(turned)
 
     x = np.arange(128 * 64, dtype=F).reshape(128, 64)
     runs = [nki.run(kernel, x) for kernel in (jit(at_once), jit(by_hand), current)]

@@ -158,9 +158,8 @@ def test_bytes_of_hbm_are_the_published_ones(name):
 def test_bytes_of_sbuf_and_psum_are_the_published_ones(name):
     """Every instruction is counted, so none were merged; adamw's counters show PSUM in use."""
     found = summary(timed(name))
-    assert {key: found[key] for key in COUNTERS} == {
-        key: getattr(ROWS[name], key) for key in COUNTERS
-    }
+    published = {key: getattr(ROWS[name], key) for key in COUNTERS}
+    assert {key: found[key] for key in COUNTERS} == published
 
 
 def test_weights_are_loaded_once_with_the_pass_and_for_each_row_block_without():

@@ -55,25 +55,18 @@ def _numpys(part, array):
 
 
 @for_each("name", PARTS)
-def test_a_part_of_a_tile_is_numpys(name):
-    def kernel(x):
+def test_a_part_of_a_tile_or_of_a_tensor_in_hbm_is_numpys(name):
+    def of_tile(x):
         return stored(nl.copy(PARTS[name](nl.load(x))))
 
-    x = floats(64, 24)
-    found, names = run(kernel, x)
-    np.testing.assert_array_equal(found, _numpys(PARTS[name], x).reshape(found.shape))
-    assert names == ["dma_copy", "tensor_copy", "dma_copy"]
-
-
-@for_each("name", PARTS)
-def test_a_part_of_a_tensor_in_hbm_is_numpys(name):
-    def kernel(x):
+    def of_hbm(x):
         return stored(nl.load(PARTS[name](x)))
 
     x = floats(64, 24)
-    found, names = run(kernel, x)
-    np.testing.assert_array_equal(found, _numpys(PARTS[name], x).reshape(found.shape))
-    assert names == ["dma_copy", "dma_copy"]
+    for kernel, copies in ((of_tile, ["tensor_copy"]), (of_hbm, [])):
+        found, names = run(kernel, x)
+        np.testing.assert_array_equal(found, _numpys(PARTS[name], x).reshape(found.shape))
+        assert names == ["dma_copy", *copies, "dma_copy"]
 
 
 def test_blocks_are_tiles_of_their_own():

@@ -209,14 +209,10 @@ def test_a_scalar_offset_moves_along_a_free_axis_on_chip():
     data = np.arange(32 * 8, dtype=np.float32).reshape(32, 8)
 
     def kernel(x):
-        tile, out = nl.load(x), nl.ndarray((32, 2), nl.float32, buffer=nl.shared_hbm)
+        place = {"scalar_offset": nisa.register_alloc(5), "indirect_dim": 1}
         piece = nl.ndarray((32, 2), nl.float32, buffer=nl.sbuf)
-        register = nisa.register_alloc(5)
-        nisa.tensor_copy(
-            dst=piece, src=tile.ap([[8, 32], [1, 2]], scalar_offset=register, indirect_dim=1)
-        )
-        nl.store(out, piece)
-        return out
+        nisa.tensor_copy(dst=piece, src=nl.load(x).ap([[8, 32], [1, 2]], **place))
+        return stored(piece)
 
     assert np.array_equal(in_kernel(kernel, data), data[:, 5:7])
 

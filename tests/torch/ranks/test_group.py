@@ -15,6 +15,7 @@ if not hasattr(os, "fork"):
 
 import torch.distributed as dist  # noqa: E402
 
+from tests.for_each import raises  # noqa: E402
 from trainium_edu.torch.ranks.processes import run_ranks  # noqa: E402
 
 pytestmark = pytest.mark.judge
@@ -68,16 +69,12 @@ def test_what_the_group_has_not_is_refused_in_a_sentence():
 
     def main():
         rank = int(os.environ["RANK"])
-        with pytest.raises(RuntimeError) as nccl:
-            dist.init_process_group("nccl")
-        told.append(str(nccl.value))
+        told.append(str(raises(RuntimeError, "", dist.init_process_group, "nccl")))
         dist.init_process_group("xla")
         x = torch.ones(2).to("xla")
         for refused in (lambda: dist.send(x, 1 - rank), lambda: dist.recv(x, 1 - rank),
                         lambda: dist.all_to_all_single(x.clone(), x, [2, 0], [0, 2])):  # fmt: skip
-            with pytest.raises(NotImplementedError) as problem:
-                refused()
-            told.append(str(problem.value))
+            told.append(str(raises(NotImplementedError, "", refused)))
 
     for nccl, *others in run_ranks(main, ranks=2, result=lambda core: told).results:
         assert "the backend is 'xla'" in nccl

@@ -112,12 +112,9 @@ def test_other_floats_are_rounded_after_every_hop(dtype):
 def test_groups_take_part_together(groups):
     reached, rows, world = links(8), noisy(8, 40), len(groups[0])
     total = reached.all_reduce(rows, node_of("all_reduce", 40, groups=groups))
-    parts = reached.reduce_scatter(
-        rows, node_of("reduce_scatter", 40, groups=groups, axis=-1, world=world)
-    )
-    gathered = reached.all_gather(
-        rows, node_of("all_gather", 40, groups=groups, axis=-1, world=world)
-    )
+    how = {"groups": groups, "axis": -1, "world": world}
+    parts = reached.reduce_scatter(rows, node_of("reduce_scatter", 40, **how))
+    gathered = reached.all_gather(rows, node_of("all_gather", 40, **how))
     moved = reached.all_to_all(rows, node_of("all_to_all", 40, groups=groups, axis=-1, world=world))
     for group in groups:
         some = rows[list(group)]

@@ -25,16 +25,19 @@ def layers(count=4, rows=256, width=256, dtype="float32") -> Graph:
     return Graph("layers", tuple(parameters), (out,))
 
 
-def training_step(count=2, rows=64, width=128) -> Graph:
-    """Return loss and weights after a step of SGD, which take the weights' bytes."""
+def step_of(count, rows, width, sums=list):
+    """Return the parameters of a step of SGD, its loss and its new weights."""
     forward = layers(count, rows, width)
     (out,) = forward.outputs
     loss = apply("reduce_sum", apply("multiply", out, out), axes=(-2, -1), keep=True)
     weights = forward.parameters[1:]
-    found = gradients(loss, weights, constant(np.ones((1, 1))))
-    new = [
-        apply("subtract", w, apply("multiply", g, number(0.01)))
-        for w, g in zip(weights, found, strict=True)
-    ]
-    donated = tuple((1 + i, 1 + i) for i in range(len(weights)))
-    return Graph("step", forward.parameters, (loss, *new), donated)
+    found = sums(gradients(loss, weights, constant(np.ones((1, 1)))))
+    pairs = zip(weights, found, strict=True)
+    new = [apply("subtract", w, apply("multiply", g, number(0.01))) for w, g in pairs]
+    return forward.parameters, (loss, *new)
+
+
+def training_step(count=2, rows=64, width=128) -> Graph:
+    """Return loss and weights after a step of SGD, which take the weights' bytes."""
+    parameters, outputs = step_of(count, rows, width)
+    return Graph("step", parameters, outputs, tuple((i, i) for i in range(1, len(parameters))))

@@ -5,8 +5,7 @@ Judges: closed forms on small graphs; the core's own limit, which lowering runs 
 
 from dataclasses import replace
 
-import pytest
-
+from tests.for_each import raises
 from tests.xla.executable.graphs import layers, training_step
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.xla.executable import Executable
@@ -64,9 +63,7 @@ def test_gradients_that_are_summed_early_let_go_of_what_made_them():
 
 def test_a_graph_that_does_not_fit_names_its_largest_values():
     graph = layers(1, rows=2**20, width=2048)
-    with pytest.raises(NkiValidationError, match="GiB of HBM at once") as caught:
-        Executable(graph)
-    said = str(caught.value)
+    said = str(raises(NkiValidationError, "GiB of HBM at once", Executable, graph))
     assert "a NeuronCore has 16 " in said
     assert "x f32[1048576,2048]" in said
     assert "smaller batch" in said

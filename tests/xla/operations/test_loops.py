@@ -213,6 +213,5 @@ def test_a_large_group_fits_and_does_not_beat_its_roofline(name):
 def test_what_rows_share_is_computed_once():
     graph, arrays = graph_of(*GROUPS["norm"])
     core, _ = fused(graph, arrays)
-    assert (
-        names(core).count("activation") == 1 + 3 * 3
-    )  # exp once; square, rsqrt, product of 3 tiles
+    # exp once; square, rsqrt, product of 3 tiles
+    assert names(core).count("activation") == 1 + 3 * 3
