@@ -4,10 +4,10 @@ The page moves a cursor over this and computes nothing but where to draw.
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 
 import numpy as np
 
+from trainium_edu.neuroncore.timing.timeline import levels
 from trainium_edu.timeline import Span
 from trainium_edu.viz.packing import pack
 from trainium_edu.viz.topology import layouts, links_of, wires_of
@@ -46,17 +46,12 @@ def exposed(spans: Iterable[Span]) -> np.ndarray:
     [[5.0, 9.0]]
     """
     spans = on_tracks(spans)
-    moments = sorted({float(t) for span in spans for t in (span.start_ns, span.end_ns)})
-    found: list[list[float]] = []
-    for begin, end in pairwise(moments):
-        at_work = {s.track for s in spans if s.start_ns <= begin and end <= s.end_ns}
-        if at_work != {LINKS}:
-            continue
-        if found and found[-1][1] == begin:
-            found[-1][1] = end
-        else:
-            found.append([begin, end])
-    return np.array(found, float).reshape(-1, 2)
+    start, end = np.array([(s.start_ns, s.end_ns) for s in spans], float).reshape(-1, 2).T
+    others = len(spans) + 1  # counts for more than all links at work
+    sizes = [1 if span.track == LINKS else others for span in spans]
+    when, level = levels(start, end, sizes)
+    alone = np.concatenate([[False], (level > 0) & (level < others)])
+    return when[np.flatnonzero(np.diff(alone))].reshape(-1, 2)
 
 
 def step_frames(overlapped: Iterable[Span], apart: Iterable[Span], bills: Sequence = (),
