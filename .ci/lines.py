@@ -11,7 +11,7 @@ from pathlib import Path
 BUDGETS = {
     "specs": 1091, "numerics": 2209, "timeline.py": 55, "settings.py": 122, "aside.py": 59,
     "files.py": 42, "names.py": 69, "sealed.py": 73, "neuroncore": 12029, "nki": 8055, "xla": 5922,
-    "fabric": 3160, "training": 4559, "cluster": 3043, "torch": 6221, "live.py": 284, "viz": 3117,
+    "fabric": 3160, "training": 4559, "cluster": 3043, "torch": 6221, "live.py": 284, "viz": 3112,
     "tools": 1060, "widgets": 3345, "exercises": 5924, "cli": 2851, "doctor.py": 170,
     "tests": 49609,
 }  # fmt: skip
