@@ -172,9 +172,10 @@ def public(name: str) -> dict:
     names = getattr(module, "__all__", None)
     if names is None:
         names = [
-            n for n, x in vars(module).items()
+            n
+            for n, x in vars(module).items()
             if not n.startswith("_") and getattr(x, "__module__", None) == name
-        ]  # fmt: skip
+        ]
     found = {}
     for one in names:
         try:

@@ -113,8 +113,9 @@ def cases():
 
     inputs = mamba_inputs()
     for version in ("mamba_v1", "mamba_v2", "mamba_v3"):
-        yield Case("fused_mamba/mamba_nki_kernels.py", version, inputs, selective_scan(*inputs),
-                   rtol=1e-4)  # fmt: skip
+        yield Case(
+            "fused_mamba/mamba_nki_kernels.py", version, inputs, selective_scan(*inputs), rtol=1e-4
+        )
 
 
 def guide_cases():

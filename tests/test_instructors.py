@@ -74,14 +74,16 @@ def test_a_lessons_minutes_are_what_counting_gives(lesson):
 
 def test_the_core_path_takes_the_minutes_that_the_page_says():
     core = [lesson for lesson in COURSE if lesson.core]
-    read, tried = (sum(getattr(lesson, name) for lesson in core)
-                   for name in ("minutes", "exercise_minutes"))  # fmt: skip
+    read, tried = (
+        sum(getattr(lesson, name) for lesson in core) for name in ("minutes", "exercise_minutes")
+    )
     page = " ".join(PAGE.read_text().split())
     assert ", ".join(lesson.number for lesson in core) in page
     assert f"{read} minutes to read and play, {tried} for the exercises" in page
     sittings = ("00", "02"), ("03", "07"), ("08", "09"), ("09b",)
-    left = [90 - sum(lesson.minutes for lesson in core if lesson.number in each)
-            for each in sittings]  # fmt: skip
+    left = [
+        90 - sum(lesson.minutes for lesson in core if lesson.number in each) for each in sittings
+    ]
     assert min(left) > 0
     assert f"leaves {', '.join(map(str, left[:-1]))} and {left[-1]} for exercises" in page
     assert f"the other {tried - sum(left)} are homework" in page

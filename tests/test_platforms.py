@@ -154,5 +154,6 @@ def test_only_ranks_and_operators_in_c_need_modules_that_browsers_lack():
     done = subprocess.run(run, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.splitlines() == [
-        "neuroncore.gpsimd_cpp.stored lzma", "training.parallel.lockstep greenlet",
-    ]  # fmt: skip
+        "neuroncore.gpsimd_cpp.stored lzma",
+        "training.parallel.lockstep greenlet",
+    ]

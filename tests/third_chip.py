@@ -64,7 +64,8 @@ def _told():
     by = {name: Plan(Cluster(name, 4), tensor=4) for name in ("trn2.48xlarge", "trnx.48xlarge")}
     steps = {name: step_time("gpt3-125m", plan) for name, plan in by.items()}
     return {
-        "machine": str(machine), "link": float(machine.bandwidth_bytes_per_s[0]),
+        "machine": str(machine),
+        "link": float(machine.bandwidth_bytes_per_s[0]),
         "group": str(fabric.group(8, "trnx.48xlarge")),
         "cluster": str(fabric.ultracluster(64, instance="trnx.48xlarge")),
         "links": str(links(64, "trnx.48xlarge").topology),
@@ -76,7 +77,7 @@ def _told():
         "said": str(steps["trnx.48xlarge"]),
         "neuron-ls": [Machine("trnx.48xlarge").devices, Machine("trnx.48xlarge").cores],
         "array": SystolicArray.from_spec(TARGETS["trnx"].tensor_engine).chip.name,
-    }  # fmt: skip
+    }
 
 
 if __name__ == "__main__":

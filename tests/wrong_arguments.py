@@ -230,8 +230,9 @@ def parameters_of(function):
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[^\n]*\n-{3,}|\Z)", doc, re.S | re.M)
     if not section:
         return found
-    for entry in re.finditer(r"^(\*{0,2}\w[\w*, ]*?)(?: : (.*))?\n((?:    .*\n?|\n)*)",
-                             section.group(1) + "\n", re.M):  # fmt: skip
+    for entry in re.finditer(
+        r"^(\*{0,2}\w[\w*, ]*?)(?: : (.*))?\n((?:    .*\n?|\n)*)", section.group(1) + "\n", re.M
+    ):
         for name in entry.group(1).split(","):
             found[name.strip(" *")] = entry.group(2) or "", " ".join(entry.group(3).split())
     return found

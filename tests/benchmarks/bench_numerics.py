@@ -161,8 +161,9 @@ def table_of_casts(elements):
 def table_of_stochastic_peers(elements=MILLION):
     """Print stochastic rounding to BF16 beside the libraries that offer it; return its row."""
     x = np.random.default_rng(0).standard_normal(elements, np.float32)
-    me = shortest({"limit": limit(x.view(np.uint32)),
-                   "us": lambda: cast(x, "bf16", "stochastic", seed=1)})  # fmt: skip
+    me = shortest(
+        {"limit": limit(x.view(np.uint32)), "us": lambda: cast(x, "bf16", "stochastic", seed=1)}
+    )
     print(f"\nStochastic to BF16, random bits included, {elements >> 20} M elements, one thread\n")
     table = Table("library", "ns per element", "we are faster by")
     table.row("trainium_edu", f"{me['us'] / elements * 1e9:.3f}",

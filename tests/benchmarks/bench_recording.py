@@ -40,8 +40,9 @@ def pairs():
 
 def main():
     """Print the overhead per instruction as a Markdown table; return its row for pages."""
-    table = Table("instruction, [128, 128] FP32", "with recording, µs", "NumPy alone, µs",
-                  "overhead, µs")  # fmt: skip
+    table = Table(
+        "instruction, [128, 128] FP32", "with recording, µs", "NumPy alone, µs", "overhead, µs"
+    )
     more = []
     for name, instruction, numpys in pairs():
         recorded, plain = best_us(instruction), best_us(numpys)

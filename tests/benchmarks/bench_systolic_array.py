@@ -138,8 +138,9 @@ def main():
         ("1024 x 512 x 2048, 2 threads", gemm, "SCALE-Sim v3", gemm_judge, gemm_judge / gemm,
          "≥ 100"),
     ):  # fmt: skip
-        table.row(what, f"{ours * 1e3:.2f} ms", f"{name} {theirs * 1e3:.2f} ms", f"{ratio:.1f} x",
-                  asked)  # fmt: skip
+        table.row(
+            what, f"{ours * 1e3:.2f} ms", f"{name} {theirs * 1e3:.2f} ms", f"{ratio:.1f} x", asked
+        )
     rows = {
         "systolic array, 128 × 128 × 512, cycle by cycle":
             (f"{tile * 1e3:.1f} ms", f"{tile_judge / tile:.0f} × SCALE-Sim v3's addresses; "

@@ -19,8 +19,9 @@ def answers_ms(shown):
 
 def main():
     """Print the table; return its answers as rows for pages."""
-    table = Table("instructions", "first picture's data, ms", "an answer, ms", "of 100 ms",
-                  "film, KiB")  # fmt: skip
+    table = Table(
+        "instructions", "first picture's data, ms", "an answer, ms", "of 100 ms", "film, KiB"
+    )
     for turns in TURNS:
         core = measure(gelu_linear(turns), buffers=2)
         begin = time.perf_counter()

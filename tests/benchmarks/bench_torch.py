@@ -75,6 +75,7 @@ def main():
         )
         table.row(f"a PyTorch script: {what}", f"{ours * 1e3:.2f} ms",
                   f"{theirs / ours:.2f} x PyTorch on the CPU (at least {limit})")  # fmt: skip
-    table.row("one recorded call of a PyTorch script", f"{per_call(core) * 1e6:.1f} us",
-              "at most 20 us")  # fmt: skip
+    table.row(
+        "one recorded call of a PyTorch script", f"{per_call(core) * 1e6:.1f} us", "at most 20 us"
+    )
     return table.found

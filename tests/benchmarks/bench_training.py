@@ -140,8 +140,9 @@ def main():
         table.row(what, *times, *beside, f"{limit} x", page=page)
 
     batch = images[:1024], labels[:1024]
-    mlp = ours(nn.MLP(64, 256, 256, 10), lambda p: optim.SGD(p, 0.1, 0.9), *batch, "bfloat16",
-               "stochastic")  # fmt: skip
+    mlp = ours(
+        nn.MLP(64, 256, 256, 10), lambda p: optim.SGD(p, 0.1, 0.9), *batch, "bfloat16", "stochastic"
+    )
     row("an MLP's step, BF16, stochastic rounding, batch 1,024", 0.6, mlp, torch_mlp, "SGD",
         {"lr": 0.1, "momentum": 0.9}, *batch)  # fmt: skip
     batch = images[:64].reshape(64, 1, 8, 8), labels[:64]

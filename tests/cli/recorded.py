@@ -84,5 +84,6 @@ def ranks_run(ranks=4, steps=3):
     recorder = Recorder(trainer.device)
     for _ in range(steps):
         trainer.step()
-    return recorder.record(instance="trn1.32xlarge", ranks=ranks,
-                           links=trainer.links, samples=8 * ranks)  # fmt: skip
+    return recorder.record(
+        instance="trn1.32xlarge", ranks=ranks, links=trainer.links, samples=8 * ranks
+    )

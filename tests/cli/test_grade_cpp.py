@@ -42,9 +42,7 @@ def _compiler():
         pytest.skip(str(missing))
 
 
-@pytest.fixture(
-    scope="module", params=["walls", pytest.param("none", marks=pytest.mark.slow)]
-)  # fmt: skip
+@pytest.fixture(scope="module", params=["walls", pytest.param("none", marks=pytest.mark.slow)])
 def apart(request):
     walls = request.param == "walls"
     if walls and sandbox.missing():
@@ -96,9 +94,10 @@ OPENS = text_beside(__file__, "opens.py.txt")
 def test_a_submission_with_all_solutions_gets_all_points_and_one_that_cheats_none(tmp_path):
     answers = {b.key: b.source for b in reading.blocks("13") if b.kind == "solution"}
     wrong = {"13/race": NUMPY, "13/histogram": OPENS} | {
-        b.key: b.source for b in reading.blocks("13")
+        b.key: b.source
+        for b in reading.blocks("13")
         if b.kind == "hard-coded" and b.key == "13/engine"
-    }  # fmt: skip
+    }
     rows = []
     for name, given in (("right", answers), ("wrong", wrong)):
         path = tmp_path / f"13_{name}.ipynb"

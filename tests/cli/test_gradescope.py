@@ -24,8 +24,9 @@ from trainium_edu.cli.assignment import read
 def test_results_have_a_test_for_each_exercise(tmp_path):
     row = grade_submission(
         submission(tmp_path / "a.ipynb", double="def double(x):\n    return x * x"),
-        modules=[LESSON], limits=LIMITS,
-    )  # fmt: skip
+        modules=[LESSON],
+        limits=LIMITS,
+    )
     gradescope.write_results(row, tmp_path / "results" / "results.json")
     found = json.loads((tmp_path / "results" / "results.json").read_text())
     assert found["score"] == sum(test["score"] for test in found["tests"]) == 4

@@ -70,8 +70,9 @@ def test_every_relative_link_of_a_working_copy_leads_somewhere(tmp_path):
     work, dead = lab.make_copy(tmp_path / "work"), []
     for lesson in work.glob("*.ipynb"):
         book = json.loads(lesson.read_text(encoding="utf-8"))
-        prose = "\n".join("".join(c["source"]) for c in book["cells"]
-                          if c["cell_type"] == "markdown")  # fmt: skip
+        prose = "\n".join(
+            "".join(c["source"]) for c in book["cells"] if c["cell_type"] == "markdown"
+        )
         links = set(re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", prose))
         dead += [(lesson.name, link) for link in sorted(links) if not (work / link).exists()
                  or not (work / link).resolve().is_relative_to(work)]  # fmt: skip

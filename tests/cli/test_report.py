@@ -123,9 +123,9 @@ def test_links_are_told_where_ranks_sum(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["<img src=x onerror=alert(1)>.py", "a**b`c.py", "a&b\"c'.py", "\x02\x04.py",
-             "caf\udce9.py"]
-)  # fmt: skip
+    "name",
+    ["<img src=x onerror=alert(1)>.py", "a**b`c.py", "a&b\"c'.py", "\x02\x04.py", "caf\udce9.py"],
+)
 def test_names_are_written_as_they_are(name, tmp_path):
     record = replace(digits_run(2), script=name, command=f"run {name} --tag </script>",
                      problem=f"{name}:3 raised ValueError: <b>**no**</b>")  # fmt: skip
@@ -215,8 +215,9 @@ def test_the_last_lines_say_what_the_page_says(odd_run):
     assert lines[1].startswith(f"step {told['step']['median_ns'] / 1e3:.1f} us (")
     assert lines[2] == (f"graphs: {told['compiler']['compiled']} compiled, "
                         f"{told['compiler']['memory']} found in memory, 0 on disk")  # fmt: skip
-    assert lines[3] == ("early runs: 2 × train.py:27; fall-backs: 5 × aten::unique, "
-                        "1 × aten::nonzero")  # fmt: skip
+    assert lines[3] == (
+        "early runs: 2 × train.py:27; fall-backs: 5 × aten::unique, 1 × aten::nonzero"
+    )
     assert lines[4].endswith("wall time 1.5 s")
 
 

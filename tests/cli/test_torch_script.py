@@ -81,8 +81,9 @@ class TestWithPyTorch:
         assert (told["instance"], told["command"]) == ("trn1.2xlarge", "train.py")
 
     def test_torchrun_starts_as_many_ranks_as_asked(self, script):
-        found = command("torchrun", "--nproc_per_node=2", "--instance", "trn1.2xlarge",
-                        script(TRAIN))  # fmt: skip
+        found = command(
+            "torchrun", "--nproc_per_node=2", "--instance", "trn1.2xlarge", script(TRAIN)
+        )
         assert found.returncode == 0, found.stderr
         assert found.stdout == "done 2\n" * 2
         assert "train.py: 4 steps on 2 ranks of trn1.2xlarge" in found.stderr

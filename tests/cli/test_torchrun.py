@@ -147,8 +147,9 @@ def test_parallel_compile_before_a_run_leaves_nothing_to_compile(script, tmp_pat
 def test_ctrl_c_ends_all_ranks_at_once(script, tmp_path):
     path = script(text_beside(__file__, "sleeps.py.txt"))
     command = [sys.executable, "-m", "trainium_edu", "torchrun", "--nproc_per_node=2", str(path)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               cwd=TRAIN.parents[1])  # fmt: skip
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=TRAIN.parents[1]
+    )
     assert process.stdout.readline() == "ready\n"
     started = time.monotonic()
     process.send_signal(signal.SIGINT)

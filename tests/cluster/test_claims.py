@@ -199,8 +199,9 @@ def test_what_all_samples_agree_on_cannot_be_overturned():
         if claim.verdict in (CONSISTENT, CONFLICTING):
             at, _ = _sampled(claim, 5)
             for values in zip(*at, strict=True):
-                ranged = {i.name: v for i, v in zip(claim.inputs, values, strict=True)
-                          if i.is_range}  # fmt: skip
+                ranged = {
+                    i.name: v for i, v in zip(claim.inputs, values, strict=True) if i.is_range
+                }
                 assert not overturned(key, ranged)
 
 

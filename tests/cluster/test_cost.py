@@ -52,8 +52,9 @@ def test_the_rows_add_up_and_name_what_was_wasted():
 
 def test_the_range_of_a_bill_is_that_of_10_000_samples():
     ranges = {"step_s": (0.9, 1.0, 1.3), "goodput": (0.8, 0.9, 1.0), "usd_per_hour": (20, 21, 25)}
-    found = bill(ranges["step_s"], 3600, FOUR, goodput=ranges["goodput"],
-                 usd_per_hour=ranges["usd_per_hour"])  # fmt: skip
+    found = bill(
+        ranges["step_s"], 3600, FOUR, goodput=ranges["goodput"], usd_per_hour=ranges["usd_per_hour"]
+    )
     rng = np.random.default_rng(0)
     step, good, usd = (rng.uniform(low, high, 10_000) for low, _, high in ranges.values())
     sampled = 4 * step * usd / good

@@ -60,8 +60,9 @@ def test_a_data_group_over_instances_takes_what_the_hierarchy_takes(instances):
     names = ["ring"] + ["rdh"] * (instances & (instances - 1) == 0)
     best = min(
         hierarchical_time(ultracluster(16 * instances), 2**28, intra=intra, inter=inter).total_ns
-        for inter in names for intra in ("mesh", "rdh", "kangaring")
-    )  # fmt: skip
+        for inter in names
+        for intra in ("mesh", "rdh", "kangaring")
+    )
     assert mine == pytest.approx(best, rel=0.02)
 
 

@@ -66,8 +66,9 @@ SMALL = [
 
 @for_each("model, cluster, batch, settings", SMALL)
 def test_no_plan_beats_the_best_found(model, cluster, batch, settings):
-    tried = [(ns, held.total) for _, held, ns in every(model, cluster, batch, **settings)
-             if held.fits]  # fmt: skip
+    tried = [
+        (ns, held.total) for _, held, ns in every(model, cluster, batch, **settings) if held.fits
+    ]
     tried.sort()
     found = fits(model, cluster, global_batch=batch, most=5, **settings)
     front, least = [], math.inf
@@ -109,8 +110,9 @@ def test_published_plans_fit_and_are_near_the_best(
     model, precision, instances, tensor, pipeline, away
 ):
     cluster = Cluster("trn1.32xlarge", instances)
-    theirs = fits(model, cluster, most=1, precision=precision, micro_batch=1, tensor=tensor,
-                  pipeline=pipeline).best  # fmt: skip
+    theirs = fits(
+        model, cluster, most=1, precision=precision, micro_batch=1, tensor=tensor, pipeline=pipeline
+    ).best
     best = fits(model, cluster, most=1, precision=precision).best
     assert theirs.memory.fits
     ratio = theirs.step_ns / best.step_ns

@@ -28,8 +28,9 @@ def _again(row, line):
     cluster = clusters.Cluster("trn1.32xlarge", row.instances)
     peak = 2 * line.tflops_per_core * 1e12
     if line.convention == "printed":
-        return mfu(None, line.sequences_per_s, cluster, flops_per_sample=line.tflop * 1e12,
-                   peak=peak)  # fmt: skip
+        return mfu(
+            None, line.sequences_per_s, cluster, flops_per_sample=line.tflop * 1e12, peak=peak
+        )
     return mfu(model, line.sequences_per_s, cluster, convention=line.convention, peak=peak)
 
 

@@ -19,8 +19,9 @@ P3DN, P4D, TRN1 = KEYNOTE
 
 
 def test_equal_instances_make_strong_scaling_weak():
-    alike = tuple(cluster.Generation(g.name, 7, g.peak_flops, g.network_bits_per_s)
-                  for g in KEYNOTE)  # fmt: skip
+    alike = tuple(
+        cluster.Generation(g.name, 7, g.peak_flops, g.network_bits_per_s) for g in KEYNOTE
+    )
     strong, weak = (cluster.overhead(0.3, alike, kind) for kind in ("strong", "weak"))
     assert [b.share for b in strong] == [b.share for b in weak]
     assert strong[0].share == 0.3
@@ -45,8 +46,9 @@ def test_gumbels_closed_form_comes_nearer_with_more_ranks(ranks, within):
     assert abs(gumbel / exact - 1) < within
 
 
-BIG = Plan(Cluster(instances=16), 32, 8, sequence_parallel=True, recompute="full",
-           global_batch=1024)  # fmt: skip
+BIG = Plan(
+    Cluster(instances=16), 32, 8, sequence_parallel=True, recompute="full", global_batch=1024
+)
 SMALL = Plan(Cluster(instances=2), micro_batch=2, global_batch=128)
 COUNTS = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 
@@ -119,8 +121,9 @@ def test_a_replicas_micro_batches_shrink_with_its_samples():
 def test_the_wall_is_the_global_batch_and_a_larger_one_moves_it():
     found = cluster.wall("gpt3-175b", BIG)
     assert (found.replicas, found.instances) == (1024, 8192)
-    under = [p.instances for p in cluster.scale("gpt3-175b", BIG, COUNTS, "strong")
-             if p.efficiency < 0.5]  # fmt: skip
+    under = [
+        p.instances for p in cluster.scale("gpt3-175b", BIG, COUNTS, "strong") if p.efficiency < 0.5
+    ]
     assert found.half == under[0]
     assert found.part == "pipeline bubble"
     assert f"under a half at {found.half:,} instances" in str(found)

@@ -173,7 +173,8 @@ def test_autograd_keeps_what_is_counted_for_a_block(batch, s, h, heads):
 
 def test_autograd_keeps_what_is_counted_for_an_mlp():
     """But for the outputs, which a loss would keep."""
-    network = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(),
-                            nn.Linear(256, 10))  # fmt: skip
+    network = nn.Sequential(
+        nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)
+    )
     found = work(Mlp("m", (64, 256, 256, 10)), batch=8)
     assert kept_bytes(network, torch.randn(8, 64)) == 4 * found.elements

@@ -119,9 +119,10 @@ def solved():
     found = {}
     for exercise in EXERCISES:
         (block,) = (
-            b for b in reading.blocks(number_of(exercise.key))
+            b
+            for b in reading.blocks(number_of(exercise.key))
             if (b.key, b.kind) == (exercise.key, "solution")
-        )  # fmt: skip
+        )
         answer = reading.run(block, "ab123")[exercise.answer]
         found[exercise.key] = remembering(answer) if callable(answer) else answer
     return found

@@ -30,8 +30,9 @@ def test_of_the_lesson_imports_are_taken_and_of_the_section_all_but_checks():
 def test_the_section_begins_with_the_students_id():
     sources = ["import os\nslow()", "import sys\nstudent = ''", "part()", "f = part"]
     assert parts_of(notebook(*sources, keys={3: "02/a"})) == (
-        ["import os", *sources[1:3]], {"02/a": ["f = part"]},
-    )  # fmt: skip
+        ["import os", *sources[1:3]],
+        {"02/a": ["f = part"]},
+    )
 
 
 def test_a_notebook_that_lost_all_marks_runs_whole():

@@ -63,13 +63,15 @@ def row(number):
 def test_progress_shows_each_exercise_of_a_lesson(lessons, home):
     one, two = lessons
     assert str(trainium_edu.progress("02")).splitlines()[-2:] == [
-        "  [ ] One (1 point)", "  [ ] Two (3 points)",
-    ]  # fmt: skip
+        "  [ ] One (1 point)",
+        "  [ ] Two (3 points)",
+    ]
     one(1)
     two(5)
     assert repr(trainium_edu.progress("02")).splitlines()[-2:] == [
-        "  [x] One (1 point)", "  [~] Two (3 points)",
-    ]  # fmt: skip
+        "  [x] One (1 point)",
+        "  [~] Two (3 points)",
+    ]
     assert row("02").cells[2] == "1 of 2"
     raises(ValueError, "no lesson '14'; there are 00, 01", trainium_edu.progress, "14")
 

@@ -136,8 +136,9 @@ def test_hidden_tests_grade_the_cells_so_far_where_no_patch_reaches(tmp_path):
     lesson, book = "03", tmp_path / "03.ipynb"
     assignment.export(lesson, book, salt="pepper")
     blocks = reading.blocks(lesson)
-    right, wrong = ({b.key: b.source for b in blocks if b.kind == kind}
-                    for kind in ("solution", "wrong"))  # fmt: skip
+    right, wrong = (
+        {b.key: b.source for b in blocks if b.kind == kind} for kind in ("solution", "wrong")
+    )
     first, second, third, last = (e.key for e in exercises.of_lesson(lesson))
     attack = "".join(PATCHES[:2]) + wrong[second]
     answers = {first: right[first], second: attack, third: wrong[third], last: right[last]}

@@ -81,8 +81,9 @@ def test_the_formats_in_the_order_of_what_they_lose(found):
     assert list(q.function(x).value) == sorted(lost, key=lost.get, reverse=True)
 
 
-@pytest.mark.parametrize(("e", "m", "name"), [(4, 3, "FP8 E4M3"), (3, 4, "FP8 E3M4"),
-                                              (5, 2, "FP8 E5M2")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("e", "m", "name"), [(4, 3, "FP8 E4M3"), (3, 4, "FP8 E3M4"), (5, 2, "FP8 E5M2")]
+)
 def test_finite_numbers_are_counted(found, e, m, name):
     values = BYTES.view(CAST[name]).astype(float)
     counted = len(set(values[np.isfinite(values)].tolist()))

@@ -146,8 +146,9 @@ def test_values_are_bound_when_the_reveals_cell_runs(lesson_99):
     assert "Those are 10 × 32 bits." in text
     assert "you said 320" in text
     assert shown.bundle()[predict.prediction.RECOGNISED] == {
-        "key": "99/bytes", "misconception": "bits for bytes",
-    }  # fmt: skip
+        "key": "99/bytes",
+        "misconception": "bits for bytes",
+    }
 
 
 def test_a_guess_that_no_wrong_model_makes_is_compared(lesson_99):

@@ -53,11 +53,12 @@ def pair_of(belief):
     return fit
 
 
-@for_rows("exercise, answered, right, beliefs",
+@for_rows(
+    "exercise, answered, right, beliefs",
     (check.interval, rounded, young, check.INTERVALS),
     (check.fit, pair_of, check.smallest_cut, check.CUTS),
     (check.cheapest, lambda belief: belief, check.chosen, check.CHOICES),
-)  # fmt: skip
+)
 def test_the_right_answer_passes_and_each_belief_is_recognised(exercise, answered, right, beliefs):
     for student in (f"student {i}" for i in range(10 if exercise is check.cheapest else 20)):
         assert exercise(answered(right), student).status == "passed"
@@ -95,7 +96,8 @@ def test_the_answers_of_the_lesson_are_what_their_arithmetic_gives_by_hand():
 
 def test_a_plan_of_fewer_instances_is_cheaper_and_slower():
     """Strong scaling loses: twice the instances are less than twice as fast."""
-    speeds = {n: check.step_time("gpt3-23b", check.run_plan(n, 8, 2)).tokens_per_s
-              for n in (2, 4, 8, 16)}  # fmt: skip
+    speeds = {
+        n: check.step_time("gpt3-23b", check.run_plan(n, 8, 2)).tokens_per_s for n in (2, 4, 8, 16)
+    }
     each = [speeds[n] / n for n in speeds]
     assert each == sorted(each, reverse=True)

@@ -117,8 +117,9 @@ def test_the_programs_of_the_exercises_do_what_the_lesson_says_of_them():
     ))  # fmt: skip
     assert "all write element [0] of the result" in told["text"]
     assert check.RACING.splitlines()[told["line"]].strip().startswith("out.tcm_to_tensor")
-    shape = cpp.shape_source("histogram", "torch::Tensor values, double bins",
-                             "{(int64_t)bins}, torch::kInt")  # fmt: skip
+    shape = cpp.shape_source(
+        "histogram", "torch::Tensor values, double bins", "{(int64_t)bins}, torch::kInt"
+    )
     few, many = (
         cpp.run_here(cpp.Job("histogram", check.COUNTING, shape, False,
                              [(np.arange(bins, dtype=np.int32), float(bins))]))
@@ -154,16 +155,18 @@ def test_the_times_of_the_third_exercise_are_those_of_real_programs(numbers, ent
     table = (np.arange(entries) ** 2).astype(np.float32)
     vector = nki.run(by_lanes, x.astype(np.float32).reshape(128, -1), entries)
     np.testing.assert_array_equal(vector.outputs.ravel(), table[x])
-    told = check.VECTOR_NS + entries * (check.VECTOR_ENTRY_NS
-                                        + check.VECTOR_COLUMN_NS * numbers / 128)  # fmt: skip
+    told = check.VECTOR_NS + entries * (
+        check.VECTOR_ENTRY_NS + check.VECTOR_COLUMN_NS * numbers / 128
+    )
     assert told == pytest.approx(vector.timeline.makespan_ns, rel=0.15)
     arguments = "torch::Tensor x, torch::Tensor table"
     for name, text, many, told in (
         ("shared", LOOKUP, True, check.OPERATOR_NS + check.SHARED_NS * numbers / 8),
         ("trips", TRIPS, False, check.TRIP_NS * numbers),
     ):
-        found = cpp.run_here(cpp.Job(name, text, cpp.shape_source(name, arguments), many,
-                                     [(x, table)]))  # fmt: skip
+        found = cpp.run_here(
+            cpp.Job(name, text, cpp.shape_source(name, arguments), many, [(x, table)])
+        )
         (one,) = found["outcomes"]
         np.testing.assert_array_equal(one.output, table[x])
         assert told == pytest.approx(one.ns, rel=0.15), name

@@ -42,7 +42,8 @@ def test_the_drawn_scripts_hold_every_culprit_and_every_decoy():
 GOOD = text_beside(__file__, "script.py.txt")
 
 
-@for_rows("old, new, fault",
+@for_rows(
+    "old, new, fault",
     ("", "", None),
     ("    print(loss.item())", "    xm.add_step_closure(print, args=(loss,))", None),
     (", barrier=True", "", "no mark"),
@@ -51,7 +52,7 @@ GOOD = text_beside(__file__, "script.py.txt")
     ("import torch_xla.core.xla_model as xm", "", "no import"),
     ("    loss.backward()", "    loss.backward(); seen = float(loss)", "cut in two"),
     ("    print(loss.item())", "", "says nothing"),
-)  # fmt: skip
+)
 def test_the_checklist_finds_each_fault_and_nothing_else(old, new, fault):
     script = GOOD.replace(old.replace("\\n", "\n"), new)
     assert [name for name, _ in check.faults(script)] == [fault] * bool(fault)

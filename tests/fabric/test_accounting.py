@@ -44,9 +44,9 @@ def plan_of(configuration):
     }.get(configuration)  # fmt: skip
 
 
-ROWS = list(csv.DictReader(
-        line for line in GOLDEN.read_text().splitlines() if not line.startswith("#")
-    ))  # fmt: skip
+ROWS = list(
+    csv.DictReader(line for line in GOLDEN.read_text().splitlines() if not line.startswith("#"))
+)
 
 
 @for_each("row", [r for r in ROWS if plan_of(r["configuration"])], ids=lambda r: r["configuration"])
@@ -163,7 +163,7 @@ FORMS = [
     (TORUS, "ring_by_dimension", {"lanes": 4}, 12, 30 / 16 / 4),
     (TORUS, "ring_by_dimension", {"whole": True}, 12, 3),
     (fabric.torus(2, 3, 5, latency_ns=700), "ring_by_dimension", {}, 14, 58 / 30),
-]  # fmt: skip
+]
 
 
 @for_each("topology, algorithm, options, steps, factor", FORMS)
@@ -181,8 +181,9 @@ SUMMING = [a for a, able in fabric.ALGORITHMS.items() if "all_reduce" in able]
 
 
 @for_each("algorithm", [a for a in SUMMING if a != "hierarchical"])
-@for_each("topology", [TORUS, CUBE, fabric.fully_connected(8, latency_ns=1000)],
-                         ids=lambda t: t.name)  # fmt: skip
+@for_each(
+    "topology", [TORUS, CUBE, fabric.fully_connected(8, latency_ns=1000)], ids=lambda t: t.name
+)
 def test_lower_bounds_are_never_beaten(algorithm, topology):
     schedule = fabric.plan(topology, "all_reduce", algorithm)
     degree = topology.links // topology.chips

@@ -29,8 +29,9 @@ def test_inter_node_forms_and_the_break_even_of_the_facts():
 
 lines = st.lists(
     st.builds(Line, st.sampled_from("abcdef"), st.floats(0, 1e6), st.floats(0, 1e3)),
-    min_size=1, max_size=6,
-)  # fmt: skip
+    min_size=1,
+    max_size=6,
+)
 
 
 @given(lines)

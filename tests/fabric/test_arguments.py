@@ -48,7 +48,7 @@ def refuses(*good):
         return any(
             g(value) if inspect.isfunction(g) else value is g if g is None else isinstance(value, g)
             for g in good
-        )  # fmt: skip
+        )
 
     return [w for w in WRONG if not fits(w)]
 

@@ -20,9 +20,9 @@ def without(schedule, row):
 
 def doubled(schedule, row):
     return replace(
-        schedule, **{c: np.insert(getattr(schedule, c), row, getattr(schedule, c)[row])
-                     for c in COLUMNS}
-    )  # fmt: skip
+        schedule,
+        **{c: np.insert(getattr(schedule, c), row, getattr(schedule, c)[row]) for c in COLUMNS},
+    )
 
 
 def ring4():

@@ -88,8 +88,7 @@ def test_step_by_step_crossovers_bracket_the_published_boundaries_within_a_facto
 
 
 @for_each("algorithm", PUBLISHED)
-@for_each("topology", [fabric.trn1_32xlarge(), fabric.trn2_48xlarge()],
-    ids=lambda t: t.name)  # fmt: skip
+@for_each("topology", [fabric.trn1_32xlarge(), fabric.trn2_48xlarge()], ids=lambda t: t.name)
 def test_a_line_is_the_account_at_every_size(algorithm, topology):
     schedule = fabric.plan(topology, "all_reduce", algorithm)
     line = fabric.line(schedule, topology)

@@ -59,8 +59,7 @@ def test_every_algorithm_equals_the_executor_bit_for_bit(schedule):
         assert same(ours, wanted[0]), (n, fmt, rounding)
 
 
-@for_each("schedule", plans("reduce_scatter"),
-                         ids=lambda s: f"{s.algorithm}{s.ranks}")  # fmt: skip
+@for_each("schedule", plans("reduce_scatter"), ids=lambda s: f"{s.algorithm}{s.ranks}")
 @for_each("rounding", ["nearest", "stochastic"])
 def test_a_reduce_scatter_has_all_chunks(schedule, rounding):
     held = noisy(schedule.ranks, 1037, "bf16")
@@ -148,11 +147,12 @@ def test_loops_are_their_python_source(monkeypatch):
             assert same(sum_rows(schedule, rows, fmt), fast)
 
 
-@for_rows("schedule, rows, options, message",
+@for_rows(
+    "schedule, rows, options, message",
     (plan(fabric.group(4), "all_gather"), noisy(4, 4), {}, "adds nothing"),
     (plan(fabric.group(4), "all_reduce"), noisy(3, 4), {}, "one row per rank"),
     (plan(fabric.group(4), "all_reduce"), np.ones((4, 2)), {}, "float64"),
     (plan(fabric.group(4), "all_reduce"), noisy(4, 4), {"elements": 3}, "cannot be padded to 3"),
-)  # fmt: skip
+)
 def test_what_it_cannot_take(schedule, rows, options, message):
     raises(FabricError, message, sum_rows, schedule, rows, **options)

@@ -42,5 +42,6 @@ def accuracies(learning_rate, arm, seeds=SEEDS):
 
 if __name__ == "__main__":
     rows = (accuracies(rate, arm) for rate in LEARNING_RATES for arm in ARMS_OF_JOB)
-    stored.write("digits_accuracy", rows, "python -m tests.golden.make_digits_accuracy",
-                 seeds=list(SEEDS))  # fmt: skip
+    stored.write(
+        "digits_accuracy", rows, "python -m tests.golden.make_digits_accuracy", seeds=list(SEEDS)
+    )

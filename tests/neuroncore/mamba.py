@@ -62,9 +62,10 @@ class _Steps:
         for start in range(0, self.width, 512):
             part = slice(start, min(start + 512, self.width))
             self.core.nc_matmul(
-                dst=wide.sliced(slice(None), part), stationary=self.ones,
+                dst=wide.sliced(slice(None), part),
+                stationary=self.ones,
                 moving=row.sliced(slice(None), part),
-            )  # fmt: skip
+            )
         return wide
 
     def product(self, one, two):

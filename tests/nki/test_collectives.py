@@ -60,8 +60,9 @@ def test_groups_are_collectives_of_their_own():
 def test_reduce_scatter_gather_and_all_to_all():
     arrays = inputs(4, (8, 3))
     total = np.sum(arrays, axis=0)
-    got = outputs(in_hbm(ncc.reduce_scatter), arrays, (2, 3), EVERYONE,
-                  {"op": nl.add, "collective_dim": 0})  # fmt: skip
+    got = outputs(
+        in_hbm(ncc.reduce_scatter), arrays, (2, 3), EVERYONE, {"op": nl.add, "collective_dim": 0}
+    )
     for rank in range(4):
         np.testing.assert_array_equal(got[rank], total[2 * rank : 2 * rank + 2])
     for each in outputs(in_hbm(ncc.all_gather), arrays, (32, 3), EVERYONE, {"collective_dim": 0}):

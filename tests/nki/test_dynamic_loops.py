@@ -168,8 +168,9 @@ def test_what_is_no_loop_is_a_type_error(wrong):
 def test_a_step_is_known_before_the_kernel_runs(step):
     raises(AssertionError, "step", nki.simulate(lambda: list(nl.dynamic_range(0, 4, step))))
     with pytest.raises(AssertionError, match="step"):
-        nki.simulate(lambda: nl.fori_loop(0, nisa.register_alloc(4), lambda i: None,
-                                          nisa.register_alloc(1)))()  # fmt: skip
+        nki.simulate(
+            lambda: nl.fori_loop(0, nisa.register_alloc(4), lambda i: None, nisa.register_alloc(1))
+        )()
 
 
 def test_loops_that_depend_on_data_cannot_be_recorded_without_values():

@@ -44,8 +44,9 @@ def test_stages_read_the_bytes_that_their_loops_say():
         "blocked": 2 * k * (m + n * (m // 512)) + result,
         "fully_blocked": 2 * k * (m + n) + result,
     }
-    found = {s.__name__: nki.run(s, lhsT, rhs, values=False).timeline.hbm_bytes
-             for s in matmul.STAGES}  # fmt: skip
+    found = {
+        s.__name__: nki.run(s, lhsT, rhs, values=False).timeline.hbm_bytes for s in matmul.STAGES
+    }
     assert found == expected
 
 
@@ -58,8 +59,9 @@ def test_softmax_is_scipys(kernel):
 def test_fused_attention_equals_three_kernels_and_numpy():
     q, k, v = _draw(64, 256), _draw(64, 512, seed=1), _draw(512, 64, seed=2)
     wanted = scipy_softmax(0.125 * q.T @ k, axis=1) @ v
-    np.testing.assert_allclose(nki.simulate(attention.fused_attention)(q, k, v, 0.125), wanted,
-                               atol=1e-5)  # fmt: skip
+    np.testing.assert_allclose(
+        nki.simulate(attention.fused_attention)(q, k, v, 0.125), wanted, atol=1e-5
+    )
     weights = nki.simulate(softmax.softmax_fused)(nki.simulate(attention.scores)(q, k, 0.125))
     np.testing.assert_allclose(nki.simulate(attention.weighted_sum)(weights, v), wanted, atol=1e-5)
 

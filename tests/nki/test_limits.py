@@ -49,8 +49,9 @@ def rows(table, index=None, many=4):
 
 
 act = of(nisa.activation, dst=tile, op=nl.copy, data=tile)
-act_reduce = of(nisa.activation_reduce, dst=tile, op=nl.copy, data=tile, reduce_op=ADD,
-                reduce_res=t(4, 1))  # fmt: skip
+act_reduce = of(
+    nisa.activation_reduce, dst=tile, op=nl.copy, data=tile, reduce_op=ADD, reduce_res=t(4, 1)
+)
 affine = of(nisa.affine_select, dst=tile, pattern=[[1, 8]], channel_multiplier=-1,
             on_true_tile=tile, on_false_value=-1.0)  # fmt: skip
 stats, aggr = of(nisa.bn_stats, dst=t(4, 6), data=tile), of(nisa.bn_aggr, dst=t(4, 2), data=t(4, 6))
@@ -62,8 +63,9 @@ gather = of(nisa.local_gather, dst=t(16, 16), src_buffer=t(16, 32), index=t(16, 
 eight, fill = of(nisa.max8, dst=tile, src=t(4, 16)), of(nisa.memset, dst=tile, value=1.0)
 find = of(nisa.nc_find_index8, dst=t(4, 8, **U32), data=t(4, 16), vals=tile)
 replace = of(nisa.nc_match_replace8, dst=t(4, 16), data=t(4, 16), vals=tile, imm=-INF)
-product = of(nisa.nc_matmul, dst=fresh(8, 16), stationary=t(64, 8, **BF16),
-             moving=t(64, 16, **BF16))  # fmt: skip
+product = of(
+    nisa.nc_matmul, dst=fresh(8, 16), stationary=t(64, 8, **BF16), moving=t(64, 16, **BF16)
+)
 halves = {"tile_position": (64, 0), "tile_size": (64, 128)}
 pick = of(nisa.nc_n_gather, dst=t(4, 3), data=tile, indices=t(4, 3, **U32))
 shuffle = of(nisa.nc_stream_shuffle, dst=t(32, 8), src=t(32, 8), shuffle_mask=[0] * 32)
@@ -79,12 +81,15 @@ where = of(nisa.tensor_copy_predicated, dst=tile, src=tile, predicate=t(4, 8, **
 across = of(nisa.tensor_partition_reduce, dst=t(1, 8), op=nl.add, data=tile)
 fold = of(nisa.tensor_reduce, dst=t(4, 1), op=nl.add, data=tile, axis=1)
 scalar = of(nisa.tensor_scalar, dst=tile, data=tile, op0=nl.add, operand0=1.0)
-whole = of(nisa.tensor_scalar, dst=t(4, 8, **I32), data=t(4, 8, **I32), op0=nl.bitwise_and,
-           operand0=1)  # fmt: skip
-running = of(nisa.tensor_scalar_cumulative, dst=tile, src=tile, op0=nl.multiply, op1=nl.add,
-             imm0=1.0)  # fmt: skip
-summed = of(nisa.tensor_scalar_reduce, dst=tile, data=tile, op0=nl.multiply, operand0=1.0,
-            reduce_op=nl.add)  # fmt: skip
+whole = of(
+    nisa.tensor_scalar, dst=t(4, 8, **I32), data=t(4, 8, **I32), op0=nl.bitwise_and, operand0=1
+)
+running = of(
+    nisa.tensor_scalar_cumulative, dst=tile, src=tile, op0=nl.multiply, op1=nl.add, imm0=1.0
+)
+summed = of(
+    nisa.tensor_scalar_reduce, dst=tile, data=tile, op0=nl.multiply, operand0=1.0, reduce_op=nl.add
+)
 pair = of(nisa.tensor_tensor, dst=tile, data1=tile, data2=tile, op=nl.add)
 scan = of(nisa.tensor_tensor_scan, dst=tile, data0=tile, data1=tile, initial=0.0, op0=nl.multiply,
           op1=nl.add)  # fmt: skip

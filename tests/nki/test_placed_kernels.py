@@ -83,9 +83,10 @@ def test_a_large_blocked_matmul_loads_ahead(kernel, m, k, n):
 def test_warnings_say_no_room_only_where_there_is_none():
     """Judge: asking for more of what is said to be full, by name and for all."""
     run = nki.run(
-        matmul.fully_blocked, *(zeros(2048, 2048, dtype=ml_dtypes.bfloat16) for _ in range(2)),
+        matmul.fully_blocked,
+        *(zeros(2048, 2048, dtype=ml_dtypes.bfloat16) for _ in range(2)),
         values=False,
-    )  # fmt: skip
+    )
     said = [w for w in run.advice if w.kind in ("bank conflict", "serialising buffers")]
     assert said
     for warning in said:

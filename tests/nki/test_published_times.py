@@ -204,8 +204,9 @@ def _versions(source, sizes, count):
 
 def _rank_correlation(*both):
     """Return Spearman's: Pearson's of ranks; what is equal to 1 % shares one."""
-    ranks = [[sum(y < 0.99 * x for y in us) + sum(y <= 1.01 * x for y in us) for x in us]
-             for us in both]  # fmt: skip
+    ranks = [
+        [sum(y < 0.99 * x for y in us) + sum(y <= 1.01 * x for y in us) for x in us] for us in both
+    ]
     return float(np.corrcoef(ranks)[0, 1]) if np.ptp(ranks, axis=1).all() else 0.0
 
 
@@ -232,9 +233,10 @@ def test_thirteen_of_sixteen_changes_above_five_percent_have_their_sign():
             change = predicted[k] if abs(predicted[k]) > 0.01 else 0.0
             is_right[name, int(k)] = np.sign(change) == np.sign(published[k])
     assert [change for change, right in is_right.items() if not right] == [
-        ("AWS's matmuls", 0), ("the study's matmuls", 0),
+        ("AWS's matmuls", 0),
+        ("the study's matmuls", 0),
         ("the study's convolution", 0),
-    ]  # fmt: skip
+    ]
     assert len(is_right) == 16
 
 
@@ -344,8 +346,9 @@ def test_the_convolution_computes_what_its_sum_says():
     found = nki.simulate(profiled.convolution)(image, weights, np.eye(128, dtype=np.float32))
     wanted = sum(
         np.einsum("dc,cyx->dyx", weights[:, :, i, j], image[:, i : i + 4, j : j + 5])
-        for i in range(3) for j in range(3)
-    )  # fmt: skip
+        for i in range(3)
+        for j in range(3)
+    )
     _near(found, wanted)
 
 

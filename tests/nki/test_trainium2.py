@@ -161,8 +161,9 @@ def test_hbm_is_the_chips_share():
 def _double(stationary, moving):
     out = nl.ndarray((stationary.shape[2], moving.shape[2]), nl.float32, buffer=nl.shared_hbm)
     tile = nl.ndarray(out.shape, nl.float32, buffer=nl.psum)
-    nisa.nc_matmul(tile, nl.load(stationary), nl.load(moving),
-                   perf_mode=nisa.matmul_perf_mode.double_row)  # fmt: skip
+    nisa.nc_matmul(
+        tile, nl.load(stationary), nl.load(moving), perf_mode=nisa.matmul_perf_mode.double_row
+    )
     nl.store(out, nl.copy(tile))
     return out
 

@@ -48,8 +48,9 @@ def test_the_queue_and_the_transfer_cite_the_page_that_has_them():
     """Judge: the introduction to DMA, Examples and DMA Queues; the guide says neither."""
     dma = TRN1.dma
     assert (dma.one_32kib_transfer_ns.source, dma.one_32kib_transfer_ns.value) == (
-        "nki-dma-overview", 1416,
-    )  # fmt: skip
+        "nki-dma-overview",
+        1416,
+    )
     assert "NeuronCore-v3" in dma.one_32kib_transfer_ns.note
     assert (dma.queues_per_engine.source, dma.queues.kind) == ("nki-dma-overview", "assumed")
     assert dma.queues_per_core.value == 16 * 16

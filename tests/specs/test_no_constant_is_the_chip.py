@@ -29,17 +29,19 @@ def _names_a_chip(tree):
                 for default in _defaults(node) for inside in ast.walk(default)}  # fmt: skip
     chips = {"TRN1", "INF2", "TRN2", "NEURONCORE_V2"}
     return any(
-        id(node) not in left_out and isinstance(getattr(node, "ctx", None), ast.Load)
+        id(node) not in left_out
+        and isinstance(getattr(node, "ctx", None), ast.Load)
         and chips & {getattr(node, "id", ""), getattr(node, "attr", "")}
         for node in ast.walk(tree)
-    )  # fmt: skip
+    )
 
 
 def test_only_defaults_and_stories_name_a_chip():
     found = {
-        path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py")
+        path.relative_to(ROOT).as_posix()
+        for path in ROOT.rglob("*.py")
         if _names_a_chip(ast.parse(path.read_text()))
-    }  # fmt: skip
+    }
     assert {name for name in found if not name.startswith("specs/")} == RIGHTLY.keys()
 
 

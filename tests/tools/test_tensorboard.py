@@ -58,8 +58,9 @@ def test_tensorboard_reads_back_equal_numbers(tmp_path, read):
         for name, value in (
             ("time/step in µs", report.step_ns / 1e3),
             ("time/exposed communication in µs", report.exposed_ns / 1e3),
-            ("time/samples per s", report.samples_per_s), ("time/MFU", report.mfu),
-        ):  # fmt: skip
+            ("time/samples per s", report.samples_per_s),
+            ("time/MFU", report.mfu),
+        ):
             assert found[name] == [(i, pytest.approx(value, rel=1e-6)) for i in range(4)]
 
 
@@ -85,8 +86,9 @@ def test_a_report_is_asked_for_once_per_graph(tmp_path, read):
         @property
         def report(self):
             asked.append(self.device.executable)
-            return SimpleNamespace(step_ns=2e6, exposed_ns=1e3, compute_ns=0, mfu=0.5,
-                                   samples_per_s=7)  # fmt: skip
+            return SimpleNamespace(
+                step_ns=2e6, exposed_ns=1e3, compute_ns=0, mfu=0.5, samples_per_s=7
+            )
 
     trainer = OfGraph(SimpleNamespace(executable="a"))
     board = TensorBoard(tmp_path)

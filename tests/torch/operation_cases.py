@@ -177,8 +177,9 @@ for shape, normal, affine in (
     x, wb = f(*shape), [p(*normal), f(*normal)] if affine else [None, None]
     case("native_layer_norm", x, normal, *wb, 1e-5)
     _, mean, rstd = aten.native_layer_norm(x, normal, *wb, 1e-5)
-    case("native_layer_norm_backward", f(*shape), x, normal, mean, rstd, *wb,
-         [True, affine, affine])  # fmt: skip
+    case(
+        "native_layer_norm_backward", f(*shape), x, normal, mean, rstd, *wb, [True, affine, affine]
+    )
 for affine in (True, False):
     x, wb = f(2, 6, 3, 4), [p(6), f(6)] if affine else [None, None]
     case("native_group_norm", x, *wb, 2, 6, 12, 3, 1e-5)

@@ -96,8 +96,9 @@ def test_on_the_cpu_or_with_other_operators_of_the_name_it_is_refused(custom_op,
         torch.ops.leaky_ops.leaky(torch.zeros(2, 2), 0.5)
     (tmp_path / "shape.cpp").write_text(SHAPE.replace('m.def("leaky_b', 'm.def("other_b'))
     with pytest.raises(RuntimeError, match="a library leaky_ops with other operators is loaded"):
-        custom_op.load(name="x", compute_srcs=[tmp_path / "kernel.cpp"],
-                       shape_srcs=[tmp_path / "shape.cpp"])  # fmt: skip
+        custom_op.load(
+            name="x", compute_srcs=[tmp_path / "kernel.cpp"], shape_srcs=[tmp_path / "shape.cpp"]
+        )
 
 
 RELU = text_beside(__file__, "relu.cpp")

@@ -164,8 +164,9 @@ def test_a_job_that_fails_says_the_script_s_last_error_in_one_sentence(launched)
     caught = raises(UnexpectedStatusException, "", estimator.fit, logs=False)
     job = estimator.latest_training_job
     log = job.folder / "log.txt"
-    assert str(caught) == (f"training job {job.name} failed: ValueError: rate is -1 (exit "
-                                 f"code 1); its log is {log}")  # fmt: skip
+    assert str(caught) == (
+        f"training job {job.name} failed: ValueError: rate is -1 (exit code 1); its log is {log}"
+    )
     assert job.status == "Failed"
     assert "Traceback" in log.read_text()
     raises(ValueError, "no training job with a model yet", lambda: estimator.model_data)

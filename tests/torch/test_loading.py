@@ -133,8 +133,9 @@ def test_bytes_and_vcpus_set_the_rate_of_decoding():
 
     def rate(instance, workers):
         clock = Clock()
-        feed = Feed(clock, 16 * PHOTOGRAPH, workers=workers, ahead=workers * 2, ranks=2,
-                    instance=instance)  # fmt: skip
+        feed = Feed(
+            clock, 16 * PHOTOGRAPH, workers=workers, ahead=workers * 2, ranks=2, instance=instance
+        )
         begins = [feed.take() for _ in range(200)]
         return 100 * 32 / (begins[-1] - begins[-101]) * 1e9
 

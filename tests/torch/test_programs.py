@@ -83,8 +83,9 @@ def test_the_script_on_the_chip_differs_by_three_lines():
 @pytest.mark.judge
 def test_a_job_is_billed_alike_where_it_runs_and_where_it_is_stored(tmp_path):
     """Judge: the price of an hour over 3600, for the second that was begun."""
-    job = Estimator("digits_three_lines.py", FOLDER, instance_type="ml.trn1.2xlarge",
-                    output_path=tmp_path)  # fmt: skip
+    job = Estimator(
+        "digits_three_lines.py", FOLDER, instance_type="ml.trn1.2xlarge", output_path=tmp_path
+    )
     stored = programs.fit(job, live=False)
     assert programs.fit(job, live=True) == stored
     price = float(PRICES["trn1.2xlarge"].on_demand_usd_per_hour) / 3600

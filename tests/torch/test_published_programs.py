@@ -45,8 +45,9 @@ def run(*arguments, cwd):
     environment = os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1",
                                 "HF_DATASETS_CACHE": str(cwd / "datasets")}  # fmt: skip
     command = [sys.executable, "-m", "trainium_edu", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=cwd,
-                          timeout=600)  # fmt: skip
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, cwd=cwd, timeout=600
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
 
@@ -98,8 +99,9 @@ def test_a_small_vits_first_losses_are_pytorchs_and_its_time_is_the_chips(instan
     script.write_text(text_beside(__file__, "small_vit.py.txt"))
     plain, _ = run("run", script, "cpu", cwd=tmp_path)
     values = "--values", "3"  # its loader marks a step first
-    printed, summary = run("torchrun", "--instance", instance, *values, "--nproc_per_node=2",
-                           script, cwd=tmp_path)  # fmt: skip
+    printed, summary = run(
+        "torchrun", "--instance", instance, *values, "--nproc_per_node=2", script, cwd=tmp_path
+    )
     wanted = [float(one) for one in re.findall(r"loss (\S+)", plain)]
     found = [float(one) for one in re.findall(r"loss (\S+)", printed)]
     assert found[0] == pytest.approx(wanted[0], rel=0.02)  # both ranks draw the same images

@@ -438,8 +438,9 @@ def test_utilities_print_wrap_and_generate_as_the_tutorials_have_them(xm, capsys
     utils.print_training_update(xm.xla_device(), 20, 0.123456, 10.0, 9.5, epoch=1)
     utils.print_test_update(xm.xla_device(), 97.5, epoch=1)
     first, second = capsys.readouterr().out.splitlines()
-    assert first.startswith("| Training Device=xla:0/0 Epoch=1 Step=20 Loss=0.12346 Rate=10.00 "
-                            "GlobalRate=9.50 Time=")  # fmt: skip
+    assert first.startswith(
+        "| Training Device=xla:0/0 Epoch=1 Step=20 Loss=0.12346 Rate=10.00 GlobalRate=9.50 Time="
+    )
     assert second.startswith("| Test Device=xla:0/0 Epoch=1 Accuracy=97.50 Time=")
     utils = importlib.import_module("torch_xla.utils.utils")
     loader = utils.SampleGenerator(data="batch", sample_count=3)

@@ -46,8 +46,9 @@ def mlp():
 
 
 def cnn():
-    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-                         nn.Linear(36, 10))  # fmt: skip
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 10)
+    )
 
 
 MODELS = {"mlp": mlp, "cnn": cnn, "vit": ViT}

@@ -110,8 +110,9 @@ class UNet(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.first = nn.Sequential(nn.Conv2d(1, 8, 3, padding=1, bias=False),
-                                   nn.BatchNorm2d(8), nn.ReLU())  # fmt: skip
+        self.first = nn.Sequential(
+            nn.Conv2d(1, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU()
+        )
         self.down = nn.Sequential(nn.MaxPool2d(2), nn.Conv2d(8, 16, 3, padding=1, bias=False),
                                   nn.BatchNorm2d(16), nn.ReLU(inplace=True))  # fmt: skip
         self.up = nn.ConvTranspose2d(16, 8, 2, stride=2)
@@ -152,8 +153,9 @@ class Decoder(nn.Module):
         self.words, self.places = nn.Embedding(vocabulary, wide), nn.Embedding(length, wide)
         self.qkv, self.project = nn.Linear(wide, 3 * wide, bias=False), nn.Linear(wide, wide)
         self.first, self.second, self.end = (nn.LayerNorm(wide) for _ in range(3))
-        self.mlp = nn.Sequential(nn.Linear(wide, 4 * wide), nn.GELU("tanh"),
-                                 nn.Linear(4 * wide, wide))  # fmt: skip
+        self.mlp = nn.Sequential(
+            nn.Linear(wide, 4 * wide), nn.GELU("tanh"), nn.Linear(4 * wide, wide)
+        )
         self.out = nn.Linear(wide, vocabulary, bias=False)
         self.out.weight = self.words.weight
         self.register_buffer("mask", torch.tril(torch.ones(length, length)))
@@ -176,8 +178,9 @@ def decoded(device, drop=0.0, accumulate=2):
     model.out.weight = model.words.weight  # a move to the chip unties them, also the real one
     decayed = [p for p in model.parameters() if p.dim() > 1]
     others = [p for p in model.parameters() if p.dim() < 2]
-    optimiser = optim.AdamW([{"params": decayed, "weight_decay": 0.1},
-                             {"params": others, "weight_decay": 0.0}], lr=0.01)  # fmt: skip
+    optimiser = optim.AdamW(
+        [{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}], lr=0.01
+    )
     schedule = optim.lr_scheduler.LambdaLR(optimiser, lambda n: min(1.0, (n + 1) / 3))
     texts = torch.randint(30, (accumulate, 4, 13))
     losses = []
@@ -219,8 +222,9 @@ def encoder_and_decoder_of_pytorch(device):
         out = model(words(source), words(target[:, :-1]), tgt_mask=mask,
                     src_key_padding_mask=padding, memory_key_padding_mask=padding)  # fmt: skip
         scores = out @ words.weight.T
-        return F.cross_entropy(scores.transpose(1, 2), target[:, 1:], label_smoothing=0.1,
-                               ignore_index=0)  # fmt: skip
+        return F.cross_entropy(
+            scores.transpose(1, 2), target[:, 1:], label_smoothing=0.1, ignore_index=0
+        )
 
     return steps(model, optimiser, loss_of)
 
@@ -284,8 +288,9 @@ class Block(nn.Module):
 
 @training
 def resnet_in_one_cycle(device):
-    model = nn.Sequential(Block(3, 8, 1), Block(8, 16, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
-                          nn.Linear(16, 4)).to(device)  # fmt: skip
+    model = nn.Sequential(
+        Block(3, 8, 1), Block(8, 16, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 4)
+    ).to(device)
     x, y = torch.randn(8, 3, 12, 12).to(device), (torch.arange(8) % 4).to(device)
     optimiser = optim.SGD(model.parameters(), 0.1, 0.9, weight_decay=5e-4, nesterov=True)
     schedule = optim.lr_scheduler.OneCycleLR(optimiser, 0.1, total_steps=8)

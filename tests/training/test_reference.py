@@ -62,8 +62,9 @@ def test_gradient_agrees_with_central_differences():
     images, labels = some_batch()
     grad, chosen = gradient(weights, images, labels)
     rng = np.random.default_rng(0)
-    some = np.concatenate([rng.integers(0, PARAMETERS, 150), np.arange(4096, 4110),
-                           np.arange(4800, 4810)])  # fmt: skip
+    some = np.concatenate(
+        [rng.integers(0, PARAMETERS, 150), np.arange(4096, 4110), np.arange(4800, 4810)]
+    )
     for r in range(2):
         at = weights[r].astype(np.float64)
         x = images[r].astype(np.float64)

@@ -122,8 +122,9 @@ def test_training_follows_pytorch_on_the_same_samples_short_last_batch_included(
     there.load_state_dict({n: torch.from_numpy(w) for n, w in tested.weights().items()})
     kind = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
     more = {"momentum": job.momentum} if job.optimizer == "sgd" else {}
-    optimizer = kind[job.optimizer](there.parameters(), lr=job.lr, weight_decay=job.weight_decay,
-                                    **more)  # fmt: skip
+    optimizer = kind[job.optimizer](
+        there.parameters(), lr=job.lr, weight_decay=job.weight_decay, **more
+    )
     order = shuffled(200, seed=0, epoch=0)
     order = deal(order, ranks=job.ranks, batch=job.batch, accumulate=job.accumulate)
     sizes = []
@@ -421,8 +422,9 @@ def test_a_run_and_its_report_say_what_they_are():
 def test_the_trainer_repeats_first_light():
     """Judge: ``first_light``, whose gradients are written by hand; same weights, same batches."""
     judge = first_light(lambda g: [g.sum(axis=0)] * 8, 8, steps=6, images_per_rank=4, seed=5)
-    tested = Trainer(Job(ranks=8, batch=4, lr=0.5, dtype="float32"),
-                     task=task(1437, lambda: nn.MLP(64, 64, 10)))  # fmt: skip
+    tested = Trainer(
+        Job(ranks=8, batch=4, lr=0.5, dtype="float32"), task=task(1437, lambda: nn.MLP(64, 64, 10))
+    )
     begin, end = (dict(zip(tested.weights(), (a[0] for a in parts(rows)), strict=True))
                   for rows in (initial_weights([5]), judge.weights))  # fmt: skip
     state = tested.state()

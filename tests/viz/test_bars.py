@@ -131,7 +131,8 @@ def test_two_chips_bars_are_their_critical_paths_and_their_facts_are_told():
     core.tensor_tensor(dst=tile, data1=tile, data2=tile, op="add")
     before, after = (measure(core.program, spec=chip) for chip in (TRN1, TRN2))
     told = repr(between_chips(before, after)).splitlines()
-    assert told[:2] == [f"{t.spec.name}: Vector Engine {t.makespan_ns / 1e3:.1f}"
-                        for t in (before, after)]  # fmt: skip
+    assert told[:2] == [
+        f"{t.spec.name}: Vector Engine {t.makespan_ns / 1e3:.1f}" for t in (before, after)
+    ]
     pretty = [chip.vector_engine.clock_hz.pretty for chip in (TRN1, TRN2)]
     assert f"vector_engine.clock_hz: {' -> '.join(pretty)} (documented)" in told

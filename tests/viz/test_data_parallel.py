@@ -35,10 +35,12 @@ def test_steps_are_drawn_on_one_scale_and_what_shows_is_red():
     for track, colour in (("engines", COLOURS["blue"]), ("CC-cores", COLOURS["pink"])):
         spans = [span for of in (on, off) for span in of.spans.on(track)]
         drawn = lanes(scene, colour)
-        np.testing.assert_allclose([x - 76 for x, _ in drawn],
-                                   [s.start_ns * pixels for s in spans], atol=0.1)  # fmt: skip
-        np.testing.assert_allclose([wide + 0.5 for _, wide in drawn],
-                                   [s.duration_ns * pixels for s in spans], atol=0.2)  # fmt: skip
+        np.testing.assert_allclose(
+            [x - 76 for x, _ in drawn], [s.start_ns * pixels for s in spans], atol=0.1
+        )
+        np.testing.assert_allclose(
+            [wide + 0.5 for _, wide in drawn], [s.duration_ns * pixels for s in spans], atol=0.2
+        )
     shown = sum(wide + 0.5 for _, wide in lanes(scene, COLOURS["red"])) / pixels
     assert shown == pytest.approx(on.exposed_ns + off.exposed_ns, rel=0.01)
     assert "on: 283 µs a step" in scene.alt
@@ -59,8 +61,9 @@ def test_bars_of_one_core_add_up():
         assert words in svg
     assert "FP32 weights" not in svg  # what nobody keeps is left out
     assert repr(memory_bars(HELD)).split("\n")[:2] == [
-        "plain          6.5 MiB", "ZeRO-1       2.625 MiB"
-    ]  # fmt: skip
+        "plain          6.5 MiB",
+        "ZeRO-1       2.625 MiB",
+    ]
 
 
 @for_rows("workers", 1, 4)
@@ -78,8 +81,9 @@ def test_the_chips_waits_are_the_gaps_between_steps(workers):
     texts = [shape[3] for shape in scene.shapes if shape[0] == "text"]
     assert len([words for words in texts if words.startswith("worker")]) == workers
     assert f"the pace is set by: {found.binds}" in texts
-    labels = [(float(s[3]), s[2] - 4) for s in scene.shapes
-              if s[0] == "text" and s[4:7:2] == ["end", 11]]  # fmt: skip
+    labels = [
+        (float(s[3]), s[2] - 4) for s in scene.shapes if s[0] == "text" and s[4:7:2] == ["end", 11]
+    ]
     (low, bottom), (high, top) = labels[0], labels[-1]
     ys = np.array(next(s[2] for s in scene.shapes if s[-1] == "ready"))
     depth = low + (ys - bottom) / (top - bottom) * (high - low)

@@ -22,8 +22,9 @@ def test_means_and_every_seed_are_drawn(width):
         np.testing.assert_allclose((np.array(ys) - base) / pixels + 40, (42, 52), atol=0.1)
         dots = [shape for shape in scene.shapes if shape[0] == "rect" and shape[3] == 5]
         drawn = [y + 2.5 for _, _, y, _, _, filled, *_ in dots if filled == COLOURS[colour]]
-        np.testing.assert_allclose((np.array(drawn) - base) / pixels + 40, (40, 44, 50, 54),
-                                   atol=0.1)  # fmt: skip
+        np.testing.assert_allclose(
+            (np.array(drawn) - base) / pixels + 40, (40, 44, 50, 54), atol=0.1
+        )
     assert min(shape[6] for shape in scene.shapes if shape[0] == "text") >= 11
 
 

@@ -55,8 +55,9 @@ def test_the_random_bits_stand_in_the_part_that_leads_where_the_weight_went(bits
     ((x, _, wide, *_),) = shapes(scene, "rect", colour=COLOURS["red"])
     assert x + wide / 2 == 16 + 250
     (bold,) = {words for *_, words, _, _, size, bold in shapes(scene, "text") if bold} & {
-        "0.5", "0.50390625"
-    }  # fmt: skip
+        "0.5",
+        "0.50390625",
+    }
     assert float(bold) == after
 
 

@@ -14,16 +14,19 @@ PACES = [Pace(w, 2 * w, max(12.0, w / 60), w / 5000, (w / 6000, w / 4500, w / 40
 @for_rows("width", 320.0, 560.0, 890.0)
 def test_both_curves_hold_what_was_given_and_documented_sizes_are_marked(width):
     scene = draw_paces(PACES, width=width)
-    texts = {shape[3]: np.array(shape[1:3]) - (0, 4) for shape in scene.shapes
-             if shape[0] == "text"}  # fmt: skip
+    texts = {
+        shape[3]: np.array(shape[1:3]) - (0, 4) for shape in scene.shapes if shape[0] == "text"
+    }
     curves = [(shape[-1], np.array(shape[1:3])) for shape in scene.shapes if shape[0] == "path"]
     (ns, percent), drawn = (
-        [ys for name, (_, ys) in curves if name == "a lookup on our clock"], dict(curves)
-    )  # fmt: skip
+        [ys for name, (_, ys) in curves if name == "a lookup on our clock"],
+        dict(curves),
+    )
     decade = texts["10"][1] - texts["1"][1]
-    for ys, given in ((ns, [p.ns_per_row for p in PACES]),
-                      (drawn["its bytes at the documented rate"][1],
-                       [p.row_bytes / 272 for p in PACES])):  # fmt: skip
+    for ys, given in (
+        (ns, [p.ns_per_row for p in PACES]),
+        (drawn["its bytes at the documented rate"][1], [p.row_bytes / 272 for p in PACES]),
+    ):
         np.testing.assert_allclose(ys, texts["1"][1] + decade * np.log10(given), atol=0.2)
     zero, pixels = texts["0"][1], (texts["80"][1] - texts["0"][1]) / 80
     shares = {"descriptors": [100 * p.descriptors_alone[1] for p in PACES],

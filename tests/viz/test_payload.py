@@ -23,8 +23,9 @@ def test_every_rate_is_drawn_with_what_is_published(width):
     (band,) = (shape[2] for shape in scene.shapes if shape[0] == "area")
     np.testing.assert_allclose(
         np.subtract(band[: len(SIZES)], band[: len(SIZES) - 1 : -1]),
-        stream * 0.2 * (texts["0"] - texts["200"]) / 200, atol=0.2,
-    )  # fmt: skip
+        stream * 0.2 * (texts["0"] - texts["200"]) / 200,
+        atol=0.2,
+    )
     marks = [shape[2] + 5.5 for shape in scene.shapes if shape[0] == "rect" and shape[3] == 11]
     rates = (texts["0"] - 4 - np.array(marks)) / (texts["0"] - texts["200"]) * 200
     np.testing.assert_allclose(rates, [100, 256.5], atol=0.3)  # 250 to 263 in profiled kernels

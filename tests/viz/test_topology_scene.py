@@ -46,9 +46,9 @@ def test_at_first_no_chip_hides_another_and_no_cable_passes_behind_a_chip_not_it
     cables = seen(layout.cables)[0]
     t = np.linspace(0, 1, 4, endpoint=False)[:, None, None]
     dense = [a * (1 - t) + b * t for a, b in zip(cables[:, :-1], cables[:, 1:], strict=True)]
-    gap = np.array([
-        (abs(d.reshape(-1, 1, 2) - chips).max(axis=-1) - half).min(axis=0) for d in dense
-    ])  # fmt: skip
+    gap = np.array(
+        [(abs(d.reshape(-1, 1, 2) - chips).max(axis=-1) - half).min(axis=0) for d in dense]
+    )
     gap[np.arange(len(wires))[:, None], wires] = np.inf
     assert gap.min() > -1e-3
 

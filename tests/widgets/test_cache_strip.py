@@ -30,9 +30,10 @@ def test_each_cell_is_a_named_control_that_tells_its_graph_and_reason():
     controls = page.all("summary")
     assert {control["data-lm-suppress-shortcuts"] for control in controls} == {"true"}
     assert [control["aria-label"] for control in controls] == [
-        "step 1: compiled, graph A (a80000)", "step 2: compiled, graph B (770000)",
+        "step 1: compiled, graph A (a80000)",
+        "step 2: compiled, graph B (770000)",
         "steps 3–200: hit (memory), graph B (770000)",
-    ]  # fmt: skip
+    ]
     assert "8 inputs" in page.words.lower()
     assert "B × 198" in page.words
 

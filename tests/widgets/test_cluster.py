@@ -44,11 +44,12 @@ def test_the_ladder_leads_from_two_terabytes_to_a_plan_that_fits():
     assert f"round with dice {kept.total / 2**30:.1f} GiB" in repr(sketch)
 
 
-@for_rows("values, why",
+@for_rows(
+    "values, why",
     ({"tensor": 5, "pipeline": 6}, "2048 ranks for one replica, and 8 x trn1.32xlarge have 256"),
-     ({"instances": 10, "tensor": 0}, "32768 replicas with micro-batches of 1"),
-     ({"tensor": 5, "pipeline": 6, "instances": 9}, "96 layers, which do not divide by 64"),
-)  # fmt: skip
+    ({"instances": 10, "tensor": 0}, "32768 replicas with micro-batches of 1"),
+    ({"tensor": 5, "pipeline": 6, "instances": 9}, "96 layers, which do not divide by 64"),
+)
 def test_degrees_that_do_not_divide_are_one_sentence(values, why):
     sketch = memory_planner()
     sketch.set(**values)

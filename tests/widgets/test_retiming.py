@@ -85,8 +85,9 @@ def test_what_has_a_timeline_is_found():
 
 def test_few_placements_are_kept_and_the_recorded_one_among_them(core, monkeypatch):
     retiming = Retiming(core)
-    expected = {b: schedule(core.program, place(core.program, buffers=b)).makespan_ns
-                for b in range(1, 9)}  # fmt: skip
+    expected = {
+        b: schedule(core.program, place(core.program, buffers=b)).makespan_ns for b in range(1, 9)
+    }
     placed = []
 
     def counted(*args, buffers, **options):

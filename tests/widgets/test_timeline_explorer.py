@@ -44,13 +44,11 @@ def test_names_in_the_book_are_those_of_the_program(explorer, core):
 
 def test_sliders_time_as_place_and_schedule_do(explorer, core):
     explorer.set(buffers=1)
-    assert explorer.makespan_ns == schedule(
-        core.program, place(core.program, buffers=1)
-    ).makespan_ns  # fmt: skip
+    assert (
+        explorer.makespan_ns == schedule(core.program, place(core.program, buffers=1)).makespan_ns
+    )
     explorer.set(buffers=2, no_dma=True)
-    assert explorer.makespan_ns == schedule(
-        core.program, core.placement, without="dma"
-    ).makespan_ns  # fmt: skip
+    assert explorer.makespan_ns == schedule(core.program, core.placement, without="dma").makespan_ns
     explorer.knobs = dict(explorer.first)
     assert explorer.core is core
 

@@ -24,8 +24,9 @@ def test_pointing_at_an_epoch_tells_its_numbers():
     """Judge: ``train``'s own numbers of the third epoch."""
     page = training_explorer(0.1, epochs=5).page["scene"]["svg"]
     told = page.partition("<title>epoch 3\n")[2].partition("</title>")[0].split("\n")
-    runs = {name: train(name, learning_rate=0.1, epochs=5, seeds=[0], rounding_seed=0)
-            for name in ARMS}  # fmt: skip
+    runs = {
+        name: train(name, learning_rate=0.1, epochs=5, seeds=[0], rounding_seed=0) for name in ARMS
+    }
     assert told == [f"{ARMS[name].short}: loss {run.loss[2, 0]:.3g}, {run.accuracy[2, 0]:.1%}"
                     for name, run in runs.items()]  # fmt: skip
 

@@ -105,9 +105,10 @@ def fail():
     raise MemoryError("no room")
 
 
-@pytest.mark.parametrize(("how", "error"), [
-    (fail, MemoryError), (lambda: signal.raise_signal(signal.SIGINT), KeyboardInterrupt)
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("how", "error"),
+    [(fail, MemoryError), (lambda: signal.raise_signal(signal.SIGINT), KeyboardInterrupt)],
+)
 def test_interrupted_step_leaves_the_state_as_before(monkeypatch, how, error):
     """Judge: the same steps, left alone."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -97,8 +97,9 @@ def test_buckets_begin_with_the_last_and_hold_so_many_bytes(size, sizes, monkeyp
 
 
 def test_a_bucket_is_of_one_dtype_and_as_large_as_the_switch_says(monkeypatch, device):
-    wide, narrow = (as_tensor(np.ones(2**18, np.float32), device, dtype)
-                    for dtype in ("float32", "bfloat16"))  # fmt: skip
+    wide, narrow = (
+        as_tensor(np.ones(2**18, np.float32), device, dtype) for dtype in ("float32", "bfloat16")
+    )
     monkeypatch.setenv("ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB", "1")
     assert list(map(len, xm.in_buckets([wide, wide]))) == [1, 1]
     assert list(map(len, xm.in_buckets([narrow, narrow]))) == [2]

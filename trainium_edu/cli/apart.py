@@ -49,8 +49,9 @@ class Apart:
         Of its environment.
     """
 
-    def __init__(self, module: str, folder: Path, limits: Limits, *, walls: bool = False,
-                 **variables: str):  # fmt: skip
+    def __init__(
+        self, module: str, folder: Path, limits: Limits, *, walls: bool = False, **variables: str
+    ):
         run_apart = sandbox.command if walls else sandbox.as_another_user
         self._limits = limits
         self._process: Any = None  # while one runs
@@ -61,8 +62,9 @@ class Apart:
             env=sandbox.environment(folder, **variables), start_new_session=True,
         )  # fmt: skip
 
-    def ask(self, function: str, *arguments: Any, doing: str = "a call",
-            seconds: float | None = None) -> tuple:  # fmt: skip
+    def ask(
+        self, function: str, *arguments: Any, doing: str = "a call", seconds: float | None = None
+    ) -> tuple:
         """Return what a function over there replies: its kind and its parts.
 
         Parameters

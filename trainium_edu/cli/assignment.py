@@ -48,10 +48,11 @@ __all__ = ["METRICS", "Assignment", "Case", "Threshold", "read"]
 
 #: What a threshold can bound → how a report says it.
 METRICS = {
-    "latency_us": "at most {:g} µs", "hbm_bytes": "at most {:,.0f} bytes to and from HBM",
+    "latency_us": "at most {:g} µs",
+    "hbm_bytes": "at most {:,.0f} bytes to and from HBM",
     "hbm_times": "at most {:g} times the bytes of arguments and outputs",
     "mfu": "MFU of at least {:.1%}",
-}  # fmt: skip
+}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -158,8 +158,9 @@ def grade_all(
             for place, path in enumerate(paths):
                 student = roster.get(str(path)) or roster.get(path.name) or ""
                 digest = _digest(path, student, salt, assignment)
-                row = Row(str(path), student=student, digest=digest, walls=walls,
-                          limits=asdict(limits))  # fmt: skip
+                row = Row(
+                    str(path), student=student, digest=digest, walls=walls, limits=asdict(limits)
+                )
                 old = known.get((row.submission, row.digest))
                 if old and not old.has("not checked") and (
                     old.limits == row.limits or not old.has("stopped")

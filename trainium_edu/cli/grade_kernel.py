@@ -133,8 +133,9 @@ def judge(case: Case, ask: Callable, assignment: Assignment) -> tuple[Grade, Run
     return Grade(case.points, case.points, "full"), run
 
 
-def difference(outputs: Iterable, expected: Iterable, rtol: float, atol: float,
-               l2: float | None = None) -> str:  # fmt: skip
+def difference(
+    outputs: Iterable, expected: Iterable, rtol: float, atol: float, l2: float | None = None
+) -> str:
     """Return how outputs differ from what is expected, in a sentence; empty where they do not.
 
     A number is right if it is within ``atol + rtol * abs(expected)``, and NaN where NaN is
@@ -157,8 +158,9 @@ def difference(outputs: Iterable, expected: Iterable, rtol: float, atol: float,
         empty = int((np.isnan(found) & ~np.isnan(true)).sum())
         if empty:
             place = _first(np.isnan(found) & ~np.isnan(true))
-            return sentence("grade_kernel.empty", empty=empty, size=out.size, which=which,
-                            place=place)  # fmt: skip
+            return sentence(
+                "grade_kernel.empty", empty=empty, size=out.size, which=which, place=place
+            )
         if l2 is not None:
             return f"the error of {which} is {off:.3g} of it, in the L2 norm; {l2:g} is allowed"
         place, wrong = _first(~right), int((~right).sum())
@@ -321,8 +323,9 @@ class _Kernel(Apart):
         return parts
 
 
-def grade_file(path: Path, row: Row, assignment: Assignment, *, limits: Limits, folder: Path,
-               say: Callable) -> None:  # fmt: skip
+def grade_file(
+    path: Path, row: Row, assignment: Assignment, *, limits: Limits, folder: Path, say: Callable
+) -> None:
     """Grade a kernel file.
 
     Parameters

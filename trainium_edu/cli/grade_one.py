@@ -86,9 +86,10 @@ def lesson_of(book, name: str = "") -> str:
     counted = Counter(sorted(map(number_of, known)))
     most = counted.most_common(1)
     lessons = [
-        lesson for lesson, count in counted.items()
+        lesson
+        for lesson, count in counted.items()
         if lesson == most[0][0] or 2 * count >= len(exercises.of_lesson(lesson))
-    ]  # fmt: skip
+    ]
     if lessons:
         return "+".join(lessons)
     match = re.search(r"(?<!\d)(\d\d[a-z]?)_[a-z]", name)

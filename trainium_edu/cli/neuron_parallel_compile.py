@@ -92,8 +92,9 @@ def run(
         return 0
     if compile_bytes is None:  # it and NumPy are loaded only where something is compiled
         from trainium_edu.xla.compiler import compile_bytes
-    report = compile_collected(cache, compile_bytes, workers=workers,
-                               retries=switches.retries, times=switches.times)  # fmt: skip
+    report = compile_collected(
+        cache, compile_bytes, workers=workers, retries=switches.retries, times=switches.times
+    )
     for one in report.compiled:
         if not one.status:
             _log(f"{one.graph} did not compile: {one.reason}", "ERROR")

@@ -89,8 +89,9 @@ def _parser(name):
                      "chip: times are predicted, not measured.")  # fmt: skip
     version = f"{name} of trainium_edu {trainium_edu.__version__}"
     parser.add_argument("-v", "--version", action="version", version=version)
-    commands = parser.add_subparsers(dest="command", metavar="{capture,view}", required=True,
-                                     parser_class=_Parser)  # fmt: skip
+    commands = parser.add_subparsers(
+        dest="command", metavar="{capture,view}", required=True, parser_class=_Parser
+    )
     capture = commands.add_parser("capture", allow_abbrev=False, help="time a .neff")
     view = commands.add_parser("view", allow_abbrev=False, help="show what was captured")
     for command, run in ((capture, _capture), (view, _view)):

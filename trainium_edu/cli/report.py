@@ -129,8 +129,9 @@ def _merged(shares: Mapping[str, float]) -> list[tuple[str, str, str]]:
         rest = {f"{len(small)} others": sum(shares[name] for name in small)}
         shares = {name: share for name, share in shares.items() if share >= _SMALL} | rest
     longest = max([*shares.values(), 1e-9])
-    return [(name, f"{share:.1%}", f"{100 * share / longest:.1f}%")
-            for name, share in shares.items()]  # fmt: skip
+    return [
+        (name, f"{share:.1%}", f"{100 * share / longest:.1f}%") for name, share in shares.items()
+    ]
 
 
 def _time(ns: float) -> str:
@@ -149,8 +150,9 @@ def _figures(number: float) -> str:
 
 
 def _flops(number: float) -> str:
-    unit, scale = next((u, s) for u, s in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("", 1.0))
-                       if number >= s or not u)  # fmt: skip
+    unit, scale = next(
+        (u, s) for u, s in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("", 1.0)) if number >= s or not u
+    )
     return f"{number / scale:.4g} {unit}FLOP"
 
 

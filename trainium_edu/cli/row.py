@@ -97,8 +97,9 @@ def read_kept(path: Path) -> dict:
 def write_csv(rows: list[Row], out: Path):
     """Write one line per submission, whole or not at all."""
     keys = sorted({key for row in rows for key in row.exercises})
-    measured = sorted({(case, name) for row in rows for case, found in row.figures.items()
-                       for name in found})  # fmt: skip
+    measured = sorted(
+        {(case, name) for row in rows for case, found in row.figures.items() for name in found}
+    )
     text = io.StringIO(newline="")
     table = csv.writer(text)
     table.writerow([

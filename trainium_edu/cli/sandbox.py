@@ -152,9 +152,10 @@ def _loops_of_its_own(folder: Path):
 def environment(folder: Path, **more: str) -> dict:
     """Return the environment of a submission's kernel: what Python needs, nothing of yours."""
     kept = {
-        name: value for name, value in os.environ.items()
+        name: value
+        for name, value in os.environ.items()
         if name in _KEPT or name.startswith(_KEPT_FAMILIES)
-    }  # fmt: skip
+    }
     package = str(Path(trainium_edu.__file__).resolve().parents[1])
     homes = dict.fromkeys(("HOME", "USERPROFILE", "TMPDIR"), str(folder))
     names = dict.fromkeys(("USER", "LOGNAME"), "student")

@@ -67,6 +67,7 @@ def _closing(found, instance, seconds) -> str:
     if isinstance(found.executable, Executable):  # and not a graph that was only written down
         step = step_report(found.executable, found.links, 0)
         low, high = step.band.low_ns / 1e6, step.band.high_ns / 1e6
-        parts.append(f"{step.step_ns / 1e6:.3f} ms a step on the chip ({low:.3f} to {high:.3f}, "
-                     "modelled)")  # fmt: skip
+        parts.append(
+            f"{step.step_ns / 1e6:.3f} ms a step on the chip ({low:.3f} to {high:.3f}, modelled)"
+        )
     return f"torchrun: {', '.join(parts)}; {seconds:.1f} s here"

@@ -53,7 +53,7 @@ _REMEDIES = (
     ("states master", "rounding BF16 weights and states with dice", {"precision": "bf16-sr"}),
     ("gradients", "ZeRO-2 over {0.data} replicas", {"zero": 2}),
     ("weights", "ZeRO-3 over {0.data} replicas", {"zero": 3}),
-)  # fmt: skip
+)
 _PARTS = ("weights", "gradients", "master", "states", "activations", "buffers")
 
 

@@ -110,7 +110,7 @@ class Placement:
         t, d = self.plan.tensor, self.plan.data
         ranks, stride = {"tensor": (t, 1), "data": (d, t), "pipeline": (self.plan.pipeline, t * d)}[
             choice(kind, "kind", KINDS)
-        ]  # fmt: skip
+        ]
         return _group(ranks, stride, self._per_instance)
 
     def groups(self, kind: str) -> np.ndarray:

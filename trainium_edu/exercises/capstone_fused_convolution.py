@@ -137,8 +137,9 @@ def _expect_values(run, arrays, pool_size, dtype):
     recognise(out, beliefs)
     at = tuple(map(int, np.argwhere(out != right)[0]))
     pooling = " with pooling" if pool_size > 1 else ""
-    reject("wrong values", images=images, pooling=pooling, at=list(at), got=out[at],
-           wanted=right[at])  # fmt: skip
+    reject(
+        "wrong values", images=images, pooling=pooling, at=list(at), got=out[at], wanted=right[at]
+    )
 
 
 _measured = functools.lru_cache(maxsize=2)(measured)  # the grader's rounds differ in small images

@@ -32,8 +32,9 @@ _STORED = Path(__file__).with_name("your_own_operator.json.xz")
 _CPU_SECONDS = 2  #: of one processor, in a check
 
 
-def shape_source(name: str, arguments: str = "torch::Tensor x",
-                 result: str = "x.sizes(), torch::kFloat") -> str:  # fmt: skip
+def shape_source(
+    name: str, arguments: str = "torch::Tensor x", result: str = "x.sizes(), torch::kFloat"
+) -> str:
     """Return the file of a shape function: what the result of an operator looks like."""
     return words_of(__file__)["shape"].format(name=name, arguments=arguments, result=result)
 
@@ -86,8 +87,9 @@ def _written(folder: Path, name: str, kernel: str, shape: str) -> tuple[list[Pat
             raise gpsimd_cpp.CompileError(
                 f"{text[bad.start]!r} is half of a character (a lone surrogate), and a file of C++ "
                 "is UTF-8; write the character itself",
-                path.name, text.count("\n", 0, bad.start) + 1,
-            ) from None  # fmt: skip
+                path.name,
+                text.count("\n", 0, bad.start) + 1,
+            ) from None
     return [paths[0]], [paths[1]]
 
 

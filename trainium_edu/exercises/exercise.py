@@ -338,9 +338,10 @@ class Exercise:
             return Said("No solution", "none is installed here.")
         if not self._may_see_solution():
             return Said(
-                "Not yet", "a solution is shown after a pass, or when you have tried an answer and"
+                "Not yet",
+                "a solution is shown after a pass, or when you have tried an answer and"
                 f" read all {len(self.hints)} hints; .hint() gives the next.",
-            )  # fmt: skip
+            )
         seen = "after the pass" if learner.has_passed(self.key) else _BEFORE
         learner.record(self.key, "solution", seen)
         return Said("A solution", "one of several ways; your progress notes that you saw it.", told)
@@ -353,8 +354,9 @@ class Exercise:
         """Return what its cell held at first, to begin again from."""
         try:
             cells = json.loads(lesson_notebook(number_of(self.key)).read_text("utf-8"))["cells"]
-            starter, check = ("".join(c["source"]) for c in cells
-                              if self.key in (key_of(c), key_of(c, "check")))  # fmt: skip
+            starter, check = (
+                "".join(c["source"]) for c in cells if self.key in (key_of(c), key_of(c, "check"))
+            )
         except (OSError, ValueError):
             return Said("No starter", "its lesson is not installed here.")
         told = f"copy it over your cell, or run `{check.partition('(')[0]}.reset()` there."

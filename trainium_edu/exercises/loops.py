@@ -205,10 +205,11 @@ def run_again(found, tensors) -> tuple[list[Executed], dict[str, np.ndarray], li
         for row in told["ran"]:
             plan = plans[row["graph"]]
             feeds = [
-                np.full(p.shape, s[1][0], carrier(p.dtype)) if s[0] == "number" and p.type.size == 1
+                np.full(p.shape, s[1][0], carrier(p.dtype))
+                if s[0] == "number" and p.type.size == 1
                 else array(s)
                 for p, s in zip(plan.graph.parameters, row["feeds"], strict=True)
-            ]  # fmt: skip
+            ]
             executed.append(Executed(plan.graph, bool(row["marked"]), plan.run(feeds)))
         last = {name: array(source) for name, source in told["last"].items()}
         return executed, last, [float(v) for v in told["logged"]], int(told["steps"])

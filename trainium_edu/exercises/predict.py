@@ -206,8 +206,9 @@ def question(key: str, words: Mapping[str, Any] | None = None):
     def decorate(function):
         table = words or words_of(function.__code__.co_filename)[key.partition("/")[2]]
         models = tuple(Misconception(**row) for row in table.get("wrong", ()))
-        return Question(key, function, **{**table, "options": tuple(table.get("options", ())),
-                                          "wrong": models})  # fmt: skip
+        return Question(
+            key, function, **{**table, "options": tuple(table.get("options", ())), "wrong": models}
+        )
 
     return decorate
 

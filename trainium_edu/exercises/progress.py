@@ -79,10 +79,11 @@ def _cell(progress) -> str:
         path = lessons.lesson_notebook(lessons.number_of(key))
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         found = next(
-            c["id"] for c in cells
+            c["id"]
+            for c in cells
             if f'"{key}"' in "".join(c["source"])
             or key in c["metadata"].get("trainium_edu", {}).values()
-        )  # fmt: skip
+        )
     except (OSError, ValueError, KeyError, AttributeError, StopIteration):  # some other version
         return ""
     return f"#cell-id={found}"

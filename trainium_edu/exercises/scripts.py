@@ -60,9 +60,10 @@ def draw_scripts(draw: Draw, words: Mapping, harmless: int = 4) -> list[Script]:
     for i, culprit in enumerate(draw.shuffled("culprits", culprits)[:3]):
         same = culprit.text.split("=")[0]  # a line that sets the same would undo the harm
         others = [
-            line for line in draw.shuffled(f"decoys {i}", decoys)
+            line
+            for line in draw.shuffled(f"decoys {i}", decoys)
             if line.text.split("=")[0] != same and line.text != culprit.repaired
-        ]  # fmt: skip
+        ]
         drawn = draw.shuffled(f"order {i}", [culprit, *others[:harmless]])
         placed = ([x for x in drawn if x.place == line.place] or [line] for line in frame)
         made.append(Script(tuple(line for lines in placed for line in lines if line.text)))

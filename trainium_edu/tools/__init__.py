@@ -18,6 +18,7 @@ Read ``perfetto.py``, then ``machine.py``.  No notebook needs them; in any of th
 from trainium_edu import names
 
 __all__, __getattr__, __dir__ = names.late(
-    __name__, {"on_path": "launchers"},
+    __name__,
+    {"on_path": "launchers"},
     "machine neuron_ls neuron_monitor neuron_profile neuron_top perfetto tensorboard",
-)  # fmt: skip
+)

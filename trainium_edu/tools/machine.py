@@ -23,9 +23,10 @@ __all__ = ["DEFAULT", "Machine", "Usage", "by_core", "cpu_s", "machine", "reside
 #: Looked at where nothing runs.
 DEFAULT = "trn1.2xlarge"
 _ADDRESSES = {
-    "trn1.2xlarge": TOOLS.pci_bdf_trn1_2xlarge, "trn1.32xlarge": TOOLS.pci_bdf_trn1_32xlarge,
+    "trn1.2xlarge": TOOLS.pci_bdf_trn1_2xlarge,
+    "trn1.32xlarge": TOOLS.pci_bdf_trn1_32xlarge,
     "inf2.xlarge": TOOLS.pci_bdf_inf2_xlarge,
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -139,9 +140,10 @@ def usage(now: live.Totals, before: live.Totals) -> dict[int, Usage]:
             sums[1] += group.flops - old.flops
     return {
         core: Usage(min(100.0, 100 * ns / elapsed), 1e9 * flops / elapsed)
-        if elapsed > 0 else Usage(0.0, 0.0)
+        if elapsed > 0
+        else Usage(0.0, 0.0)
         for core, (ns, flops) in sorted(busy.items())
-    }  # fmt: skip
+    }
 
 
 @checked

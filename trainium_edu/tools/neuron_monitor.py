@@ -290,12 +290,13 @@ class Monitor:
             "neuron_runtime_data": [
                 self._of_run(of, run, number, groups, now)
                 for number, (wanted, groups) in enumerate(self.config.runtimes)
-                for run in of.runs if re.search(wanted, tag(run))
+                for run in of.runs
+                if re.search(wanted, tag(run))
             ],
             "system_data": {kind: told.said for kind, told in self._system.items()},
             "instance_info": {**_CONSTANTS["instance"], "instance_type": of.instance},
             "neuron_hardware_info": _hardware_info(of),
-        }  # fmt: skip
+        }
 
     def _of_run(self, of, run, number, groups, now) -> dict:
         spent, report = cpu_s(run.pid), {}
@@ -326,6 +327,7 @@ def _hardware_info(of: Machine) -> dict:
         "neuroncore_version": f"v{int(INSTANCES[of.instance].chip.generation)}",
         "neuron_device_count": of.devices,
         "neuron_device_memory_size": of.memory_bytes,
-        "neuroncore_per_device_count": of.cores_per_device, "logical_neuroncore_config": 1,
+        "neuroncore_per_device_count": of.cores_per_device,
+        "logical_neuroncore_config": 1,
         "error": "",
-    }  # fmt: skip
+    }

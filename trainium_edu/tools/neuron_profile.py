@@ -51,16 +51,18 @@ WORDS_OF = tables(__file__)
 #: Every key of a summary, and what it is.
 TERMS = WORDS_OF["terms"] | {
     f"{engine.value}_engine_{key}": said.format(engine.title)
-    for engine in _ON_CORE for key, said in WORDS_OF["engine"].items()
-}  # fmt: skip
+    for engine in _ON_CORE
+    for key, said in WORDS_OF["engine"].items()
+}
 
 
 # -- files ----------------------------------------------------------------------------------------
 
 
 @checked
-def capture(neff: str | PathLike, session: str | PathLike, *, executions: int = 1,
-            every: int = 1) -> list[Path]:  # fmt: skip
+def capture(
+    neff: str | PathLike, session: str | PathLike, *, executions: int = 1, every: int = 1
+) -> list[Path]:
     """Time the program of a ``.neff`` and write what came out.
 
     Parameters
@@ -281,8 +283,9 @@ def _counted(program, times) -> dict[str, int]:
     ), 0)  # fmt: skip
     keys = {
         (memory, is_write): f"{memory.value}_{'write' if is_write else 'read'}_bytes"
-        for memory in (Memory.SBUF, Memory.PSUM) for is_write in (False, True)
-    }  # fmt: skip
+        for memory in (Memory.SBUF, Memory.PSUM)
+        for is_write in (False, True)
+    }
     for instruction, count in zip(program.instructions, times, strict=True):
         if instruction.engine is Engine.DMA:
             found["dma_transfer_total_bytes"] += int(instruction.work[3]) * count
@@ -359,8 +362,9 @@ def events(run: Run) -> dict:
         for i in instructions
     ]
     ends = np.where(core.engine == core.dma, core.done_ns, core.end_ns)
-    for index, start, end in zip(core.instruction_index.tolist(), core.start_ns.tolist(),
-                                 ends.tolist(), strict=True):  # fmt: skip
+    for index, start, end in zip(
+        core.instruction_index.tolist(), core.start_ns.tolist(), ends.tolist(), strict=True
+    ):
         one = instructions[index]
         rows.append({
             "timestamp": round(start), "duration": round(end - start), "label": one.engine.title,

@@ -77,8 +77,9 @@ class Work:
 
 
 @checked
-def screen(of: Machine, shows_flops: bool = False, *,
-           vcpu: tuple[Pair, Pair] = ((0.0, 0.0), (0.0, 0.0))) -> Group:  # fmt: skip
+def screen(
+    of: Machine, shows_flops: bool = False, *, vcpu: tuple[Pair, Pair] = ((0.0, 0.0), (0.0, 0.0))
+) -> Group:
     """Return one picture, as wide as the console that prints it.
 
     Parameters

@@ -147,8 +147,9 @@ def text(executable: Executable) -> str:
     """
     done = executable.operations()
     whole = executable.makespan_ns
-    longest = sorted((one for one in done if one.section is not None),
-                     key=lambda one: one.start_ns - one.end_ns)[:_LONGEST]  # fmt: skip
+    longest = sorted(
+        (one for one in done if one.section is not None), key=lambda one: one.start_ns - one.end_ns
+    )[:_LONGEST]
     rows = [
         f"| {one.node.title} | {_line(one.node)} | {(one.end_ns - one.start_ns) / 1e3:.1f} | "
         f"{100 * (one.end_ns - one.start_ns) / whole:.0f} % | {_busiest(one.engine_ns)} | "

@@ -221,5 +221,4 @@ def first_line(instance: str, ranks: int, values: str | int, clock: str) -> str:
     kept = {"all": "", "none": "; shapes only, no values"}.get(
         str(values), f"; values in the first {values} steps"
     )
-    return (f"trainium_edu: emulated, {several(ranks, 'rank')} of {instance}{kept}; "
-            f"{shows[clock]}")  # fmt: skip
+    return f"trainium_edu: emulated, {several(ranks, 'rank')} of {instance}{kept}; {shows[clock]}"

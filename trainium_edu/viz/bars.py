@@ -8,8 +8,7 @@ from trainium_edu.viz.chart import powers_of_ten, round_steps
 from trainium_edu.viz.colours import COLOURS, MEMORY, STEP
 from trainium_edu.viz.scene import Scene, linear
 
-__all__ = ["Stack", "colours_of", "draw_rows", "draw_stacks", "draw_tornado",
-           "key_row"]  # fmt: skip
+__all__ = ["Stack", "colours_of", "draw_rows", "draw_stacks", "draw_tornado", "key_row"]
 
 _ORDER = ("blue", "orange", "green", "pink", "sky", "yellow", "grey", "red")
 _LETTER = 6.6  # CSS pixels of a letter at size 12, on average
@@ -186,8 +185,9 @@ def _draw_stack(scene, stack, y) -> float:
     if 0 < stack.total <= stack.limit:
         wide = 17 + 7.5 * len(stack.kept)
         scene.rect(right - wide, y - 16, wide, 22, _FITS)
-        scene.text(right - wide / 2, y, stack.kept, anchor="middle", colour="paper", size=13,
-                   bold=True)  # fmt: skip
+        scene.text(
+            right - wide / 2, y, stack.kept, anchor="middle", colour="paper", size=13, bold=True
+        )
     if stack.limit:
         x = to_x(stack.limit)
         scene.line(x, top - 10, x, top + _TALL + 4, "ink", width=2.4)

@@ -48,8 +48,9 @@ def draw_wall(chips, strong, weak, parts, at: float, wall: tuple, *, width=960.0
     chart = Chart(scene, first, ends, (0, 105), log="x")
     chart.axes("Efficiency, %", "chips", ticks, plain_ticks(0, 100))
     chart.curve(chips, 100 * np.asarray(weak), _WEAK, width=3, words="weak scaling")
-    chart.curve(chips, 100 * np.asarray(strong), _STRONG, width=3, dash="dashed",
-                words="strong scaling")  # fmt: skip
+    chart.curve(
+        chips, 100 * np.asarray(strong), _STRONG, width=3, dash="dashed", words="strong scaling"
+    )
     key = [("weak: work per chip stays", _WEAK, False), ("strong: batch stays", _STRONG, False)]
     if wall:
         chart.dots([wall[0]], [100 * wall[1]], COLOURS["red"], size=10)
@@ -125,8 +126,9 @@ def draw_claim(claim, found, verdict: str, *, why="", ends=(), said=None, width=
     x, words = to_x(claimed), f"claimed: {write(claimed)}"
     scene.line(x, y - 30, x, y + 20, "ink", width=3)
     after = x < width / 2
-    scene.text(x + 6 if after else x - 6, y - 24, words, bold=True,
-               anchor="start" if after else "end")  # fmt: skip
+    scene.text(
+        x + 6 if after else x - 6, y - 24, words, bold=True, anchor="start" if after else "end"
+    )
     key = [("what the claim allows", _ALLOWED, True)]
     if found:
         low, now, high = map(to_x, found)
@@ -179,8 +181,9 @@ def draw_interval(minutes, writing, lost, marks, at: float, *, width=960.0) -> S
              (writing + lost, "ink", "", "both"))  # fmt: skip
     for values, colour, dash, words in looks:
         inside = values <= top
-        chart.curve(np.asarray(minutes)[inside], values[inside], colour, width=2.8, dash=dash,
-                    words=words)  # fmt: skip
+        chart.curve(
+            np.asarray(minutes)[inside], values[inside], colour, width=2.8, dash=dash, words=words
+        )
     _draw_at(chart, at)
     key = [(words, colour, False) for _, colour, _, words in looks]
     for k, (name, (x, share)) in enumerate(marks.items()):

@@ -12,8 +12,7 @@ from trainium_edu.viz.colours import COLOURS, TABLES
 from trainium_edu.viz.scene import Scene
 from trainium_edu.viz.units import size_text
 
-__all__ = ["draw_bus_bandwidth", "draw_learning", "draw_link_use", "draw_scaling",
-           "draw_times"]  # fmt: skip
+__all__ = ["draw_bus_bandwidth", "draw_learning", "draw_link_use", "draw_scaling", "draw_times"]
 
 _OTHERS = (("red", ()), ("sky", (2, 1)), ("green", (4, 2)))
 _TALL = 260.0  # CSS pixels
@@ -25,8 +24,9 @@ def look_of(name, i=0) -> dict:
     return {"colour": COLOURS[colour], "dash": " ".join(str(2 * part) for part in dash)}
 
 
-def _draw_curves(curves, names, title, label, x_ticks, y, y_ticks, unit, width, *,
-                 log="xy", key=0.08):  # fmt: skip
+def _draw_curves(
+    curves, names, title, label, x_ticks, y, y_ticks, unit, width, *, log="xy", key=0.08
+):
     """Draw curves (xs, ys) with their key, which begins at a share of the height; return axes."""
     ends = [np.min(curves[0][0]), max(np.max(xs) for xs, _ in curves)]
     x = (ends[0] / 1.1, ends[1] * 1.1) if "x" in log else ends
@@ -155,8 +155,9 @@ def draw_scaling(
     y = np.nanmin(ms) / 1.3, np.nanmax(ms) * 1.3
     round_ms = (k * ten for ten in powers_of_ten(y[0] / 10, y[1]) for k in (1, 2, 5))
     ticks = [(v, short(v)) for v in round_ms if y[0] <= v <= y[1]]
-    chart = _draw_curves(curves, names, title, "ranks", [(r, f"{r:,}") for r in ranks], y, ticks,
-                         "ms", width)  # fmt: skip
+    chart = _draw_curves(
+        curves, names, title, "ranks", [(r, f"{r:,}") for r in ranks], y, ticks, "ms", width
+    )
     for i, (name, (xs, ys)) in enumerate(zip(names, curves, strict=True)):
         shown = np.isfinite(ys)
         chart.dots(xs[shown], ys[shown], look_of(name, i)["colour"], size=6)

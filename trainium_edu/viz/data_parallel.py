@@ -18,8 +18,7 @@ from trainium_edu.xla.executable.tracks import ENGINES, LINKS
 __all__ = ["draw_pipeline", "memory_bars", "step_bars", "step_scene"]
 
 _LANES = {ENGINES: "engines", LINKS: "links", HOST: "host"}
-_TRACK = {ENGINES: COLOURS["blue"], LINKS: COLOURS["pink"],
-          HOST: COLOURS["grey"]}  # fmt: skip
+_TRACK = {ENGINES: COLOURS["blue"], LINKS: COLOURS["pink"], HOST: COLOURS["grey"]}
 _TRACK |= {"chips": COLOURS["blue"], "storage": COLOURS["grey"]}
 _FETCHING = COLOURS["sky"]  # a worker
 _EXPOSED = COLOURS["red"]

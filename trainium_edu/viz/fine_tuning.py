@@ -40,8 +40,9 @@ def draw_curve(rows: Sequence[FineTuned], *, width: float = 890.0) -> Scene:
     sides = _by_beginning(rows)
     labels = sorted({row.per_author for row in rows})
     scene = Scene(width, 1)
-    chart = Chart(scene, (46, 34, width - 62, 250), (labels[0] / 1.2, labels[-1] * 1.2), (28, 100),
-                  log="x")  # fmt: skip
+    chart = Chart(
+        scene, (46, 34, width - 62, 250), (labels[0] / 1.2, labels[-1] * 1.2), (28, 100), log="x"
+    )
     chart.axes("Of the test right", "labelled passages of each author",
                [(n, str(n)) for n in labels], plain_ticks(28, 100), unit="%")  # fmt: skip
     chart.curve(chart.x, [100 / 3] * 2, "muted", dash="dashed", words="one of three")

@@ -46,10 +46,12 @@ def draw_paces(paces: Sequence[Pace], *, spec: Record = TRN1, width: float = 890
     share = Chart(scene, second, ends, (0, 118), log="x")
     ticks = [(one.width, size_text(one.row_bytes)) for one in paces[:: 1 + len(paces) // 5]]
     label = "bytes of a row: one descriptor"
-    time.axes("Time per row", label, ticks, [(v, f"{v:g}") for v in powers_of_ten(*time.y)],
-              unit="ns")  # fmt: skip
-    share.axes(f"Share of {rate:.0f} GB/s that is used", label, ticks, plain_ticks(0, 100),
-               unit="%")  # fmt: skip
+    time.axes(
+        "Time per row", label, ticks, [(v, f"{v:g}") for v in powers_of_ten(*time.y)], unit="ns"
+    )
+    share.axes(
+        f"Share of {rate:.0f} GB/s that is used", label, ticks, plain_ticks(0, 100), unit="%"
+    )
     time.curve(widths, bytes_ns, "muted", dash="dashed", words=_BYTES)
     lowest, middle, highest = 100 * np.array([one.descriptors_alone for one in paces]).T
     share.band(widths, lowest, highest, _ALONE, words="the band of the facts")
@@ -81,6 +83,7 @@ def describe_paces(paces: Sequence[Pace]) -> str:
     ['numbers', 'in', 'a', 'row']
     """
     lines = ["numbers in a row   bytes   ns per row   of DMA's rate"]
-    lines += [f"{one.width:16,}{one.row_bytes:8,}{one.ns_per_row:13.1f}{one.share:15.1%}"
-              for one in paces]  # fmt: skip
+    lines += [
+        f"{one.width:16,}{one.row_bytes:8,}{one.ns_per_row:13.1f}{one.share:15.1%}" for one in paces
+    ]
     return "\n".join(lines)

@@ -164,8 +164,9 @@ def spent(runs: Mapping) -> Numbers:
     """
     parts = ("elements", "copies", "code", "bulks")
     bars = {}
-    lines = [f"{'':<12} {'time µs':>9} {'band µs':>19}   "
-             + " ".join(f"{part:>9}" for part in parts)]  # fmt: skip
+    lines = [
+        f"{'':<12} {'time µs':>9} {'band µs':>19}   " + " ".join(f"{part:>9}" for part in parts)
+    ]
     for name, run in runs.items():
         where = run.parts_ns()
         share, band = [where[part] / sum(where.values()) for part in parts], run.band

@@ -184,8 +184,9 @@ def draw_roofline(
         key.append((f"{name}: {roof[name].pretty}", colour, False))
         chart.curve(at, rates, colour, width=2.2, words=key[-1][0])
     taken: list[tuple] = []  # where no point's name may stand
-    for name, top, dash in zip(list(roof)[2:], (peak, *lower), ("", "dashed", "dotted"),
-                               strict=True):  # fmt: skip
+    for name, top, dash in zip(
+        list(roof)[2:], (peak, *lower), ("", "dashed", "dotted"), strict=True
+    ):
         if dash:
             chart.curve([top / hbm, high], [top, top], "muted", width=1.4, dash=dash, words=name)
         end, y = chart.place(high, top)

@@ -66,8 +66,9 @@ def steps_scene(steps: Mapping, band: tuple[float, float], width: float = 860.0)
         scene.ticks(xs, y + 1, y + 15, COLOURS[colour], width=2.5)
         scene.text(_LEFT - 8, y + 12, words, anchor="end", colour="muted", size=11)
         count = len({number for number, _ in steps[name]})
-        scene.text(width - _RIGHT + 6, y + 12, f"{count} step{'s' * (count > 1)}", colour="muted",
-                   size=11)  # fmt: skip
+        scene.text(
+            width - _RIGHT + 6, y + 12, f"{count} step{'s' * (count > 1)}", colour="muted", size=11
+        )
         _lines(scene, [(x, line) for x, (_, line) in zip(xs, steps[name], strict=True)], y + 12)
     events = "; ".join(f"{words} first in step {number}, {line or 'no line'}"
                        for name, (words, _) in lanes.items()
@@ -114,8 +115,7 @@ def _draw_series(chart, numbers, values, words):
 
 
 @checked
-def engines_scene(profile: Mapping, shares: Mapping, step_ns: float,
-                  width: float = 860.0) -> Scene:  # fmt: skip
+def engines_scene(profile: Mapping, shares: Mapping, step_ns: float, width: float = 860.0) -> Scene:
     """Draw when each engine works in one step, a lane for each.
 
     Parameters
@@ -149,8 +149,9 @@ def engines_scene(profile: Mapping, shares: Mapping, step_ns: float,
         scene.text(_LEFT - 8, base - 9, name, anchor="end", size=12)
         scene.text(end + 6, base - 9, told, size=12)
     scene.axis(to_x, ticks, bottom, label=f"{unit} from the step's beginning")
-    told = ", ".join(f"{name} {shares.get(name, float(np.mean(parts))):.1%}"
-                     for name, parts in profile.items())  # fmt: skip
+    told = ", ".join(
+        f"{name} {shares.get(name, float(np.mean(parts))):.1%}" for name, parts in profile.items()
+    )
     scene.alt = f"Share of the step in which each engine works: {told}."
     return scene
 

@@ -94,8 +94,9 @@ def draw_reuse(
         chart.dots([n], [100 * here[name]], colour, size=9)
     if guess is not None and 1 <= guess <= 512:
         x = chart.place(guess, 0)[0]
-        scene.area([x - 6, x + 6, x], [bottom, bottom, bottom - 11], "ink", opacity=1,
-                   words="your guess")  # fmt: skip
+        scene.area(
+            [x - 6, x + 6, x], [bottom, bottom, bottom - 11], "ink", opacity=1, words="your guess"
+        )
         beside, anchor = (x + 9, "start") if guess < 64 else (x - 9, "end")
         scene.text(beside, bottom - 5, "your guess", anchor=anchor, size=11)
     entries = [(words, colour, 2, dash) for colour, dash, words in _LOOKS.values()]

@@ -83,8 +83,9 @@ def draw_training(
     ends = seen.min() / 1.15, seen.max() * 1.15
     steps = plain_ticks(0, epochs, 8)
     losses = Chart(scene, first, (0, epochs), ends, log="y")
-    losses.axes("Training loss", "epoch", steps,
-                [(v, f"{v:g}") for v in _LOSSES if ends[0] <= v <= ends[1]])  # fmt: skip
+    losses.axes(
+        "Training loss", "epoch", steps, [(v, f"{v:g}") for v in _LOSSES if ends[0] <= v <= ends[1]]
+    )
     shares = Chart(scene, second, (0, epochs), (0, 102))
     shares.axes("Accuracy on images never trained on, %", "epoch", steps, plain_ticks(0, 100))
     for row, (name, (loss, accuracy)) in enumerate(curves.items()):
@@ -93,8 +94,9 @@ def draw_training(
         for chart, values in ((losses, loss), (shares, 100 * accuracy)):
             chart.curve(at, values, look["color"], words=labels[name], **line)
         y = second[1] + second[3] - 68 + 18 * row
-        shares.legend(second[0] + second[2] - 150, y, (labels[name], look["color"], look["lw"],
-                                                       look["dash"]))  # fmt: skip
+        shares.legend(
+            second[0] + second[2] - 150, y, (labels[name], look["color"], look["lw"], look["dash"])
+        )
     for epoch in range(1, 1 + max((len(loss) for loss, _ in curves.values()), default=0) * told):
         lines = [f"{labels[name]}: loss {loss[epoch - 1]:.3g}, {accuracy[epoch - 1]:.1%}"
                  for name, (loss, accuracy) in curves.items() if epoch <= len(loss)]  # fmt: skip

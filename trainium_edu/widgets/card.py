@@ -6,8 +6,7 @@ import re
 
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["Prose", "card", "error_factor", "marked_list", "number_strip",
-           "without_links"]  # fmt: skip
+__all__ = ["Prose", "card", "error_factor", "marked_list", "number_strip", "without_links"]
 
 _LINK_LOOK = (
     r'href="\2" target="_blank" rel="noopener" '

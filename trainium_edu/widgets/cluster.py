@@ -80,8 +80,9 @@ def memory_planner(model: str = "gpt3-175b", *, global_batch: int = 1536):
             kept, time, said = None, None, [f"**No such plan:** {error}."]
         if kept and kept.total != totals[-1]:
             totals[:] = totals[-1], kept.total
-        pressed = [key for key, step in zip(_RUNGS, _CLIMB, strict=True)
-                   if step.items() <= values.items()]  # fmt: skip
+        pressed = [
+            key for key, step in zip(_RUNGS, _CLIMB, strict=True) if step.items() <= values.items()
+        ]
         scene = _memory_scene(kept, time, values["width"], totals[0] / _GIB)
         return Page(scene, said, outputs, pressed="".join(pressed))
 
@@ -187,8 +188,9 @@ def plan_on_cluster(model: str = "gpt3-175b", plan: Plan | None = None):
         return Page(scene, said, head=RECIPES["plan"]["head"], rows=table)
 
     words = ["; ".join([f"{plan}", *(" ".join(cells) for cells in rows.values())])]
-    return sketch("plan", page, words=words, named={"model": shape.name},
-                  rank={"max": plan.cluster.ranks - 1})  # fmt: skip
+    return sketch(
+        "plan", page, words=words, named={"model": shape.name}, rank={"max": plan.cluster.ranks - 1}
+    )
 
 
 def _sent_row(kind, where, sent, step_ns) -> list[str]:

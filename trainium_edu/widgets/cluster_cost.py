@@ -76,8 +76,9 @@ def bill(model: str = "gpt3-175b", plan: Plan | None = None, tokens: float = 300
         scene = draw_stacks([Stack("The bill", unit, rows, unsure=unsure)], width=values["width"])
         moved = [(swing.name, swing.low / scale, swing.high / scale)
                  for swing in found.tornado if swing.width]  # fmt: skip
-        draw_tornado("What moves it", moved, found.usd / scale, unit=unit, below=scene,
-                     width=values["width"])  # fmt: skip
+        draw_tornado(
+            "What moves it", moved, found.usd / scale, unit=unit, below=scene, width=values["width"]
+        )
         low, usd, high = (
             f"${n / scale:,.3g} {unit[:-4]}" for n in (found.low, found.usd, found.high)
         )
@@ -238,8 +239,9 @@ def checkpoint_interval(model: str = "gpt3-175b", *, instances: int = 128):
     """
     nbytes = failures.checkpoint_bytes(float(work(get_model(model)).parameters))
     power = whole(instances, "instances", 1, 4096).bit_length() - 1
-    machines = {name: f"{getattr(FAILURES, name).name}: {_mtbf_days(name):,.0f} days"
-                for name in _RELIABLE}  # fmt: skip
+    machines = {
+        name: f"{getattr(FAILURES, name).name}: {_mtbf_days(name):,.0f} days" for name in _RELIABLE
+    }
 
     def times(values):
         count, size = 2 ** values["instances"], None

@@ -109,8 +109,9 @@ def _product(node, run) -> list:
     small = players.array_player(
         draw.integers(-3, 4, (_SIDE, _SIDE)).tolist(),
         draw.integers(0, 4, (_SIDE, _VECTORS)).tolist(),
-        array=SystolicArray(_SIDE, _SIDE, load_speed=1), cycle=0,
-    )  # fmt: skip
+        array=SystolicArray(_SIDE, _SIDE, load_speed=1),
+        cycle=0,
+    )
     told = Prose(
         f"**On the Tensor Engine** {node.type} takes {len(products)} `nc_matmul`. Each loads a "
         "stationary tile and streams the moving one past it; here with "

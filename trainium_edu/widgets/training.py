@@ -131,8 +131,9 @@ class TrainingExplorer(Sketch):
             return Page(picture.draw_training({}, {}, values["epochs"]), outputs=outputs)
         curves = self._trained_curves()
         labels = {name: ARMS[name].short for name in curves}
-        scene = picture.draw_training(curves, labels, self._trained[1], width=values["width"],
-                                       told=not self.running)  # fmt: skip
+        scene = picture.draw_training(
+            curves, labels, self._trained[1], width=values["width"], told=not self.running
+        )
         rows = [{"cells": [labels[name], f"{loss[-1]:.3g}", f"{100 * accuracy[-1]:.1f} %"],
                  "colour": picture.ARM_STYLE[name]["color"]}
                 for name, (loss, accuracy) in curves.items()]  # fmt: skip

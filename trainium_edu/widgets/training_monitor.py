@@ -153,8 +153,9 @@ class TrainingMonitor(anywidget.AnyWidget):
         """Send what is left; ``fit`` calls this, however the run ended."""
         self._tell()
 
-    def show_step(self, overlapped: Iterable, apart: Iterable, bills: Sequence = (), topology=None,
-                  **more):  # fmt: skip
+    def show_step(
+        self, overlapped: Iterable, apart: Iterable, bills: Sequence = (), topology=None, **more
+    ):
         """Show one step in time; arguments as for :func:`trainium_edu.viz.step_frames`."""
         self.film = step_frames(overlapped, apart, bills, topology, **more)
 

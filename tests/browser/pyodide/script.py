@@ -63,8 +63,9 @@ for machine, algorithm in (
         bits(np.stack(fabric.all_reduce(held, machine, algorithm))),
         str(fabric.account(fabric.plan(machine, "all_reduce", algorithm), machine, 2**26)),
     ]
-told["0 + 1 + ... + 31"] = float(fabric.all_reduce(
-    [np.float32([rank]) for rank in range(32)], trn1, "kangaring")[0][0])  # fmt: skip
+told["0 + 1 + ... + 31"] = float(
+    fabric.all_reduce([np.float32([rank]) for rank in range(32)], trn1, "kangaring")[0][0]
+)
 plans = cluster.fits("gpt3-175b", cluster.Cluster("trn1.32xlarge", 256))
 told["plans"] = hashlib.sha256(str(plans).encode()).hexdigest()[:16]
 

@@ -263,9 +263,10 @@ def test_a_descriptor_is_a_run_that_both_sides_agree_on(hbm, cut, on_chip, count
 
 
 @given(
-    st.lists(st.integers(1, 4), min_size=1, max_size=4), st.data(),
+    st.lists(st.integers(1, 4), min_size=1, max_size=4),
+    st.data(),
     st.sampled_from(["float32", "bfloat16"]),
-)  # fmt: skip
+)
 def test_descriptors_against_the_slow_count(shape, data, dtype):
     core = NeuronCore(values=False)
     src = core.hbm((*[2 * s for s in shape],), dtype).sliced(

@@ -77,13 +77,15 @@ def test_strided_and_broadcast_operands(core):
     ws, xs = tile(core, w, "bfloat16"), tile(core, x, "bfloat16")
     dst = core.psum((3, 5))
     core.nc_matmul(
-        dst=dst, stationary=ws.sliced(slice(None), slice(0, 6, 2)),
+        dst=dst,
+        stationary=ws.sliced(slice(None), slice(0, 6, 2)),
         moving=xs.sliced(slice(None), slice(1, None, 2)),
-    )  # fmt: skip
+    )
     np.testing.assert_array_equal(core.value(dst), w[:, ::2].T @ x[:, 1::2])
     repeated = xs.sliced(slice(None), slice(0, 1)).broadcast(8, 5)
-    core.nc_matmul(dst=dst, stationary=ws.sliced(slice(None), slice(0, 3)), moving=repeated,
-                   accumulate=False)  # fmt: skip
+    core.nc_matmul(
+        dst=dst, stationary=ws.sliced(slice(None), slice(0, 3)), moving=repeated, accumulate=False
+    )
     np.testing.assert_array_equal(core.value(dst), np.repeat(w[:, :3].T @ x[:, :1], 5, axis=1))
 
 
@@ -203,8 +205,9 @@ def test_stays_inside_one_bank(start, address):
         dst = big.sliced(slice(None), slice(508, 516))
     with pytest.raises(NkiValidationError, match="one PSUM bank of 2048 bytes"):
         core.nc_matmul(**{**operands(core), "dst": dst})
-    core.nc_matmul(**{**operands(core), "dst": core.psum((4, 1024)).sliced(
-        slice(None), slice(512, 520))})  # fmt: skip
+    core.nc_matmul(
+        **{**operands(core), "dst": core.psum((4, 1024)).sliced(slice(None), slice(512, 520))}
+    )
 
 
 def test_a_tile_of_rows_or_none_takes_what_it_holds(timed):
@@ -220,9 +223,10 @@ def test_a_tile_of_rows_or_none_takes_what_it_holds(timed):
 def test_cycles_are_the_printed_formula(m, n, dtype, formula):
     core = NeuronCore(values=False)
     core.nc_matmul(
-        dst=core.psum((m, n)), stationary=core.sbuf((128, m), dtype),
+        dst=core.psum((m, n)),
+        stationary=core.sbuf((128, m), dtype),
         moving=core.sbuf((128, n), dtype),
-    )  # fmt: skip
+    )
     found = core.program.instructions[-1]
     names = {"stationary_free": m, "moving_free": n, "max": max, "min": min}
     expected = eval(getattr(TRN1.cycles, formula).value, {"__builtins__": {}}, names)

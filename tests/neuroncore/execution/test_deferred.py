@@ -90,8 +90,9 @@ def run_steps(steps, executor, rounding="nearest"):
             core.nc_matmul(
                 dst=sums[dst].sliced(every, columns),
                 stationary=operands[a].sliced(every, slice(M)),
-                moving=operands[other].sliced(every, columns), accumulate=accumulate,
-            )  # fmt: skip
+                moving=operands[other].sliced(every, columns),
+                accumulate=accumulate,
+            )
         elif what == "to_operand":
             core.tensor_scalar(dst=operands[rest[0]], data=sums[a], op0="minimum", operand0=4.0,
                                op1="maximum", operand1=-4.0)  # fmt: skip

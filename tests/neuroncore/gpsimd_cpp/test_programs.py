@@ -69,9 +69,10 @@ def operators(build):
         which = "one" if name in FUNCTIONS["one"] else "eight"
         lines = " ".join(f'm.def("{n}", &{s}, "{n}");' for n, s in FUNCTIONS[which].items())
         library = build(
-            ONE if which == "one" else EIGHT, shape=SHAPES + REGISTER.format(which, lines),
+            ONE if which == "one" else EIGHT,
+            shape=SHAPES + REGISTER.format(which, lines),
             multicore=which == "eight",
-        )  # fmt: skip
+        )
         return getattr(library, name)
 
     return made

@@ -15,9 +15,10 @@ def test_every_field_lies_where_cpp_has_it(compiler, tmp_path):
     prints = "".join(f'  printf("%zu\\n", offsetof(Call, {name}));\n' for name in FIELDS)
     (tmp_path / "offsets.cpp").write_text(
         "#include <stddef.h>\n#include <stdio.h>\n#include <neuron_edu/call.h>\n"
-        "using namespace neuron_edu;\nint main() {\n" + prints
+        "using namespace neuron_edu;\nint main() {\n"
+        + prints
         + '  printf("%zu %zu\\n", sizeof(Call), sizeof(Counts));\n}\n'
-    )  # fmt: skip
+    )
     command = [*compiler.command, f"-I{INCLUDE}", "offsets.cpp", "-o", "offsets"]
     subprocess.run(command, cwd=tmp_path, check=True)
     said = subprocess.run([tmp_path / "offsets"], capture_output=True, text=True, check=True).stdout

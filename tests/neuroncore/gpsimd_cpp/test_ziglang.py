@@ -96,9 +96,10 @@ def test_values_equal_numpys(build):
 def test_every_mistake_has_its_line(build):
     bodies = {what: of for what, of in test_mistakes.BODIES.items() if what not in OF_LIBRARY}
     made = build(
-        test_mistakes._kernel(*(body for body, _ in bodies.values())), wrong=test_mistakes.WRONG,
+        test_mistakes._kernel(*(body for body, _ in bodies.values())),
+        wrong=test_mistakes.WRONG,
         cpu_seconds=1,
-    )  # fmt: skip
+    )
     deep = 1 + next(i for i, t in enumerate(test_mistakes.HEAD.splitlines()) if "room[n" in t)
     for number, what in enumerate(bodies):
         line = deep - 2 if what == "deep recursion" else test_mistakes.FIRST + number  # its entry

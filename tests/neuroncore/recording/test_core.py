@@ -35,8 +35,9 @@ def test_an_instruction_computes_and_is_recorded_with_its_line(core):
         "twice", Engine.VECTOR, "doubled", (4,),
     )  # fmt: skip
     assert [(a.role, a.is_write, a.end_row, a.end_byte) for a in found.accesses] == [
-        ("src", False, 128, 8), ("dst", True, 128, 8),
-    ]  # fmt: skip
+        ("src", False, 128, 8),
+        ("dst", True, 128, 8),
+    ]
     assert found.line.file == __file__
     this = test_an_instruction_computes_and_is_recorded_with_its_line.__name__
     assert found.line.function == this
@@ -81,8 +82,9 @@ def test_a_loop_body_is_recorded_once_with_its_count(core):
         with core.repeat(3):
             core.twice(dst=tile, src=tile)
     assert [(loop.start, loop.end, loop.count) for loop in core.program.loops] == [
-        (0, 2, 10), (1, 2, 3),
-    ]  # fmt: skip
+        (0, 2, 10),
+        (1, 2, 3),
+    ]
     assert [i.loops for i in core.program.instructions] == [(0,), (0, 1)]
     with pytest.raises(ValueError, match="at least 1"), core.repeat(0):
         pass

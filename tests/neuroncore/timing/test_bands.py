@@ -92,8 +92,9 @@ def chain(links, columns=64):
 def link_ns(columns, ends=()):
     """Return what one link takes: two overheads, two passes over the columns, two results."""
     ends = dict(ends)
-    values = settle(TRN1, {n: getattr(p, ends[p.group]) for n, p in DOUBTFUL.items()
-                           if p.group in ends})  # fmt: skip
+    values = settle(
+        TRN1, {n: getattr(p, ends[p.group]) for n, p in DOUBTFUL.items() if p.group in ends}
+    )
     return sum(
         (values["fixed_cycles"] + values["work_factor"] * columns
          + values[f"{engine}_result_cycles"]) / values[f"{engine}_clock_hz"] * 1e9
@@ -162,8 +163,9 @@ GROUPS = sorted({p.group for p in DOUBTFUL.values()})
 def _time_at(timeline, ends):
     """Return a makespan with every group at an end."""
     moved = {n: getattr(p, ends[p.group]) for n, p in DOUBTFUL.items()}
-    return nc.schedule(timeline.program, timeline.placement, parameters=moved,
-                    order=timeline.order).makespan_ns  # fmt: skip
+    return nc.schedule(
+        timeline.program, timeline.placement, parameters=moved, order=timeline.order
+    ).makespan_ns
 
 
 corners = st.fixed_dictionaries({group: st.sampled_from(("fast", "slow")) for group in GROUPS})

@@ -64,9 +64,10 @@ def test_a_cause_that_hides_behind_another_shows_in_pairs():
 
 def test_sentences_say_what_costs_and_what_hides():
     table = CausesTable(
-        100.0, {"dma": 100.0, "buffers": 98.0, "fixed": 80.0},
+        100.0,
+        {"dma": 100.0, "buffers": 98.0, "fixed": 80.0},
         {("dma", "buffers"): 58.0, ("dma", "fixed"): 80.0, ("buffers", "fixed"): 79.0},
-    )  # fmt: skip
+    )
     assert table.sentences == (
         "fixed overheads cost 20%",
         "transfers cost 41%, but only once there are buffers enough",

@@ -64,8 +64,9 @@ def batched(batches=2, rows=2, columns=2, wide=64):
                 part, bank = core.sbuf((128, 64)), core.psum((64, 128))
                 core.dma_copy(dst=part, src=lhs.sliced(b, i))
                 core.nc_matmul(dst=bank, stationary=part, moving=unit, is_transpose=True)
-                core.tensor_copy(dst=turned.sliced(EVERYTHING, slice(i * 128, i * 128 + 128)),
-                                 src=bank)  # fmt: skip
+                core.tensor_copy(
+                    dst=turned.sliced(EVERYTHING, slice(i * 128, i * 128 + 128)), src=bank
+                )
             for i in range(rows):
                 result, half = core.sbuf((128, wide)), wide // 2
                 held = turned.sliced(EVERYTHING, slice(i * 128, i * 128 + 128))
@@ -125,16 +126,18 @@ def held(row_blocks=3, tiles=24, wide=2048):
 def loads(program):
     return sum(
         program.allocations[i.accesses[0][0]].memory is Memory.HBM
-        for i in program.instructions if i.name == "dma_copy"
-    )  # fmt: skip
+        for i in program.instructions
+        if i.name == "dma_copy"
+    )
 
 
 # -- all passes ---------------------------------------------------------------------------------
 
 
 @for_rows("name", *PASSES, "all")
-@for_each("make", [batched, lambda: scaled(4), lambda: held(2, 24)],
-    ids=["batched", "scaled", "held"])  # fmt: skip
+@for_each(
+    "make", [batched, lambda: scaled(4), lambda: held(2, 24)], ids=["batched", "scaled", "held"]
+)
 def test_every_pass_keeps_every_bit(make, name):
     check_bits(make(), True if name == "all" else [name])
 
@@ -181,8 +184,9 @@ def _random(seed):
                 core.tensor_copy(dst=part(pick(tiles)).sliced(slice(0, 32)), src=part(pick(sums)))
                 core.tensor_copy(dst=part(pick(banks)), src=part(pick(tiles)))
             case 7:
-                core.activation(dst=pick(tiles), op=pick(["exp", "square"]), data=pick(banks),
-                                scale=0.1)  # fmt: skip
+                core.activation(
+                    dst=pick(tiles), op=pick(["exp", "square"]), data=pick(banks), scale=0.1
+                )
     for k, tile in enumerate(tiles[:8]):
         core.dma_copy(dst=out.sliced(k), src=tile)
     return core.program
@@ -269,8 +273,9 @@ def test_where_all_repetitions_do_not_fit_those_of_the_inner_loop_are_merged(tim
     for k in range(8):
         tile, result = timed.sbuf((128, 23_000)), timed.sbuf((64, 1))
         timed.dma_copy(dst=tile, src=x.sliced(k // 2 % 2))
-        timed.tensor_reduce(dst=result, data=squared(timed, tile), op="max" if k % 2 else "min",
-                           axis=1)  # fmt: skip
+        timed.tensor_reduce(
+            dst=result, data=squared(timed, tile), op="max" if k % 2 else "min", axis=1
+        )
         timed.dma_copy(dst=out.sliced(k), src=result)
     assert loads(check_bits(timed.program, ["loads"])) == 4
 
@@ -419,8 +424,9 @@ def test_stated_order_and_the_engines_own_state_are_kept(timed):
 def test_the_compiled_loops_do_what_their_source_says(monkeypatch):
     program = batched(2, 2, 2, 64)
     fast = optimise(program, ["instruction_order"])
-    monkeypatch.setattr(ordering, "launch",
-                        lambda loop, *args: getattr(loop, "py_func", loop)(*args))  # fmt: skip
+    monkeypatch.setattr(
+        ordering, "launch", lambda loop, *args: getattr(loop, "py_func", loop)(*args)
+    )
     assert fast.instructions == optimise(program, ["instruction_order"]).instructions
 
 

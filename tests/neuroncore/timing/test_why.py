@@ -104,8 +104,9 @@ def test_a_transfer_rests_on_the_fact_that_sets_its_pace():
     core = NeuronCore(values=False)
     image = core.hbm((128, 56, 56)).sliced(slice(0, 128), slice(0, 16), slice(0, 8))
     core.dma_copy(dst=core.sbuf((128, 16, 8)), src=image)
-    (lists,) = (x for x in why(schedule(core.program, place(core.program)))
-                if x.what == "DMA transfer")  # fmt: skip
+    (lists,) = (
+        x for x in why(schedule(core.program, place(core.program))) if x.what == "DMA transfer"
+    )
     assert [path for path, _ in lists.facts] == ["dma.bytes_per_s", "timing.dma_buffer_ns"]
     long = facts(1024, 100)
     assert long[-1] == ["dma.bytes_per_s", "timing.dma_row_ns"]

@@ -65,8 +65,9 @@ def _activation_reduce(a):
 
 def _scalar_reduce(a, c):
     total = _column()
-    found = nisa.tensor_scalar_reduce(data=a, op0=np.multiply, operand0=c, reduce_op=np.max,
-                                      reduce_res=total)  # fmt: skip
+    found = nisa.tensor_scalar_reduce(
+        data=a, op0=np.multiply, operand0=c, reduce_op=np.max, reduce_res=total
+    )
     return nl.copy(found), total
 
 
@@ -147,8 +148,9 @@ def test_numpy_agrees(call, numpy):
         *(ARRAYS[name] for name in names),
     )
     expected = eval(numpy, globals(), ARRAYS)
-    for one, two in zip(*((x if isinstance(x, tuple) else (x,)) for x in (found, expected)),
-                        strict=True):  # fmt: skip
+    for one, two in zip(
+        *((x if isinstance(x, tuple) else (x,)) for x in (found, expected)), strict=True
+    ):
         two = np.asarray(two)
         assert (one.shape, one.dtype) == (two.shape, two.dtype)
         np.testing.assert_allclose(one.astype(F), two.astype(F), rtol=2e-6, atol=2e-6)

@@ -164,9 +164,10 @@ def test_products_and_transposes():
         a, b = nl.load(x), nl.load(y)
         return (
             stored(nl.copy(nl.matmul(a, nl.copy(nl.transpose(b))))),
-            stored(nl.copy(nl.matmul(a, b, transpose_x=True))), stored(nl.load_transpose2d(x)),
+            stored(nl.copy(nl.matmul(a, b, transpose_x=True))),
+            stored(nl.load_transpose2d(x)),
             stored(nl.transpose(a, dtype=nl.bfloat16)),
-        )  # fmt: skip
+        )
 
     across, along, turned, narrow = simulate_kernel(kernel, X, Y)
     np.testing.assert_allclose(across, X @ Y.T, rtol=1e-5)

@@ -90,10 +90,11 @@ def test_at_most_four_of_the_seven_profiles_calibrate_and_each_says_what():
 def small(name):
     rng = np.random.default_rng(3)
     sizes = {
-        "silu": [(128, 1, 1024)], "adamw": [(192, 1024)] * 4,
+        "silu": [(128, 1, 1024)],
+        "adamw": [(192, 1024)] * 4,
         "rope": [(128, 1024), (64, 1024), (64, 1024)],
         "matmul_add_rmsnorm": [(256, 256), (256, 512), (256, 512), (1, 512)],
-    }  # fmt: skip
+    }
     arrays = [rng.standard_normal(shape).astype(F) for shape in sizes[name]]
     return [np.abs(a) for a in arrays] if name == "adamw" else arrays
 

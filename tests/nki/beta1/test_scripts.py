@@ -41,8 +41,9 @@ def test_dtypes_cast_arrays_outside_kernels():
 def test_options_of_the_compiler_change_nothing():
     x = np.ones((4, 4), np.float32)
     for option in ("disable_allocation_opt", "additional_compile_opt"):
-        np.testing.assert_array_equal(nki.baremetal(exponential, **{option: True})(x),
-                                      exponential(x))  # fmt: skip
+        np.testing.assert_array_equal(
+            nki.baremetal(exponential, **{option: True})(x), exponential(x)
+        )
 
 
 def gathered(mode):

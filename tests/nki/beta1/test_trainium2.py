@@ -77,8 +77,9 @@ def _convolution(row_chunk):
         filters, _, size, _ = weights.shape
         rows, columns = height - size + 1, width - size + 1
         out = nl.ndarray((filters, rows // 2, columns // 2), dtype=x.dtype, buffer=nl.shared_hbm)
-        turned = nl.ndarray((size, size, nl.par_dim(channels), filters), dtype=x.dtype,
-                            buffer=nl.sbuf)  # fmt: skip
+        turned = nl.ndarray(
+            (size, size, nl.par_dim(channels), filters), dtype=x.dtype, buffer=nl.sbuf
+        )
         kept = nl.load(weights)
         for i in nl.affine_range(size):
             for j in nl.affine_range(size):

@@ -33,8 +33,9 @@ def softmax(x_hbm):
         e = new(nisa.activation, x.shape, op=nl.exp, data=x, bias=top, reduce_op=nl.add,
                 reduce_res=total, reduce_cmd=nisa.reduce_cmd.reset_reduce)  # fmt: skip
         scale = new(nisa.reciprocal, column, data=total)
-        y = new(nisa.tensor_scalar, x.shape, dtype=x_hbm.dtype, data=e, op0=nl.multiply,
-                operand0=scale)  # fmt: skip
+        y = new(
+            nisa.tensor_scalar, x.shape, dtype=x_hbm.dtype, data=e, op0=nl.multiply, operand0=scale
+        )
         nl.store(out[here, :], y)
     return out
 
@@ -136,8 +137,9 @@ def flash_attention(q_hbm, k_hbm, v_hbm, options):
                 nisa.tensor_scalar(dst=minus, data=now, op0=nl.multiply, operand0=-1.0)
                 p = nl.ndarray((queries, size), q_hbm.dtype, buffer=nl.sbuf)
                 part = nl.ndarray((queries, 1), nl.float32, buffer=nl.sbuf)
-                nisa.activation_reduce(dst=p, op=nl.exp, data=scores, bias=minus, reduce_op=nl.add,
-                                       reduce_res=part)  # fmt: skip
+                nisa.activation_reduce(
+                    dst=p, op=nl.exp, data=scores, bias=minus, reduce_op=nl.add, reduce_res=part
+                )
                 nisa.scalar_tensor_tensor(dst=total, data=total, op0=nl.multiply, operand0=shrink,
                                           op1=nl.add, operand1=part)  # fmt: skip
                 product = nl.ndarray((queries, features), nl.float32, buffer=nl.psum)

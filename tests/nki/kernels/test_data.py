@@ -88,8 +88,9 @@ def cumulative_sum(x_hbm):
             size = min(512, width - start)
             x = nl.load(x_hbm[here, start : start + size])
             y = nl.ndarray((count, size), nl.float32, buffer=nl.sbuf)
-            nisa.tensor_tensor_scan(dst=y, data0=ones[:, 0:size], data1=x, initial=carry,
-                                    op0=nl.multiply, op1=nl.add)  # fmt: skip
+            nisa.tensor_tensor_scan(
+                dst=y, data0=ones[:, 0:size], data1=x, initial=carry, op0=nl.multiply, op1=nl.add
+            )
             nisa.tensor_copy(dst=carry, src=y[:, size - 1 : size])
             nl.store(out[here, start : start + size], y)
     return out
@@ -138,13 +139,15 @@ def cross_entropy(logits_hbm, targets_hbm):
     wanted = new(nisa.tensor_copy, (rows, 1), src=target)
     column = new(nisa.iota, (rows, classes), pattern=[[1, classes]])
     chosen = nl.ndarray((rows, classes), nl.float32, buffer=nl.sbuf)
-    nisa.scalar_tensor_tensor(dst=chosen, data=column, op0=nl.equal, operand0=wanted,
-                              op1=nl.multiply, operand1=x)  # fmt: skip
+    nisa.scalar_tensor_tensor(
+        dst=chosen, data=column, op0=nl.equal, operand0=wanted, op1=nl.multiply, operand1=x
+    )
     logit = nl.sum(chosen, axis=1, keepdims=True)
     minus_max = new(nisa.tensor_reduce, (rows, 1), op=nl.maximum, data=x, axis=1, negate=True)
     total = nl.ndarray((rows, 1), nl.float32, buffer=nl.sbuf)
-    nisa.activation_reduce(dst=chosen, op=nl.exp, data=x, bias=minus_max, reduce_op=nl.add,
-                           reduce_res=total)  # fmt: skip
+    nisa.activation_reduce(
+        dst=chosen, op=nl.exp, data=x, bias=minus_max, reduce_op=nl.add, reduce_res=total
+    )
     nisa.activation(dst=total, op=nl.log, data=total)
     nisa.tensor_tensor(dst=total, data1=total, data2=minus_max, op=nl.subtract)
     nisa.tensor_tensor(dst=total, data1=total, data2=logit, op=nl.subtract)

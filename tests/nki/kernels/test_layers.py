@@ -190,12 +190,14 @@ def quantise_rows(x_hbm, largest=240.0):
     top = nl.ndarray((rows, 1), nl.float32, buffer=nl.sbuf)
     nisa.activation(dst=size, op=nl.abs, data=x)
     nisa.tensor_reduce(dst=top, op=nl.maximum, data=size, axis=1)
-    nisa.tensor_scalar(dst=top, data=top, op0=nl.maximum, operand0=1e-6,
-                       op1=nl.multiply, operand1=1.0 / largest)  # fmt: skip
+    nisa.tensor_scalar(
+        dst=top, data=top, op0=nl.maximum, operand0=1e-6, op1=nl.multiply, operand1=1.0 / largest
+    )
     inverse = new(nisa.reciprocal, (rows, 1), data=top)
     y = nl.ndarray((rows, width), nl.float8_e4m3, buffer=nl.sbuf)
-    nisa.tensor_scalar(dst=y, data=x, op0=nl.multiply, operand0=inverse,
-                       op1=nl.minimum, operand1=largest)  # fmt: skip
+    nisa.tensor_scalar(
+        dst=y, data=x, op0=nl.multiply, operand0=inverse, op1=nl.minimum, operand1=largest
+    )
     nl.store(codes, y)
     nl.store(scales, top)
     return codes, scales

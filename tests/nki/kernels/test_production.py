@@ -116,8 +116,9 @@ def state_space_in_chunks(x, decay, b, c, chunk=64):
         bs, cs = loaded(b[rows], chunk, states), loaded(c[rows], chunk, states)
         sums = sbuf(1, chunk)
         step = loaded(decay[rows].reshape((1, chunk)), 1, chunk)
-        nisa.tensor_tensor_scan(dst=sums, data0=ones, data1=step, initial=0.0, op0=nl.multiply,
-                                op1=nl.add)  # fmt: skip
+        nisa.tensor_tensor_scan(
+            dst=sums, data0=ones, data1=step, initial=0.0, op0=nl.multiply, op1=nl.add
+        )
         later, earlier = psum(chunk, chunk), psum(chunk, chunk)
         nisa.nc_matmul(dst=later, stationary=ones, moving=sums)
         nisa.nc_matmul(dst=earlier, stationary=sums, moving=ones)
@@ -165,8 +166,9 @@ def adam(p, g, m, v, *, rate, first=0.9, second=0.999, tiny=1e-8, step=1):
     def update(places, rows, columns):
         pt, gt, mt, vt = (loaded(place, rows, columns) for place in places)
         nisa.tensor_scalar(dst=mt, data=mt, op0=nl.multiply, operand0=first)
-        nisa.scalar_tensor_tensor(dst=mt, data=gt, op0=nl.multiply, operand0=1 - first,
-                                  op1=nl.add, operand1=mt)  # fmt: skip
+        nisa.scalar_tensor_tensor(
+            dst=mt, data=gt, op0=nl.multiply, operand0=1 - first, op1=nl.add, operand1=mt
+        )
         nisa.tensor_scalar(dst=vt, data=vt, op0=nl.multiply, operand0=second)
         nisa.scalar_tensor_tensor(dst=vt, data=nl.square(gt), op0=nl.multiply,
                                   operand0=1 - second, op1=nl.add, operand1=vt)  # fmt: skip

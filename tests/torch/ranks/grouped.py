@@ -78,8 +78,9 @@ def trained(how):
     options = {"lr": 0.1, "momentum": 0.9}
     optimizer = torch.optim.SGD(model.parameters(), **options)
     if how == "zero":
-        optimizer = zero.ZeroRedundancyOptimizer(model.parameters(), torch.optim.SGD,
-                                                 grad_clipping=False, **options)  # fmt: skip
+        optimizer = zero.ZeroRedundancyOptimizer(
+            model.parameters(), torch.optim.SGD, grad_clipping=False, **options
+        )
     data = torch.utils.data.TensorDataset(
         torch.randn(40, 6, generator=torch.Generator().manual_seed(1)), torch.arange(40) % 3
     )

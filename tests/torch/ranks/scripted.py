@@ -72,8 +72,9 @@ def ran(script, ranks, way):
 
     names, shown = {}, io.StringIO()
     with redirect_stdout(shown):
-        outcome = run_ranks(main, ranks=ranks, instance="trn1.32xlarge",
-                            result=lambda core: told(core, names))  # fmt: skip
+        outcome = run_ranks(
+            main, ranks=ranks, instance="trn1.32xlarge", result=lambda core: told(core, names)
+        )
     return vars(outcome) | {"lines": shown.getvalue().splitlines()}
 
 

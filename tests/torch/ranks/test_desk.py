@@ -20,8 +20,9 @@ def desk_of(count):
     answers = {}
     seats = []
     for rank in range(count):
-        line = SimpleNamespace(send_bytes=lambda data, r=rank: answers.update(
-            {r: pickle.loads(data)}))  # fmt: skip
+        line = SimpleNamespace(
+            send_bytes=lambda data, r=rank: answers.update({r: pickle.loads(data)})
+        )
         seats.append(Seat(rank, line))
     desk = Desk(seats, None)
 

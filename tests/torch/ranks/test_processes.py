@@ -46,8 +46,9 @@ def ran(function, ranks=2, **options):
     def main():
         kept.append(function(int(os.environ["RANK"])))
 
-    return run_ranks(main, ranks=ranks, instance="trn1.32xlarge", **{
-        "result": lambda core: kept[0], **options})  # fmt: skip
+    return run_ranks(
+        main, ranks=ranks, instance="trn1.32xlarge", **{"result": lambda core: kept[0], **options}
+    )
 
 
 def rows_of(ranks, *shape):
@@ -327,12 +328,13 @@ def gathers():
 
 
 @for_rows("values", "all", "none")
-@for_rows("calls, told",
+@for_rows(
+    "calls, told",
     ((lambda: reduces(3), lambda: reduces(4)), ["float32[3]", "float32[4]"]),
     ((lambda: reduces(3), gathers), ["all_reduce", "all_gather"]),
     ((lambda: collectives.rendezvous("a"), lambda: collectives.rendezvous("b")), ["'a'", "'b'"]),
     ((gathers, lambda: None), ["all_gather", "rank 1 has ended with exit code 0"]),
-)  # fmt: skip
+)
 def test_ranks_that_would_wait_for_ever_get_one_sentence(calls, told, values):
     outcome = ran(lambda rank: calls[rank](), values=values)
     assert outcome.code == 1

@@ -79,8 +79,9 @@ def test_32_ranks_take_a_quarter_of_a_laptop_s_8_gb(tmp_path):
     """Judge: Linux, which divides pages by the processes that share them (proc(5), Pss)."""
     (tmp_path / "train.py").write_text(PROPORTIONAL)
     command = [sys.executable, "-m", "trainium_edu", "torchrun", "--nproc_per_node=32", "train.py"]
-    ran = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=True,
-                         timeout=300)  # fmt: skip
+    ran = subprocess.run(
+        command, cwd=tmp_path, text=True, capture_output=True, check=True, timeout=300
+    )
     sizes = [int(line.split()[1]) for line in ran.stdout.splitlines() if line.startswith("kB")]
     assert len(sizes) == 32
     assert sum(sizes) < 2 * 2**20

@@ -42,8 +42,9 @@ def report(trainer):
 
 
 def reported(trainer, **options):
-    return step_report(trainer.device.executable, trainer.links, trainer.job.global_batch,
-                       **options)  # fmt: skip
+    return step_report(
+        trainer.device.executable, trainer.links, trainer.job.global_batch, **options
+    )
 
 
 def all_reduce(size=1000, dtype="float32", operation="all_reduce", **attributes):

@@ -115,8 +115,9 @@ def test_an_operation_of_many_instructions_is_a_section_alone():
     big = parameter(0, Type((2048, 512), "float32"))
     product = apply("dot", big, w, turn_a=False, turn_b=False)
     executable = Executable(Graph("big", (big, w), (apply("exp", product), apply("exp", big))))
-    counts = {tuple(n.operation for n in s.nodes): len(s.body.run.program)
-              for s in executable.sections}  # fmt: skip
+    counts = {
+        tuple(n.operation for n in s.nodes): len(s.body.run.program) for s in executable.sections
+    }
     assert counts[("dot",)] > cutting.LONG
     assert all(total <= cutting.MOST for names, total in counts.items() if names != ("dot",))
 
@@ -153,8 +154,9 @@ def test_the_time_does_not_depend_on_who_asks(step):
 def test_threads_share_one_answer():
     graph = training_step(3)
     executable, found = Executable(graph), []
-    threads = [threading.Thread(target=lambda: found.append(executable.makespan_ns))
-               for _ in range(4)]  # fmt: skip
+    threads = [
+        threading.Thread(target=lambda: found.append(executable.makespan_ns)) for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -80,8 +80,9 @@ class Step:
     def adam(self, weight, g):
         first, second = (self.parameter(weight.shape, name) for name in ("m", "v"))
         rate = self.parameter((1,) * weight.type.rank, "rate")
-        m = apply("add", apply("multiply", first, _number(g, 0.9)),
-                  apply("multiply", g, _number(g, 0.1)))  # fmt: skip
+        m = apply(
+            "add", apply("multiply", first, _number(g, 0.9)), apply("multiply", g, _number(g, 0.1))
+        )
         v = apply("add", apply("multiply", second, _number(g, 0.999)),
                   apply("multiply", apply("multiply", g, g), _number(g, 0.001)))  # fmt: skip
         under = apply("add", apply("sqrt", v), _number(g, 1e-8))

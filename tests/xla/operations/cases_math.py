@@ -45,8 +45,9 @@ BINARY = {"add": -2.0, "subtract": -2.0, "multiply": -2.0, "divide": 0.5, "maxim
           "minimum": -2.0, "power": 0.5}  # fmt: skip
 CASES: list[Case] = [
     Case(name, shapes, getattr(np, name), torch_of(name.replace("power", "pow")), low)
-    for shapes in STRETCHED for name, low in BINARY.items()
-]  # fmt: skip
+    for shapes in STRETCHED
+    for name, low in BINARY.items()
+]
 CASES += [Case(name, (i(130, 5), i(130, 1)), getattr(np, name), is_smooth=False)
           for name in ("add", "subtract", "multiply", "maximum", "minimum")]  # fmt: skip
 

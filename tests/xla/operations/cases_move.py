@@ -148,8 +148,9 @@ def _torch_convolution(x, w, strides, padding):
 def _np_convolution(x, w, strides, padding):
     """Multiply and add, one place of the filter after the other."""
     x = np.pad(x, ((0, 0), (0, 0), *padding))
-    down, across = ((n - k) // s + 1 for n, k, s in zip(x.shape[2:], w.shape[2:], strides,
-                                                        strict=True))  # fmt: skip
+    down, across = (
+        (n - k) // s + 1 for n, k, s in zip(x.shape[2:], w.shape[2:], strides, strict=True)
+    )
     out = np.zeros((len(x), len(w), down, across))
     for r in range(down):
         for c in range(across):
@@ -249,12 +250,13 @@ _ALONE = tuple((rank,) for rank in range(3))
 CASES += [
     Case(name, (f(4, 6),), lambda x: x, lambda x: x, attributes={"groups": _ALONE, **more})
     for name, more in (
-        ("all_reduce", {"kind": "sum"}), ("all_gather", {"axis": -1, "world": 1}),
+        ("all_reduce", {"kind": "sum"}),
+        ("all_gather", {"axis": -1, "world": 1}),
         ("reduce_scatter", {"kind": "sum", "axis": -2, "world": 1}),
         ("all_to_all", {"axis": -1, "world": 1}),
         ("collective_permute", {"pairs": ((0, 0),), "world": 1}),
     )
-]  # fmt: skip
+]
 
 WITHOUT_VJP = {"while"}
 STEPS = {"one_hot", "random_keep", "random_uniform"}  #: their vjp returns None

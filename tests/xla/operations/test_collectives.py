@@ -162,9 +162,10 @@ def test_gradients_of_a_bucket_are_those_of_its_tensors_alone():
         feeds = feeds_of(together, seed=i)
         ours, theirs = run(together, *feeds), run(alone, feeds[0], feeds[3 + i])
         np.testing.assert_allclose(
-            np.broadcast_to(ours[0], feeds[i].shape), np.broadcast_to(theirs[0], feeds[i].shape),
+            np.broadcast_to(ours[0], feeds[i].shape),
+            np.broadcast_to(theirs[0], feeds[i].shape),
             rtol=1e-6,
-        )  # fmt: skip
+        )
 
 
 SHAPES = [(3, 5), (2,), (4, 1, 2)]
@@ -200,8 +201,9 @@ def test_a_bucket_alone_needs_neither_others_nor_an_axis_of_replicas():
 def test_gathered_weights_take_the_place_of_the_old_ones():
     graph = shared_out(5)
     bare = Executable(graph).hbm_bytes
-    taken = Executable(Graph("taken", graph.parameters, graph.outputs,
-                             ((1, 0), (2, 1), (3, 2)))).hbm_bytes  # fmt: skip
+    taken = Executable(
+        Graph("taken", graph.parameters, graph.outputs, ((1, 0), (2, 1), (3, 2)))
+    ).hbm_bytes
     assert bare == (25 + 5 + 25) * 4
     assert taken == (25 + 5) * 4
 

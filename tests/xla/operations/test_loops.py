@@ -201,8 +201,9 @@ def test_words_are_exact_beyond_fp32():
 def test_a_large_group_fits_and_does_not_beat_its_roofline(name):
     build, *shapes = GROUPS[name]
     inputs = tuple(parameter(n, as_type((2048, 2048), "float32")) for n in range(len(shapes)))
-    core, _ = fused(Graph(name, inputs, (build(*inputs),)), [None] * len(inputs),
-                    NeuronCore(values=False))  # fmt: skip
+    core, _ = fused(
+        Graph(name, inputs, (build(*inputs),)), [None] * len(inputs), NeuronCore(values=False)
+    )
     timeline = measure(core.program)  # raises if it does not fit
     busiest = max(timeline.busy_ns(engine) for engine in Engine)
     # Adam's results fill SBUF with one buffer each, so that arithmetic waits for stores

@@ -24,11 +24,12 @@ def names(graph):
 # -- what moves -------------------------------------------------------------------------------
 
 
-@for_rows("operation, attributes",
+@for_rows(
+    "operation, attributes",
     ("reshape", {"shape": (60, 64)}),
     ("transpose", {"perm": (-2, -3, -1)}),
     ("slice", {"starts": (1, 2, 0), "limits": (3, 20, 64), "strides": (1, 2, 1)}),
-)  # fmt: skip
+)
 def test_a_row_that_stays_a_row_is_only_looked_at_otherwise(operation, attributes):
     assert names(graph_of(operation, f(3, 20, 64), **attributes)) == []
 
@@ -61,8 +62,9 @@ def test_pads_and_gathers_move_the_bytes_they_need():
 
 
 def test_a_convolution_counts_two_flops_per_multiplication():
-    graph = graph_of("convolution", f(2, 3, 8, 8), f(4, 3, 3, 3), strides=(1, 1),
-                     padding=((1, 1), (1, 1)))  # fmt: skip
+    graph = graph_of(
+        "convolution", f(2, 3, 8, 8), f(4, 3, 3, 3), strides=(1, 1), padding=((1, 1), (1, 1))
+    )
     output, (x, w) = graph.outputs[0], graph.parameters
     want = 2 * (2 * 4 * 8 * 8) * (3 * 3 * 3)
     assert OPERATIONS["convolution"].flops(output) == want
@@ -80,8 +82,9 @@ def test_a_convolution_takes_a_few_times_its_product(image, filters, stride, pad
                      padding=((pad, pad), (pad, pad)))  # fmt: skip
     n, o, *places = graph.outputs[0].shape
     size = int(np.prod(filters[1:]))
-    product = graph_of("dot", f(o, size), f(n * int(np.prod(places)), size), turn_a=False,
-                       turn_b=True)  # fmt: skip
+    product = graph_of(
+        "dot", f(o, size), f(n * int(np.prod(places)), size), turn_a=False, turn_b=True
+    )
     times = []
     for one in (graph, product):
         core = NeuronCore(values=False)
@@ -120,8 +123,9 @@ def test_equal_indices_add_up_in_both_worlds():
 
 
 @pytest.mark.parametrize("size", [1, 300])
-@pytest.mark.parametrize("case", [c for c in CASES if c.operation.startswith("convolution")],
-                         ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if c.operation.startswith("convolution")], ids=str
+)
 def test_a_convolution_in_pieces_is_the_same(case, size, monkeypatch):
     """Channels, places and images are cut where a tile, or the cache, would not hold them."""
     graph, arrays = case.graph(), case.arrays()

@@ -98,9 +98,10 @@ def test_convolutions_and_their_gradients_round_their_operands_too():
     how = {"strides": (1, 1), "padding": ((1, 1), (1, 1))}
     y = apply("convolution", x, w, **how)
     outputs = (
-        y, apply("convolution_of_input", w, y, shape=x.shape, **how),
+        y,
+        apply("convolution_of_input", w, y, shape=x.shape, **how),
         apply("convolution_of_filter", x, y, shape=w.shape, **how),
-    )  # fmt: skip
+    )
     after = auto_cast(Graph("convolution", (x, w), outputs), "matmult").after
     draw = np.random.default_rng(0)
     images = [draw.uniform(-1, 1, p.shape).astype(np.float32) for p in (x, w)]

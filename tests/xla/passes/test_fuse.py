@@ -57,8 +57,9 @@ def test_a_tree_is_one_fusion_that_ends_where_others_read():
     both = fuse(Graph("two", (X, Y), (total, part))).after
     assert sorted(kinds(both)) == ["fusion", "multiply"]
     shared = apply("exp", X)
-    sums = [apply("reduce_sum", apply("multiply", shared, x), axes=(-1,), keep=True)
-            for x in (X, Y)]  # fmt: skip
+    sums = [
+        apply("reduce_sum", apply("multiply", shared, x), axes=(-1,), keep=True) for x in (X, Y)
+    ]
     assert "fusion" not in kinds(fuse(Graph("shared", (X, Y), tuple(sums))).after)
     half = constant(np.full((1, 1), 0.5))
     graph = fuse(Graph("half", (X,), (apply("exp", apply("multiply", X, half)),))).after

@@ -114,8 +114,9 @@ def cut(shape, plan, plans):
 
 def _bytes(sent, kind) -> float:
     """Return the bytes of a kind's buffers in a step; an all-reduce scatters and gathers."""
-    return sum((1 + (each.operation == "all_reduce")) * each.count * each.nbytes
-               for each in sent[kind])  # fmt: skip
+    return sum(
+        (1 + (each.operation == "all_reduce")) * each.count * each.nbytes for each in sent[kind]
+    )
 
 
 @question("11/wires")

@@ -18,8 +18,9 @@ _PARTS = {"weights, BF16": "weights", "gradients, BF16": "gradients", "weights, 
 
 def kept_table(plain) -> str:
     """Return what a NeuronCore keeps, in bytes per parameter."""
-    rows = [f"{name:24}{getattr(plain, part) / plain.parameters:6.2f}"
-            for name, part in _PARTS.items()]  # fmt: skip
+    rows = [
+        f"{name:24}{getattr(plain, part) / plain.parameters:6.2f}" for name, part in _PARTS.items()
+    ]
     return "\n".join(["bytes per parameter", *rows, f"{'':24}{plain.bytes_per_parameter:6.2f}"])
 
 

@@ -19,9 +19,10 @@ from trainium_edu.widgets.timeline_explorer import timeline_explorer
 OTHER_NS = float(FACTS.other_ns)
 #: What AWS's tutorial prints, iterations per second, by the version of its operator.
 PUBLISHED = {
-    "element": FACTS.element_iterations_per_s, "TCM": FACTS.tcm_iterations_per_s,
+    "element": FACTS.element_iterations_per_s,
+    "TCM": FACTS.tcm_iterations_per_s,
     "eight": FACTS.eight_iterations_per_s,
-}  # fmt: skip
+}
 
 
 def by_line(run) -> str:

@@ -6,8 +6,7 @@ from trainium_edu.neuroncore.recording.engine import Memory
 from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["as_rows", "cast_copy", "load", "new_like", "pieces", "row_tiles", "store",
-           "store_copy"]  # fmt: skip
+__all__ = ["as_rows", "cast_copy", "load", "new_like", "pieces", "row_tiles", "store", "store_copy"]
 
 
 def pieces(size: int, step: int) -> Iterator[slice]:

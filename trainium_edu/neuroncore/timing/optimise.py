@@ -291,9 +291,7 @@ def _engine_balance(program: Program) -> Program:
             lines.setdefault((instruction.line, instruction.name), []).append((instruction, moved))
     elsewhere: dict[int, Instruction] = {}
     for pairs in lines.values():
-        here_ns, there_ns = (
-            sum(_held_ns(program, pair[k]) for pair in pairs) for k in range(2)
-        )  # fmt: skip
+        here_ns, there_ns = (sum(_held_ns(program, pair[k]) for pair in pairs) for k in range(2))
         vector, scalar = busy[Engine.VECTOR] - here_ns, busy[Engine.SCALAR] + there_ns
         if max(vector, scalar) < max(busy[Engine.VECTOR], busy[Engine.SCALAR]):
             busy[Engine.VECTOR], busy[Engine.SCALAR] = vector, scalar
@@ -322,9 +320,7 @@ def _on_scalar(instruction: Instruction) -> Instruction | None:
     if not all(get_dtype(access.geometry[0]).is_float for access in instruction.accesses):
         return None  # it computes in FP32, where Vector moves an integer's bits
     if instruction.name == "tensor_copy":  # NeuronCore-v2 copies there with an activation
-        accesses = tuple(
-            a if a.is_write else a._replace(role="data") for a in instruction.accesses
-        )  # fmt: skip
+        accesses = tuple(a if a.is_write else a._replace(role="data") for a in instruction.accesses)
         return replace(instruction, name="activation", engine=Engine.SCALAR, accesses=accesses,
                        work=(*instruction.work, False), options=(("op", "copy"),))  # fmt: skip
     options = dict(instruction.options)

@@ -226,9 +226,9 @@ _SCHEMAS = {
     "all_to_all": "(Tensor self, int dim, int[] groups, int size) -> Tensor",
     "collective_permute": "(Tensor self, int[] pairs, int[] groups, int size) -> Tensor",
     "reduce_scatter": "(Tensor self, str kind, float scale, int dim, int[] groups, int size)"
-                      " -> Tensor",
+    " -> Tensor",
     "broadcast": "(Tensor[] self, Tensor mine, int root, int[] groups, int size) -> Tensor[]",
-}  # fmt: skip
+}
 _library = torch.library.Library("trainium", "FRAGMENT")
 
 
