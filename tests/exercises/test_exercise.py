@@ -367,7 +367,8 @@ def test_words_and_checks_name_the_same_misconceptions(path):
     texts = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)}
     called = (rejected(node) for node in ast.walk(tree))
     alone = {t[0].value for t in called if len(t) == 1 and isinstance(t[0], ast.Constant)}
-    words = {name for table in words_of(path).values() for name in table.get("wrong", {})}
+    tables = (table for table in words_of(path).values() if isinstance(table, dict))
+    words = {name for table in tables for name in table.get("wrong", {})}
     assert alone <= words <= texts | {"other"}  # which `compare` rejects
 
 

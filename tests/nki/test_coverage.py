@@ -13,7 +13,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from tests.for_each import for_each, for_rows, raises
-from tests.texts import golden
+from tests.texts import golden, table_beside
 from trainium_edu.nki.coverage_table import entries
 from trainium_edu.nki.earlier import NEWER
 from trainium_edu.specs import NkiValidationError
@@ -53,6 +53,15 @@ def test_parameters_order_and_defaults_are_the_references(section):
         assert _parameters(getattr(HOMES[section], name)) == parameters, name
 
 
+def _text_of(where):
+    """Return a test's source, and the tables that it reads: of those that tests share, its own."""
+    text = (TESTS / where).read_text(encoding="utf-8")
+    for name in re.findall(r'(?:table|rows)_beside\(__file__, "(\S+)"\)', text):
+        tables = table_beside(TESTS / where, name).items()
+        text += repr([t for key, t in tables if name != "tables.toml" or f'"{key}"' in text])
+    return text
+
+
 @for_each("entry", ENTRIES, ids=lambda e: f"{e.section}.{e.name}")
 def test_a_name_is_there_and_its_test_names_it(entry):
     home = nl.tile_size if entry.name == "_TileSize" else HOMES[entry.section]
@@ -64,9 +73,7 @@ def test_a_name_is_there_and_its_test_names_it(entry):
     if entry.state != "done":
         assert re.search(r"NeuronCore-v[34]", entry.where)
         return
-    text = (TESTS / entry.where).read_text(encoding="utf-8")
-    for table in re.findall(r'table_beside\(__file__, "(\S+)"\)', text):
-        text += (TESTS / entry.where).with_name(table).read_text(encoding="utf-8")
+    text = _text_of(entry.where)
     if "nki_isa" in text:
         text += (TESTS / "golden" / "nki_isa.json").read_text(encoding="utf-8")
     head = text.split('"""')[1].lower()
@@ -186,7 +193,7 @@ def test_a_name_of_the_older_interface_is_there_and_its_test_names_it(entry):
     if entry.state == "missing" or "chip" in entry.state:
         raises(NkiValidationError, "", _call, found)
         return
-    text = (TESTS / entry.where).read_text(encoding="utf-8")
+    text = _text_of(entry.where)
     if "nki_beta1_isa.json" in text:
         text += json.dumps(OLDER_ISA)
     assert "judge" in text.split('"""')[1].lower()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from trainium_edu.specs import TRN1
+from trainium_edu.specs import TRN1, Record
 from trainium_edu.viz.bars import key_row
 from trainium_edu.viz.chart import Chart, plain_ticks
 from trainium_edu.viz.colours import COLOURS
@@ -14,7 +14,7 @@ __all__ = ["describe_payload", "draw_payload"]
 _STREAM, _ONE, _FACT = COLOURS["blue"], COLOURS["orange"], COLOURS["green"]
 
 
-def draw_payload(curve, *, width: float = 890.0) -> Scene:
+def draw_payload(curve, *, spec: Record = TRN1, width: float = 890.0) -> Scene:
     """Draw rates against row length, with what is published.
 
     Parameters
@@ -22,6 +22,7 @@ def draw_payload(curve, *, width: float = 890.0) -> Scene:
     curve : PayloadCurve
         ``row_bytes``; GB/s of one transfer ``alone``, and of many in flight, ``stream``, with its
         band: ``low``, ``high``.
+    spec : Record
     width : float, CSS pixels
 
     Returns
@@ -29,7 +30,7 @@ def draw_payload(curve, *, width: float = 890.0) -> Scene:
     Scene
     """
     row_bytes, stream = curve.row_bytes, curve.stream
-    sustained = float(TRN1.dma.bytes_per_s) / 1e9
+    sustained = float(spec.dma.bytes_per_s) / 1e9
     top = max(sustained, *stream, *curve.high) * 1.08
     scene = Scene(width, 1)
     chart = Chart(scene, (46, 34, width - 62, 260), (row_bytes[0] / 1.2, row_bytes[-1] * 1.2),
@@ -45,7 +46,7 @@ def draw_payload(curve, *, width: float = 890.0) -> Scene:
         chart.note(256, 0.5 * top, words, right=-7, down=16 * row, colour="muted", anchor="end")
     words = "the band of many in flight"
     chart.band(row_bytes, curve.low, curve.high, _STREAM, words=words)
-    facts = {1024: TRN1.dma.rate_1kib_rows, 4096: TRN1.dma.rate_sustained}
+    facts = {1024: spec.dma.rate_1kib_rows, 4096: spec.dma.rate_sustained}
     rates = {at: float(np.mean(fact.value)) / 1e9 for at, fact in facts.items()}
     told = ", ".join(f"{facts[at].kind} about {rate:.0f}" for at, rate in rates.items())
     curves = {
