@@ -13,7 +13,7 @@ BUDGETS = {
     "files.py": 42, "names.py": 69, "sealed.py": 73, "neuroncore": 12024, "nki": 8055, "xla": 5922,
     "fabric": 3160, "training": 4559, "cluster": 3043, "torch": 6220, "live.py": 284, "viz": 3126,
     "tools": 1071, "widgets": 3351, "exercises": 5936, "cli": 2866, "doctor.py": 170,
-    "tests": 49763,
+    "tests": 49769,
 }  # fmt: skip
 #: Of what stands in the package beside Python: endings, budget.
 OTHERS = {
