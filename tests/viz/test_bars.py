@@ -10,6 +10,7 @@ from trainium_edu.specs import TRN1, TRN2
 from trainium_edu.viz import bars
 from trainium_edu.viz.bars import Stack
 from trainium_edu.viz.numbers import Numbers, Table, between_chips
+from trainium_edu.viz.scene import Scene
 
 HELD = {"weights": 30.0, "gradients": 10.0, "states": 60.0}
 
@@ -64,7 +65,8 @@ def test_no_two_parts_share_a_colour():
 @for_rows("width", 420, 890)
 def test_a_tornado_begins_with_what_moves_most(width):
     rows = [("failures", 90, 110), ("price", 40, 120), ("use", 150, 70)]
-    scene = bars.draw_tornado("Bill", rows, 100, width=width, unit="USD")
+    scene = Scene(width, 0)
+    bars.draw_tornado(scene, "Bill", rows, 100, "USD")
     assert [w for w in words(scene) if w in ("failures", "price", "use")] == [
         "price", "use", "failures"]  # fmt: skip
     drawn = [r for r in shapes(scene, "rect") if r[4] == 20]

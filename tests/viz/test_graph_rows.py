@@ -6,7 +6,7 @@ import pytest
 
 from tests.for_each import for_rows
 from tests.viz.graphs import mlp, vit
-from trainium_edu.viz.graph_rows import ENGINES, rows_of, table_text
+from trainium_edu.viz.graph_rows import ENGINES, rows_of
 
 
 def described(*operations, recorded=None):
@@ -105,14 +105,3 @@ def test_the_description_given_is_left_as_it_is():
     before = copy.deepcopy(graph)
     rows_of(graph)
     assert graph == before
-
-
-def test_the_table_ranks_operations_and_layers_by_time():
-    graph = described((1, "forward/a", 0, 10, ()), (2, "forward/b", 10, 40, ()))
-    found = rows_of(graph)["compiled"]
-    head, first, second = table_text(graph, found, 5, "operation").splitlines()
-    assert first.split()[2:] == ["30", "ns", "30.0%", "30.0", "forward/b,", "a.py:1"]
-    assert second.split()[2:6] == ["10", "ns", "10.0%", "10.0"]
-    assert head.split()[:4] == ["operation", "result", "time", "share"]
-    layers = table_text(graph, found, 2, "layer").splitlines()[1:]
-    assert [line.split()[0] for line in layers] == ["forward", "forward/b"]

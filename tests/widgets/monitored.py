@@ -69,9 +69,11 @@ def run(count=60, ranks=32, odd_from=None, odd=13):
 
 def monitor(**options):
     """Return a monitor with all four pictures filled."""
+    from trainium_edu.viz.step_frames import step_frames
     from trainium_edu.widgets.training_monitor import training_monitor
 
     sums, topology = bills()
     shown = training_monitor(run(**options))
-    shown.show_step(spans(sums, overlap=True), spans(sums, overlap=False), sums, topology)
+    on, off = (spans(sums, overlap=how) for how in (True, False))
+    shown.film = step_frames(on, off, sums, topology)
     return shown

@@ -19,9 +19,9 @@ TOP = Path(__file__).parents[2]
 PACKAGE = TOP / "trainium_edu"
 SCRIPTS = sorted(Path(static.__file__).parent.rglob("*.js"))
 ENTRIES = sorted(
-    name
+    f"{name}.js"
     for path in PACKAGE.rglob("*.py")
-    for name in re.findall(r'_esm = load\("([^"]+)"\)', path.read_text(encoding="utf-8"))
+    for name in re.findall(r'(?:_esm = load\("|PageWidget, page=")(\w+)', path.read_text("utf-8"))
 )
 
 
@@ -92,7 +92,11 @@ def test_what_cannot_be_joined_is_refused_by_name(tmp_path, files, says):
 
 def test_every_player_is_one_module_that_renders(tmp_path):
     widgets = [path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")]
-    assert len(ENTRIES) == sum(text.count("_esm =") for text in widgets) > 10
+    assert (
+        len(ENTRIES)
+        == sum(text.count('_esm = load("') + text.count("(PageWidget") for text in widgets)
+        > 10
+    )
     for name in ENTRIES:
         joined = tmp_path / name.replace(".js", ".mjs")
         joined.write_text(load(name), encoding="utf-8")

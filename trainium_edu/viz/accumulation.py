@@ -117,8 +117,8 @@ def _draw_relative_errors(scene, box, sums, guess):
     settled = _TYPICAL * sums.saturation
     chart.curve(x, [settled, settled], "muted", width=1.6, dash="dotted",
                 words="where stochastic rounding settles")  # fmt: skip
-    at_x, at_y = chart.place(x[0], settled)
-    scene.text(at_x + 6, at_y - 6, f"settles near {100 * settled:.2g} %", colour="muted", size=11)
+    near = f"settles near {100 * settled:.2g} %"
+    chart.note(x[0], settled, near, right=6, down=-6, colour="muted", size=11)
     key = chart.curves(
         (sums.n, sums.nearest, "nearest-even", _RED, 3.2, ""),
         (sums.n, sums.stochastic, "stochastic", _BLUE, 2.4, ""),

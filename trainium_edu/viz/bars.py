@@ -77,13 +77,13 @@ def short(value: float) -> str:
 
 
 def key_row(scene, x, y, entries, right) -> float:
-    """Say what is what in rows from (x, y): words, colour, whether pale; return the last y."""
+    """Say what is what in rows from (x, y): words, colour, True if pale; return the last y."""
     at = x
-    for words, colour, pale in entries:
+    for words, colour, *pale in entries:
         wide = 18 + _LETTER * len(words)
         if at + wide > right and at > x:
             at, y = x, y + 18
-        scene.rect(at, y - 10, 12, 12, colour, opacity=0.35 if pale else 1.0)
+        scene.rect(at, y - 10, 12, 12, colour, opacity=0.35 if any(pale) else 1.0)
         scene.text(at + 17, y, words.rstrip())
         at += wide + 16
     return y
@@ -114,8 +114,7 @@ def draw_rows(title, rows: Mapping, *, spell=short, width=740.0, log=False, unde
     scene = Scene(width, 1, f"{title}: {said}")
     scene.text(4, 16, title, bold=True, size=13)
     colours = colours_of(dict.fromkeys(part for row in rows.values() for part in row))
-    key = [(part, colour, False) for part, colour in colours.items()]
-    top = (key_row(scene, 4, 38, key, width) if len(key) > 1 else 18) + 12
+    top = (key_row(scene, 4, 38, colours.items(), width) if len(colours) > 1 else 18) + 12
     left, right = 14 + _LETTER * max(map(len, rows)), width - 84
     low, most = 0.0, max(lengths.values()) or 1.0
     if log:
@@ -199,37 +198,29 @@ def _draw_stack(scene, stack, y) -> float:
     return top + _TALL + 4
 
 
-def draw_tornado(title, rows, middle, *, width=960.0, unit="", below=None) -> Scene:
-    """Draw how far each input moves a result, the widest first.
+def draw_tornado(scene, title, rows, middle, unit) -> None:
+    """Draw how far each input moves a result, the widest first, below what a scene shows.
 
     Parameters
     ----------
+    scene : Scene
     title, unit : str
     rows : sequence of (str, float, float)
         An input in words, and the result at its two ends.
     middle : float
         The result with all inputs as stated.
-    width : float, CSS pixels
-    below : Scene, optional
-        A scene to go on with.
-
-    Returns
-    -------
-    Scene
     """
     rows = sorted(rows, key=lambda row: -abs(row[2] - row[1]))
-    names = min(12 + _LETTER * max(len(name) for name, *_ in rows), 0.45 * width)
-    scene = below or Scene(width, 0)
-    head = scene.height
-    top = head + 52
+    head, width = scene.height, scene.width
+    names, top = min(12 + _LETTER * max(len(name) for name, *_ in rows), 0.45 * width), head + 52
     bottom = top + _ROW * len(rows)
     scene.height = bottom + 28
     values = [middle, *(v for _, *ends in rows for v in ends)]
     low, high = min(values), max(values)
     room = 0.12 * (high - low) or 1.0
     to_x = linear(low - room, high + room, names + 6, width - 24)
-    scene.text(12, head + 18, f"{title}, {unit}" if unit else title, bold=True, size=13)
-    key = [(f"input at its {end} end", COLOURS[colour], False) for end, colour in _ENDS]
+    scene.text(12, head + 18, f"{title}, {unit}", bold=True, size=13)
+    key = [(f"input at its {end} end", COLOURS[colour]) for end, colour in _ENDS]
     key_row(scene, 12, head + 40, key, width)
     ticks = [(v, short(v)) for v in round_steps(low - room, high + room)]
     scene.axis(to_x, ticks, bottom, grid_top=top)
@@ -240,4 +231,3 @@ def draw_tornado(title, rows, middle, *, width=960.0, unit="", below=None) -> Sc
             x0, x1 = sorted((to_x(value), to_x(middle)))
             scene.rect(x0, y + 2, x1 - x0, _ROW - 10, COLOURS[colour])
     scene.line(to_x(middle), top, to_x(middle), bottom, "ink", width=1.6)
-    return scene

@@ -8,7 +8,7 @@ import numpy as np
 from trainium_edu.viz.bars import key_row
 from trainium_edu.viz.colours import COLOURS
 from trainium_edu.viz.scene import Scene
-from trainium_edu.viz.topology import stops, wires_of
+from trainium_edu.viz.topology import way, wires_of
 
 __all__ = ["WIRE", "draw_group"]
 
@@ -50,10 +50,7 @@ def draw_group(topology, instances: int, members, chosen: int, *, closed=True, w
     scene = Scene(width, 1)
     key = {"this NeuronCore": _CHOSEN, "its group": _MEMBER}
     key |= {f"{name} in use": colour for name, colour in WIRE.items()}
-    y = (
-        key_row(scene, 12, 14, [(words, colour, False) for words, colour in key.items()], width)
-        + 14
-    )
+    y = key_row(scene, 12, 14, key.items(), width) + 14
     spine = y + tall + _GAP / 2
     across = len(set(where.tolist())) > 1
     links = _links(topology, members, closed)
@@ -98,8 +95,7 @@ def _links(topology, members, closed) -> dict[int, set]:
 @lru_cache(maxsize=4096)
 def _way(topology, start, end) -> tuple:
     """Return the cables of the shortest way between two chips, as pairs in order."""
-    way = pairwise(stops(topology, start, end))
-    return tuple((min(pair), max(pair)) for pair in way)
+    return tuple((min(pair), max(pair)) for pair in pairwise(way(topology, start, end)))
 
 
 def _draw_instance(scene, topology, at, inside, chosen, links):

@@ -4,7 +4,7 @@ import numpy as np
 
 from trainium_edu.viz.bars import colours_of, key_row
 from trainium_edu.viz.chart import Chart, plain_ticks, round_steps, two_boxes
-from trainium_edu.viz.colours import COLOURS
+from trainium_edu.viz.colours import COLOURS, VERDICT
 from trainium_edu.viz.scene import Scene, linear
 from trainium_edu.viz.units import long_time_text
 
@@ -14,10 +14,6 @@ _STRONG, _WEAK = COLOURS["orange"], COLOURS["blue"]
 _MOMENTS = ((0.1, "6 s"), (1 / 6, "10 s"), (1, "1 min"), (10, "10 min"), (60, "1 h"), (360, "6 h"),
             (1440, "1 day"), (10080, "1 week"))  # fmt: skip
 _ALLOWED, _COMPUTED = COLOURS["green"], COLOURS["blue"]
-#: One colour per verdict on a claim.
-VERDICT = {"consistent": COLOURS["green"], "conflicting": COLOURS["red"],
-           "depends": COLOURS["orange"], "untestable": COLOURS["grey"],
-           "in session": COLOURS["grey"]}  # fmt: skip
 
 
 def draw_wall(chips, strong, weak, parts, at: float, wall: tuple, *, width=960.0) -> Scene:
@@ -51,10 +47,10 @@ def draw_wall(chips, strong, weak, parts, at: float, wall: tuple, *, width=960.0
     chart.curve(
         chips, 100 * np.asarray(strong), _STRONG, width=3, dash="dashed", words="strong scaling"
     )
-    key = [("weak: work per chip stays", _WEAK, False), ("strong: batch stays", _STRONG, False)]
+    key = [("weak: work per chip stays", _WEAK), ("strong: batch stays", _STRONG)]
     if wall:
         chart.dots([wall[0]], [100 * wall[1]], COLOURS["red"], size=10)
-        key.append((f"the wall: {wall[0]:,.0f} chips", COLOURS["red"], False))
+        key.append((f"the wall: {wall[0]:,.0f} chips", COLOURS["red"]))
     _draw_key(chart, key)
     _draw_at(chart, at)
 
@@ -69,7 +65,7 @@ def draw_wall(chips, strong, weak, parts, at: float, wall: tuple, *, width=960.0
         chart.band(np.asarray(chips)[there], low, high, colours[name], opacity=0.85, words=name)
         low = high
     _draw_at(chart, at)
-    _draw_key(chart, [(name, colours[name], False) for name in parts])
+    _draw_key(chart, colours.items())
     return scene
 
 
@@ -129,16 +125,16 @@ def draw_claim(claim, found, verdict: str, *, why="", ends=(), said=None, width=
     scene.text(
         x + 6 if after else x - 6, y - 24, words, bold=True, anchor="start" if after else "end"
     )
-    key = [("what the claim allows", _ALLOWED, True)]
+    key: list[tuple] = [("what the claim allows", _ALLOWED, True)]
     if found:
         low, now, high = map(to_x, found)
         scene.rect(low, y - 10, max(high - low, 2), 20, _COMPUTED, opacity=0.45, glides=True)
         scene.rect(now - 4, y - 16, 8, 32, _COMPUTED, glides=True)
         needle = "arithmetic" if said is None else "needle"
-        key = [(f"{needle}: {write(found[1])}", _COMPUTED, False), *key]
+        key = [(f"{needle}: {write(found[1])}", _COMPUTED), *key]
         if said is not None:
             scene.line(to_x(said), y - 20, to_x(said), y + 24, "ink", dashed=True)
-            key.append((f"you: {write(said)}", "ink", False))
+            key.append((f"you: {write(said)}", "ink"))
         if high - low > 1:
             between = f"possible: {write(found[0])} to {write(found[2])}"
             key.insert(1, (between, _COMPUTED, True))
@@ -185,13 +181,13 @@ def draw_interval(minutes, writing, lost, marks, at: float, *, width=960.0) -> S
             np.asarray(minutes)[inside], values[inside], colour, width=2.8, dash=dash, words=words
         )
     _draw_at(chart, at)
-    key = [(words, colour, False) for _, colour, _, words in looks]
+    key = [(words, colour) for _, colour, _, words in looks]
     for k, (name, (x, share)) in enumerate(marks.items()):
         colour, (px, py) = ("red", "green")[k], chart.place(x, 100 * share)
         size = (5, 9)[k]  # one inside the other: they often agree
         scene.rect(px - size, py - size, 2 * size, 2 * size, COLOURS[colour], outline=k == 1)
         scene.text(px, py - (36, 18)[k], name, anchor="middle", bold=True)
         said = f"{name}: {long_time_text(60 * x)}, {100 * share:.3g} %"
-        key.append((said, COLOURS[colour], False))
+        key.append((said, COLOURS[colour]))
     _draw_key(chart, key)
     return scene

@@ -13,6 +13,7 @@ from matplotlib.colors import to_hex, to_rgb
 from trainium_edu.fabric import FabricError, account, execute, item_sizes, route
 from trainium_edu.fabric.schedule import Schedule
 from trainium_edu.fabric.topology import Topology
+from trainium_edu.files import tables
 from trainium_edu.viz.colours import COLOURS
 from trainium_edu.viz.packing import pack
 from trainium_edu.viz.topology import Layout, layouts, links_of, missing_wires, wires_of
@@ -22,6 +23,7 @@ __all__ = ["CollectiveFrames", "frames_of_schedule"]
 
 #: More ranks than these are too small to see.
 MOST_RANKS = 64
+_ENDINGS = tables(__file__)["endings"]
 _FIRST_COLOURS = ("blue", "orange", "green", "pink", "sky", "red", "yellow", "grey")
 
 
@@ -160,16 +162,6 @@ def frames_of_schedule(schedule, topology, nbytes, *, values=None) -> Collective
         chunks_of=chunks_of,
         path_of=path_of,
     )
-
-
-_ENDINGS = {
-    "all_reduce": "Every rank holds the whole sum.",
-    "reduce_scatter": "Every rank holds its own chunk of the sum, finished.",
-    "all_gather": "Every rank holds the chunks of all ranks.",
-    "all_to_all": "Every rank holds its chunk of every other rank's buffer.",
-    "broadcast": "Every rank holds the root's buffer.",
-    "permute": "Every rank holds the buffer that was sent to it.",
-}
 
 
 def _title(schedule, topology, nbytes):

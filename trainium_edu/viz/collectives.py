@@ -166,11 +166,7 @@ def draw_scaling(
 
 @checked
 def draw_link_use(
-    shares: Sequence[Numbers],
-    names: Sequence[str],
-    *,
-    title: str = "how busy the links are",
-    width: float = 890.0,
+    shares: Sequence[Numbers], names: Sequence[str], *, width: float = 890.0
 ) -> Scene:
     """Draw, per algorithm, how busy each directed link is over the whole collective, busiest first.
 
@@ -179,7 +175,6 @@ def draw_link_use(
     shares : sequence of float[links]
         Between 0 and 1.
     names : sequence of str
-    title : str
     width : float, CSS pixels
 
     Returns
@@ -191,7 +186,7 @@ def draw_link_use(
     steps = [np.arange(len(share) + 1).repeat(2)[1:-1] for share in shares]
     percent = [100 * np.sort(share)[::-1].repeat(2) for share in shares]
     ticks = plain_ticks(0, max(map(len, shares)))
-    return _draw_curves(list(zip(steps, percent, strict=True)), names, title,
+    return _draw_curves(list(zip(steps, percent, strict=True)), names, "how busy the links are",
                         "directed links, busiest first", ticks, (0, 105), plain_ticks(0, 100), "%",
                         width, log="", key=1 - 0.08 * len(names)).scene  # fmt: skip
 

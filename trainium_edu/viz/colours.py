@@ -6,13 +6,14 @@ white and on dark.
 
 from trainium_edu.files import tables
 
-__all__ = ["COLOURS", "ENGINE", "FORMAT", "MEMORY", "ROUNDING", "STEP"]
+__all__ = ["COLOURS", "ENGINE", "FORMAT", "MEMORY", "ROUNDING", "STEP", "VERDICT"]
 
 #: The file's tables, by their names.
 TABLES = tables(__file__)
 COLOURS: dict[str, str] = TABLES["colours"]
-#: One colour for each engine, number format, part of memory, rounding mode, and part of a step.
-ENGINE, FORMAT, MEMORY, ROUNDING, STEP = (
+#: One colour for each engine, number format, part of memory, rounding mode, part of a step, and
+#: verdict.
+ENGINE, FORMAT, MEMORY, ROUNDING, STEP, VERDICT = (
     {part: COLOURS.get(name, name) for part, name in TABLES[table].items()}
-    for table in ("engine", "format", "memory", "rounding", "step")
+    for table in ("engine", "format", "memory", "rounding", "step", "verdict")
 )

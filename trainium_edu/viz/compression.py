@@ -50,11 +50,11 @@ def draw_sizes(sizes: Mapping[str, Sizes], *, width: float = 890.0) -> Scene:
         for y, *ends in zip(at, start, end, strict=True):
             (left, right), (low, high) = chart.place(ends, [y - 0.3, y + 0.3])
             scene.rect(left, high, right - left, low - high, COLOURS[colour])
-        key.append((f"{field}, at least", COLOURS[colour], False))
+        key.append((f"{field}, at least", COLOURS[colour]))
         start = end
     for name, field, colour in _CODERS:
         chart.dots([getattr(row, field) for row in rows], at, colour, size=9)
-        key.append((name, colour, False))
+        key.append((name, colour))
     chart.curve([_WHOLE] * 2, chart.y, "muted", dash="dashed", words="as it is")
     scene.height = key_row(scene, 84, 92 + tall, key, width) + 10
     return scene

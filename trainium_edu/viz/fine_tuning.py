@@ -55,7 +55,7 @@ def draw_curve(rows: Sequence[FineTuned], *, width: float = 890.0) -> Scene:
         means = [row.per_author for row in of], [row.mean for row in of]
         chart.curve(*means, colour, width=2, words=f"{name}, mean")
         chart.dots(*means, colour, size=9)
-        key.append((f"{name}: mean, and each seed", colour, False))
+        key.append((f"{name}: mean, and each seed", colour))
     scene.height = key_row(scene, 12, 346, key, width) + 10
     return scene
 

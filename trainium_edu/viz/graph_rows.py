@@ -10,9 +10,7 @@ engine was at work, stand beside that.
 
 from dataclasses import dataclass, field
 
-from trainium_edu.viz.units import aligned, size_text, time_text
-
-__all__ = ["ENGINES", "GraphRows", "Row", "rows_of", "table_text"]
+__all__ = ["ENGINES", "GraphRows", "Row", "rows_of"]
 
 ENGINES = ("tensor", "vector", "scalar", "gpsimd", "dma")  #: in the order of every bar
 PHASES = ("forward", "backward", "update")
@@ -128,51 +126,3 @@ def _advances(description) -> list[float]:
         found[k] = nodes[k]["end_ns"] - latest
         latest = nodes[k]["end_ns"]
     return found
-
-
-def table_text(description: dict, rows: GraphRows, count: int, by: str) -> str:
-    """Return the operations, or layers, that take longest, as a table.
-
-    Parameters
-    ----------
-    description : dict
-    rows : GraphRows
-        The compiled ones.
-    count : int
-        How many.
-    by : str
-        ``"operation"`` or ``"layer"``.
-
-    Returns
-    -------
-    text : str
-        Of an operation also how many times its roofline the busiest engine works for it, and its
-        line; of a layer its operations and bytes.
-    """
-    is_layer = by == "layer"
-    found = [k for k, row in enumerate(rows.rows) if (row.node < 0) == is_layer]
-    whole = description["total_ns"] or 1.0
-    lines = [["layer", "operations", "time", "share", "HBM traffic", ""] if is_layer else
-             ["operation", "result", "time", "share", "× roofline", "layer, line"]]  # fmt: skip
-    for k in sorted(found, key=lambda k: -rows.rows[k].ns)[:count]:
-        row, path = rows.rows[k], _path(rows.rows, k)
-        times = [time_text(row.ns), f"{row.ns / whole:.1%}"]
-        if is_layer:
-            lines.append([path, str(row.operations), *times, size_text(row.bytes), ""])
-            continue
-        node = rows.nodes[row.node]
-        bound = node["roofline_ns"]
-        over = f"{max(node['engine_ns']) / bound:.1f}" if bound else "-"
-        where = ", ".join(filter(None, (path.rpartition("/")[0], node["line"])))
-        lines.append([node["operation"], node["type"], *times, over, where])
-    return "\n".join(aligned(lines, "<>>>><" if is_layer else "<<>>><"))
-
-
-def _path(rows, k) -> str:
-    """Return the names of the layers down to a row."""
-    names, level = [rows[k].name], rows[k].level
-    for row in reversed(rows[:k]):
-        if row.level < level:
-            names.append(row.name)
-            level = row.level
-    return "/".join(reversed(names))

@@ -67,7 +67,7 @@ def draw_paces(paces: Sequence[Pace], *, spec: Record = TRN1, width: float = 890
             share.curve([at, at], share.y, "muted", dash="dotted", words=words)
             share.note(at, 118, words, right=-4, down=12 + 13 * (down % 2), anchor="end",
                        colour="muted", size=11)  # fmt: skip
-    key = ((_LOOKUP, _OURS, False), (_BYTES, "muted", False), (_DESCRIPTORS, _ALONE, False))
+    key = ((_LOOKUP, _OURS), (_BYTES, "muted"), (_DESCRIPTORS, _ALONE))
     scene.height = key_row(scene, 12, scene.height, key, width) + 10
     return scene
 

@@ -57,8 +57,8 @@ def draw_payload(curve, *, spec: Record = TRN1, width: float = 890.0) -> Scene:
         chart.curve(xs, ys, colour, words=words)
         chart.dots(xs, ys, colour)
     chart.dots([*rates], [*rates.values()], _FACT, size=11)
-    key = [(words, colour, False) for words, (*_, colour) in curves.items()]
-    scene.height = key_row(scene, 12, 356, [*key, (told, _FACT, False)], width) + 10
+    key = [(words, colour) for words, (*_, colour) in curves.items()]
+    scene.height = key_row(scene, 12, 356, [*key, (told, _FACT)], width) + 10
     return scene
 
 

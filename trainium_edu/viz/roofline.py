@@ -15,6 +15,7 @@ import numpy as np
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.timing.bands import band_of
 from trainium_edu.specs import TRN1, Record
+from trainium_edu.specs.arguments import number
 from trainium_edu.specs.fact import Fact, derive
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.bars import key_row
@@ -41,13 +42,9 @@ class Point:
     high_flop_per_s: float | None = None
 
     def __post_init__(self):
+        why = "; a roofline's axes are logarithmic, so a point needs work and traffic above 0"
         for what in ("flop_per_byte", "flop_per_s"):
-            value = getattr(self, what)
-            if isinstance(value, bool) or not np.isfinite(value) or value <= 0:
-                raise ValueError(
-                    f"{self.name}: {what} is {value!r}; a roofline's axes are logarithmic, so a "
-                    "point needs work and traffic above 0"
-                )
+            number(getattr(self, what), f"{self.name}: {what}", above=0, why=why)
 
 
 def roofs(spec=TRN1) -> dict[str, Fact]:
@@ -88,25 +85,17 @@ def ridges(spec=TRN1) -> dict[str, Fact]:
     >>> {name: round(fact.value) for name, fact in ridges().items()}
     {'printed': 222, 'array and HBM': 224, 'chip peak and HBM': 232, 'array and DMA': 337}
     """
-    roof = roofs(spec)
-    peak = roof["Tensor Engine, BF16"]
-
-    def meet(locator, flops, rate):
-        return derive("FLOP/byte", lambda f, b: f / b, flops, rate, locator=locator)
-
+    hbm, dma, peak, *_ = roofs(spec).values()
     printed = getattr(spec.tensor_engine, "ridge_flop_per_byte", None)  # of Trainium alone
-    return {
-        **({} if printed is None else {"printed": printed}),
-        "array and HBM": meet(
-            "peak of the array / a NeuronCore's HBM", peak, roof["HBM, a NeuronCore's share"]
-        ),
-        "chip peak and HBM": meet(
-            "printed peak of the chip / HBM of the chip", spec.peak_flops, spec.hbm_bytes_per_s
-        ),
-        "array and DMA": meet(
-            "peak of the array / sustained DMA of one core", peak, roof["DMA, sustained"]
-        ),
-    }
+    found = {} if printed is None else {"printed": printed}
+    chip, memory = spec.peak_flops, spec.hbm_bytes_per_s
+    for name, flops, rate, locator in (
+        ("array and HBM", peak, hbm, "peak of the array / a NeuronCore's HBM"),
+        ("chip peak and HBM", chip, memory, "printed peak of the chip / HBM of the chip"),
+        ("array and DMA", peak, dma, "peak of the array / sustained DMA of one core"),
+    ):
+        found[name] = derive("FLOP/byte", lambda f, b: f / b, flops, rate, locator=locator)
+    return found
 
 
 def point_of(timeline, name: str = "") -> Point:
@@ -181,7 +170,7 @@ def draw_roofline(
     chart.band(at, below_dma, below_hbm, _DMA, opacity=0.28, words="")
     key = []
     for name, rates, colour in zip(roof, (below_hbm, below_dma), (_HBM, _DMA), strict=False):
-        key.append((f"{name}: {roof[name].pretty}", colour, False))
+        key.append((f"{name}: {roof[name].pretty}", colour))
         chart.curve(at, rates, colour, width=2.2, words=key[-1][0])
     taken: list[tuple] = []  # where no point's name may stand
     for name, top, dash in zip(

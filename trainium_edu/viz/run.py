@@ -7,7 +7,7 @@ import numpy as np
 
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.chart import Chart, plain_ticks, round_steps
-from trainium_edu.viz.colours import COLOURS, ENGINE
+from trainium_edu.viz.colours import COLOURS, STEP
 from trainium_edu.viz.scene import Scene, linear
 
 __all__ = ["engines_scene", "losses_scene", "steps_scene"]
@@ -17,8 +17,7 @@ _LEFT, _TOP, _LANE, _RIGHT = 112.0, 30.0, 22.0, 64.0  # CSS pixels
 _MOST_POINTS = 600  #: of a curve; more are drawn as the range of several
 _EVENTS = {"new_graphs": ("new graph", "green"), "early_runs": ("early run", "orange"),
            "fall_backs": ("fall-back", "red")}  # fmt: skip
-_COLOUR = {f"{name} Engine": ENGINE[name.lower()] for name in ("Tensor", "Vector", "Scalar")}
-_COLOUR |= {"GpSimd Engine": ENGINE["gpsimd"], "DMA": ENGINE["dma"], "CC-cores": COLOURS["red"]}
+_COLOUR = STEP | {"CC-cores": COLOURS["red"]}
 
 
 def _unit(ns: float) -> tuple[str, float]:

@@ -54,7 +54,7 @@ def exposed(spans: Iterable[Span]) -> np.ndarray:
     return when[np.flatnonzero(np.diff(alone))].reshape(-1, 2)
 
 
-def step_frames(overlapped: Iterable[Span], apart: Iterable[Span], bills: Sequence = (),
+def step_frames(overlapped: Iterable[Span], apart: Iterable[Span], bills: Iterable = (),
                 topology=None, shares: Sequence = ({}, {})) -> bytes:  # fmt: skip
     """Pack a step's timelines and its collectives into one run of bytes.
 
@@ -62,7 +62,7 @@ def step_frames(overlapped: Iterable[Span], apart: Iterable[Span], bills: Sequen
     ----------
     overlapped, apart : iterable of Span
         The same step, with sums that travel beside the backward pass and alone.
-    bills : sequence of fabric.Account
+    bills : iterable of fabric.Account
         Of the collectives, in order of their start.
     topology : fabric.Topology, optional
         Left out of the picture with more than 64 chips.

@@ -17,7 +17,7 @@ from trainium_edu.specs.signatures import Numbers, checked
 from trainium_edu.viz.colours import COLOURS
 from trainium_edu.viz.scene import Scene
 
-__all__ = ["Layout", "draw_topology", "layouts", "links_of", "missing_wires", "stops", "wires_of"]
+__all__ = ["Layout", "draw_topology", "layouts", "links_of", "missing_wires", "way", "wires_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,16 @@ def links_of(topology, wires) -> np.ndarray:
     return np.column_stack([ends, [number[tuple(sorted(pair))] for pair in ends.tolist()]])
 
 
-def stops(topology, start: int, end: int) -> list[int]:
-    """Return the chips on the shortest way that a message takes, both ends included."""
+@checked
+def way(topology: Topology, start: int, end: int) -> list[int]:
+    """Return the chips on the shortest way that a message takes, both ends included.
+
+    Examples
+    --------
+    >>> from trainium_edu.fabric import trn1_32xlarge
+    >>> way(trn1_32xlarge(), 0, 2)
+    [0, 1, 2]
+    """
     return [start, *(int(topology.dst[link]) for link in route(topology, start, end))]
 
 
@@ -107,6 +115,13 @@ def layouts(topology, wires=None) -> dict[str, Layout]:
     if len(cycles) and len(live) == 1:  # a ring is a ring first of all
         return {"ring": found["ring"], **found}
     return found or {"line": _torus_layout(1, chips, wires, label="line")}
+
+
+def pick(ways: dict, name: str) -> str:
+    """Return the name of a way to draw a topology: the first unless said otherwise."""
+    if name and name not in ways:
+        raise FabricError(f"{name!r} is not a way to draw this topology; it has {', '.join(ways)}")
+    return name or next(iter(ways))
 
 
 def ranks_of(topology) -> tuple[str, ...]:
@@ -242,9 +257,7 @@ def draw_topology(
     there, down = wires_of(topology), missing_wires(topology)
     wires = np.concatenate([there, down])
     ways = layouts(topology, wires)
-    if layout and layout not in ways:
-        raise FabricError(f"{topology.name} has no layout {layout!r}; it has {', '.join(ways)}")
-    chosen = ways[layout or next(iter(ways))]
+    chosen = ways[pick(ways, layout)]
     groups = np.zeros(len(there), int) if colour_by is None else np.asarray(colour_by)
     if groups.shape != (len(there),):
         raise ValueError(

@@ -133,8 +133,7 @@ def draw_faster(tokens, faster_by, update_share, claimed: float, *, width=960.0)
                [(v, str(v)) for v in range(0, 101, 20)], unit="%")  # fmt: skip
     said = f"“up to {100 * claimed:.0f} % faster”"
     chart.curve(x, [100 * claimed] * 2, "ink", width=1.8, dash="dotted", words=said)
-    end_x, end_y = chart.place(x[1], 100 * claimed)
-    scene.text(end_x, end_y - 6, said, anchor="end")
+    chart.note(x[1], 100 * claimed, said, down=-6, anchor="end")
     updates, gains = 100 * np.asarray(update_share), 100 * np.asarray(faster_by)
     words = "share of the step that the update took before"
     before, gain = chart.curves(

@@ -128,8 +128,8 @@ def _draw_relative(scene, box, doublings, k):
     if k >= 2:  # after the squares suggest it
         chart.curve((0, last), (percent, percent), "muted", width=1.6, dash="dotted",
                     words="a third of the square")  # fmt: skip
-        at = chart.place(last, percent)
-        scene.text(at[0], at[1] - 8, f"√(ε/3) = {percent:.1f} %", anchor="end", colour="muted")
+        settled = f"√(ε/3) = {percent:.1f} %"
+        chart.note(last, percent, settled, down=-8, anchor="end", colour="muted")
     steps = np.arange(k + 1)
     theory = 100 * doublings.sd[: k + 1] / doublings.sums[: k + 1]
     found = 100 * doublings.scatter[: k + 1] / doublings.sums[: k + 1]

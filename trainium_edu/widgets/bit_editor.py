@@ -2,7 +2,6 @@
 
 from math import copysign, frexp, isfinite, isinf, isnan, log2
 
-import anywidget
 import traitlets
 
 from trainium_edu.files import tables
@@ -14,7 +13,7 @@ from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.formats import colour_of, label_of
 from trainium_edu.viz.units import raised
 from trainium_edu.widgets.number_line import parse_number, say_landing, share_of
-from trainium_edu.widgets.static import load
+from trainium_edu.widgets.page_widget import PageWidget
 
 __all__ = ["BitEditor", "bit_editor"]
 
@@ -51,16 +50,12 @@ def bit_editor(x: float | int | str = 13.0, fmt="bf16"):
     >>> editor.value
     13.0625
     """
-    if isinstance(x, bool):
-        raise TypeError(f"x is {x}; it takes a number such as 13.0")
-    return BitEditor(parse_number(str(x)), get_format(fmt))
+    return BitEditor(parse_number(x), get_format(fmt))
 
 
-class BitEditor(anywidget.AnyWidget):
+class BitEditor(PageWidget, page="bit_editor"):
     """State: a format and a code; see :func:`bit_editor`."""
 
-    _esm = load("bit_editor.js")
-    _css = load("shared/common.css", "bit_editor.css")
     formats = traitlets.List().tag(sync=True)
     state = traitlets.Dict().tag(sync=True)  # format, code
     answer = traitlets.Dict().tag(sync=True)  # what the page shows

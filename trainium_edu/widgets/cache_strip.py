@@ -6,6 +6,7 @@ from hashlib import md5
 from itertools import groupby
 from operator import attrgetter
 
+from trainium_edu.files import tables
 from trainium_edu.viz.colours import COLOURS
 from trainium_edu.viz.units import aligned
 from trainium_edu.xla.compiler import Event
@@ -13,13 +14,7 @@ from trainium_edu.xla.compiler import Event
 __all__ = ["EVENTS", "CacheStrip"]
 
 #: What may become of a step's graph: in words, how its cell is framed, and how the key says that.
-EVENTS = {
-    "compiled": ("compiled", "solid", "filled"),
-    "memory": ("hit (memory)", "solid", "outlined"),
-    "disk": ("hit (disk)", "dashed", "dashed"),
-    "failed": ("failed", "double", "✗"),
-    "extracted": ("extracted", "dotted", "dotted"),
-}
+EVENTS = tables(__file__)["events"]
 _HITS = ("memory", "disk")
 _TOGETHER = 4  # steps of the same graph, all found, that become one cell
 _COLOURS = [COLOURS[name] for name in ("blue", "orange", "green", "pink", "sky", "yellow")]

@@ -258,8 +258,10 @@ def wall(model: str = "gpt3-175b", plan: Plan | None = None):
         parts = {name: np.array([p.parts.get(name, np.nan) for p in strong]) for name in PARTS}
         mark = (where.chips, where.efficiency) if where else ()
         scene = draw_wall(chips, *shares, parts, chips[here], mark, width=values["width"])
+        told = f"{_spaced(found)}."
+        told = told[0].upper() + told[1:]
         said = [f"{counts[here]:,} instances: {_point_words('strong', strong[here])}; "
-                f"{_point_words('weak', weak[here])}.", _wall_words(found)]  # fmt: skip
+                f"{_point_words('weak', weak[here])}.", told]  # fmt: skip
         return Page(scene, said, {"instances": f"{counts[here]:,} ({chips[here]:,} chips)"})
 
     words, last = [], len(counts) - 1
@@ -275,11 +277,6 @@ def wall(model: str = "gpt3-175b", plan: Plan | None = None):
 def _spaced(words) -> str:
     """Set a space before each per cent."""
     return re.sub(r" ?%", " %", f"{words}")
-
-
-def _wall_words(found) -> str:
-    text = _spaced(found)
-    return f"{text[0].upper()}{text[1:]}."
 
 
 def _point_words(kind, point) -> str:

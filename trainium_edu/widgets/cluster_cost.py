@@ -76,9 +76,7 @@ def bill(model: str = "gpt3-175b", plan: Plan | None = None, tokens: float = 300
         scene = draw_stacks([Stack("The bill", unit, rows, unsure=unsure)], width=values["width"])
         moved = [(swing.name, swing.low / scale, swing.high / scale)
                  for swing in found.tornado if swing.width]  # fmt: skip
-        draw_tornado(
-            "What moves it", moved, found.usd / scale, unit=unit, below=scene, width=values["width"]
-        )
+        draw_tornado(scene, "What moves it", moved, found.usd / scale, unit)
         low, usd, high = (
             f"${n / scale:,.3g} {unit[:-4]}" for n in (found.low, found.usd, found.high)
         )

@@ -3,7 +3,6 @@
 from contextlib import suppress
 from functools import cache
 
-import anywidget
 import ipywidgets
 import numpy as np
 import traitlets
@@ -12,13 +11,14 @@ from trainium_edu import fabric
 from trainium_edu.specs.arguments import choice
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.collective_frames import frames_of_schedule
+from trainium_edu.viz.topology import pick
+from trainium_edu.widgets.page_widget import PageWidget
 from trainium_edu.widgets.picture import Panel
-from trainium_edu.widgets.static import load
 
 __all__ = ["MACHINES", "CollectivePlayer", "collective_explorer"]
 
 
-class CollectivePlayer(anywidget.AnyWidget):
+class CollectivePlayer(PageWidget, page="collective_player"):
     """Play a collective: chunks on links, buffers filling, links warming up.
 
     Parameters
@@ -47,8 +47,6 @@ class CollectivePlayer(anywidget.AnyWidget):
     CollectivePlayer('all-gather by ring on ring of 4: 4 ranks, 4 KiB', 3 steps)
     """
 
-    _esm = load("collective_player.js")
-    _css = load("shared/common.css", "collective_player.css")
     film = traitlets.Bytes().tag(sync=True)
     layout_name = traitlets.Unicode().tag(sync=True)  # how the topology is drawn
     step = traitlets.Int(0).tag(sync=True)  # where the player rests
@@ -57,7 +55,7 @@ class CollectivePlayer(anywidget.AnyWidget):
 
     def __init__(self, schedule, topology, nbytes, *, layout="", begins=False, values=None):
         self.frames = frames_of_schedule(schedule, topology, nbytes, values=values)
-        film, layout = self.frames.to_bytes(), self._layout(layout)
+        film, layout = self.frames.to_bytes(), pick(self.frames.layouts, layout)
         super().__init__(film=film, layout_name=layout, begins=begins)
 
     def play(self, schedule, topology, nbytes):
@@ -66,16 +64,8 @@ class CollectivePlayer(anywidget.AnyWidget):
         with self.hold_sync():
             self.step, self.picked = 0, ""
             kept = self.layout_name if self.layout_name in self.frames.layouts else ""
-            self.layout_name = self._layout(kept)
+            self.layout_name = pick(self.frames.layouts, kept)
             self.film = self.frames.to_bytes()
-
-    def _layout(self, name):
-        known = self.frames.layouts
-        if name and name not in known:
-            raise fabric.FabricError(
-                f"{name!r} is not a way to draw this topology; there are {', '.join(known)}"
-            )
-        return name or next(iter(known))
 
     def __repr__(self):
         return f"CollectivePlayer({self.frames.title!r}, {self.frames.steps} steps)"

@@ -74,7 +74,8 @@ def _range_page(formats, values) -> Page:
         head = [*head, *RECIPES["range"]["head_of_data"]]
         sizes = np.ldexp(np.abs(x[x != 0].astype(float)), power)
         (fate,) = say("range", "lost" if lost else "held", lost=", ".join(lost))
-        said = say("range", count=np.count_nonzero(x), data=name, times=_times(power), fate=fate,
+        times = f", multiplied by 2{raised(power)}," if power else ""
+        said = say("range", count=np.count_nonzero(x), data=name, times=times, fate=fate,
                    low=_short(sizes.min()), high=_short(sizes.max()))  # fmt: skip
     return Page(scene, said, {"power": f"2{raised(power)}"}, head=head, rows=rows)
 
@@ -174,7 +175,3 @@ def _specials(fmt) -> str:
 def _short(value: float) -> str:
     """Return a number in about three digits, or a dash for none."""
     return short_number(value) if isfinite(value) else "—"
-
-
-def _times(power) -> str:
-    return f", multiplied by 2{raised(power)}," if power else ""

@@ -4,30 +4,27 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict
 
-import anywidget
 import ipywidgets
 import traitlets
 
-from trainium_edu.specs.arguments import choice, whole
+from trainium_edu.specs.arguments import whole
 from trainium_edu.viz.colours import ENGINE
-from trainium_edu.viz.graph_rows import ENGINES, GraphRows, rows_of, table_text
+from trainium_edu.viz.graph_rows import ENGINES, GraphRows, rows_of
 from trainium_edu.viz.units import time_text
-from trainium_edu.widgets.static import load
+from trainium_edu.widgets.page_widget import PageWidget
 
 __all__ = ["GraphExplorer", "GraphView"]
 
 _SIDES = ("compiled", "recorded")
 
 
-class GraphView(anywidget.AnyWidget):
+class GraphView(PageWidget, page="graph_explorer"):
     """The two graphs on the page; they go there once, as JSON.
 
     State: ``side`` is the graph shown, ``picked`` the operation chosen (its side and its number
     there, or nothing), ``advised`` the number of the advice chosen, -1 for none.
     """
 
-    _esm = load("graph_explorer.js")
-    _css = load("shared/common.css", "graph_explorer.css")
     graph = traitlets.Unicode().tag(sync=True)
     colours = traitlets.Dict(ENGINE).tag(sync=True)
     side = traitlets.Enum(_SIDES, "compiled").tag(sync=True)
@@ -59,23 +56,6 @@ class GraphExplorer(ipywidgets.VBox):
         self.view.observe(self._answer, "asked")
         super().__init__([self.view])
 
-    def table(self, n: int = 10, *, by: str = "operation") -> str:
-        """Return the operations or layers that take longest, as a table to print.
-
-        Parameters
-        ----------
-        n : int
-            How many rows.
-        by : str
-            ``"operation"`` or ``"layer"``.
-
-        Returns
-        -------
-        str
-        """
-        choice(by, "by", ["operation", "layer"])
-        return table_text(self._about, self.sides["compiled"], whole(n, "n", 1), by)
-
     def open_operation(self, operation) -> None:
         """Show the instructions of a compiled operation below, as a click on the page does.
 
@@ -86,13 +66,11 @@ class GraphExplorer(ipywidgets.VBox):
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             If there is no such operation.
         """
-        known = range(len(self.sides["compiled"].nodes))
-        if not isinstance(operation, int) or operation not in known:
-            raise ValueError(f"{operation!r:.40} is no compiled operation; see `table()` for some")
-        found = self._opener(operation)
+        last = len(self.sides["compiled"].nodes) - 1
+        found = self._opener(whole(operation, "operation", 0, last))
         self.children = [self.view, *([found] if found is not None else [])]
 
     def _answer(self, change):

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from math import isfinite, nextafter
 
-import anywidget
 import traitlets
 
 from trainium_edu.files import tables
@@ -13,7 +12,7 @@ from trainium_edu.numerics.grid import Landing, Outcome, land, number_text, step
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.colours import FORMAT
 from trainium_edu.viz.formats import colour_of, label_of
-from trainium_edu.widgets.static import load
+from trainium_edu.widgets.page_widget import PageWidget
 
 __all__ = ["NumberLine", "number_line_explorer", "parse_number", "say_landing", "share_of"]
 
@@ -54,14 +53,16 @@ def number_line_explorer(x=3.3, formats: str | Format | Sequence = ("fp8_e4m3", 
 
 
 @checked
-def parse_number(text: str) -> float:
+def parse_number(text) -> float:
     """Read a number as learners write it: ``0.1``, ``1/3``, ``-2e5``, ``pi``.
 
     Raises
     ------
-    ValueError
-        If it is no finite number within FP32's range.
+    TypeError, ValueError
+        If it is True or False; if it is no finite number within FP32's range.
     """
+    if isinstance(text, bool):
+        raise TypeError(f"x is {text}; it takes one finite number such as 13.0")
     shown = " ".join(str(text).split())[:24]
     named = {"pi": 3.141592653589793, "π": 3.141592653589793, "e": 2.718281828459045}
     above, slash, below = str(text).strip().replace("−", "-").partition("/")
@@ -75,11 +76,9 @@ def parse_number(text: str) -> float:
     return value
 
 
-class NumberLine(anywidget.AnyWidget):
+class NumberLine(PageWidget, page="number_line"):
     """State: x, the window and the formats shown; see :func:`number_line_explorer`."""
 
-    _esm = load("number_line.js")
-    _css = load("shared/common.css", "number_line.css")
     formats = traitlets.List().tag(sync=True)  # what may be shown
     presets = traitlets.List().tag(sync=True)
     view = traitlets.Dict().tag(sync=True)  # x, lo, hi, shown, width, ask
@@ -89,9 +88,7 @@ class NumberLine(anywidget.AnyWidget):
         first = [get_format(f) for f in formats]
         offered = [*first, *(FORMATS[name] for name in FORMAT), FORMATS["int8"]]
         self._formats = {f.name: f for f in offered}
-        if isinstance(x, bool):
-            raise TypeError(f"x is {x}; it takes one finite number")
-        x = parse_number(str(x))
+        x = parse_number(x)
         lo, hi = _window_around(x, first[0] if first else FORMATS["bf16"])
         shown = [f.name for f in first]
         self._first = {"x": x, "lo": lo, "hi": hi, "shown": shown, "width": 900, "ask": 0}
@@ -131,7 +128,7 @@ class NumberLine(anywidget.AnyWidget):
 
     @x.setter
     def x(self, value):
-        self._move(parse_number(str(value)))
+        self._move(parse_number(value))
 
     def landing(self, fmt):
         """Return where x lands in a format, as a :class:`~trainium_edu.numerics.grid.Landing`."""

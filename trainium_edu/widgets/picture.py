@@ -28,9 +28,6 @@ class Picture(Sketch):
 
         super().__init__([], page, alt)
 
-    def __repr__(self):
-        return f"Picture({self._name!r})"
-
 
 class Panel(ipywidgets.VBox):
     """Stack controls and pictures.

@@ -22,7 +22,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 
-import anywidget
 import ipywidgets
 import traitlets
 from IPython.core.formatters import format_display_data
@@ -33,7 +32,7 @@ from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.units import letters
 from trainium_edu.widgets import journal
 from trainium_edu.widgets.card import card, error_factor, marked_list, number_strip, without_links
-from trainium_edu.widgets.static import load
+from trainium_edu.widgets.page_widget import PageWidget
 
 __all__ = ["MIME", "RECOGNISED", "Prediction", "Reveal", "choice", "error_factor", "number",
            "order"]  # fmt: skip
@@ -61,11 +60,9 @@ class Commitment:
         return Commitment(counted, value, self.commits + 1, self.revealed, changes)
 
 
-class Prediction(anywidget.AnyWidget):
+class Prediction(PageWidget, page="prediction"):
     """A question and its input; made by :func:`number`, :func:`choice` or :func:`order`."""
 
-    _esm = load("prediction.js")
-    _css = load("shared/common.css", "prediction.css")
     key = traitlets.Unicode().tag(sync=True)
     kind = traitlets.Unicode().tag(sync=True)
     question = traitlets.Unicode().tag(sync=True)
@@ -205,7 +202,7 @@ class Prediction(anywidget.AnyWidget):
 
     def bundle(self) -> dict:
         """Return what the notebook stores of the question, by MIME type."""
-        data = _stored(anywidget.AnyWidget._repr_mimebundle_(self), self._text())
+        data = _stored(self._repr_mimebundle_(), self._text())
         if self.commitment.commits:
             asked = {"question": self.question, "unit": self.unit, "options": list(self.options)}
             made, changes = self.commitment, self.commitment.changes_after_answer

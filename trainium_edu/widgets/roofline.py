@@ -5,9 +5,10 @@ from html import escape
 
 import ipywidgets
 
-from trainium_edu.specs import SOURCES, TRN1, Record
+from trainium_edu.specs import TRN1, Record
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import roofline as picture
+from trainium_edu.viz.documents import source_of
 from trainium_edu.widgets.picture import Panel
 from trainium_edu.widgets.retiming import core_of
 from trainium_edu.widgets.sketch import Page, Sketch
@@ -56,19 +57,17 @@ def roofline(*timelines, names: Sequence[str] | None = None, spec: Record = TRN1
 
 def _table(spec) -> str:
     """Write the ridges with their reasons; the first is what the sources print."""
-    rows = []
-    for name, fact in picture.ridges(spec).items():
-        source = fact.locator if fact.inputs else f"{SOURCES[fact.source].title}: {fact.locator}"
-        rows.append(
-            f"<tr><td style='text-align:left'>{escape(name)}</td><td>{fact.value:.4g}</td>"
-            f"<td style='text-align:left'>{fact.kind}</td>"
-            f"<td style='text-align:left'>{escape(source)}</td></tr>"
-        )
-    head = "".join(
-        f"<th style='text-align:left'>{h}</th>"
-        for h in ("ridge of a BF16 matmul", "FLOP/byte", "kind", "where from")
-    )
+    rows = [
+        _row("td", name, f"{fact.value:.4g}", fact.kind, source_of(fact))
+        for name, fact in picture.ridges(spec).items()
+    ]
+    head = _row("th", "ridge of a BF16 matmul", "FLOP/byte", "kind", "where from")
     return (
         "<table style='font-size:13px;line-height:1.4;border-collapse:separate;border-spacing:12px"
-        f" 3px'><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+        f" 3px'><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
     )
+
+
+def _row(tag, *cells) -> str:
+    drawn = (f"<{tag} style='text-align:left'>{escape(str(cell))}</{tag}>" for cell in cells)
+    return f"<tr>{''.join(drawn)}</tr>"

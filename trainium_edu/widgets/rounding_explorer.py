@@ -1,13 +1,12 @@
 """Drag a number between its two neighbours and throw the dice: stochastic rounding by hand."""
 
-import anywidget
 import traitlets
 
 from trainium_edu.numerics import get_format
 from trainium_edu.numerics.gaps import MAX_TRIALS, N_RANDOM_BITS, gap, round_repeatedly
 from trainium_edu.numerics.grid import number_text
 from trainium_edu.specs.arguments import choice, whole
-from trainium_edu.widgets.static import load
+from trainium_edu.widgets.page_widget import PageWidget
 
 __all__ = ["RoundingExplorer", "rounding_explorer"]
 
@@ -49,11 +48,9 @@ def rounding_explorer(
     return RoundingExplorer(x, fmt, trials, seed)
 
 
-class RoundingExplorer(anywidget.AnyWidget):
+class RoundingExplorer(PageWidget, page="rounding_explorer"):
     """State: the gap, the place of x in it, and the trials; see :func:`rounding_explorer`."""
 
-    _esm = load("rounding_explorer.js")
-    _css = load("shared/common.css", "rounding_explorer.css")
     formats = traitlets.List().tag(sync=True)
     format = traitlets.Unicode().tag(sync=True)
     gap = traitlets.Dict().tag(sync=True)  # what the page needs to draw the gap

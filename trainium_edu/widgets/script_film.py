@@ -3,7 +3,6 @@
 from itertools import pairwise
 from pathlib import Path
 
-import anywidget
 import traitlets
 
 from trainium_edu.files import tables
@@ -11,7 +10,7 @@ from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.run_record import RunRecord
 from trainium_edu.viz.chart import round_steps
-from trainium_edu.widgets.static import load
+from trainium_edu.widgets.page_widget import PageWidget
 
 __all__ = ["ScriptFilm", "script_film"]
 
@@ -43,18 +42,13 @@ def script_film(script: str | Path, record: RunRecord, steps: int = 5, *, graphs
     ValueError
         If no step of it ran.
     """
-    return ScriptFilm(Path(script), record, whole(steps, "steps", 1), graphs)
+    return ScriptFilm(film=film_of(Path(script), record, whole(steps, "steps", 1), graphs))
 
 
-class ScriptFilm(anywidget.AnyWidget):
+class ScriptFilm(PageWidget, page="script_film"):
     """State: none; the page plays what it was given."""
 
-    _esm = load("script_film.js")
-    _css = load("shared/common.css", "script_film.css")
     film = traitlets.Dict().tag(sync=True)
-
-    def __init__(self, script, record, steps, graphs):
-        super().__init__(film=film_of(script, record, steps, graphs))
 
     def __repr__(self):
         kinds = [span["kind"] for span in self.film["spans"] if span["track"] == "chip"]

@@ -4,16 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import isfinite
 
-import anywidget
 import traitlets
 
 from trainium_edu.files import tables
 from trainium_edu.viz.scene import Scene
 from trainium_edu.viz.svg import to_svg
-from trainium_edu.widgets.static import load
+from trainium_edu.widgets.page_widget import PageWidget
 
-__all__ = ["Page", "Sketch", "buttons_of", "control", "controls_of", "first", "say",
-           "sketch", "slider"]  # fmt: skip
+__all__ = ["Page", "Sketch", "buttons_of", "control", "controls_of", "say", "sketch", "slider"]
 
 #: Names, controls, buttons and sentences of the sketches, by their keys.
 RECIPES = tables(__file__, "sketches.toml")
@@ -79,12 +77,7 @@ def _values(controls) -> dict:
     return {control["name"]: control["value"] for control in controls}
 
 
-def first(controls) -> dict:
-    """Return the values that controls begin with, as a drawing function takes them."""
-    return {"width": _FIRST_WIDTH, **_values(controls)}
-
-
-class Sketch(anywidget.AnyWidget):
+class Sketch(PageWidget, page="sketch"):
     """State: the values of the controls; ``values`` may be set, ``page`` is what is shown.
 
     Parameters
@@ -102,8 +95,6 @@ class Sketch(anywidget.AnyWidget):
         None for what the first page says.
     """
 
-    _esm = load("sketch.js")
-    _css = load("shared/common.css", "sketch.css")
     controls = traitlets.List().tag(sync=True)
     buttons = traitlets.List().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
@@ -120,7 +111,7 @@ class Sketch(anywidget.AnyWidget):
         self.controls, self.label = controls, name
         self.buttons = [[key, text, help] for key, (text, help, _) in self._press.items()]
         self.on_msg(self._on_request)
-        self.values = {**first(controls), "ask": 0}
+        self.values = {"width": _FIRST_WIDTH, **_values(controls), "ask": 0}
         words = _plain(self.page["said"] if words is None else words)
         self._name = f"{name}; {words}" if words else name
 
@@ -187,7 +178,7 @@ class Sketch(anywidget.AnyWidget):
             self.values = {**self.values, **change}
 
     def __repr__(self):
-        return f"Sketch({self._name!r})"
+        return f"{type(self).__name__}({self._name!r})"
 
 
 def sketch(key, draw: Callable, *, press=None, words=None, named=None, more=(), **changes):

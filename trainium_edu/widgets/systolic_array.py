@@ -4,8 +4,6 @@ import math
 import zlib
 from collections.abc import Sequence
 
-import anywidget
-import ipywidgets
 import numpy as np
 import traitlets
 
@@ -20,13 +18,14 @@ from trainium_edu.neuroncore.systolic_array import (
 from trainium_edu.neuroncore.systolic_array.frames import Frames, frames_of_run
 from trainium_edu.neuroncore.systolic_array.operands import check_operands
 from trainium_edu.neuroncore.systolic_array.plan import Pass
+from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import systolic_array as picture
-from trainium_edu.viz.numbers import Numbers
+from trainium_edu.viz.bars import draw_rows
 from trainium_edu.viz.packing import pack
+from trainium_edu.widgets.page_widget import PageWidget
 from trainium_edu.widgets.picture import Panel
 from trainium_edu.widgets.sketch import Page, sketch
-from trainium_edu.widgets.static import load
 
 __all__ = ["SystolicArrayPlayer", "array_player", "reuse_explorer", "stationary_explorer"]
 
@@ -34,6 +33,7 @@ _WITH_NUMBERS_MAX = 32  # larger arrays are heat maps
 _MATRIX_MAX = 16  # larger operands are not drawn beside the array
 _LABEL_FORMAT = "fp16"  # holds the whole numbers up to 256 = 16 x 16
 _LIMIT_BYTES = 200 * 2**20
+_TILE = 128  # columns of W that a step of its slider adds
 
 
 @checked
@@ -111,7 +111,7 @@ def _matrices(operands, play) -> dict | None:
     }
 
 
-class SystolicArrayPlayer(anywidget.AnyWidget):
+class SystolicArrayPlayer(PageWidget, page="systolic_array"):
     """Play a recorded run: the array, its utilisation, and the life of one result.
 
     Up to 32 x 32 PEs it shows numbers, above that a heat map.  The frames go to the page once, as
@@ -128,16 +128,13 @@ class SystolicArrayPlayer(anywidget.AnyWidget):
         What `_matrices` returns.
     """
 
-    _esm = load("systolic_array.js")
-    _css = load("shared/common.css", "systolic_array.css")
     film = traitlets.Bytes().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
     cycle = traitlets.Int(0).tag(sync=True)
 
     def __init__(self, frames: Frames, *, cycle: int | None = None, follow=None, matrices=None):
-        cycle = frames.cycles // 3 if cycle is None else int(cycle)
-        if not 0 <= cycle < frames.cycles:
-            raise ValueError(f"cycle is {cycle}; the run has cycles 0 to {frames.cycles - 1}")
+        cycle = frames.cycles // 3 if cycle is None else cycle
+        cycle = whole(cycle, "cycle", 0, frames.cycles - 1)
         _, m_all, n_all = frames.shape
         m, n = (m_all // 2, n_all // 2) if follow is None else map(int, follow)
         if not (0 <= m < m_all and 0 <= n < n_all):
@@ -278,29 +275,21 @@ def stationary_explorer(
     Parameters
     ----------
     k, rows, columns : int
-        Where the sliders stand first.
+        Where the sliders stand first, as near as they come.
     array : SystolicArray
 
     Returns
     -------
     Panel
     """
-    wide = {"style": {"description_width": "initial"}, "layout": {"width": "min(460px, 99%)"}}
-    height = ipywidgets.IntSlider(
-        value=rows, min=1, max=512, description="rows of x (vectors at once)", **wide
-    )
-    width = ipywidgets.IntSlider(
-        value=columns, min=128, max=8192, step=128, description="columns of W", **wide
-    )
-    shown = ipywidgets.HTML()
 
-    def draw(_change=None):
-        prices = choice_cycles(k, height.value, width.value, array=array)
-        rows = {f"{n}, {how}": {"": p[how]} for n, p in prices.items() for how in p}
-        title = f"x[{height.value}, {k}] @ W[{k}, {width.value}], in cycles"
-        shown.value = Numbers("", title, rows).svg
+    def draw(values) -> Page:
+        rows, columns = values["rows"], _TILE * values["columns"]
+        prices = choice_cycles(k, rows, columns, array=array)
+        bars = {f"{n}, {how}": {"": p[how]} for n, p in prices.items() for how in p}
+        title = f"x[{rows}, {k}] @ W[{k}, {columns}], in cycles"
+        scene = draw_rows(title, bars, width=values["width"])
+        return Page(scene, outputs={"columns": str(columns)})
 
-    for slider in (height, width):
-        slider.observe(draw, "value")
-    draw()
-    return Panel([height, width, shown], "which operand should stay")
+    first = {"rows": min(max(rows, 1), 512), "columns": min(max(columns // _TILE, 1), 64)}
+    return Panel([sketch("stationary", draw, **first)], "which operand should stay")

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import anywidget
 import traitlets
 
 from trainium_edu.files import tables
@@ -13,8 +12,8 @@ from trainium_edu.viz.colours import ENGINE
 from trainium_edu.viz.core_listing import listing_of, listing_to_bytes
 from trainium_edu.viz.core_timing import trace_of_core
 from trainium_edu.viz.units import time_text
+from trainium_edu.widgets.page_widget import PageWidget
 from trainium_edu.widgets.retiming import Retiming, Settings, core_of
-from trainium_edu.widgets.static import load
 
 __all__ = ["TimelineExplorer", "timeline_explorer"]
 
@@ -28,7 +27,7 @@ _FACTORS = {
 _SLIDERS, _SWITCHES = tables(__file__).values()
 
 
-class TimelineExplorer(anywidget.AnyWidget):
+class TimelineExplorer(PageWidget, page="timeline_explorer"):
     """Zoom into a run, ask an instruction what it waited for, and time it again.
 
     State is a few traits: ``window`` (what is shown first, in ns), ``picked`` (a row of the run, -1
@@ -52,8 +51,6 @@ class TimelineExplorer(anywidget.AnyWidget):
         If there are more instructions than a page can hold.
     """
 
-    _esm = load("timeline_explorer.js")
-    _css = load("shared/common.css", "timeline_explorer.css")
     book = traitlets.Bytes().tag(sync=True)
     film = traitlets.Bytes().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)

@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 from functools import cache, partial
 
-import anywidget
 import numpy as np
 import traitlets
 
@@ -12,10 +11,10 @@ from trainium_edu import fabric
 from trainium_edu.fabric.topology import Topology
 from trainium_edu.specs.arguments import choice
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz.topology import draw_topology, stops, wires_of
+from trainium_edu.viz.topology import draw_topology, way, wires_of
 from trainium_edu.viz.topology_scene import all_ways, turn_layouts
+from trainium_edu.widgets.page_widget import PageWidget
 from trainium_edu.widgets.picture import Picture
-from trainium_edu.widgets.static import load
 
 __all__ = ["MACHINES", "TopologyExplorer", "cycles_picture", "topology_explorer",
            "topology_picture", "way"]  # fmt: skip
@@ -27,18 +26,6 @@ MACHINES = {
     "inf2.24xlarge: 6 chips": partial(fabric.machine, "inf2.24xlarge"),
     "trn2.48xlarge: 16 chips": fabric.trn2_48xlarge,
 }
-
-
-@checked
-def way(topology: Topology, start: int, end: int) -> list[int]:
-    """Return the chips on the shortest way that a message takes, both ends included.
-
-    Examples
-    --------
-    >>> way(fabric.trn1_32xlarge(), 0, 2)
-    [0, 1, 2]
-    """
-    return stops(topology, start, end)
 
 
 @checked
@@ -76,7 +63,7 @@ def cycles_picture(topology: Topology, *, layout: str = "") -> Picture:
     return topology_picture(topology, layout=layout, colour_by=groups, title=title)
 
 
-class TopologyExplorer(anywidget.AnyWidget):
+class TopologyExplorer(PageWidget, page="topology"):
     """Turn a machine in space, cut a cable, point at a chip to see the way there.
 
     Parameters
@@ -91,8 +78,6 @@ class TopologyExplorer(anywidget.AnyWidget):
         ``"flat"``, ``"torus"``, ``"hypercube"`` or ``"ring"``, where it applies.
     """
 
-    _esm = load("topology.js")
-    _css = load("shared/common.css", "topology.css")
     scenes = traitlets.Unicode().tag(sync=True)  # every machine's chips, cables and drawings
     ways = traitlets.Bytes().tag(sync=True)  # every way on every machine, behind one another
     machine = traitlets.Unicode().tag(sync=True)

@@ -66,7 +66,8 @@ def faster_panel() -> Sketch:
 
 def _faster_page(values) -> Page:
     """Draw the step's two shares for one optimizer and one share of the peak."""
-    optimizer, share, claimed = values["optimizer"], values["share"], _claimed()
+    optimizer, share = values["optimizer"], values["share"]
+    claimed = CLAIMS.stochastic_rounding_faster_by.value
     split = step_share(_TOKENS, optimizer=optimizer, utilisation=share / 100)
     gain = split.faster_by
     scene = picture.draw_faster(_TOKENS, gain, split.update_share, claimed, width=values["width"])
@@ -77,10 +78,6 @@ def _faster_page(values) -> Page:
     words = {"needed": needed, "reach": reach, "optimizer": _OPTIMIZERS[optimizer], "share": share}
     said = say("faster", **numbers, **words)
     return Page(scene, said, {"share": f"{share} %"})
-
-
-def _claimed() -> float:
-    return CLAIMS.stochastic_rounding_faster_by.value
 
 
 def step_panel() -> Sketch:

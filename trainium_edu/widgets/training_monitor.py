@@ -1,18 +1,17 @@
 """The training monitor: a run's curves while it runs, one step in time, the links, the replicas."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
-import anywidget
 import numpy as np
 import traitlets
 
 from trainium_edu.specs.arguments import whole
 from trainium_edu.training.parallel.agreement import odd_ranks
 from trainium_edu.training.parallel.step import step_report
-from trainium_edu.viz.step_frames import LINKS, MOST_CHIPS, step_frames
-from trainium_edu.widgets.static import load
+from trainium_edu.viz.step_frames import LINKS, step_frames
+from trainium_edu.widgets.page_widget import PageWidget
 
 __all__ = ["TrainingMonitor", "training_monitor"]
 
@@ -73,11 +72,9 @@ def _names(plain) -> list[str]:
     return [", ".join(words[key](job[key]) for key in told) for job in plain]
 
 
-class TrainingMonitor(anywidget.AnyWidget):
+class TrainingMonitor(PageWidget, page="training_monitor"):
     """State: what the run has given so far, and one step's frames; see :func:`training_monitor`."""
 
-    _esm = load("training_monitor.js")
-    _css = load("shared/common.css", "training_monitor.css")
     setting = traitlets.Dict().tag(sync=True)  # steps, ranks, name, passes, tested, perhaps a bound
     earlier = traitlets.List().tag(sync=True)  # runs before: name, steps, loss, points
     loss = traitlets.Bytes().tag(sync=True)  # float32[steps]
@@ -153,12 +150,6 @@ class TrainingMonitor(anywidget.AnyWidget):
         """Send what is left; ``fit`` calls this, however the run ended."""
         self._tell()
 
-    def show_step(
-        self, overlapped: Iterable, apart: Iterable, bills: Sequence = (), topology=None, **more
-    ):
-        """Show one step in time; arguments as for :func:`trainium_edu.viz.step_frames`."""
-        self.film = step_frames(overlapped, apart, bills, topology, **more)
-
     def _show_step(self):
         """Show the newest step of the run in time, if it took one."""
         trainer = self.run.trainer
@@ -170,11 +161,8 @@ class TrainingMonitor(anywidget.AnyWidget):
         on, off = (report.spans.spans for report in reports)
         busy = [report.engines for report in reports]
         sums = [one.section.nodes[0] for one in program.tracks() if one.track == LINKS]
-        if links is None or links.topology.chips > MOST_CHIPS:
-            self.show_step(on, off, shares=busy)
-        else:
-            bills = [links.account(node) for node in sums]
-            self.show_step(on, off, bills, links.topology, shares=busy)
+        bills = (links.account(node) for node in sums)  # asked for only where they are drawn
+        self.film = step_frames(on, off, bills, links and links.topology, shares=busy)
 
     def _take(self, step):
         self._loss.append(step.loss)

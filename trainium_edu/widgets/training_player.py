@@ -1,12 +1,11 @@
 """Watch a network learn: a recorded run to play, with every test digit that it still misreads."""
 
-import anywidget
 import numpy as np
 import traitlets
 
 from trainium_edu.specs.arguments import whole
 from trainium_edu.training import FRAMES_PER_PASS, digits, train_in_frames
-from trainium_edu.widgets.static import load
+from trainium_edu.widgets.page_widget import PageWidget
 from trainium_edu.widgets.training import RATES, offered_rate
 
 __all__ = ["TrainingPlayer", "first_training_run"]
@@ -42,11 +41,9 @@ def first_training_run(learning_rate: float = 0.1, *, passes: int = 20):
     return TrainingPlayer(learning_rate, passes)
 
 
-class TrainingPlayer(anywidget.AnyWidget):
+class TrainingPlayer(PageWidget, page="training_film"):
     """State: the learning rate; the page plays, Python trains anew when the rate changes."""
 
-    _esm = load("training_film.js")
-    _css = load("shared/common.css", "training_film.css")
     rate = traitlets.Float().tag(sync=True)
     offer = traitlets.Dict().tag(sync=True)  # rates, passes, frames of a pass
     images = traitlets.Bytes().tag(sync=True)  # uint8[360, 64], sorted by digit

@@ -3,14 +3,13 @@
 import json
 from pathlib import Path
 
-import anywidget
 import traitlets
 
 from trainium_edu.specs import TRN1, Record
 from trainium_edu.specs.ladder import ladder
 from trainium_edu.viz import colours
 from trainium_edu.viz.documents import documents, url_of
-from trainium_edu.widgets.static import load
+from trainium_edu.widgets.page_widget import PageWidget
 
 __all__ = ["ZoomLadder", "zoom_ladder"]
 
@@ -55,11 +54,9 @@ def zoom_ladder(level: int | str = 0, *, spec: Record = TRN1):
     return ZoomLadder(rungs, level, spec)
 
 
-class ZoomLadder(anywidget.AnyWidget):
+class ZoomLadder(PageWidget, page="zoom"):
     """State: the level shown; the texts and figures go to the page once."""
 
-    _esm = load("zoom.js")
-    _css = load("shared/common.css", "zoom.css")
     rungs = traitlets.List().tag(sync=True)
     beats = traitlets.List().tag(sync=True)  #: what one processing element does, beat by beat
     colours = traitlets.Dict().tag(sync=True)
