@@ -6,7 +6,7 @@ white and on dark.
 
 from trainium_edu.files import tables
 
-__all__ = ["COLOURS", "ENGINE", "FORMAT", "MEMORY", "ROUNDING", "STEP", "VERDICT"]
+__all__ = ["COLOURS", "ENGINE", "FORMAT", "MEMORY", "ROUNDING", "STEP", "VERDICT", "looks"]
 
 #: The file's tables, by their names.
 TABLES = tables(__file__)
@@ -17,3 +17,9 @@ ENGINE, FORMAT, MEMORY, ROUNDING, STEP, VERDICT = (
     {part: COLOURS.get(name, name) for part, name in TABLES[table].items()}
     for table in ("engine", "format", "memory", "rounding", "step", "verdict")
 )
+
+
+def looks(table: str) -> dict[str, tuple]:
+    """Return a table's rows with their colours, then the rest of each."""
+    rows = TABLES[table].items()
+    return {name: (COLOURS.get(colour, colour), *rest) for name, (colour, *rest) in rows}

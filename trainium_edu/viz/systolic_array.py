@@ -13,7 +13,7 @@ from trainium_edu.neuroncore.systolic_array import (
 )
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.chart import Chart, plain_ticks
-from trainium_edu.viz.colours import COLOURS
+from trainium_edu.viz.colours import looks
 from trainium_edu.viz.scene import Scene
 
 __all__ = ["describe_reuse", "draw_reuse", "reuse_shares"]
@@ -44,12 +44,7 @@ def reuse_shares(n: int, *, m: int = 128, array: SystolicArray = TRN1_ARRAY) -> 
     }
 
 
-_LOOKS = {
-    "same weights": (COLOURS["green"], "", "a stream, same weights"),
-    "new weights": (COLOURS["blue"], "", "a stream, new weights for each tile"),
-    "documented": (COLOURS["red"], "dashed", "documented price: max(N, 64)"),
-    "alone": (COLOURS["orange"], "", "one tile alone"),
-}
+_LOOKS = looks("reuse")
 
 
 @checked

@@ -14,7 +14,7 @@ from trainium_edu.fabric import FabricError, cube_addresses, hamiltonian_cycles,
 from trainium_edu.fabric.topology import Topology
 from trainium_edu.numerics.widen import as_numbers
 from trainium_edu.specs.signatures import Numbers, checked
-from trainium_edu.viz.colours import COLOURS
+from trainium_edu.viz.colours import COLOURS, looks
 from trainium_edu.viz.scene import Scene
 
 __all__ = ["Layout", "draw_topology", "layouts", "links_of", "missing_wires", "way", "wires_of"]
@@ -295,14 +295,7 @@ def draw_topology(
 
 _HIGH, _WIDEST = 0.86, 540.0  # of a picture: height as a share of the width, CSS pixels
 _GROUPS = ("plain", "blue", "orange")
-#: Colour, width and dash of each kind of cable, in the order of drawing.
-_LOOKS = {
-    "plain": ("grid", 4.8, ""),
-    "blue": (COLOURS["blue"], 4.8, ""),
-    "orange": (COLOURS["orange"], 4.8, "19 5"),
-    "missing": (COLOURS["red"], 2.2, "2 6"),
-    "path": (COLOURS["red"], 7.0, ""),
-}
+_LOOKS = looks("cable")  # in the order of drawing
 
 
 def _draw_chips(scene, xy, half, notes, marked, chips):

@@ -6,18 +6,13 @@ import numpy as np
 
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.chart import Chart, plain_ticks, two_boxes
-from trainium_edu.viz.colours import COLOURS, ROUNDING
+from trainium_edu.viz.colours import COLOURS, looks
 from trainium_edu.viz.scene import Scene
 
 __all__ = ["ARM_STYLE", "draw_accuracies", "draw_faster", "draw_training"]
 
-#: Arms often lie on top of each other; the widths let all of them be seen.
-ARM_STYLE = {
-    "fp32": {"color": ROUNDING["exact"], "lw": 6.5, "alpha": 0.5, "dash": ""},
-    "master": {"color": COLOURS["green"], "lw": 3.6, "dash": "10 5"},
-    "nearest": {"color": ROUNDING["nearest"], "lw": 2.2, "dash": "8 3 2 3"},
-    "stochastic": {"color": ROUNDING["stochastic"], "lw": 1.6, "dash": ""},
-}
+#: Colour, width, opacity and dash: arms often lie on top of each other; so all of them are seen.
+ARM_STYLE = looks("arm")
 
 
 @checked
@@ -46,7 +41,7 @@ def draw_accuracies(groups: Sequence, labels: Mapping, *, width: float = 890.0) 
         for i, (arm, values) in enumerate(arms.items()):
             chart.note(i, 36, second[i], down=32, anchor="middle", colour="muted", size=11)
             spread = i + np.linspace(-0.22, 0.22, len(values))
-            chart.dots(spread, values, ARM_STYLE[arm]["color"], opacity=0.85)
+            chart.dots(spread, values, ARM_STYLE[arm][0], opacity=0.85)
             mean = float(np.mean(values))
             chart.curve([i - 0.36, i + 0.36], [mean, mean], "ink", words=f"mean {mean:.1f} %")
             chart.note(i, min(values), f"{mean:.1f}", down=17, anchor="middle", bold=True)
@@ -89,14 +84,12 @@ def draw_training(
     shares = Chart(scene, second, (0, epochs), (0, 102))
     shares.axes("Accuracy on images never trained on, %", "epoch", steps, plain_ticks(0, 100))
     for row, (name, (loss, accuracy)) in enumerate(curves.items()):
-        look, at = ARM_STYLE[name], np.arange(1, len(loss) + 1)
-        line = {"width": look["lw"], "dash": look["dash"], "opacity": look.get("alpha", 1)}
+        (colour, wide, opacity, dash), at = ARM_STYLE[name], np.arange(1, len(loss) + 1)
+        line = {"width": wide, "dash": dash, "opacity": opacity, "words": labels[name]}
         for chart, values in ((losses, loss), (shares, 100 * accuracy)):
-            chart.curve(at, values, look["color"], words=labels[name], **line)
+            chart.curve(at, values, colour, **line)
         y = second[1] + second[3] - 68 + 18 * row
-        shares.legend(
-            second[0] + second[2] - 150, y, (labels[name], look["color"], look["lw"], look["dash"])
-        )
+        shares.legend(second[0] + second[2] - 150, y, (labels[name], colour, wide, dash))
     for epoch in range(1, 1 + max((len(loss) for loss, _ in curves.values()), default=0) * told):
         lines = [f"{labels[name]}: loss {loss[epoch - 1]:.3g}, {accuracy[epoch - 1]:.1%}"
                  for name, (loss, accuracy) in curves.items() if epoch <= len(loss)]  # fmt: skip

@@ -135,7 +135,7 @@ class TrainingExplorer(Sketch):
             curves, labels, self._trained[1], width=values["width"], told=not self.running
         )
         rows = [{"cells": [labels[name], f"{loss[-1]:.3g}", f"{100 * accuracy[-1]:.1f} %"],
-                 "colour": picture.ARM_STYLE[name]["color"]}
+                 "colour": picture.ARM_STYLE[name][0]}
                 for name, (loss, accuracy) in curves.items()]  # fmt: skip
         said = "Training …" if self.running else self.summary()
         return Page(scene, [said], outputs, head=["", "loss", "accuracy"], rows=rows,
