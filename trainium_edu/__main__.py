@@ -43,7 +43,9 @@ def main(arguments=None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (OSError, ValueError) as error:
-        print(f"{_sentence(error)}", file=sys.stderr)
+        from trainium_edu.cli.refusals import sentence_of
+
+        print(sentence_of(error), file=sys.stderr)
         return 1
 
 
@@ -64,12 +66,6 @@ def _read(arguments):
         parser.error(f"unknown argument: {' '.join(rest)}")
     options.rest = [argument for argument in rest if argument != "--"]
     return options
-
-
-def _sentence(error):
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or 'this computer'}: {error.strerror}"
-    return str(error)
 
 
 if __name__ == "__main__":

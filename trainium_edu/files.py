@@ -1,18 +1,20 @@
-"""Files: tables beside a module, and writing whole or not at all.
+"""Files: tables beside a module or for a spreadsheet, and writing whole or not at all.
 
 A program that is killed half-way leaves the old file.
 """
 
+import csv
+import io
 import itertools
 import os
 import shutil
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["replacing", "tables", "write"]
+__all__ = ["csv_text", "replacing", "tables", "write"]
 
 _COUNT = itertools.count()  # an interrupted write may end late, while the same file is written
 
@@ -37,13 +39,32 @@ def tables(module: str, name: str = "") -> dict:
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
-def write(path, content: str | bytes) -> None:
+def csv_text(rows: Iterable[Iterable]) -> str:
+    r"""Return rows of cells as CSV; a spreadsheet takes no text of theirs for a formula.
+
+    Examples
+    --------
+    >>> csv_text([["name", "points"], ["=1+1", -2]])
+    "name,points\r\n'=1+1,-2\r\n"
+    """
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(map(_harmless, row) for row in rows)
+    return text.getvalue()
+
+
+def _harmless(cell):
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@") else cell
+
+
+def write(path, content: str | bytes, *, makes_folder: bool = False) -> None:
     """Write a text (as UTF-8) or bytes to a file, in place of an older one.
 
     Parameters
     ----------
     path : str or Path
     content : str or bytes
+    makes_folder : bool
+        Make its folder if there is none.
 
     Raises
     ------
@@ -59,6 +80,8 @@ def write(path, content: str | bytes) -> None:
     ...     Path(f"{folder}/note.txt").read_text()
     'two'
     """
+    if makes_folder:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 

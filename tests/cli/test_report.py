@@ -16,9 +16,9 @@ from tests.cli.recorded import digits_run, ranks_run
 from tests.html_page import Page
 from tests.texts import text_beside
 from trainium_edu.cli import report
-from trainium_edu.cli.report import summary_lines, write_report
+from trainium_edu.cli.report import write_report
 from trainium_edu.training.parallel.step import step_report
-from trainium_edu.training.run_numbers import numbers
+from trainium_edu.training.run_numbers import numbers, summary_lines
 from trainium_edu.training.run_record import RunRecord, StepRecord
 
 

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from argparse import Namespace
 from contextlib import redirect_stdout
 
 import pytest
@@ -142,10 +143,16 @@ def test_a_damaged_graph_is_reported_and_left(home, capfd):
 # the command
 
 
+def asked(command, trial=(), **more):
+    """Return the options of a command."""
+    program, *arguments = trial or [None]
+    return Namespace(command=command, program=program, arguments=arguments, num_parallel=1, **more)
+
+
 def ran(command, trial=(), compiler=compiled_by):
     """Return the exit code of the tool's command, and its lines."""
     with redirect_stdout(io.StringIO()) as said:
-        code = tool.run(command, trial, workers=1, compile_bytes=compiler)
+        code = tool.command(asked(command, trial), compiler)
     return code, re.split(r"\n(?=[A-Z]+ \|\|)", said.getvalue().rstrip("\n"))
 
 
@@ -236,7 +243,7 @@ def test_analyze_writes_the_report_where_it_says(home, capsys):
     x = Node("parameter", (), (), as_type((2, 2), "float32"), 1, None, "")
     open_cache().put_graph(1, EMPTY, Graph("step", (x,), (x,)).to_json())
     nothing = [sys.executable, "-c", "pass"]
-    assert tool.run("analyze", nothing, output=home / "found") == 0
+    assert tool.command(asked("analyze", nothing, analyze_output=home / "found")) == 0
     assert capsys.readouterr().out.rstrip().endswith(f"Report - {home / 'found' / 'result.json'}")
     found = json.loads((home / "found" / "result.json").read_text())
     assert found["supported_operators"] == {"xla": {"xla::parameter": 1}}

@@ -29,7 +29,6 @@ import math
 import pickle
 import runpy
 import tomllib
-import traceback
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -39,6 +38,7 @@ import numpy as np
 from trainium_edu.cli.limits import Limits
 from trainium_edu.cli.refusals import sentence
 from trainium_edu.exercises import plain_data
+from trainium_edu.exercises.answers import said_of
 from trainium_edu.exercises.request import Blank, Request
 from trainium_edu.files import tables, write
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
@@ -141,26 +141,14 @@ class Assignment:
         return pickle.loads(Path(path).read_bytes())
 
 
-def _is_text(value) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
-
-
-def _is_dtype(name) -> bool:
-    try:
-        return isinstance(name, str) and bool(get_dtype(name))
-    except (TypeError, ValueError):
-        return False
-
-
 _MOST_BYTES = 1 << 30  #: of a case's arrays, which stand in this machine's memory several times
 _SCHEMA = tables(__file__)
 _FORMATS: dict[str, Callable] = {
-    "line": _is_text,
+    "printable": str.isprintable,
     "name": str.isidentifier,
-    "function": lambda value: callable(value) or (_is_text(value) and ".py:" in value),
-    "dtypes": lambda value: all(map(_is_dtype, [value] if isinstance(value, str) else value or [0]))
-    if isinstance(value, str | list | tuple) else False,
-}  # fmt: skip
+    "callable": callable,
+    "dtype": get_dtype,
+}
 
 
 def _beside(name: str, folder: Path, key: str) -> Path:
@@ -189,15 +177,9 @@ def _globals(path: Path) -> dict:
     try:
         return runpy.run_path(str(path))
     except (Exception, SystemExit) as problem:
-        raise ValueError(f"{path.name} cannot be used ({_said(problem)})") from None
-
-
-def _said(problem: BaseException) -> str:
-    """Return what an exception says, and in which line of its own file, on one line."""
-    text = " ".join(f"{type(problem).__name__}: {problem}".split())[:200]
-    frames = traceback.extract_tb(problem.__traceback__)
-    ours = [f for f in frames if "trainium_edu" not in f.filename and "runpy" not in f.filename]
-    return f"line {ours[-1].lineno}: {text}" if ours else text
+        raise ValueError(
+            f"{path.name} cannot be used ({said_of(problem, str(path), 200)})"
+        ) from None
 
 
 def _given(path: Path) -> dict:
@@ -247,7 +229,7 @@ def read(path: Path, *, salt: str = "") -> Assignment:
 
 def _assignment(path: Path, salt: str) -> Assignment:
     folder = path.parent
-    given = checked(_given(path), _SCHEMA, _FORMATS)
+    given = checked(_given(path), _SCHEMA, _FORMATS) | {"folder": str(folder)}
     functions = {key: given[key] for key in ("reference", "inputs") if given[key] is not None}
     given["files"] = tuple(_beside(name, folder, "files") for name in given["files"])
     own = {path, *given["files"]}
@@ -327,7 +309,7 @@ def _drawn(case: Case, given: Mapping, salt: str) -> Case:
     words = hashlib.sha256(salt.encode()).digest()[:8] if salt else b""
     rng = np.random.default_rng([case.seed, *words])
     if given["inputs"]:
-        arrays = _called("inputs", given["inputs"], case, (rng,), case.sizes)
+        arrays = _called("inputs", given, case, (rng,), case.sizes)
     else:
         arrays = [_array(rng, *about) for about in zip(case.shapes, case.dtypes, strict=True)]
     arrays = [np.asarray(a) for a in arrays]
@@ -340,7 +322,7 @@ def _drawn(case: Case, given: Mapping, salt: str) -> Case:
     if outside:
         raise ValueError(f"writes has {outside[0]}, and {case.key} has {len(arrays)} arguments")
     copies = tuple(array.copy() for array in arrays)
-    expected = _called("reference", given["reference"], case, copies, case.options)
+    expected = _called("reference", given, case, copies, case.options)
     return dataclasses.replace(case, arguments=tuple(arrays), expected=tuple(expected))
 
 
@@ -353,14 +335,14 @@ def _array(rng: np.random.Generator, shape: tuple, dtype: str) -> np.ndarray:
     return rng.standard_normal(shape, np.float32).astype(storage)
 
 
-def _called(key: str, function: Callable, case: Case, args: tuple, keywords: Mapping) -> list:
+def _called(key: str, given: Mapping, case: Case, args: tuple, keywords: Mapping) -> list:
     """Call an instructor's function for a case; return its arrays."""
     try:
-        found = function(*args, **keywords)
+        found = given[key](*args, **keywords)
     except (Exception, SystemExit) as problem:
-        raise ValueError(f"{key} fails in {case.key} ({_said(problem)})") from None
-    found = list(found) if isinstance(found, tuple | list) else [found]
-    arrays = [np.asarray(one) for one in found]
+        said = said_of(problem, given["folder"], 200)
+        raise ValueError(f"{key} fails in {case.key} ({said})") from None
+    arrays = [np.asarray(one) for one in (found if isinstance(found, tuple | list) else [found])]
     for array in arrays:
         if array.dtype == object or not array.size:
             raise ValueError(f"{key} gives no numbers in {case.key}; it returns arrays")

@@ -9,9 +9,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from trainium_edu.exercises.cells import shown_by
 from trainium_edu.files import tables
 from trainium_edu.tools.schema import checked
 from trainium_edu.widgets.prediction import MIME, RECOGNISED
@@ -77,12 +78,9 @@ class ClassPrediction:
 
     def as_data(self) -> dict:
         """Return the histogram as plain data."""
-        return {
-            "key": self.key, "question": self.question, "kind": self.kind, "unit": self.unit,
-            "values": self.values, "bins": [list(pair) for pair in self.bins()],
-            "changed_after_answer": self.changed_after_answer,
-            "misconceptions": dict(self.misconceptions), "answer": self.answer,
-        }  # fmt: skip
+        own = (each.name for each in fields(self) if each.name not in ("options", "answers"))
+        told = {name: getattr(self, name) for name in own}
+        return {**told, "bins": self.bins(), "answer": self.answer}
 
 
 def collect(paths) -> tuple[dict, list]:
@@ -109,7 +107,7 @@ def collect(paths) -> tuple[dict, list]:
             continue
         mine, slips, told = {}, {}, {}
         for cell in cells if isinstance(cells, list) else ():
-            shown = _shown(cell)
+            shown = [out["data"] for out in shown_by(cell)]
             for data in shown:
                 if record := _sound(data.get(MIME)):
                     mine[record["key"]] = record
@@ -157,13 +155,6 @@ def plot_predictions(prediction: ClassPrediction):
     ax.set_xlabel(f"{len(prediction.values)} predictions{answer}")
     ax.set_title(f"{prediction.question}{unit}", loc="left", wrap=True)
     return fig
-
-
-def _shown(cell) -> list[dict]:
-    """Return what a cell's outputs hold, by MIME type."""
-    outputs = (cell.get("outputs") or ()) if isinstance(cell, dict) else ()
-    held = [output.get("data") for output in outputs if isinstance(output, dict)]
-    return [data for data in held if isinstance(data, dict)]
 
 
 def _text(value) -> str:

@@ -30,13 +30,8 @@ def page(row: Row) -> str:
         [title_of(key), f"{grade['points']} of {grade['of']}", grade["status"], grade["reason"]]
         for key, grade in row.exercises.items()
     ]
-    figures = []
-    if row.figures:
-        from trainium_edu.cli.grade_kernel import Figures
-
-        figures = [f"{case}: {Figures(**found)}" for case, found in row.figures.items()]
     return rendered("feedback.html", title=f"Feedback: {name}", head=[about, row.reason],
-                    points=points, figures=figures, advice=row.advice)  # fmt: skip
+                    points=points, figures=row.said(), advice=row.advice)  # fmt: skip
 
 
 def write(rows: Sequence[Row], target: Path, folder: Path) -> str:
@@ -59,6 +54,5 @@ def write(rows: Sequence[Row], target: Path, folder: Path) -> str:
         name = Path(row.submission)
         place = name.relative_to(target) if name.is_relative_to(target) and name != target else None
         out = folder / (place or name.name)
-        out.parent.mkdir(parents=True, exist_ok=True)
-        files.write(out.with_name(f"{out.name}.html"), page(row))
+        files.write(out.with_name(f"{out.name}.html"), page(row), makes_folder=True)
     return f"{len(rows)} pages in {folder}"

@@ -54,8 +54,7 @@ class CppApart(Apart):
         if job.kernel != self._text:
             self.stop()
             self._text = job.kernel
-        seconds = patience_s + self._seconds
-        _, told, *_ = self.ask("run_cpp", job, doing="its C++", seconds=seconds)
+        _, told, *_ = self.ask("run_cpp", job, doing="its C++", seconds=patience_s + self._seconds)
         try:
             outcomes = [cpp.Outcome(found.output, tuple(Work(*w) for w in found.works), found.ns)
                         for found in told["outcomes"]]  # fmt: skip

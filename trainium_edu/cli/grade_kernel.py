@@ -19,12 +19,13 @@ from trainium_edu.cli.apart import Apart, Stopped
 from trainium_edu.cli.assignment import Assignment, Case, Threshold
 from trainium_edu.cli.limits import Limits, Unreadable, read_text
 from trainium_edu.cli.refusals import sentence
-from trainium_edu.cli.row import Row
+from trainium_edu.cli.row import Row, said_of
 from trainium_edu.exercises.cells import stated
-from trainium_edu.exercises.exercise import Grade, words_of
+from trainium_edu.exercises.exercise import Grade
 from trainium_edu.exercises.leaderboard import FIGURES, Entry
 from trainium_edu.exercises.request import measured
 from trainium_edu.files import write
+from trainium_edu.neuroncore.advice.evidence import several
 from trainium_edu.neuroncore.run import Run
 from trainium_edu.nki.chips import chip_named
 from trainium_edu.nki.published import device_ns
@@ -41,11 +42,7 @@ _USUAL = {"nl": "language", "nisa": "isa", "ncc": "compiler", "np": "numpy"}
 
 
 class Rejected(Exception):
-    """All of the file is rejected, and why in a sentence."""
-
-    def __init__(self, status: str, reason: str):
-        super().__init__(reason)
-        self.status, self.reason = status, reason
+    """All of the file is rejected: the status of its grades, and why in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +58,6 @@ class Figures:
     mfu_low: float
     mfu_high: float
     instructions: int
-
-    def __str__(self):
-        return self.said("figures")
-
-    def said(self, what: str) -> str:
-        """Return them all, or those of a metric, as a report has them."""
-        return words_of(__file__)["said"][what].format(**dataclasses.asdict(self))
 
     @classmethod
     def of(cls, run: Run, case: Case, latency: str) -> "Figures":
@@ -144,41 +134,28 @@ def difference(
     """
     outputs, expected = list(outputs), list(expected)
     if len(outputs) != len(expected):
-        return f"it returns {_count(len(outputs), 'output')}; {len(expected)} expected"
+        return f"it returns {several(len(outputs), 'output')}; {len(expected)} expected"
     for i, (out, wanted) in enumerate(zip(outputs, expected, strict=True), 1):
         which = f"output {i}" if len(outputs) > 1 else "the output"
         if out.shape != wanted.shape:
             return f"{which} has shape {out.shape}; {wanted.shape} expected"
         found, true = np.asarray(out, np.float64), np.asarray(wanted, np.float64)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             right = np.isclose(found, true, rtol=rtol, atol=atol, equal_nan=True)
-        off = _norm(found - true) / max(_norm(true), 1e-300) if l2 is not None else 0.0
+            off = np.linalg.norm(found - true) / np.maximum(np.linalg.norm(true), 1e-300)
         if right.all() if l2 is None else off <= l2:
             continue
-        empty = int((np.isnan(found) & ~np.isnan(true)).sum())
-        if empty:
-            place = _first(np.isnan(found) & ~np.isnan(true))
-            return sentence(
-                "grade_kernel.empty", empty=empty, size=out.size, which=which, place=place
-            )
-        if l2 is not None:
+        empty = np.isnan(found) & ~np.isnan(true)
+        if l2 is not None and not empty.any():
             return f"the error of {which} is {off:.3g} of it, in the L2 norm; {l2:g} is allowed"
-        place, wrong = _first(~right), int((~right).sum())
-        return sentence("grade_kernel.wrong", wrong=wrong, size=out.size, which=which, place=place,
-                        found=found[place], true=true[place], rtol=rtol, atol=atol)  # fmt: skip
+        wrong = empty if empty.any() else ~right
+        place = tuple(np.argwhere(wrong)[0].tolist())
+        about = {"wrong": int(wrong.sum()), "size": out.size, "which": which, "place": place}
+        if empty.any():
+            return sentence("grade_kernel.empty", **about)
+        about |= {"found": found[place], "true": true[place], "rtol": rtol, "atol": atol}
+        return sentence("grade_kernel.wrong", **about)
     return ""
-
-
-def _norm(values) -> float:
-    return float(np.linalg.norm(values.reshape(-1)))
-
-
-def _first(mask) -> tuple:
-    return tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), mask.shape))
-
-
-def _count(number, noun):
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def reach(threshold: Threshold, figures: Figures | None, *, right: bool = True) -> Grade:
@@ -201,7 +178,8 @@ def reach(threshold: Threshold, figures: Figures | None, *, right: bool = True) 
     most = threshold.points
     if figures is None or not right:
         return Grade(0, most, "wrong", "counts only for a kernel that is right in every case")
-    metric, said = threshold.metric, figures.said(threshold.metric)
+    metric = threshold.metric
+    said = said_of(dataclasses.asdict(figures), metric)
     sign = -1 if metric == "mfu" else 1  # the more, the better
     ends = (metric, *_ENDS.get(metric, (metric, metric)))
     found, better, worse = (sign * getattr(figures, name) for name in ends)
@@ -239,20 +217,18 @@ def uses(source: str, names: Iterable[str]) -> str:
     known = {name: _full(name, called) for name in names}
     nodes = sorted((n for n in ast.walk(tree) if hasattr(n, "lineno")), key=lambda n: n.lineno)
     for node in nodes:
-        found = []
+        used = []
         if isinstance(node, ast.Import | ast.ImportFrom):
             place = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
             for alias in node.names:
                 root = alias.name if place or alias.asname else alias.name.partition(".")[0]
                 called[alias.asname or root] = place + root
-                found.append(place + alias.name)
+                used.append(_full(place + alias.name, {}))
         elif isinstance(node, ast.Attribute | ast.Name):
-            found = [ast.unparse(node)]
+            used = [_full(ast.unparse(node), called)]
         elif isinstance(node, ast.Call) and len(node.args) > 1:  # getattr(nl, "matmul")
             which = getattr(node.args[1], "value", None)
-            found = [f"{ast.unparse(node.args[0])}.{which}"]
-        used = [_full(chain, {} if isinstance(node, ast.Import | ast.ImportFrom) else called)
-                for chain in found]  # fmt: skip
+            used = [_full(f"{ast.unparse(node.args[0])}.{which}", called)]
         for name, full in known.items():
             if any(f"{chain}.".startswith(f"{full}.") for chain in used):
                 return f"line {node.lineno} uses {name}"
@@ -357,7 +333,7 @@ def grade_file(
             figures = _grade_cases(assignment, kernel, row, say)
     except Rejected as all_of_it:
         for key, points in assignment.parts.items():
-            row.add(key, Grade(0, points, all_of_it.status, all_of_it.reason))
+            row.add(key, Grade(0, points, *all_of_it.args))
         return
     right = all(row.exercises[case.key]["status"] == "full" for case in assignment.cases)
     for threshold in assignment.thresholds:

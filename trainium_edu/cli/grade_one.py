@@ -23,9 +23,9 @@ from trainium_edu.cli.apart import Apart, Stopped
 from trainium_edu.cli.grade_cpp import CppApart
 from trainium_edu.cli.limits import Limits, Unreadable, end_family, limit_this_process, read_text
 from trainium_edu.cli.row import Row
-from trainium_edu.exercises.cells import key_of, parts_of, stated, text_of, with_student
+from trainium_edu.exercises.cells import key_of, parts_of, shown_by, stated, text_of, with_student
 from trainium_edu.exercises.exercise import SOLUTION_SEEN, Grade
-from trainium_edu.exercises.lessons import lesson_notebook, number_of
+from trainium_edu.exercises.lessons import cells_of, number_of
 
 _MOST_LEFT_OUT = 3  #: cells of a submission that stop its process, and belong to no exercise
 
@@ -197,7 +197,7 @@ def _lesson_cells(lessons):
     cells = []
     for lesson in lessons.split("+"):
         with contextlib.suppress(OSError, ValueError, KeyError):
-            cells += json.loads(lesson_notebook(lesson).read_text(encoding="utf-8"))["cells"]
+            cells += cells_of(lesson)
     return cells
 
 
@@ -206,8 +206,9 @@ def suspicions(book, lesson) -> list[str]:
     source = "\n".join(c.get("source", "") for c in book["cells"] if c["cell_type"] == "code")
     told = ("sys.modules", "os._exit", "trainium_edu.cli", ".solution(", "exercises.afterwards")
     notes = [f"uses {text}" for text in told if text in source]
+    seen = {key_of(c, "check") for c in book["cells"] if shown_by(c, SOLUTION_SEEN)}
     notes += [f"saw the solution of {e.key} before it passed" for e in exercises_of(lesson)
-              if _says_solution_seen(book, e.key)]  # fmt: skip
+              if e.key in seen]  # fmt: skip
     given = {key_of(c, "check"): "".join(c["source"]).strip() for c in _lesson_cells(lesson)}
     changed = {key for c in book["cells"] if (key := key_of(c, "check")) and key in given
                and given[key] != c.get("source", "").strip()}  # fmt: skip
@@ -216,15 +217,6 @@ def suspicions(book, lesson) -> list[str]:
     others = sorted({k for c in book["cells"] if (k := key_of(c)) and k not in mine})
     return notes + [f"{'exercise of another lesson' if exercises.find(key) else 'unknown exercise'}"
                     f" {key!r}" for key in others]  # fmt: skip
-
-
-def _says_solution_seen(book, key) -> bool:
-    """Return whether an output of a check says so; outputs are the submission's own words."""
-    outputs = [c.get("outputs") for c in book["cells"] if key_of(c, "check") == key]
-    return any(
-        isinstance(out, dict) and isinstance(out.get("data"), dict) and SOLUTION_SEEN in out["data"]
-        for some in outputs if isinstance(some, list) for out in some
-    )  # fmt: skip
 
 
 def main():

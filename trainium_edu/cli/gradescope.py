@@ -54,7 +54,6 @@ def export(lesson: str, out: Path, *, salt: str = "") -> str:
         If the lesson has no exercises, the specification is wrong, or this package is not in a
         checkout that can be packed.
     """
-    own: dict[str, Path] = {}
     option = ""
     if Path(lesson).suffix in (".toml", ".py"):
         specification = Path(lesson).resolve()
@@ -86,11 +85,10 @@ def export(lesson: str, out: Path, *, salt: str = "") -> str:
         packed = [root / n for n in ["pyproject.toml", ".ci/wheel.py", "README.md", "LICENSE"]]
         for folder in (package, root / "notebooks"):
             packed += sorted(p for p in folder.rglob("*") if p.is_file())
-        for path in packed:
-            if not {"__pycache__", ".ipynb_checkpoints", afterwards.FOLDER.name} & {*path.parts}:
-                name = f"package/{path.relative_to(root).as_posix()}"
-                _put(archive, name, path.read_bytes())
-        for name, path in own.items():
+        kept_out = {"__pycache__", ".ipynb_checkpoints", afterwards.FOLDER.name}
+        packed = [path for path in packed if not kept_out & {*path.parts}]
+        named = {f"package/{path.relative_to(root).as_posix()}": path for path in packed}
+        for name, path in {**named, **own}.items():
             _put(archive, name, path.read_bytes())
     return f"{out}: autograder for {what}, {sum(parts.values())} points"
 
@@ -115,28 +113,22 @@ def write_results(row, out: Path):
         {
             "name": title_of(key), "number": key, "score": grade["points"],
             "max_score": grade["of"], "status": "passed" if grade["points"] else "failed",
-            "output": f"{grade['status']}: {grade['reason']}".strip(": "), "visibility": "visible",
+            "output": row.feedback(key), "visibility": "visible",
         }
         for key, grade in row.exercises.items()
     ]  # fmt: skip
     results = {
         "score": row.points, "execution_time": round(row.seconds), "stdout_visibility": "hidden",
         "visibility": "visible", "tests": tests,
-        "output": "\n".join(filter(None, [row.reason * (row.status != "graded"),
-                                          f"walls: {row.walls}"])),
+        "output": "\n".join(filter(None, [
+            row.reason * (row.status != "graded"), f"walls: {row.walls}", *row.said("latency_us"),
+            *row.advice,
+        ])),
     }  # fmt: skip
-    if row.figures:
-        from trainium_edu.cli.grade_kernel import Figures
-
-        times = {case: Figures(**found).said("latency_us") for case, found in row.figures.items()}
-        texts = [f"{case}: {time}" for case, time in times.items()]
-        results["output"] = "\n".join([results["output"], *texts, *row.advice])
     if row.leaderboard:  # Gradescope ranks by the first of them and shows names of its own
         results["leaderboard"] = [
             {"name": head, "value": round(row.leaderboard[key], 4),
              "order": "desc" if key == "mfu" else "asc"}
             for key, head in zip(FIGURES, _HEADS, strict=True)
         ]  # fmt: skip
-    out = Path(out)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    files.write(out, json.dumps(results, indent=1) + "\n")
+    files.write(out, json.dumps(results, indent=1) + "\n", makes_folder=True)

@@ -25,7 +25,7 @@ def _salt(options):
     return options.salt
 
 
-def export(options) -> int:
+def export(options) -> None:
     """Write exercises for nbgrader, or an autograder."""
     from trainium_edu import exercises
 
@@ -35,14 +35,13 @@ def export(options) -> int:
         from trainium_edu.cli import gradescope
 
         out = options.out or Path(f"autograder-{Path(options.lesson).stem}.zip")
-        print(gradescope.export(options.lesson, out, salt=_salt(options)))
-        return 0
-    from trainium_edu.exercises import assignment
+        said = gradescope.export(options.lesson, out, salt=_salt(options))
+    else:
+        from trainium_edu.exercises import assignment
 
-    out = options.out or Path(f"{options.lesson}.ipynb")
-    said = assignment.export(options.lesson, out, solutions=options.solutions, salt=_salt(options))
+        out, solutions = options.out or Path(f"{options.lesson}.ipynb"), options.solutions
+        said = assignment.export(options.lesson, out, solutions=solutions, salt=_salt(options))
     print(said)
-    return 0
 
 
 def grade(options) -> int:
@@ -80,14 +79,13 @@ def grade(options) -> int:
     limits = (asked.limits if asked else Limits()).but(**given)
     roster = grade.read_roster(options.roster, paths) if options.roster else {}
     kept = options.csv.with_name(f"{options.csv.name}.jsonl") if options.csv else None
-    rows, count = [], 0
+    rows, new = [], []
 
-    def done(new):
-        nonlocal count
+    def done(one):
         if kept:
-            row.keep_row(new, kept)
-            print(f"{new.submission}: {_summary(new)}", flush=True)
-        count += 1
+            row.keep_row(one, kept)
+            print(f"{one.submission}: {_summary(one)}", flush=True)
+        new.append(one)
 
     known = row.read_kept(kept) if kept else {}
     try:
@@ -106,7 +104,7 @@ def grade(options) -> int:
     except (KeyboardInterrupt, OSError) as error:
         why = "stopped" if isinstance(error, KeyboardInterrupt) else str(error.strerror or error)
         where = f"; {kept} keeps the rows so far, and the same command goes on" if kept else ""
-        print(f"{why} after {count} new rows{where}", file=sys.stderr)
+        print(f"{why} after {len(new)} new rows{where}", file=sys.stderr)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     if options.gradescope:
         from trainium_edu.cli import gradescope
@@ -116,14 +114,14 @@ def grade(options) -> int:
         data = [asdict(each) for each in rows]
         print(json.dumps(data if options.target.is_dir() else data[0], indent=1))
     elif options.csv:
-        print(f"{len(rows)} rows in {options.csv} ({count} new)")
+        print(f"{len(rows)} rows in {options.csv} ({len(new)} new)")
     else:
         for each in rows:
             print(_in_full(each))
     return 0
 
 
-def leaderboard(options) -> int:
+def leaderboard(options) -> None:
     """Rank kernels that were graded."""
     from trainium_edu.cli import class_leaderboard
     from trainium_edu.exercises import leaderboard
@@ -141,7 +139,6 @@ def leaderboard(options) -> int:
         files.write(options.html, class_leaderboard.as_page(entries))
     if not (options.csv or options.html):
         print(class_leaderboard.as_text(entries))
-    return 0
 
 
 def _predictions(paths, options):
@@ -155,11 +152,11 @@ def _predictions(paths, options):
     for problem in unreadable:
         print(problem, file=sys.stderr)
     if options.png:
-        options.png.mkdir(parents=True, exist_ok=True)
         for key, prediction in found.items():
             picture = BytesIO()
             class_predictions.plot_predictions(prediction).savefig(picture, dpi=150)
-            files.write(options.png / f"{key.replace('/', '-')}.png", picture.getvalue())
+            out = options.png / f"{key.replace('/', '-')}.png"
+            files.write(out, picture.getvalue(), makes_folder=True)
     return 0
 
 
@@ -171,11 +168,7 @@ def _summary(row):
 def _in_full(row):
     lines = [f"{row.submission}: {_summary(row)}"]
     for key, grade in row.exercises.items():
-        said = f"{grade['status']}: {grade['reason']}".strip(": ")
-        lines.append(f"  {key}: {grade['points']} of {grade['of']}, {said}")
-    if row.figures:
-        from trainium_edu.cli.grade_kernel import Figures
-
-        lines += [f"  {case}: {Figures(**found)}" for case, found in row.figures.items()]
+        lines.append(f"  {key}: {grade['points']} of {grade['of']}, {row.feedback(key)}")
+    lines += [f"  {said}" for said in row.said()]
     lines += [f"  advice: {said}" for said in row.advice]
     return "\n".join([*lines, *(f"  note: {note}" for note in row.notes)])

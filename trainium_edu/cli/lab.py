@@ -60,7 +60,8 @@ def open_lab(work: Path | None = None, options=()) -> int:
     paths = filter(None, (str(_CONFIG), os.environ.get("JUPYTER_CONFIG_PATH")))
     environment = {**os.environ, "JUPYTER_PREFER_ENV_PATH": "1",
                    "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}  # fmt: skip
-    if _is_root() and "--allow-root" not in options:  # containers; the server listens here only
+    is_root = getattr(os, "geteuid", lambda: 1)() == 0  # JupyterLab refuses to start unless told
+    if is_root and "--allow-root" not in options:  # containers; the server listens here only
         print("You are root, as in a container: JupyterLab is told to allow it")
         options = ("--allow-root", *options)
     command = [sys.executable, "-m", "jupyterlab", FIRST, f"--ServerApp.root_dir={work}", *options]
@@ -70,8 +71,3 @@ def open_lab(work: Path | None = None, options=()) -> int:
             return server.wait()
         except KeyboardInterrupt:
             continue  # JupyterLab got it too, and asks whether to shut down
-
-
-def _is_root() -> bool:
-    """Whether a Unix superuser runs this; JupyterLab refuses to start for one unless told."""
-    return getattr(os, "geteuid", lambda: 1)() == 0

@@ -14,6 +14,8 @@ __all__ = ["Limits", "Unreadable", "end_family", "limit_this_process", "open_sub
            "read_text"]  # fmt: skip
 
 _LARGEST_BYTES = 100 << 20
+#: Why a file of a kind is not read; empty where it is.
+_KINDS = {stat.S_IFREG: "", stat.S_IFDIR: "cannot be read (Is a directory)"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,15 +51,13 @@ def open_submission(path: Path):
     except OSError as error:
         raise Unreadable(f"cannot be read ({error.strerror})") from None
     about = os.fstat(descriptor)
-    file = os.fdopen(descriptor, "rb") if stat.S_ISREG(about.st_mode) else None
-    if file is None or about.st_size > _LARGEST_BYTES:
-        os.close(descriptor) if file is None else file.close()
-        raise Unreadable(
-            "larger than 100 MB: clear its outputs" if file else
-            "cannot be read (Is a directory)" if stat.S_ISDIR(about.st_mode) else
-            "not a regular file (a pipe or a device)"
-        )  # fmt: skip
-    return file
+    wrong = _KINDS.get(stat.S_IFMT(about.st_mode), "not a regular file (a pipe or a device)")
+    if not wrong and about.st_size > _LARGEST_BYTES:
+        wrong = "larger than 100 MB: clear its outputs"
+    if wrong:
+        os.close(descriptor)
+        raise Unreadable(wrong)
+    return os.fdopen(descriptor, "rb")
 
 
 def read_text(path: Path, kind: str) -> str:
@@ -83,14 +83,11 @@ def limit_this_process(limits: Limits):
         import resource
     except ImportError:  # Windows
         return
-    for name, value in (
-        ("RLIMIT_AS", limits.memory_bytes),
-        ("RLIMIT_FSIZE", limits.file_bytes),
-        ("RLIMIT_CORE", 0),
-    ):
+    most = {"AS": limits.memory_bytes, "FSIZE": limits.file_bytes, "CORE": 0}
+    for name, value in most.items():
+        which = getattr(resource, f"RLIMIT_{name}")
         with contextlib.suppress(ValueError, OSError):
-            hard = resource.getrlimit(getattr(resource, name))[1]
-            resource.setrlimit(getattr(resource, name), (value, hard))
+            resource.setrlimit(which, (value, resource.getrlimit(which)[1]))
 
 
 def end_family(process: subprocess.Popen | None):

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from itertools import groupby
 
 from trainium_edu.cli.arguments import add
 from trainium_edu.fabric import FabricError, compare, nccom_test
@@ -46,12 +47,7 @@ def _run(options) -> int:
         print(f"nccom-test: {error}", file=sys.stderr)
         return 2
     if options.compare:
-        table = ""
-        for line in compare():
-            if line.table != table:
-                table = line.table
-                print(
-                    f"\n{table}\n{'size(B)':>12} {'published us':>12} {'model us':>12}      error"
-                )
-            print(line)
+        for table, lines in groupby(compare(), key=lambda line: line.table):
+            print(f"\n{table}\n{'size(B)':>12} {'published us':>12} {'model us':>12}      error")
+            print(*lines, sep="\n")
     return 0

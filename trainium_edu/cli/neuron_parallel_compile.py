@@ -10,37 +10,20 @@ from pathlib import Path
 from trainium_edu.cli.refusals import sentence
 from trainium_edu.cli.torch_script import is_for_torch
 
-__all__ = ["COMMANDS", "command", "lowered", "run"]
+__all__ = ["COMMANDS", "command", "lowered"]
 
 #: AWS's commands, the first one being what happens without ``--command``
 COMMANDS = ("collect-and-compile", "collect", "compile", "clean", "clear-locks", "analyze")
 _MOST = 125  #: the largest exit code that says how many graphs failed; shells use those above
 
 
-def command(options) -> int:
-    """Run the command that the options name."""
-    program = [options.program, *options.arguments] if options.program else []
-    return run(
-        options.command, program, workers=options.num_parallel, output=options.analyze_output
-    )
-
-
-def run(
-    command: str, program=(), *, workers: int = 2, output="model_analysis_result",
-    compile_bytes=None,
-) -> int:  # fmt: skip
+def command(options, compile_bytes=None) -> int:
     """Run one of the tool's commands on the cache that the switches name.
 
     Parameters
     ----------
-    command : str
-        One of :data:`COMMANDS`.
-    program : list of str
-        What starts the trial run.
-    workers : int
-        Processes that compile.
-    output : str or Path
-        Folder for ``result.json`` of ``analyze``.
+    options : argparse.Namespace
+        Its ``command`` is one of :data:`COMMANDS`.
     compile_bytes : callable (graph as JSON, flags as text) -> bytes, optional
         Default: the compiler.
 
@@ -69,31 +52,33 @@ def run(
         return 1
     if given.no_cache:
         _log("--no_cache will be ignored", "WARNING")
-    if command == "clean":
+    asked = options.command
+    if asked == "clean":
         _log(f"Cleanup done: {cache.clean()} entries in {cache.root} deleted.")
         return 0
-    if command == "clear-locks":
+    if asked == "clear-locks":
         cleared, held = cache.clear_locks()
         _log(f"Cleanup locks done: {cleared} deleted, {held} of running processes left alone.")
         return 0
-    if command != "compile":
-        code = _collect(program, switches.ignore_script_error)
-        if code:
+    if asked != "compile":
+        program = [options.program, *options.arguments] if options.program else []
+        if code := _collect(program, switches.ignore_script_error):
             return code
     _log(f"Compile cache path: {cache.root}", facility="NEURON_CACHE")
     _log(counts(cache), facility="NEURON_CACHE")
-    if command == "collect":
+    if asked == "collect":
         return 0
-    if command == "analyze":
-        path, found = Path(output, "result.json"), analyze(cache, lowered())
-        path.parent.mkdir(parents=True, exist_ok=True)
-        files.write(path, json.dumps(found, indent=4) + "\n")
+    if asked == "analyze":
+        path = Path(options.analyze_output, "result.json")
+        text = json.dumps(analyze(cache, lowered()), indent=4)
+        files.write(path, f"{text}\n", makes_folder=True)
         _log(f"Model analysis completed. Report - {path}", facility="ANALYZE")
         return 0
     if compile_bytes is None:  # it and NumPy are loaded only where something is compiled
         from trainium_edu.xla.compiler import compile_bytes
+    workers, again = options.num_parallel, switches.retries
     report = compile_collected(
-        cache, compile_bytes, workers=workers, retries=switches.retries, times=switches.times
+        cache, compile_bytes, workers=workers, retries=again, times=switches.times
     )
     for one in report.compiled:
         if not one.status:
@@ -124,10 +109,10 @@ def _collect(program, ignore_error) -> int:
         _log("Name what starts a trial run of 10 to 15 steps: python train.py --steps 10", "ERROR")
         return 2
     _log(sentence("neuron_parallel_compile.trial"))
-    _log(f"Running cmd: {list(program)}")
+    _log(f"Running cmd: {program}")
     try:
         only_graphs = {**os.environ, "NEURON_EXTRACT_GRAPHS_ONLY": "1"}
-        failed = subprocess.run(_emulated(list(program)), env=only_graphs).returncode
+        failed = subprocess.run(_emulated(program), env=only_graphs).returncode
     except OSError as problem:
         _log(f"{program[0]} cannot be started: {problem.strerror}", "ERROR")
         return 1
@@ -148,10 +133,7 @@ def _emulated(program: list[str]) -> list[str]:
         return program
     while rest and rest[0] in ("-u", "-O", "-B"):
         del rest[0]
-    if rest[:1] == ["-m"] and rest[1:2] in (
-        ["torch.distributed.run"],
-        ["torch.distributed.launch"],
-    ):
+    if rest[:2] in (["-m", "torch.distributed.run"], ["-m", "torch.distributed.launch"]):
         return [*ours, "torchrun", *rest[2:]]
     is_ours = rest and Path(rest[0]).is_file() and is_for_torch(Path(rest[0]))
     return [*ours, "run", *rest] if is_ours else program

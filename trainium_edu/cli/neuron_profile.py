@@ -13,7 +13,7 @@ from pathlib import Path
 import trainium_edu
 from trainium_edu import files
 from trainium_edu.cli.arguments import add
-from trainium_edu.cli.refusals import sentence
+from trainium_edu.cli.refusals import sentence, sentence_of
 from trainium_edu.neuroncore import run_io
 from trainium_edu.tools import neuron_profile, perfetto
 from trainium_edu.tools.neuron_profile import TERMS, WORDS_OF, as_text
@@ -68,11 +68,8 @@ def main(argv=None, name: str = _PROFILER) -> int:
         return options.run(options)
     except SystemExit as stop:  # --help, --version
         return int(stop.code or 0)
-    except OSError as wrong:
-        said = f"{wrong.filename}: {wrong.strerror}" if wrong.strerror else wrong
-        print(f"{name}: {said}", file=sys.stderr)
-    except ValueError as wrong:
-        print(f"{name}: {wrong}", file=sys.stderr)
+    except (OSError, ValueError) as wrong:
+        print(f"{name}: {sentence_of(wrong)}", file=sys.stderr)
     return 1
 
 

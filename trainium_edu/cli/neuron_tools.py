@@ -34,7 +34,7 @@ def _looked_at(options):
     return found
 
 
-def ls(options) -> int:
+def ls(options) -> None:
     """Print the devices and the runs on them."""
     from trainium_edu.tools.neuron_ls import report
 
@@ -45,15 +45,13 @@ def ls(options) -> int:
         shows_topology=options.topology, is_json=options.json_output,
         myself=(os.getpid(), " ".join(["neuron-ls", *flags])),
     ))  # fmt: skip
-    return 0
 
 
-def top(options) -> int:
+def top(options) -> None:
     """Show the screen of utilisation and memory."""
     from trainium_edu.tools import neuron_top
 
     (neuron_top.once if options.once else neuron_top.watch)(options.instance)
-    return 0
 
 
 def monitor(options) -> int:

@@ -16,19 +16,13 @@ from trainium_edu.specs.signatures import checked
 from trainium_edu.timeline import Span, Timeline
 from trainium_edu.tools import perfetto
 from trainium_edu.training.parallel.step import step_spans
-from trainium_edu.training.run_numbers import (
-    cleaned,
-    duration,
-    main_graph,
-    numbers,
-    summary_lines,
-)
+from trainium_edu.training.run_numbers import cleaned, duration, main_graph, numbers
 from trainium_edu.training.run_record import RunRecord
 from trainium_edu.viz.run import engines_scene, losses_scene, steps_scene
 from trainium_edu.viz.svg import to_svg
 from trainium_edu.viz.units import raised, size_text
 
-__all__ = ["summary_lines", "write_report"]
+__all__ = ["write_report"]
 
 MOST_SPANS = 10_000  #: of a trace; Perfetto opens more, and a page beside it need not weigh more
 _MOST_BREAKS = 60  #: rows of the table of what breaks the graph

@@ -5,9 +5,8 @@ lines stand beside the table (``OUT.jsonl``), where a later run finds what need 
 """
 
 import contextlib
-import csv
-import io
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -16,9 +15,12 @@ from trainium_edu.exercises.exercise import Grade
 from trainium_edu.files import tables
 from trainium_edu.tools.schema import checked
 
-__all__ = ["Row", "keep_row", "last_of", "read_kept", "write_csv"]
+__all__ = ["Row", "keep_row", "last_of", "read_kept", "said_of", "write_csv"]
 
 _SCHEMA = tables(__file__)
+#: Fields of a row that the table begins with.
+_COLUMNS = ("submission", "student", "lesson", "points", "of", "status", "reason", "notes",
+            "seconds", "walls")  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -65,9 +67,22 @@ class Row:
         """Return whether an exercise's status is "stopped", "not checked", or any other."""
         return any(grade["status"] == status for grade in self.exercises.values())
 
+    def feedback(self, key: str) -> str:
+        """Return what an exercise's grade says to its author."""
+        return "{status}: {reason}".format(**self.exercises[key]).strip(": ")
+
+    def said(self, what: str = "figures") -> list[str]:
+        """Return the figures of each case, or those of a metric, as a report has them."""
+        return [f"{case}: {said_of(found, what)}" for case, found in self.figures.items()]
+
     def line(self) -> str:
         """Return it as a line of a file."""
         return json.dumps(asdict(self))
+
+
+def said_of(figures: Mapping, what: str) -> str:
+    """Return the figures of a case, or those of a metric."""
+    return tables(__file__, "grade_kernel.toml")["said"][what].format(**figures)
 
 
 def last_of(lines) -> Row | None:
@@ -100,24 +115,13 @@ def write_csv(rows: list[Row], out: Path):
     measured = sorted(
         {(case, name) for row in rows for case, found in row.figures.items() for name in found}
     )
-    text = io.StringIO(newline="")
-    table = csv.writer(text)
-    table.writerow([
-        "submission", "student", "lesson", "points", "of", "status", "reason", "notes", "seconds",
-        "walls", *(f"{key}{what}" for key in keys for what in ("", " feedback", " misconception")),
-        *(f"{case} {name}" for case, name in measured),
-    ])  # fmt: skip
+    heads = [f"{key}{what}" for key in keys for what in ("", " feedback", " misconception")]
+    table: list[list] = [[*_COLUMNS, *heads, *(f"{case} {name}" for case, name in measured)]]
     for row in rows:
-        line = [row.submission, row.student, row.lesson, row.points, row.of, row.status,
-                row.reason, "; ".join(row.notes), row.seconds, row.walls]  # fmt: skip
-        for grade in map(row.exercises.get, keys):
-            said = f"{grade['status']}: {grade['reason']}".strip(": ") if grade else ""
-            line += [grade["points"], said, grade["misconception"]] if grade else [""] * 3
-        line += [row.figures.get(case, {}).get(name, "") for case, name in measured]
-        table.writerow([_harmless(value) for value in line])
-    files.write(out, text.getvalue())
-
-
-def _harmless(value):
-    """Keep a spreadsheet from taking a student's text for a formula."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
+        line = [getattr(row, name) for name in _COLUMNS]
+        line[_COLUMNS.index("notes")] = "; ".join(row.notes)
+        for key in keys:
+            part = row.exercises.get(key)
+            line += [part["points"], row.feedback(key), part["misconception"]] if part else [""] * 3
+        table.append(line + [row.figures.get(case, {}).get(name, "") for case, name in measured])
+    files.write(out, files.csv_text(table))

@@ -3,7 +3,6 @@
 import importlib.util
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 from trainium_edu.cli import torch_script
@@ -24,7 +23,7 @@ def command(options) -> int:
     return _in_lockstep(path, options.arguments, ranks, nodes, instance=options.instance, **how)
 
 
-def _in_lockstep(path, arguments, ranks, nodes, *, instance, algorithm, master) -> int:
+def _in_lockstep(path, arguments, ranks, nodes, *, instance, **how) -> int:
     """Run a Python file as ``__main__``, once for each rank; return the first exit code but 0."""
     from trainium_edu.fabric import ALGORITHMS
     from trainium_edu.specs.arguments import choice, whole
@@ -35,13 +34,12 @@ def _in_lockstep(path, arguments, ranks, nodes, *, instance, algorithm, master) 
         return 2
     whole(ranks, "nproc_per_node", 1)
     whole(nodes, "nnodes", 1)
-    choice(algorithm, "algorithm", tuple(ALGORITHMS))
+    choice(how["algorithm"], "algorithm", tuple(ALGORITHMS))
     check_place(ranks, nodes, instance)
     found: list = []
-    on_all = partial(launch, ranks=ranks * nodes, instance=instance, algorithm=algorithm)
 
     def on_ranks(main):
-        found.append(on_all(lambda _: main(), master=master))
+        found.append(launch(lambda _: main(), ranks=ranks * nodes, instance=instance, **how))
 
     started = time.perf_counter()
     code, told = run_main(str(path), arguments, launch=on_ranks)

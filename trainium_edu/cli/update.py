@@ -15,29 +15,19 @@ stays even where the cell around it is new.  A lesson that the learner deleted c
 import itertools
 import json
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from trainium_edu.cli.working_copy import base_folder, default_folder, stripped, write
 from trainium_edu.exercises import lessons
-from trainium_edu.exercises.cells import text_of
+from trainium_edu.exercises.cells import shown_by, text_of
 from trainium_edu.files import tables
 from trainium_edu.tools.schema import checked
 from trainium_edu.widgets.prediction import MIME
 
-__all__ = ["Outcome", "command", "merge", "update", "waiting"]
+__all__ = ["command", "merge", "update", "waiting"]
 
 _SCHEMA = tables(__file__)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one lesson."""
-
-    name: str
-    what: str  #: "new", "same", "updated", "kept"
-    said: str  #: one sentence or more to the learner
 
 
 class CannotMatch(Exception):
@@ -50,8 +40,8 @@ def command(options) -> int:
     if not work.is_dir():
         print(f"{work} is not there yet; `python -m trainium_edu lab` makes it")
         return 1
-    for outcome in update(work):
-        print(f"{outcome.name}: {outcome.said}")
+    for name, said in update(work).items():
+        print(f"{name}: {said}")
     return 0
 
 
@@ -65,7 +55,7 @@ def waiting(work: Path) -> list[str]:
     return found
 
 
-def update(work: Path) -> list[Outcome]:
+def update(work: Path) -> dict[str, str]:
     """Update all lessons of a working copy.
 
     Parameters
@@ -74,10 +64,10 @@ def update(work: Path) -> list[Outcome]:
 
     Returns
     -------
-    outcomes : list of Outcome
-        One for each lesson, in order.
+    said : dict of str to str
+        What became of each lesson, by its file's name: one sentence or more to the learner.
     """
-    return [_update_one(source, Path(work)) for source in lessons.notebooks()]
+    return {source.name: _update_one(source, Path(work)) for source in lessons.notebooks()}
 
 
 def _update_one(source, work):
@@ -87,15 +77,15 @@ def _update_one(source, work):
         was_there = base_path.exists()
         write(mine, new)
         write(base_path, new)
-        return Outcome(name, "new", "put back, fresh (your copy was gone)" if was_there else "new")
+        return "put back, fresh (your copy was gone)" if was_there else "new"
     base = _readable(base_path)
     if base == new:
-        return Outcome(name, "same", "nothing new")
+        return "nothing new"
     try:
         learner = _load(mine)
         if learner == new or (base is None and stripped(learner) == new):
             write(base_path, new)
-            return Outcome(name, "same", "nothing new")
+            return "nothing new"
         if base is None:
             raise CannotMatch("it is not known which version it came from")
         merged, kept = merge(base, learner, new)
@@ -103,18 +93,14 @@ def _update_one(source, work):
         reason = f"cannot be read ({error.strerror})" if isinstance(error, OSError) else error
         beside = _lay_beside(work, name, new)
         write(base_path, new)
-        return Outcome(name, "kept", f"kept as it is: {reason}; the new lesson stands beside it as "
-                       f"{beside.name}")  # fmt: skip
+        return f"kept as it is: {reason}; the new lesson stands beside it as {beside.name}"
     backup = _back_up(mine, work)
     write(mine, merged)
     write(base_path, new)
-    sentence = f"updated; your former copy is {backup.relative_to(work)}"
-    if not kept:
-        return Outcome(name, "updated", sentence)
+    said = [f"updated; your former copy is {backup.relative_to(work)}", *kept]
     if any("also changed" in line for line in kept):
-        beside = _lay_beside(work, name, new)
-        kept = [*kept, f"the new lesson stands beside yours as {beside.name}"]
-    return Outcome(name, "updated", "; ".join([sentence, *kept]))
+        said.append(f"the new lesson stands beside yours as {_lay_beside(work, name, new).name}")
+    return "; ".join(said)
 
 
 def merge(base: dict, learner: dict, new: dict) -> tuple[dict, list[str]]:
@@ -151,13 +137,13 @@ def merge(base: dict, learner: dict, new: dict) -> tuple[dict, list[str]]:
         cell: Any = theirs.get(key)
         was, becomes = base_cells.get(key), new_cells.get(key)
         if becomes is None:  # it left the lesson
-            if not _same(cell, was) or _predictions(cell):
+            if not _same(cell, was) or shown_by(cell, MIME):
                 kept.append(f"kept your cell {_name(cell)}, which has left the lesson")
                 cells.append((key, cell))
         elif cell is None:
             cells.append((key, becomes))
         elif was and _same(cell, was) and not _same(was, becomes):
-            outputs = {"outputs": _predictions(cell)} if becomes["cell_type"] == "code" else {}
+            outputs = {"outputs": shown_by(cell, MIME)} if becomes["cell_type"] == "code" else {}
             cells.append((key, becomes | outputs))
         else:
             if not _same(cell, becomes) and not (was and _same(was, becomes)):
@@ -226,12 +212,6 @@ def _lesson_metadata(cell, lesson_cell):
         if name in lesson_cell.get("metadata", {}):
             metadata[name] = lesson_cell["metadata"][name]
     return {**cell, "id": lesson_cell["id"], "metadata": metadata}
-
-
-def _predictions(cell):
-    """Return the outputs of a cell that hold a committed prediction."""
-    outputs = cell.get("outputs") if isinstance(cell.get("outputs"), list) else []
-    return [o for o in outputs if isinstance(o, dict) and MIME in (o.get("data") or {})]
 
 
 def _name(cell):

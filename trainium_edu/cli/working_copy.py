@@ -51,8 +51,8 @@ def base_folder(work: Path) -> Path:
 
 def write(path: Path, notebook: dict):
     """Write a notebook whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    files.write(path, json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
+    text = json.dumps(notebook, indent=1, ensure_ascii=False)
+    files.write(path, f"{text}\n", makes_folder=True)
 
 
 def make_working_copy(work: Path) -> list[Path]:
@@ -73,8 +73,7 @@ def make_working_copy(work: Path) -> list[Path]:
     for script in (*shipped.glob("*.py"), *shipped.glob("programs/*.py")):
         target = work / script.relative_to(shipped)
         if not (target.exists() or target.is_symlink()):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            files.write(target, script.read_text(encoding="utf-8"))
+            files.write(target, script.read_text(encoding="utf-8"), makes_folder=True)
     new = []
     for source in lessons.notebooks():
         target = work / source.name

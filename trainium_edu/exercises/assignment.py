@@ -91,11 +91,9 @@ def export(lesson: str, out: Path, *, solutions: Path | None = None, salt: str =
             made.append(_code(text_of(cell), cell["id"], cell.get("metadata", {})))
     for cell in made:
         cell.pop("attachments", None)
-    out = Path(out)
-    out.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps({**book, "cells": made}, indent=1, ensure_ascii=False)
     for file, content in {out.name: f"{text}\n", **own}.items():
-        files.write(out.with_name(file), content)
+        files.write(out.with_name(file), content, makes_folder=True)
     points = sum(exercise.points for exercise in mine)
     return f"{out}: {len(mine)} exercises, {points} points"
 

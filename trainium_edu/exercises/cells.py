@@ -8,7 +8,7 @@ states the student's id, or with the first answer.  Nothing else of a lesson is 
 import ast
 import re
 
-__all__ = ["imports_of", "key_of", "parts_of", "stated", "text_of", "with_student"]
+__all__ = ["imports_of", "key_of", "parts_of", "shown_by", "stated", "text_of", "with_student"]
 
 _STUDENT = re.compile(r"(?m)^student\s*=.*$")
 _IMPORTS = re.compile(r"import |from |(\w+\.)*(activate|register)\(")
@@ -32,6 +32,20 @@ def key_of(cell, kind: str = "exercise") -> str:
     mine = metadata.get("trainium_edu") if isinstance(metadata, dict) else None
     key = mine.get(kind) if isinstance(mine, dict) else None
     return key if isinstance(key, str) else ""
+
+
+def shown_by(cell, kind: str = "") -> list[dict]:
+    """Return the outputs of a cell, however damaged, that show something: of a MIME type if given.
+
+    Examples
+    --------
+    >>> shown_by({"outputs": [{"data": {"text/plain": "4"}}, {"text": "5"}, 6]}, "text/plain")
+    [{'data': {'text/plain': '4'}}]
+    """
+    outputs = cell.get("outputs") if isinstance(cell, dict) else ()
+    shown = [out for out in outputs if isinstance(out, dict)] if isinstance(outputs, list) else []
+    data = [(out, out.get("data")) for out in shown]
+    return [out for out, held in data if isinstance(held, dict) and (not kind or kind in held)]
 
 
 def text_of(cell) -> str:

@@ -16,7 +16,6 @@ import _thread
 import contextlib
 import copy
 import hashlib
-import json
 import operator
 import re
 import signal
@@ -35,8 +34,8 @@ from IPython import get_ipython
 from trainium_edu import aside, settings
 from trainium_edu.exercises import afterwards, learner
 from trainium_edu.exercises.answers import Printed, PrintedTooMuch, canonical, line_of
-from trainium_edu.exercises.cells import key_of
-from trainium_edu.exercises.lessons import lesson_notebook, number_of
+from trainium_edu.exercises.cells import key_of, text_of
+from trainium_edu.exercises.lessons import cells_of, number_of
 from trainium_edu.files import tables
 
 __all__ = ["NUMBER", "SOLUTION_SEEN", "TRUTH", "Draw", "Exercise", "Grade", "Numbers", "Result",
@@ -54,9 +53,8 @@ SOLUTION_SEEN = "application/vnd.trainium-edu.solution+json"
 #: What an answer may print in one check, before it is stopped.
 PRINT_AT_MOST_BYTES = 100_000
 HIDDEN_ROUNDS = 3
-CHECK_AT_MOST_SECONDS = (
-    20  #: the slowest honest answer, a kernel of lesson 12, takes 11 where it is slow
-)
+#: The slowest honest answer, a kernel of lesson 12, takes 11 where it is slow.
+CHECK_AT_MOST_SECONDS = 20
 _BEFORE = "before the pass"
 
 
@@ -353,9 +351,9 @@ class Exercise:
     def starter(self) -> Said:
         """Return what its cell held at first, to begin again from."""
         try:
-            cells = json.loads(lesson_notebook(number_of(self.key)).read_text("utf-8"))["cells"]
+            cells = cells_of(number_of(self.key))
             starter, check = (
-                "".join(c["source"]) for c in cells if self.key in (key_of(c), key_of(c, "check"))
+                text_of(c) for c in cells if self.key in (key_of(c), key_of(c, "check"))
             )
         except (OSError, ValueError):
             return Said("No starter", "its lesson is not installed here.")

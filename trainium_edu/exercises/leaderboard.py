@@ -13,16 +13,15 @@ Within a place rows stand in the order of their names, since nothing else tells 
 programs compare more sharply than two bands do (``neuroncore.compare``), but a board has rows only.
 """
 
-import csv
 import dataclasses
 import hashlib
-import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from trainium_edu.files import tables
+from trainium_edu.files import csv_text, tables
 from trainium_edu.specs.signatures import checked
 from trainium_edu.tools.schema import checked as checked_by
+from trainium_edu.viz.units import aligned
 
 __all__ = ["FIGURES", "HEAD", "Entry", "as_csv", "as_text", "boards", "cells", "places"]
 
@@ -110,24 +109,11 @@ def cells(place: int, entry: Entry) -> tuple[str, ...]:
 
 def as_text(placed: Iterable[tuple[int, Entry]]) -> str:
     """Return a board as a table."""
-    rows = [HEAD, *(cells(place, entry) for place, entry in placed)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(HEAD))]
-    return "\n".join(
-        "  ".join(
-            f"{cell:<{width}}" if i == 1 else f"{cell:>{width}}"
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    )
+    return "\n".join(aligned([HEAD, *(cells(*row) for row in placed)], "><>>>>"))
 
 
 def as_csv(entries: Iterable[Entry]) -> str:
     """Return all boards as one table, numbers in full."""
-    text = io.StringIO(newline="")
-    table = csv.writer(text)
-    table.writerow(["place", *(field.name for field in dataclasses.fields(Entry))])
-    for placed in boards(entries).values():
-        for place, entry in placed:
-            name = f"'{entry.name}" if entry.name[:1] in ("=", "+", "-", "@") else entry.name
-            table.writerow([place, *dataclasses.astuple(dataclasses.replace(entry, name=name))])
-    return text.getvalue()
+    head = ["place", *(field.name for field in dataclasses.fields(Entry))]
+    placed = [row for board in boards(entries).values() for row in board]
+    return csv_text([head, *([place, *dataclasses.astuple(entry)] for place, entry in placed)])

@@ -54,5 +54,4 @@ def has_passed(key: str) -> bool:
 
 def solution_seen(key: str) -> str:
     """Return when a solution was first seen: "before the pass", "after the pass", or ""."""
-    seen = [event.get("answer") for event in events(key) if event.get("status") == "solution"]
-    return str(seen[0]) if seen else ""
+    return next((str(e.get("answer")) for e in events(key) if e.get("status") == "solution"), "")

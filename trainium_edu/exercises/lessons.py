@@ -6,6 +6,7 @@ the pages, tests hold them).  Notebooks are in ``notebooks/`` of a clone, or cop
 installed package.
 """
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ import trainium_edu
 from trainium_edu.exercises.refusals import sentence
 from trainium_edu.files import tables
 
-__all__ = ["COURSE", "Lesson", "folder", "lesson_notebook", "notebooks", "number_of"]
+__all__ = ["COURSE", "Lesson", "cells_of", "folder", "lesson_notebook", "notebooks", "number_of"]
 
 
 #: A lesson's number: two digits, and a letter if a lesson has a second part.
@@ -115,3 +116,8 @@ def lesson_notebook(lesson: str) -> Path:
             return path
     beside = f" beside {own.name}" if own else ""
     raise FileNotFoundError(f"the notebook of lesson {lesson} is not there{beside}")
+
+
+def cells_of(lesson: str) -> list[dict]:
+    """Return the cells of a lesson's notebook, as :func:`lesson_notebook` finds it."""
+    return json.loads(lesson_notebook(lesson).read_text(encoding="utf-8"))["cells"]

@@ -1,7 +1,6 @@
 """How far the learner is in all lessons, as a table, and in one of them, as a list."""
 
 import html
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,11 +75,9 @@ def _cell(progress) -> str:
     """Return the fragment that leads to the cell where the learner left off."""
     key = progress.left_off
     try:
-        path = lessons.lesson_notebook(lessons.number_of(key))
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         found = next(
             c["id"]
-            for c in cells
+            for c in lessons.cells_of(lessons.number_of(key))
             if f'"{key}"' in "".join(c["source"])
             or key in c["metadata"].get("trainium_edu", {}).values()
         )

@@ -53,7 +53,7 @@ def checked(value: Any, schema: Mapping, formats: Mapping[str, Callable] | None 
     """
     checker = FormatChecker(["regex"])
     for name, has_format in (formats or {}).items():
-        checker.checks(name, raises=TypeError)(has_format)
+        checker.checks(name, raises=(TypeError, ValueError))(has_format)
     problems = list(_Validator(schema, format_checker=checker).iter_errors(value))
     if not problems:
         return _completed(value, schema)
