@@ -40,7 +40,16 @@ def tables(module: str, name: str = "") -> dict:
 
 
 def csv_text(rows: Iterable[Iterable]) -> str:
-    r"""Return rows of cells as CSV; a spreadsheet takes no text of theirs for a formula.
+    r"""Return rows as CSV, whose texts a spreadsheet does not take for formulas.
+
+    Parameters
+    ----------
+    rows : iterable of iterable
+        Texts and numbers; a text that begins like a formula gets an apostrophe in front.
+
+    Returns
+    -------
+    str
 
     Examples
     --------

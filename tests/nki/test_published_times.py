@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / ".github/docs/truth.md"
 #: The convolution by columns is short on the chip, and a minute here.
 SHORT = [r for r in ROWS if min(r.us) < 5000 and r.kernel != "depthwise convolution"]
-#: The ten above 12 ms take minutes; with the others in `test_residuals_are_what_the_model_leaves`.
+#: The twelve above 12 ms take minutes: `test_residuals_are_what_the_model_leaves` has them all.
 LONG = [pytest.param(r, marks=pytest.mark.slow) for r in ROWS if 5000 <= min(r.us) < 12000]
 MAMBA = [r for r in ROWS if r.source == "nki-mamba-tutorial"]
 
