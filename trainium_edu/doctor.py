@@ -1,26 +1,28 @@
 """Check whether this installation can run the lessons, and print what to do if not.
 
 ``python -m trainium_edu doctor`` prints every finding; in a notebook ``doctor.check()`` prints
-only ``ready``, or the advice.  Each finding is one small function that returns what it saw.
+only ``ready``, or the advice.  Each look is one small function that returns whether all is good and
+what it saw; ``doctor.toml`` says what it is about, and what to do where it is not good.
 """
 
 import importlib.metadata
 import importlib.util
 import json
-import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from trainium_edu import settings
+from trainium_edu.files import tables
 
 __all__ = ["Finding", "check", "examine", "run"]
 
 MEMORY_NEEDED_BYTES = 2 << 30  # a lesson's peak is at most 1.5 GiB, and the browser wants some
 PYTHON = (3, 11)
+_WORDS = tables(__file__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +66,7 @@ def examine(*, quick: bool = False) -> list[Finding]:
     -------
     findings : list of Finding
     """
-    looks: list[Callable[[], Finding]] = [
-        _python, _versions, _lab_extension, _cache, _folder, _memory, _lessons,
-    ]  # fmt: skip
-    if not quick:
-        looks[2:2] = [_kernel]
-        looks.append(_compiles)
-    return [_guarded(look) for look in looks]
+    return [_finding(look) for look in _LOOKS if not (quick and look in _NOT_IN_A_NOTEBOOK)]
 
 
 def run(_) -> int:
@@ -80,138 +76,100 @@ def run(_) -> int:
     return 0 if all(finding.good for finding in findings) else 1
 
 
-def _guarded(look):
+def _finding(look) -> Finding:
     """Run one look; what it trips over is a finding too."""
+    words = _WORDS[look.__name__.strip("_")]
     try:
-        return look()
+        good, seen, *values = look()
     except Exception as error:
-        subject = look.__name__.strip("_").replace("_", " ")
-        return Finding(
-            subject, False, f"{type(error).__name__}: {error}", "Install trainium_edu again."
-        )
+        seen = f"{type(error).__name__}: {error}"
+        return Finding(words["subject"], False, seen, "Install trainium_edu again.")
+    return Finding(words["subject"], good, seen, words["advice"].format(*values))
+
+
+# -- looks: whether all is good, what was seen, and what the advice names --------------------------
 
 
 def _python():
     have = sys.version_info[:2]
-    return Finding(
-        "Python", have >= PYTHON, "{}.{}".format(*have),
-        "The lessons need Python 3.11 or later: make a new environment with it.",
-    )  # fmt: skip
+    return have >= PYTHON, "{}.{}".format(*have)
 
 
-def _versions():
+def _packages():
     """Compare what is installed with what the package's own metadata ask for."""
+    from packaging.requirements import Requirement
+
+    lines = importlib.metadata.requires("trainium_edu") or ()
+    needs = [Requirement(line) for line in lines if "extra ==" not in line]
     wrong = []
-    names = 0
-    for line in importlib.metadata.requires("trainium_edu") or ():
-        if "extra ==" in line:
-            continue
-        name, bounds = re.match(r"([\w.-]+)\s*(.*?)(?:;|$)", line).groups()
-        names += 1
+    for need in needs:
         try:
-            have = importlib.metadata.version(name)
+            have = importlib.metadata.version(need.name)
         except importlib.metadata.PackageNotFoundError:
-            wrong.append(f"{name} is missing")
+            wrong.append(f"{need.name} is missing")
             continue
-        if not is_within(have, bounds):
-            wrong.append(f"{name} {have} is not {bounds}")
-    return Finding(
-        "packages", not wrong, "; ".join(wrong) or f"all {names} as needed",
-        "Run `python -m pip install --upgrade trainium_edu` (in a clone: `make clean lab`).",
-    )  # fmt: skip
-
-
-def is_within(version, bounds):
-    """Return whether a version lies within bounds such as ``>=2.0,<2.6``."""
-    have = _release(version)
-    for bound in filter(None, bounds.replace(" ", "").strip("()").split(",")):
-        operator, limit = re.match(r"(>=|<=|==|!=|~=|<|>)(.*)", bound).groups()
-        want = _release(limit)
-        width = max(len(have), len(want))
-        a, b = (v + (0,) * (width - len(v)) for v in (have, want))
-        good = {">=": a >= b, "<": a < b, "==": a == b, "<=": a <= b, ">": a > b, "!=": a != b}
-        if not good.get(operator, a >= b):
-            return False
-    return True
-
-
-def _release(version):
-    return tuple(int(part) for part in re.match(r"\d+(\.\d+)*", version).group().split("."))
+        if not need.specifier.contains(have, prereleases=True):
+            wrong.append(f"{need.name} {have} is not {need.specifier}")
+    return not wrong, "; ".join(wrong) or f"all {len(needs)} as needed"
 
 
 def _kernel():
     from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
 
-    advice = (
-        "Run `python -m ipykernel install --sys-prefix` in this environment, and choose the "
-        "kernel 'Python 3 (ipykernel)' in the notebook."
-    )
     try:
         command = KernelSpecManager().get_kernel_spec("python3").argv[0]
     except NoSuchKernel:
-        return Finding("Jupyter kernel", False, "python3 is not registered", advice)
+        return False, "python3 is not registered"
     own = (
         command in ("python", "python3")
         or Path(command).resolve() == Path(sys.executable).resolve()
     )
-    seen = "python3 is this Python" if own else f"python3 is another Python ({command})"
-    return Finding("Jupyter kernel", own, seen, advice)
+    return own, "python3 is this Python" if own else f"python3 is another Python ({command})"
 
 
-def _lab_extension():
+def _widgets():
     from jupyter_core.paths import jupyter_path
 
     wanted = {"anywidget": "anywidget", "@jupyter-widgets/jupyterlab-manager": "jupyterlab_widgets"}
+    folders = [Path(folder) for folder in jupyter_path("labextensions")]
     missing = [
         package
         for extension, package in wanted.items()
-        if not any((Path(p) / extension / "package.json").is_file()
-                   for p in jupyter_path("labextensions"))
-    ]  # fmt: skip
-    return Finding(
-        "widgets in JupyterLab", not missing,
-        f"extension of {', '.join(missing)} is missing" if missing else "both extensions present",
-        f"Run `python -m pip install --force-reinstall {' '.join(missing)}`, close JupyterLab, and "
-        "open it again with `python -m trainium_edu lab`.",
-    )  # fmt: skip
+        if not any((folder / extension / "package.json").is_file() for folder in folders)
+    ]
+    if missing:
+        return False, f"extension of {', '.join(missing)} is missing", " ".join(missing)
+    return True, "both extensions present", ""
 
 
 def _cache():
     """Look whether Numba's cache beside the package can be written, or where it goes instead."""
-    for candidate in (Path(__file__).parent / "numerics" / "__pycache__", Path.home() / ".cache"):
-        try:
-            candidate.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=candidate):
-                return Finding("compile cache", True, "writable")
-        except OSError:
-            continue
-    return Finding(
-        "compile cache", False, "cannot be written",
-        "Each start compiles again, for a minute. Set NUMBA_CACHE_DIR to a folder of yours.",
-    )  # fmt: skip
+    for folder in (Path(__file__).parent / "numerics" / "__pycache__", Path.home() / ".cache"):
+        with suppress(OSError):
+            _write_in(folder)
+            return True, "writable"
+    return False, "cannot be written"
 
 
-def _folder():
+def _progress():
     folder = settings.data_folder()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return Finding("progress", True, "can be kept")
+        _write_in(folder)
     except OSError as error:
-        return Finding(
-            "progress", False, f"cannot be kept in {folder} ({error.strerror})",
-            "The lessons run all the same. Set TRAINIUM_EDU_HOME to a folder of yours.",
-        )  # fmt: skip
+        return False, f"cannot be kept in {folder} ({error.strerror})"
+    return True, "can be kept"
+
+
+def _write_in(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    tempfile.TemporaryFile(dir=folder).close()
 
 
 def _memory():
     import psutil
 
     free = psutil.virtual_memory().available
-    return Finding(
-        "memory", free >= MEMORY_NEEDED_BYTES, f"{free / 2**30:.1f} GiB free",
-        "A lesson takes up to 1.5 GiB: close other programs or notebooks.",
-    )  # fmt: skip
+    return free >= MEMORY_NEEDED_BYTES, f"{free / 2**30:.1f} GiB free"
 
 
 def _lessons():
@@ -222,21 +180,18 @@ def _lessons():
         for book in books:
             json.loads(book.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        return Finding("lessons", False, "none found", f"{error}.")
-    return Finding("lessons", True, f"{sum(b.name != 'glossary.ipynb' for b in books)} found")
+        return False, "none found", error
+    return True, f"{sum(b.name != 'glossary.ipynb' for b in books)} found", ""
 
 
-def _compiles():
+def _numba():
     """Compile and run one small loop in a process of its own, whatever is cached."""
-    code = (
-        "import numba, numpy\n"
-        "@numba.njit\n"
-        "def total(a):\n    s = 0.0\n    for x in a:\n        s += x\n    return s\n"
-        "assert total(numpy.arange(4.0)) == 6.0"
-    )
+    code = _WORDS["numba"]["code"]
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=180)
     last = done.stderr.strip().split("\n")[-1][:200]
-    return Finding(
-        "Numba", done.returncode == 0, "compiles" if done.returncode == 0 else last,
-        "Run `python -m pip install --force-reinstall numba llvmlite`.",
-    )  # fmt: skip
+    return done.returncode == 0, "compiles" if done.returncode == 0 else last
+
+
+_LOOKS = (_python, _packages, _kernel, _widgets, _cache, _progress, _memory, _lessons, _numba)
+#: What a running notebook has proved (its kernel), and what starts a process.
+_NOT_IN_A_NOTEBOOK = (_kernel, _numba)
