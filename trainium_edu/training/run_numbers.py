@@ -230,7 +230,7 @@ def _graph(executable: Executable) -> dict[str, Any]:
     done = executable.operations()
     flops, ideal, peak = products_of(executable)
     moved = sum(one.bytes for one in done)
-    rate = float(executable.spec.hbm_bytes_per_s) / int(executable.spec.cores)
+    rate = float(executable.spec.hbm_bytes_per_s_per_core)
     return {
         "name": executable.name, "makespan_ns": executable.makespan_ns,
         "recorded": len(executable.graph.nodes), "operations": len(executable.final.nodes),

@@ -16,7 +16,7 @@ from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.timing.bands import band_of
 from trainium_edu.specs import TRN1, Record
 from trainium_edu.specs.arguments import number
-from trainium_edu.specs.fact import Fact, derive
+from trainium_edu.specs.fact import Fact
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.bars import key_row
 from trainium_edu.viz.chart import Chart
@@ -61,20 +61,14 @@ def roofs(spec=TRN1) -> dict[str, Fact]:
     >>> roofs()["Tensor Engine, BF16"].pretty
     '91.75 TFLOP/s'
     """
-    tensor, vector = spec.tensor_engine, spec.vector_engine
+    tensor = spec.tensor_engine
     return {
-        "HBM, a NeuronCore's share": derive(
-            "bytes/s", lambda rate, cores: rate / cores, spec.hbm_bytes_per_s, spec.cores,
-            locator="HBM of the chip / NeuronCores"),
+        "HBM, a NeuronCore's share": spec.hbm_bytes_per_s_per_core,
         "DMA, sustained": spec.dma.bytes_per_s,
         "Tensor Engine, BF16": tensor.peak_flops_from_array,
-        "Tensor Engine, FP32": derive(
-            "FLOP/s", lambda peak, factor: peak / factor, tensor.peak_flops_from_array,
-            tensor.fp32_factor, locator="peak of the array / 4"),
-        "Vector Engine": derive(
-            "FLOP/s", lambda lanes, hz: lanes * hz, vector.lanes, vector.clock_hz,
-            locator="lanes * clock, one operation of each lane and cycle"),
-    }  # fmt: skip
+        "Tensor Engine, FP32": tensor.peak_flops_fp32_from_array,
+        "Vector Engine": spec.vector_engine.operations_per_s,
+    }
 
 
 def ridges(spec=TRN1) -> dict[str, Fact]:
@@ -85,17 +79,12 @@ def ridges(spec=TRN1) -> dict[str, Fact]:
     >>> {name: round(fact.value) for name, fact in ridges().items()}
     {'printed': 222, 'array and HBM': 224, 'chip peak and HBM': 232, 'array and DMA': 337}
     """
-    hbm, dma, peak, *_ = roofs(spec).values()
     printed = getattr(spec.tensor_engine, "ridge_flop_per_byte", None)  # of Trainium alone
-    found = {} if printed is None else {"printed": printed}
-    chip, memory = spec.peak_flops, spec.hbm_bytes_per_s
-    for name, flops, rate, locator in (
-        ("array and HBM", peak, hbm, "peak of the array / a NeuronCore's HBM"),
-        ("chip peak and HBM", chip, memory, "printed peak of the chip / HBM of the chip"),
-        ("array and DMA", peak, dma, "peak of the array / sustained DMA of one core"),
-    ):
-        found[name] = derive("FLOP/byte", lambda f, b: f / b, flops, rate, locator=locator)
-    return found
+    return ({} if printed is None else {"printed": printed}) | {
+        "array and HBM": spec.ridge_of_array,
+        "chip peak and HBM": spec.ridge_of_chip,
+        "array and DMA": spec.ridge_of_dma,
+    }
 
 
 def point_of(timeline, name: str = "") -> Point:

@@ -379,7 +379,7 @@ class CoreTimeline:
 
     def roofline(self) -> Roofline:
         """Return the limits that compute and memory set, and where this program stands."""
-        hbm = float(self.spec.hbm_bytes_per_s) / int(self.spec.cores)
+        hbm = float(self.spec.hbm_bytes_per_s_per_core)
         return Roofline(self.flops, self.hbm_bytes, self.makespan_ns, self.peak_flops, hbm,
                         self.parameters["dma_bytes_per_s"])  # fmt: skip
 

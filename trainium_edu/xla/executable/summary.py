@@ -35,7 +35,7 @@ def operations(executable) -> list[Operation]:
     records: dict[Node, Operation] = {}
     spec, placed = executable.spec, executable.tracks()
     engine, clock_hz = spec.tensor_engine, parameters(spec)["tensor_clock_hz"].nominal
-    hbm = float(spec.hbm_bytes_per_s) / int(spec.cores)
+    hbm = float(spec.hbm_bytes_per_s_per_core)
     roofs = Roofline(0, 0, 0.0, int(engine.rows) * int(engine.columns) * 2 * clock_hz, hbm, hbm)
     for section_number, (section, times) in enumerate(executable.timed()):
         begin = placed[section_number].start_ns
