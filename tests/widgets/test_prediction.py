@@ -16,7 +16,7 @@ from tests.for_each import for_rows, raises
 from tests.widgets.page import send
 from trainium_edu.widgets import journal
 from trainium_edu.widgets import prediction as predict
-from trainium_edu.widgets.card import Prose, number_strip
+from trainium_edu.widgets.card import Prose, error_factor, number_strip
 from trainium_edu.widgets.static import load
 
 
@@ -205,7 +205,7 @@ def test_a_stored_prediction_that_no_longer_fits_the_question_is_left_out():
      (-1, 1, None), (0, 0, 1),
 )  # fmt: skip
 def test_error_factor(guess, answer, factor):
-    assert predict.error_factor(guess, answer) == factor
+    assert error_factor(guess, answer) == factor
 
 
 @pytest.mark.parametrize(("unit", "answer", "guess", "said"), [

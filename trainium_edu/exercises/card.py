@@ -4,39 +4,13 @@ It knows nothing of exercises: it is handed what can be asked for, and shows wha
 the buttons, so that neither they nor the page move.
 """
 
-import html
-import re
-from pathlib import Path
-
 import anywidget
 import ipywidgets
 import traitlets
-from jinja2 import Template
 
-from trainium_edu.viz.units import letters
 from trainium_edu.widgets.static import load
 
-__all__ = ["Card", "as_html"]
-
-_TEMPLATE = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
-
-
-def as_html(head, lines=(), code="", colour="info") -> str:
-    """Return a part of a card.
-
-    Parameters
-    ----------
-    head : str
-        Its first words, in bold.
-    lines : iterable of str
-        One paragraph each.
-    code : str
-    colour : str
-        JupyterLab's name for the mark at its left: success, warn or info.
-    """
-    lines = [re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(line)) for line in lines]
-    return _TEMPLATE.render(head=html.escape(head), lines=lines, code=html.escape(code),
-                            size=letters(code), colour=colour)  # fmt: skip
+__all__ = ["Card"]
 
 
 class Below(anywidget.AnyWidget):

@@ -37,6 +37,7 @@ from trainium_edu.exercises.answers import Printed, PrintedTooMuch, canonical, l
 from trainium_edu.exercises.cells import key_of, text_of
 from trainium_edu.exercises.lessons import cells_of, number_of
 from trainium_edu.files import tables
+from trainium_edu.widgets.card import part
 
 __all__ = ["NUMBER", "SOLUTION_SEEN", "TRUTH", "Draw", "Exercise", "Grade", "Numbers", "Result",
            "Said", "Status", "compare", "exercise", "has_form", "is_number", "recognise", "reject",
@@ -56,6 +57,7 @@ HIDDEN_ROUNDS = 3
 #: The slowest honest answer, a kernel of lesson 12, takes 11 where it is slow.
 CHECK_AT_MOST_SECONDS = 20
 _BEFORE = "before the pass"
+_CARD = "trainium_edu.exercises.card"  #: which a grader never needs
 
 
 class Status(StrEnum):
@@ -174,12 +176,12 @@ class Said:
     code: str = ""
 
     def __str__(self):
-        return "\n".join(part for part in (f"{self.head}: {self.text}", self.code) if part)
+        return "\n".join(text for text in (f"{self.head}: {self.text}", self.code) if text)
 
     __repr__ = __str__
 
     def _repr_html_(self):
-        return _card().as_html(self.head, [self.text] if self.text else [], self.code)
+        return part(self.head, [self.text] if self.text else [], self.code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +219,7 @@ class Result:
         _, mark, colour = _LOOKS[self.status]
         head, *rest = self._lines()
         drawn = self.picture._repr_html_() if self.picture else ""
-        return _card().as_html(f"{mark} {head}", rest, colour=colour) + drawn
+        return part(f"{mark} {head}", rest, colour=colour) + drawn
 
     def _repr_mimebundle_(self, **_):
         """Return text and HTML; for a learner the card with its buttons too."""
@@ -225,7 +227,7 @@ class Result:
         if settings.lesson().quiet:
             return data
         offers = self.exercise.offers
-        card = _card().Card(data["text/html"], self.title, lambda: offers(self.status))
+        card = aside.load(_CARD).Card(data["text/html"], self.title, lambda: offers(self.status))
         data = {**card._repr_mimebundle_(), **data}
         seen = learner.solution_seen(self.exercise.key)
         return {**data, SOLUTION_SEEN: {"key": self.exercise.key}} if seen == _BEFORE else data
@@ -539,11 +541,6 @@ def _say_what_to_run(shell, kind, error, trace, tb_offset=None):
 def words_of(module: str) -> dict:
     """Return the tables of the TOML file beside a lesson's module, named by its path."""
     return tables(module)
-
-
-def _card():
-    """Load the card and ipywidgets with it, which a grader never needs."""
-    return aside.load("trainium_edu.exercises.card")
 
 
 # -- looking at an answer -------------------------------------------------------------------

@@ -295,6 +295,6 @@ def gate(key: str, show) -> prediction.Reveal:
     Parameters
     ----------
     key : str
-    show : widget, figure, text, list of these, or callable returning one
+    show : widget, picture, text, list of these, or callable returning one
     """
     return _of(key).gate(show)

@@ -1,27 +1,46 @@
-"""The card that answers a prediction, as HTML: the answer, and the guess drawn where it is."""
+"""Cards as HTML: what a check says, and what answers a prediction, with the guess where it is.
+
+How they look is in ``card.html``.
+"""
 
 import html
 import math
 import re
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Template
 
 from trainium_edu.specs.signatures import checked
+from trainium_edu.viz.units import letters
 
-__all__ = ["Prose", "card", "error_factor", "marked_list", "number_strip", "without_links"]
+__all__ = ["Prose", "answer", "error_factor", "number_strip", "options", "paragraph", "part"]
 
-_LINK_LOOK = (
-    r'href="\2" target="_blank" rel="noopener" '
-    'style="color:var(--jp-content-link-color,#0060a0);text-decoration:underline"'
-)
+_TEXT = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
+_HTML: Any = Template(_TEXT, autoescape=True).module  #: its macros
 _LINK = re.compile(r"\[([^]]+)\]\((https://[^)\s]+)\)")
 
 
-def _linked(page):
-    return _LINK.sub(rf"<a {_LINK_LOOK}>\1</a>", page)
+def part(head, lines=(), code="", colour="info") -> str:
+    """Return a part of a check's card.
+
+    Parameters
+    ----------
+    head : str
+        Its first words, in bold.
+    lines : iterable of str
+        One paragraph each; code stands in backticks.
+    code : str
+    colour : str
+        JupyterLab's name for the mark at its left: success, warn or info.
+    """
+    lines = [re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(line)) for line in lines]
+    return str(_HTML.part(html.escape(head), lines, html.escape(code), letters(code), colour))
 
 
-def without_links(text: str) -> str:
-    """Return a text in which ``[words](https://...)`` are the words alone."""
-    return _LINK.sub(r"\1", text)
+def paragraph(text: str) -> str:
+    """Return a text; several lines keep their columns, in letters that fit the page."""
+    return str(_HTML.paragraph(text, letters(text) if "\n" in text else ""))
 
 
 class Prose:
@@ -45,45 +64,25 @@ class Prose:
         self.paragraphs = paragraphs
 
     def __repr__(self):
-        return without_links("\n".join(self.paragraphs))
+        return _LINK.sub(r"\1", "\n".join(self.paragraphs))
 
     def _repr_html_(self):
-        rows = []
-        for text in self.paragraphs:
-            bullet = text.startswith("- ")
-            said = html.escape(text.removeprefix("- "), quote=False).split("`")
-            for i, part in enumerate(said):  # every second one stood between backticks
-                bold = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", part)
-                italic = re.sub(r"\*(.+?)\*", r"<i>\1</i>", bold)
-                said[i] = f"<code>{part}</code>" if i % 2 else _linked(italic)
-            lead = "display:list-item;margin:4px 0 0 22px" if bullet else "margin:8px 0 0"
-            rows.append(f'<p style="{lead}">{"".join(said)}</p>')
-        return (
-            '<div style="max-width:56em;line-height:1.5;white-space:normal;font-size:14px;'
-            f'color:var(--jp-content-font-color1,#222)">{"".join(rows)}</div>'
-        )
+        return str(_HTML.prose([(p.startswith("- "), _marked(p)) for p in self.paragraphs]))
 
 
-def card(head, explain="", mine="", said="", drawn="", right=False) -> str:
-    """Return a reveal as HTML: the answer large, the guess drawn beside it, then the reasons."""
-    colour = "var(--jp-success-color1,#2e7d32)" if right else "var(--jp-brand-color1,#0072b2)"
-    parts = [f'<div style="font-size:1.25em;font-weight:600">{html.escape(head)}</div>']
-    if mine:
-        mark = "✓ " if right else ""
-        parts.append(f"<div>{mark}{html.escape(mine)}</div>")
-    parts.append(drawn)
-    for text, weight in ((said, 600), (explain, 400)):
-        if text:
-            parts.append(
-                f'<div style="margin-top:6px;font-weight:{weight};max-width:46em;'
-                f'white-space:pre-wrap">{_linked(html.escape(text))}</div>'
-            )
-    return (
-        f'<div role="status" style="border:1px solid var(--jp-border-color2,#ccc);border-left:'
-        f"6px solid {colour};border-radius:4px;padding:10px 16px;margin:4px 2px;max-width:760px;"
-        "background:var(--jp-layout-color1,#fff);color:var(--jp-content-font-color1,#222);"
-        f'line-height:1.5">{"".join(parts)}</div>'
-    )
+def _marked(paragraph):
+    said = html.escape(paragraph.removeprefix("- "), quote=False).split("`")
+    for i, words in enumerate(said):  # every second one stood between backticks
+        bold = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", words)
+        italic = re.sub(r"\*(.+?)\*", r"<i>\1</i>", bold)
+        said[i] = f"<code>{words}</code>" if i % 2 else _LINK.sub(_HTML.link, italic)
+    return "".join(said)
+
+
+def answer(head, explain="", mine="", said="", drawn="", right=False) -> str:
+    """Return a reveal: the answer large, the guess drawn beside it, then the reasons."""
+    reasons = (_LINK.sub(_HTML.link, html.escape(text)) for text in (said, explain))
+    return str(_HTML.answer(head, mine, drawn, *reasons, right))
 
 
 def number_strip(guess, answer, spell) -> str:
@@ -106,34 +105,13 @@ def number_strip(guess, answer, spell) -> str:
     marks = range(math.floor(min(at)), math.ceil(max(at)) + 1) if by_ratio else [0]
     low, high = min(*at, *marks), max(*at, *marks)
     g, a, *xs = (80 + 320 * (x - low) / (high - low or 1.0) for x in (*at, *marks))
-    label = html.escape(f"the answer {spell(answer)}, your guess {spell(guess)}", quote=True)
-    ink = "var(--jp-content-font-color1,#222)"
-
-    def text(x, y, words, letters=1):
-        x = min(max(x, 4 * letters), 480 - 4 * letters)  # all of it inside the picture
-        return f'<text x="{x:.1f}" y="{y}" text-anchor="middle" fill="{ink}">{words}</text>'
-
-    ticks = "".join(
-        f'<path d="M{x:.1f} 26 v10" stroke="{ink}"/>'
-        + text(x, 48, f'10<tspan dy="-4" font-size="9">{n}</tspan>' if by_ratio else 0)
-        for x, n in zip(xs, marks, strict=True)
-        if abs(x - g) > 25 and abs(x - a) > 12  # there the guess or the answer itself is written
-    )
-    mine = f"you: {spell(guess)}"
-    return (
-        f'<svg role="img" aria-label="{label}" viewBox="0 0 480 66" width="100%" '
-        f'font-size="13" style="max-width:480px;display:block;margin-top:6px">'
-        f'<line x1="40" y1="31" x2="440" y2="31" stroke="{ink}" stroke-width="1.5"/>{ticks}'
-        f'<circle cx="{a:.1f}" cy="31" r="8" fill="var(--jp-success-color1,#2e7d32)"/>'
-        f'<path d="M{g - 8:.1f} 39 L{g:.1f} 25 L{g + 8:.1f} 39 Z" '
-        'fill="var(--jp-warn-color1,#e08700)" stroke="none"/>'
-        + text(a, 16, html.escape(spell(answer)), len(spell(answer)))
-        + text(g, 62, html.escape(mine), len(mine))
-        + "</svg>"
-    )
+    placed = zip(xs, marks, strict=True)
+    # Where the guess or the answer itself is written, there is none.
+    ticks = [(x, mark) for x, mark in placed if abs(x - g) > 25 and abs(x - a) > 12]
+    return str(_HTML.strip(spell(guess), spell(answer), g, a, ticks, by_ratio))
 
 
-def marked_list(rows) -> str:
+def options(rows) -> str:
     """Return options as a list.
 
     Parameters
@@ -141,16 +119,7 @@ def marked_list(rows) -> str:
     rows : iterable of (str, bool, bool)
         Text, whether it is right, whether it is the learner's.
     """
-    lines = []
-    for text, right, mine in rows:
-        mark = "✓" if right else "✗" if mine else "·"
-        note = " <i>(your choice)</i>" if mine and not right else ""
-        weight = 600 if right else 400
-        lines.append(
-            f'<li style="list-style:none;font-weight:{weight}">{mark} {html.escape(text)}{note}'
-            "</li>"
-        )
-    return f'<ul style="margin:6px 0 0;padding:0">{"".join(lines)}</ul>'
+    return str(_HTML.options(rows))
 
 
 @checked

@@ -14,13 +14,11 @@ change it later, and the change is recorded as made after the answer; undoing is
 """
 
 import base64
-import html
 import math
 import re
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from io import BytesIO
 
 import ipywidgets
 import traitlets
@@ -29,13 +27,10 @@ from IPython.display import display
 
 from trainium_edu import settings
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz.units import letters
-from trainium_edu.widgets import journal
-from trainium_edu.widgets.card import card, error_factor, marked_list, number_strip, without_links
+from trainium_edu.widgets import card, journal
 from trainium_edu.widgets.page_widget import PageWidget
 
-__all__ = ["MIME", "RECOGNISED", "Prediction", "Reveal", "choice", "error_factor", "number",
-           "order"]  # fmt: skip
+__all__ = ["MIME", "RECOGNISED", "Prediction", "Reveal", "choice", "number", "order"]
 
 #: Under this type a committed prediction stands in the notebook's output.
 MIME = "application/vnd.trainium-edu.prediction+json"
@@ -164,7 +159,7 @@ class Prediction(PageWidget, page="prediction"):
         if not self._reading_along and not self.commitment.revealed:
             self.commitment = replace(self.commitment, revealed=True)
             guess = self.commitment.counted
-            close = self.kind == "number" and (error_factor(guess, answer) or math.inf) <= 1.1
+            close = self.kind == "number" and (card.error_factor(guess, answer) or math.inf) <= 1.1
             told = self._identity() | {"revealed": True, "right": guess == answer or close}
             journal.append("predictions", told)
 
@@ -227,7 +222,7 @@ class Prediction(PageWidget, page="prediction"):
             In the form of the question: a number, one of the options, or all items in order.
         explain : str
             One or two sentences, shown with the answer.
-        show : widget, figure, text, list of these, or callable returning one, optional
+        show : widget, picture, text, list of these, or callable returning one, optional
             Shown below the answer.  A callable is called only after the commit.
         recognise : callable, optional
             Takes the guess and returns (name of a misconception, a sentence on what it leaves
@@ -251,7 +246,7 @@ class Prediction(PageWidget, page="prediction"):
 
         Parameters
         ----------
-        show : widget, figure, text, list of these, or callable returning one
+        show : widget, picture, text, list of these, or callable returning one
 
         Returns
         -------
@@ -261,19 +256,18 @@ class Prediction(PageWidget, page="prediction"):
 
     def _verdict(self, answer, explain, recognise):
         self._mark_revealed(answer)
-        head = f"Answer: {self.spell(answer)}"
-        plain = [without_links(explain)] if explain else []
+        head, why = f"Answer: {self.spell(answer)}", repr(card.Prose(explain))
         if self._reading_along:
-            return Verdict([head, *plain], card(head, explain))
+            return Verdict([head, why], card.answer(head, explain))
         counted = self.commitment.counted
         mine = f"Your prediction: {self.spell(counted)}"
         if self.commitment.changes_after_answer:
             mine += f" (changed after the answer: {self.spell(self.commitment.present)})"
         name, said = recognise(counted) if recognise and counted != answer else ("", "")
         said = said if name else self._compared(counted, answer, said)
-        lines = [mine, head, said, *plain]
         drawn = self._drawn(counted, answer)
-        return Verdict(lines, card(head, explain, mine, said, drawn, counted == answer), name)
+        shown = card.answer(head, explain, mine, said, drawn, counted == answer)
+        return Verdict([mine, head, said, why], shown, name)
 
     def _compared(self, guess, answer, again):
         """Return how far a guess is from the answer, and what to go through again."""
@@ -284,7 +278,7 @@ class Prediction(PageWidget, page="prediction"):
         if self.kind == "order":
             right = sum(a == b for a, b in zip(guess, answer, strict=True))
             return f"{right} of {len(answer)} in the right place. {again}".strip()
-        factor, off = error_factor(guess, answer) or math.inf, abs(guess - answer)
+        factor, off = card.error_factor(guess, answer) or math.inf, abs(guess - answer)
         side = "above the answer" if guess > answer else "below the answer"
         if self.unit == "%":
             told = f"{round(off, 1):g} point{'s' * (off != 1)} {side}."
@@ -304,13 +298,14 @@ class Prediction(PageWidget, page="prediction"):
     def _drawn(self, guess, answer):
         """Return the guess drawn where the answer is: HTML."""
         if self.kind == "number":
-            return number_strip(guess, answer, self.spell)
-        if self.kind == "choice":
-            return marked_list([(each, each == answer, each == guess) for each in self.options])
-        return marked_list(
-            (item if item == mine else f"{item}, where you put {mine}", item == mine, False)
-            for item, mine in zip(answer, guess, strict=True)
-        )
+            return card.number_strip(guess, answer, self.spell)
+        rows = [(each, each == answer, each == guess) for each in self.options]
+        if self.kind == "order":
+            rows = [
+                (item if item == mine else f"{item}, where you put {mine}", item == mine, False)
+                for item, mine in zip(answer, guess, strict=True)
+            ]
+        return card.options(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,9 +350,10 @@ class Reveal(ipywidgets.VBox):
             self._text = "Commit your prediction above; the answer appears here."
             if not self._lines:
                 self._text = "(Shown after your prediction.)"
-            return [_paragraph(self._text)]
+            return [ipywidgets.HTML(card.paragraph(self._text))]
         verdict = self._lines() if self._lines else Verdict([], "")
-        self._text, self._name = "\n".join(verdict.lines), verdict.misconception
+        self._text = "\n".join(filter(None, verdict.lines))
+        self._name = verdict.misconception
         if self._shown is None:
             self._shown = _materials(self._show)
         head = [ipywidgets.HTML(value=verdict.html)] if verdict.html else []
@@ -531,23 +527,8 @@ def _data_of(thing) -> dict:
 def _as_widget(thing):
     if isinstance(thing, ipywidgets.Widget):
         return thing
-    if hasattr(thing, "savefig"):
-        picture = BytesIO()
-        thing.savefig(picture, dpi=150)
-        return ipywidgets.Image(value=picture.getvalue())
     data = _data_of(thing)
-    if "image/png" in data:
-        png = data["image/png"]
+    if png := data.get("image/png"):
         return ipywidgets.Image(value=png if isinstance(png, bytes) else base64.b64decode(png))
-    if "text/html" in data:
-        return ipywidgets.HTML(value=data["text/html"])
-    return _paragraph(data.get("text/plain", ""))
-
-
-def _paragraph(text):
-    """Return text as a widget; several lines keep their columns, in letters that fit the page."""
-    look = "white-space:pre-wrap;line-height:1.5;color:var(--jp-content-font-color1,#222)"
-    if "\n" in text:
-        look += f";font:{letters(text)}/1.35 var(--jp-code-font-family,monospace)"
-    shown = f'<div role="status" style="{look}">{html.escape(text)}</div>'
-    return ipywidgets.HTML(value=f'<div style="container-type:inline-size">{shown}</div>')
+    page = data.get("text/html") or card.paragraph(data.get("text/plain", ""))
+    return ipywidgets.HTML(value=page)
