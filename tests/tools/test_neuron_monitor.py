@@ -196,8 +196,9 @@ def test_an_idle_run_is_not_busy(run):
 def test_a_core_of_two_groups_adds_up_and_never_exceeds_a_hundred():
     groups = [live.Group(0, 2, busy_ns=6e8), live.Group(1, 1, busy_ns=5e8)]
     found = usage(live.Totals(1e9, groups=groups), live.Totals())
-    assert [one.percent for one in found.values()] == [60, 100]
-    assert usage(live.Totals(0, groups=groups), live.Totals())[0].percent == 0
+    assert [one["neuroncore_utilization"] for one in found.values()] == [60, 100]
+    stopped = usage(live.Totals(0, groups=groups), live.Totals())
+    assert stopped[0] == {"neuroncore_utilization": 0, "flops": 0}
 
 
 def test_the_guides_configuration_is_read(tmp_path):

@@ -13,7 +13,8 @@ from rich.console import Console
 
 from trainium_edu import __main__, live
 from trainium_edu.tools.machine import Machine, machine
-from trainium_edu.tools.neuron_top import HELP, Work, screen
+from trainium_edu.tools.neuron_monitor import Monitor, everything
+from trainium_edu.tools.neuron_top import HELP, screen
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -30,14 +31,14 @@ def text(*shown, width=120):
 
 @pytest.fixture
 def of():
-    """Return an instance on which this process uses half of both cores of device 1."""
+    """Return the report on an instance: this process uses half of both cores of device 1."""
     run = live.begin("python train.py", "trn1.32xlarge", (2, 3))
     run.load(77, "step", 2, 2, flops=4e10, tensors=3 << 20, model_shared_scratchpad=1 << 20)
     for _ in range(10):
         run.executed(2, 1e6, count=2, model=77)
     run.host_now_ns(20e6)
     run.publish()
-    return machine()
+    return Monitor(is_live=True).report(machine())
 
 
 def test_sections_and_names_are_those_of_the_guide(of):
@@ -89,12 +90,15 @@ def test_with_nothing_running_all_is_zero(capsys):
 
 
 def test_vcpus_are_busy_while_a_process_works(of):
-    work = Work()
-    work.since(of.runs)
+    monitor = Monitor(everything(0.0), is_live=True)
+    monitor.report(machine())
     end = time.process_time() + 0.3
     while time.process_time() < end:
         pass
-    (user, system), (own_user, own_system) = work.since(of.runs)
+    shown = text(screen(monitor.report(machine())))
+    rows = [line for line in shown.splitlines() if " vCPU Usage" in line]
+    shares = [[float(part) for part in re.findall(r"([\d.]+)%", row)] for row in rows]
+    (user, system), (own_user, own_system) = shares
     most = 100.11  # per cent: each of the two is rounded to a tenth
     assert 0 < own_user + own_system <= most
     assert 0 < user + system <= most
@@ -175,4 +179,6 @@ def _take(terminal):
 
 
 def test_an_instance_of_one_device_is_small():
-    assert re.findall(r"(?m)^ ND\d", text(screen(Machine("inf2.xlarge")))) == [" ND0"]
+    assert re.findall(r"(?m)^ ND\d", text(screen(Monitor().report(Machine("inf2.xlarge"))))) == [
+        " ND0"
+    ]

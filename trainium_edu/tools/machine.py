@@ -4,10 +4,12 @@ The real tools look at the instance they run on.  Here it is that of the newest 
 named with ``--instance``; of several instances in one run it is the first.
 """
 
+import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import psutil
 
@@ -17,16 +19,10 @@ from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.instances import with_cores
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["DEFAULT", "Machine", "Usage", "by_core", "cpu_s", "machine", "resident_bytes", "tag",
-           "usage"]  # fmt: skip
+__all__ = ["DEFAULT", "Machine", "by_core", "cpu_s", "machine", "resident_bytes", "tag", "usage"]
 
 #: Looked at where nothing runs.
 DEFAULT = "trn1.2xlarge"
-_ADDRESSES = {
-    "trn1.2xlarge": TOOLS.pci_bdf_trn1_2xlarge,
-    "trn1.32xlarge": TOOLS.pci_bdf_trn1_32xlarge,
-    "inf2.xlarge": TOOLS.pci_bdf_inf2_xlarge,
-}
 
 
 @dataclass(frozen=True)
@@ -67,8 +63,8 @@ class Machine:
     def address(self, device: int) -> str:
         """Return a chip's PCI address where AWS prints one; "" elsewhere."""
         whole(device, "device", 0, self.devices - 1)
-        fact = _ADDRESSES.get(self.instance)
-        return fact.value[device] if fact else ""
+        fact = getattr(TOOLS, f"pci_bdf_{self.instance.replace('.', '_')}", None)
+        return "" if fact is None else fact.value[device]
 
     @checked
     def on_device(self, device: int) -> list[live.Seen]:
@@ -107,17 +103,23 @@ def machine(instance: str | None = None) -> Machine:
     return Machine(instance, here, tools, tuple(one for one in runs if one not in here))
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What a NeuronCore did in a period."""
-
-    percent: float  #: of the emulated time in which it worked
-    flops: float  #: floating-point operations per emulated second
+@checked
+def by_core(totals: live.Totals) -> dict[int, Any]:
+    """Return what each NeuronCore counted: ``busy_ns``, ``flops`` and each class of memory."""
+    found: dict[int, Any] = defaultdict(Counter)
+    for group in totals.groups:
+        counted = {"busy_ns": group.busy_ns, "flops": group.flops, **group.memory}
+        for core in range(group.first, group.first + group.count):
+            found[core].update(counted)
+    return found
 
 
 @checked
-def usage(now: live.Totals, before: live.Totals) -> dict[int, Usage]:
+def usage(now: live.Totals, before: live.Totals) -> dict[int, dict[str, float]]:
     """Return what each NeuronCore did between two moments, by its number.
+
+    That is the percentage of the emulated time in which it worked, and its floating-point
+    operations per emulated second, under the names of ``neuron-monitor``.
 
     Parameters
     ----------
@@ -127,33 +129,16 @@ def usage(now: live.Totals, before: live.Totals) -> dict[int, Usage]:
     --------
     >>> now = live.Totals(4e9, groups=[live.Group(0, 2, busy_ns=1e9, flops=8e12)])
     >>> usage(now, live.Totals())[1]
-    Usage(percent=25.0, flops=2000000000000.0)
+    {'neuroncore_utilization': 25.0, 'flops': 2000000000000}
     """
-    elapsed = now.elapsed_ns - before.elapsed_ns
-    then = {(g.first, g.count): g for g in before.groups}
-    busy: dict[int, list[float]] = {}
-    for group in now.groups:
-        old = then.get((group.first, group.count), live.Group(group.first, group.count))
-        for core in range(group.first, group.first + group.count):
-            sums = busy.setdefault(core, [0.0, 0.0])
-            sums[0] += group.busy_ns - old.busy_ns
-            sums[1] += group.flops - old.flops
-    return {
-        core: Usage(min(100.0, 100 * ns / elapsed), 1e9 * flops / elapsed)
-        if elapsed > 0
-        else Usage(0.0, 0.0)
-        for core, (ns, flops) in sorted(busy.items())
-    }
-
-
-@checked
-def by_core(run: live.Seen) -> dict[int, Counter]:
-    """Return the device memory that a run uses, by NeuronCore and class."""
-    found: dict[int, Counter] = {}
-    for group in run.now.groups:
-        for core in range(group.first, group.first + group.count):
-            found.setdefault(core, Counter(dict.fromkeys(live.MEMORY, 0))).update(group.memory)
-    return dict(sorted(found.items()))
+    elapsed = max(0.0, now.elapsed_ns - before.elapsed_ns) or math.inf
+    then, found = by_core(before), {}
+    for core, counted in sorted(by_core(now).items()):
+        counted.subtract(then[core])
+        percent = min(100.0, 100 * counted["busy_ns"] / elapsed)
+        flops = int(1e9 * counted["flops"] / elapsed)
+        found[core] = {"neuroncore_utilization": round(percent, 2), "flops": flops}
+    return found
 
 
 @checked

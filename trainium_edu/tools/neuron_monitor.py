@@ -28,12 +28,12 @@ import psutil
 
 from trainium_edu import live
 from trainium_edu.files import tables
-from trainium_edu.specs import INSTANCES, TOOLS
+from trainium_edu.specs import INF2, INSTANCES, TOOLS
 from trainium_edu.specs.signatures import checked
 from trainium_edu.tools.machine import Machine, by_core, cpu_s, resident_bytes, tag, usage
 from trainium_edu.tools.schema import checked as checked_by
 
-__all__ = ["Config", "Monitor", "read_config"]
+__all__ = ["Config", "Monitor", "everything", "read_config"]
 
 _SCHEMA, _CONSTANTS = (
     tables(__file__, f"{stem}.toml") for stem in ("neuron_monitor", "neuron_monitor_constants")
@@ -54,8 +54,8 @@ class Config:
     system: dict[str, float]  #: metric group -> period
 
 
-def _default() -> Config:
-    period = float(TOOLS.period_s)
+def everything(period: float = float(TOOLS.period_s)) -> Config:
+    """Return the configuration that collects all metric groups with one period (in s)."""
     return Config(((".*", dict.fromkeys(_OF_RUN, period)),), dict.fromkeys(_OF_SYSTEM, period))
 
 
@@ -75,7 +75,7 @@ def read_config(path: str | Path | None = None) -> Config:
         If it cannot be read.
     """
     if path is None:
-        return _default()
+        return everything()
     try:
         said = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as problem:
@@ -85,8 +85,10 @@ def read_config(path: str | Path | None = None) -> Config:
     def groups(metrics, period):
         return {one["type"]: _seconds(one["period"] or period) for one in metrics}
 
-    runtimes = [(one["tag_filter"], groups(one["metrics"], one["period"] or said["period"]))
-                for one in said["neuron_runtimes"]]  # fmt: skip
+    runtimes = [
+        (one["tag_filter"], groups(one["metrics"], one["period"] or said["period"]))
+        for one in said["neuron_runtimes"]
+    ]
     system = groups(said["system_metrics"], said["period"])
     if not system and not any(groups for _, groups in runtimes):
         raise ValueError(
@@ -107,38 +109,46 @@ def _seconds(text) -> float | None:
 
 
 @dataclass(slots=True)
-class _Since:
-    """A run, or the system alone, at two moments."""
+class _Group:
+    """A metric group of one run, or of the system: what it counts from, and what it said last."""
 
-    machine: Machine
-    run: Any  #: live.Seen, or None
+    tell: Callable[["_Group"], dict]
+    period: float
+    at: float
     before: Any  #: live.Totals, or None
-    spent: tuple[Any, Any]  #: a run's (user, system) in s, or the context switches, then and now
-    seconds: float
+    spent: Any  #: a run's (user, system) in s, or the context switches
+    said: dict = field(default_factory=dict)
+    machine: Any = None
+    run: Any = None  #: live.Seen, or None
+    spent_now: Any = None
+    seconds: float = 0.0  #: since it told last
+
+    def collected(self, machine: Machine, run, spent, now: float) -> dict:
+        """Return what the group has to say now if it is due, or else what it said last."""
+        self.seconds = now - self.at
+        if not self.said or self.seconds >= self.period * 0.99:
+            self.machine, self.run, self.spent_now = machine, run, spent
+            self.said = {"period": self.seconds, "error": "", **self.tell(self)}
+            self.at, self.before, self.spent = now, run and run.now, spent
+        return self.said
 
 
-def _neuroncore_counters(of: _Since) -> dict:
-    found = usage(of.run.now, of.before)
+def _neuroncore_counters(of: _Group) -> dict:
+    found, idle = usage(of.run.now, of.before), {"neuroncore_utilization": 0, "flops": 0}
+    cores = {str(c): found.get(c, idle) for c in of.run.cores if c < of.machine.cores}
     untimed = of.run.now.untimed - of.before.untimed
-    cores = {
-        str(core): {"neuroncore_utilization": round(found[core].percent, 2) if core in found else 0,
-                    "flops": int(found[core].flops) if core in found else 0}
-        for core in of.run.cores if core < of.machine.cores
-    }  # fmt: skip
     error = _CONSTANTS["says"]["untimed"].format(untimed) if untimed else ""
     return {"neuroncores_in_use": cores, "error": error}
 
 
-def _execution_stats(of: _Since) -> dict:
+def _execution_stats(of: _Group) -> dict:
     now, before = of.run.now, of.before
     new = of.run.latencies_ns[-(now.timed - before.timed) :] if now.timed > before.timed else ()
-    executions = {"completed": now.completed - before.completed, **_CONSTANTS["failed"]}
-    return {
-        "error_summary": dict(_CONSTANTS["errors"]), "execution_summary": executions,
-        "latency_stats": {"total_latency": _percentiles([total for _, total in new]),
-                          "device_latency": _percentiles([device for device, _ in new])},
-        "error": "",
-    }  # fmt: skip
+    device, total = (_percentiles([pair[i] for pair in new]) for i in (0, 1))
+    done = {"completed": now.completed - before.completed, **_CONSTANTS["failed"]}
+    latencies = {"total_latency": total, "device_latency": device}
+    summaries = {"error_summary": {**_CONSTANTS["errors"]}, "execution_summary": done}
+    return {**summaries, "latency_stats": latencies}
 
 
 def _percentiles(ns) -> dict | None:
@@ -148,45 +158,45 @@ def _percentiles(ns) -> dict | None:
     return {f"p{p}": float(value) for p, value in zip(_PERCENTILES, found, strict=True)}
 
 
-def _memory_used(of: _Since) -> dict:
-    host = resident_bytes(of.run.pid)
-    cores = {str(c): dict(m) for c, m in by_core(of.run).items() if c < of.machine.cores}
-    used = {"host": host, "neuron_device": sum(sum(memory.values()) for memory in cores.values()),
-            "usage_breakdown": {"host": _host(host), "neuroncore_memory_usage": cores}}  # fmt: skip
+def _memory_used(of: _Group) -> dict:
+    cores = {
+        str(core): {kind: counted[kind] for kind in live.MEMORY}
+        for core, counted in sorted(by_core(of.run.now).items())
+        if core < of.machine.cores
+    }
+    device = sum(sum(memory.values()) for memory in cores.values())
+    used = _used(resident_bytes(of.run.pid), device, neuroncore_memory_usage=cores)
     models = [_model(of, model) for model in of.run.models]
-    return {"neuron_runtime_used_bytes": used, "loaded_models": models, "error": ""}
+    return {"neuron_runtime_used_bytes": used, "loaded_models": models}
 
 
-def _host(application: int) -> dict[str, int]:
-    return {"application_memory": application, "constants": 0, "dma_buffers": 0, "tensors": 0}
+def _used(host: int, device: int, **parts) -> dict:
+    """Return the bytes on the host and on the device, and what they consist of."""
+    on_host = _CONSTANTS["host"] | {"application_memory": host}
+    return {"host": host, "neuron_device": device, "usage_breakdown": {"host": on_host, **parts}}
 
 
-def _model(of: _Since, model: live.Model) -> dict:
+def _model(of: _Group, model: live.Model) -> dict:
     kinds = ("constants", "model_code", "runtime_memory")  # tensors come later than the model
     device = {kind: model.memory[kind] for kind in kinds} | {"tensors": 0}
-    used = {"host": 0, "neuron_device": sum(device.values()),
-            "usage_breakdown": {"host": _host(0), "neuron_device": device}}  # fmt: skip
+    used = {"memory_used_bytes": _used(0, sum(device.values()), neuron_device=device)}
     cores = [c for c in range(model.first, model.first + model.count) if c < of.machine.cores]
-    return {
-        "name": model.name, "uuid": model.uuid, "model_id": model.model_id,
-        "is_running": not of.run.is_idle,
-        "subgraphs": {
-            f"sg_{i:02d}": {"memory_used_bytes": used, "neuroncore_index": core,
-                            "neuron_device_index": core // of.machine.cores_per_device}
-            for i, core in enumerate(cores)
-        },
-    }  # fmt: skip
+    per = of.machine.cores_per_device
+    graphs = {
+        f"sg_{i:02d}": {**used, "neuroncore_index": core, "neuron_device_index": core // per}
+        for i, core in enumerate(cores)
+    }
+    names = {key: getattr(model, key) for key in ("name", "uuid", "model_id")}
+    return {**names, "is_running": not of.run.is_idle, "subgraphs": graphs}
 
 
-def _neuron_runtime_vcpu_usage(of: _Since) -> dict:
-    (user, system), (user_now, system_now) = of.spent
-    per_cent = 100 / of.seconds / (psutil.cpu_count() or 1)
-    return {"vcpu_usage": {"user": round(max(0.0, user_now - user) * per_cent, 2),
-                           "system": round(max(0.0, system_now - system) * per_cent, 2)},
-            "error": ""}  # fmt: skip
+def _neuron_runtime_vcpu_usage(of: _Group) -> dict:
+    per_cent = 100 / max(of.seconds, 1e-9) / (psutil.cpu_count() or 1)
+    spent = zip(("user", "system"), of.spent, of.spent_now, strict=True)
+    return {"vcpu_usage": {kind: round(max(0.0, b - a) * per_cent, 2) for kind, a, b in spent}}
 
 
-_OF_RUN: dict[str, Callable[[_Since], dict]] = {
+_OF_RUN = {
     tell.__name__[1:]: tell
     for tell in (_neuroncore_counters, _execution_stats, _memory_used, _neuron_runtime_vcpu_usage)
 }
@@ -195,44 +205,32 @@ _OF_RUN: dict[str, Callable[[_Since], dict]] = {
 # -- metric groups of the system ------------------------------------------------------------------
 
 
-def _neuron_hw_counters(of: _Since) -> dict:
+def _neuron_hw_counters(of: _Group) -> dict:
     devices = range(of.machine.devices)
-    each = [{"neuron_device_index": i, **_CONSTANTS["ecc"]} for i in devices]
-    return {"neuron_devices": each, "error": ""}
+    return {"neuron_devices": [{"neuron_device_index": i, **_CONSTANTS["ecc"]} for i in devices]}
 
 
-def _vcpu_usage(of: _Since) -> dict:
-    before, now = of.spent
-    each = [{ours: getattr(shares, theirs, 0.0) for ours, theirs in _CONSTANTS["vcpu"].items()}
-            for shares in psutil.cpu_times_percent(percpu=True)]  # fmt: skip
+def _vcpu_usage(of: _Group) -> dict:
+    names = _CONSTANTS["vcpu"].items()
+    each = [
+        {ours: getattr(shares, theirs, 0.0) for ours, theirs in names}
+        for shares in psutil.cpu_times_percent(percpu=True)
+    ]
     average = {kind: round(sum(one[kind] for one in each) / len(each), 2) for kind in each[0]}
-    return {"average_usage": average, "usage_data": {str(i): one for i, one in enumerate(each)},
-            "context_switch_count": now - before, "error": ""}  # fmt: skip
+    usages = {"average_usage": average, "usage_data": {str(i): one for i, one in enumerate(each)}}
+    return {**usages, "context_switch_count": of.spent_now - of.spent}
 
 
-def _memory_info(of: _Since) -> dict:
-    memory, swap = psutil.virtual_memory(), psutil.swap_memory()
-    return {"memory_total_bytes": memory.total, "memory_used_bytes": memory.used,
-            "swap_total_bytes": swap.total, "swap_used_bytes": swap.used, "error": ""}  # fmt: skip
+def _memory_info(_) -> dict:
+    kinds = {"memory": psutil.virtual_memory(), "swap": psutil.swap_memory()}
+    parts = ("total", "used")
+    return {f"{k}_{part}_bytes": getattr(kinds[k], part) for k in kinds for part in parts}
 
 
-_OF_SYSTEM: dict[str, Callable[[_Since], dict]] = {
-    tell.__name__[1:]: tell for tell in (_neuron_hw_counters, _vcpu_usage, _memory_info)
-}
+_OF_SYSTEM = {tell.__name__[1:]: tell for tell in (_neuron_hw_counters, _vcpu_usage, _memory_info)}
 
 
 # -- reports --------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Told:
-    """What one metric group said last, and what it is to be compared with."""
-
-    period: float
-    at: float
-    before: Any  #: live.Totals, or None
-    spent: Any
-    said: dict = field(default_factory=dict)
 
 
 class Monitor:
@@ -243,6 +241,9 @@ class Monitor:
     config : Config, optional
     clock : callable () -> float
         In s.
+    is_live : bool
+        Say of a run's NeuronCores what they did in the run's own last period, in place of what
+        they did since the last report.
 
     Examples
     --------
@@ -251,15 +252,16 @@ class Monitor:
     (16, [])
     """
 
-    def __init__(self, config: Config | None = None, clock: Callable[[], float] = time.monotonic):
-        self.config, self._clock = config or _default(), clock
+    def __init__(self, config: Config | None = None, clock: Callable[[], float] = time.monotonic,
+                 *, is_live: bool = False):  # fmt: skip
+        self.config, self._clock, self._is_live = config or everything(), clock, is_live
         switches = psutil.cpu_stats().ctx_switches
         psutil.cpu_times_percent(percpu=True)  # from here on
         self._system = {
-            kind: _Told(period, clock(), None, switches)
+            kind: _Group(_OF_SYSTEM[kind], period, clock(), None, switches)
             for kind, period in self.config.system.items()
         }
-        self._runs: dict[tuple, _Told] = {}  # by entry, process, its start, metric group
+        self._runs: dict[tuple, _Group] = {}  # by entry, process, its start, metric group
 
     @property
     def shortest_s(self) -> float:
@@ -269,7 +271,7 @@ class Monitor:
 
     def wait_s(self) -> float:
         """Return how long it is until a metric group has to be collected."""
-        due = [told.at + told.period for told in (*self._system.values(), *self._runs.values())]
+        due = [one.at + one.period for one in (*self._system.values(), *self._runs.values())]
         soonest = min(due, default=self._clock() + self.shortest_s)
         return max(0.0, min(soonest, self._clock() + self.shortest_s) - self._clock())
 
@@ -282,10 +284,8 @@ class Monitor:
             As it stands now.
         """
         now, switches = self._clock(), psutil.cpu_stats().ctx_switches
-        for kind, told in self._system.items():
-            self._tell(told, _OF_SYSTEM[kind], of, None, switches, now)
         alive = {(run.pid, run.process_start_s) for run in of.runs}
-        self._runs = {key: told for key, told in self._runs.items() if key[1:3] in alive}
+        self._runs = {key: group for key, group in self._runs.items() if key[1:3] in alive}
         return {
             "neuron_runtime_data": [
                 self._of_run(of, run, number, groups, now)
@@ -293,7 +293,10 @@ class Monitor:
                 for run in of.runs
                 if re.search(wanted, tag(run))
             ],
-            "system_data": {kind: told.said for kind, told in self._system.items()},
+            "system_data": {
+                kind: group.collected(of, None, switches, now)
+                for kind, group in self._system.items()
+            },
             "instance_info": {**_CONSTANTS["instance"], "instance_type": of.instance},
             "neuron_hardware_info": _hardware_info(of),
         }
@@ -302,29 +305,20 @@ class Monitor:
         spent, report = cpu_s(run.pid), {}
         first = run.now if run.is_idle else run.before  # not seen yet: what its last period was
         for kind, period in groups.items():
-            key, new = (number, run.pid, run.process_start_s, kind), now - run.period_s
-            told = self._runs.setdefault(key, _Told(period, new, first, spent))
-            self._tell(told, _OF_RUN[kind], of, run, spent, now)
-            report[kind] = told.said
-        return {"pid": run.pid, "address": "", "neuron_runtime_tag": tag(run), "error": "",
-                "report": report}  # fmt: skip
-
-    def _tell(self, told, group, of, run, spent, now) -> None:
-        """Say what a metric group has to say, if it is due."""
-        seconds = now - told.at
-        if told.said and seconds < told.period * 0.99:
-            return
-        since = _Since(of, run, told.before, (told.spent, spent), max(seconds, 1e-9))
-        told.said = {"period": seconds, **group(since)}
-        told.at, told.before, told.spent = now, run and run.now, spent
+            new = _Group(_OF_RUN[kind], period, now - run.period_s, first, spent)
+            group = self._runs.setdefault((number, run.pid, run.process_start_s, kind), new)
+            group.before = first if self._is_live else group.before
+            report[kind] = group.collected(of, run, spent, now)
+        names = {"pid": run.pid, "address": "", "neuron_runtime_tag": tag(run), "error": ""}
+        return {**names, "report": report}
 
 
 def _hardware_info(of: Machine) -> dict:
-    is_inf2 = of.instance.startswith("inf2")
+    chip = INSTANCES[of.instance].chip
     return {
-        "neuron_device_type": "inferentia2" if is_inf2 else "trainium",
-        "neuron_device_version": "v3" if is_inf2 else TOOLS.device_version.value,
-        "neuroncore_version": f"v{int(INSTANCES[of.instance].chip.generation)}",
+        "neuron_device_type": chip.name.lower(),
+        "neuron_device_version": "v3" if chip is INF2 else TOOLS.device_version.value,
+        "neuroncore_version": f"v{int(chip.generation)}",
         "neuron_device_count": of.devices,
         "neuron_device_memory_size": of.memory_bytes,
         "neuroncore_per_device_count": of.cores_per_device,

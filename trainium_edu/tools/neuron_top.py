@@ -1,8 +1,8 @@
 """A look-alike of ``neuron-top``: utilisation and memory on a live screen.
 
 Sections and columns are the guide's; its tree is a list here, of what holds memory, and its tabs of
-runs are left out.  ``screen`` makes one picture of plain data, in tables of ``rich``; ``watch``
-shows it in a terminal and reads two keys.  Utilisation is that
+runs are left out.  ``screen`` makes one picture of a report of ``neuron_monitor``, in tables of
+``rich``; ``watch`` shows it in a terminal and reads two keys.  Utilisation is that
 of the run's last period, in the emulated machine's time; two runs on one emulated core add up.
 vCPUs and host memory are those of *this* computer.  Model Code and Runtime Memory are 0, for
 neither takes room here; the instance has no id (``NA``).
@@ -13,9 +13,9 @@ References: `aws-neuron-top` in :data:`trainium_edu.specs.SOURCES`.
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-import psutil
 from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
 from rich.layout import Layout
@@ -27,101 +27,86 @@ from rich.text import Text
 
 import trainium_edu
 from trainium_edu import live
-from trainium_edu.specs import INSTANCES, TOOLS
+from trainium_edu.specs import INSTANCES
 from trainium_edu.specs.signatures import checked
-from trainium_edu.tools.machine import (
-    Machine,
-    Usage,
-    by_core,
-    cpu_s,
-    machine,
-    resident_bytes,
-    usage,
-)
+from trainium_edu.tools.machine import machine
+from trainium_edu.tools.neuron_monitor import Monitor, everything
 
-__all__ = ["HELP", "Work", "once", "screen", "watch"]
+__all__ = ["HELP", "once", "screen", "watch"]
 
 _REFRESH_S = 1.0
 _KINDS = {
-    "Tensors": "tensors", "Constants": "constants", "Model Code": "model_code",
-    "Runtime Memory": "runtime_memory", "Model Scratchpad": "model_shared_scratchpad",
-}  # fmt: skip
+    "Tensors": "tensors",
+    "Constants": "constants",
+    "Model Code": "model_code",
+    "Runtime Memory": "runtime_memory",
+    "Model Scratchpad": "model_shared_scratchpad",
+}
 _TITLE, _HEAD = "bold black on bright_blue", "bold black on bright_cyan"
 #: The line below a picture.
 HELP = Padding("q: quit  f: FLOPS on/off", style="white on blue")
-
-#: Percentages of user and of system time.
-Pair = tuple[float, float]
-
-
-class Work:
-    """How busy this computer's vCPUs are, from one question to the next."""
-
-    def __init__(self):
-        self._then, self._of = time.monotonic(), {}
-        psutil.cpu_times_percent()  # from here on
-
-    def since(self, runs) -> tuple[Pair, Pair]:
-        """Return the percentages of user and system time, of the system and of some runs."""
-        now, shares = time.monotonic(), psutil.cpu_times_percent()
-        of = {run.pid: cpu_s(run.pid) for run in runs}
-        per_cent = 100 / max(now - self._then, 1e-3) / (psutil.cpu_count() or 1)
-        spent = [[b - a for a, b in zip(self._of.get(pid, mine), mine, strict=True)]
-                 for pid, mine in of.items()]  # fmt: skip
-        self._then, self._of = now, of
-        user, system = (max(0.0, sum(one[i] for one in spent)) * per_cent for i in (0, 1))
-        return (shares.user + getattr(shares, "nice", 0.0), shares.system), (user, system)
 
 
 # -- one picture ----------------------------------------------------------------------------------
 
 
 @checked
-def screen(
-    of: Machine, shows_flops: bool = False, *, vcpu: tuple[Pair, Pair] = ((0.0, 0.0), (0.0, 0.0))
-) -> Group:
+def screen(report: dict, shows_flops: bool = False) -> Group:
     """Return one picture, as wide as the console that prints it.
 
     Parameters
     ----------
-    of : Machine
+    report : dict
+        Of a ``neuron_monitor.Monitor`` that collects everything.
     shows_flops : bool
         Rates in place of percentages.
-    vcpu : ((float, float), (float, float))
-        Percentages of user and system time: of the system, of the runs.
 
     Examples
     --------
+    >>> from trainium_edu.tools.machine import Machine
     >>> shown = Console(width=60)
     >>> with shown.capture() as text:
-    ...     shown.print(screen(Machine("trn1.2xlarge")))
+    ...     shown.print(screen(Monitor().report(Machine("trn1.2xlarge"))))
     >>> for line in text.get().splitlines()[3:6]:
     ...     print(line.rstrip())
     NeuronCore v2 Utilization (Avg: 0.00%)
                 NC0                        NC1
      ND0                   [  0.00%]                  [  0.00%]
     """
-    runs = of.runs
-    memory: dict[int, Counter] = defaultdict(Counter)
-    for core, sizes in (pair for run in runs for pair in by_core(run).items()):
-        if core < of.cores:
-            memory[core].update(sizes)
-    version = trainium_edu.__version__
-    title = f"neuron-top of trainium_edu {version} running on NA ({of.instance})"
-    names = "System vCPU Usage", "Runtime vCPU Usage"
-    vcpus = [(name, (user + system) / 100, f"[{user:6.2f}%,{system:6.2f}%]")
-             for name, (user, system) in zip(names, vcpu, strict=True)]  # fmt: skip
-    return Group(
-        Padding(Text(title, justify="center"), style=_TITLE),
-        "", *_cores(of, runs, shows_flops),
-        "", _header("vCPU Utilization"), _bars(["", "", ""], vcpus),
-        "", _header("Memory Usage Summary"), *_summary(runs, memory),
-        "", _header("Memory Usage Details"), _details(of, runs, memory),
-    )  # fmt: skip
+    runs = [one["report"] for one in report["neuron_runtime_data"]]
+    used = [run["memory_used"]["neuron_runtime_used_bytes"] for run in runs]
+    memory = _summed(one["usage_breakdown"]["neuroncore_memory_usage"] for one in used)
+    version, instance = trainium_edu.__version__, report["instance_info"]["instance_type"]
+    title = f"neuron-top of trainium_edu {version} running on NA ({instance})"
+    system = report["system_data"]["vcpu_usage"]["average_usage"]
+    own = _summed({0: run["neuron_runtime_vcpu_usage"]["vcpu_usage"]} for run in runs)[0]
+    vcpus = [
+        (name, (user + system) / 100, f"[{user:6.2f}%,{system:6.2f}%]")
+        for name, user, system in (
+            ("System vCPU Usage", system["user"] + system["nice"], system["system"]),
+            ("Runtime vCPU Usage", own["user"], own["system"]),
+        )
+    ]
+    head, cores = _cores(report, runs, shows_flops)
+    sections: dict[str, RenderableType] = {
+        head: cores,
+        "vCPU Utilization": _bars(["", "", ""], vcpus),
+        "Memory Usage Summary": Group(*_summary(sum(one["host"] for one in used), memory)),
+        "Memory Usage Details": _details(report["neuron_hardware_info"], runs, memory),
+    }
+    shown: list[RenderableType] = [Padding(Text(title, justify="center"), style=_TITLE)]
+    for head, body in sections.items():
+        shown += ["", Padding(head, style=_HEAD), body]
+    return Group(*shown)
 
 
-def _header(text: str) -> Padding:
-    return Padding(text, style=_HEAD)
+def _summed(tables: Iterable[Mapping[Any, Mapping]]) -> dict[int, Any]:
+    """Return what several runs' tables say, by NeuronCore, added up."""
+    found: dict[int, Any] = defaultdict(Counter)
+    for table in tables:
+        for core, counted in table.items():
+            found[int(core)].update(counted)
+    return found
 
 
 def _bars(names: list[str], rows: Iterable[Iterable[str | float]]) -> Table:
@@ -134,32 +119,26 @@ def _bars(names: list[str], rows: Iterable[Iterable[str | float]]) -> Table:
     return table
 
 
-def _used(of: Machine, runs) -> dict[int, Usage]:
-    used: dict[int, Usage] = {}
-    for run in runs:
-        for core, one in ({} if run.is_idle else usage(run.now, run.before)).items():
-            old = used.get(core, Usage(0.0, 0.0))
-            used[core] = Usage(min(100.0, old.percent + one.percent), old.flops + one.flops)
-    return used
-
-
-def _cores(of: Machine, runs, shows_flops: bool) -> Iterator[RenderableType]:
-    used, per = _used(of, runs), of.cores_per_device
-    each = [used.get(core, Usage(0.0, 0.0)) for core in range(of.cores)]
-    title = f"NeuronCore {TOOLS.neuroncore_version.value} Utilization"
-    peak = float(INSTANCES[of.instance].peak_flops.value) / of.cores
+def _cores(report, runs, shows_flops: bool) -> tuple[str, Table]:
+    hardware, instance = report["neuron_hardware_info"], report["instance_info"]["instance_type"]
+    per = hardware["neuroncore_per_device_count"]
+    count = hardware["neuron_device_count"] * per
+    used = _summed(run["neuroncore_counters"]["neuroncores_in_use"] for run in runs)
+    title = f"NeuronCore {hardware['neuroncore_version']} Utilization"
     if shows_flops:
-        title += f" (Total: {sum(one.flops for one in each) / 1e12:.2f} TFLOPS)"
-        cells = [(one.flops / peak, f"[{one.flops / 1e12:6.2f}T]") for one in each]
+        peak = float(INSTANCES[instance].peak_flops.value) / count
+        flops = [used[core]["flops"] for core in range(count)]
+        title += f" (Total: {sum(flops) / 1e12:.2f} TFLOPS)"
+        cells = [(one / peak, f"[{one / 1e12:6.2f}T]") for one in flops]
     else:
-        title += f" (Avg: {sum(one.percent for one in each) / of.cores:.2f}%)"
-        cells = [(one.percent / 100, f"[{one.percent:6.2f}%]") for one in each]
-    yield _header(title)
+        shares = [min(100.0, used[core]["neuroncore_utilization"]) for core in range(count)]
+        title += f" (Avg: {sum(shares) / count:.2f}%)"
+        cells = [(one / 100, f"[{one:6.2f}%]") for one in shares]
     names = ["", *(name for i in range(per) for name in (f"NC{i}", ""))]
-    rows: list[list[str | float]] = [[f"ND{i}"] for i in range(of.devices)]
+    rows: list[list[str | float]] = [[f"ND{i}"] for i in range(count // per)]
     for core, cell in enumerate(cells):
         rows[core // per] += cell
-    yield _bars(names, rows)
+    return title, _bars(names, rows)
 
 
 def _size(count: float) -> str:
@@ -168,8 +147,7 @@ def _size(count: float) -> str:
     return f"{count / 1024**power:.1f}{('B', 'KB', 'MB', 'GB')[power]}"
 
 
-def _summary(runs, memory) -> Iterator[Columns]:
-    host = sum(resident_bytes(run.pid) for run in runs)
+def _summary(host, memory) -> Iterator[Columns]:
     total = {name: sum(m[kind] for m in memory.values()) for name, kind in _KINDS.items()}
     on_host = {"Total": host, "Tensors": 0, "Constants": 0, "DMA Buffers": 0, "App. Memory": host}
     on_device = {"Total": sum(total.values()), **total}
@@ -177,7 +155,7 @@ def _summary(runs, memory) -> Iterator[Columns]:
         yield Columns([name, *(f"{kind}: {_size(size)}" for kind, size in sizes.items())], (0, 3))
 
 
-def _details(of: Machine, runs, memory) -> Table:
+def _details(hardware, runs, memory) -> Table:
     """Return what holds memory, parts below their sums."""
     table = Table("", "Model ID", "Device Memory", "Host Memory", box=None, expand=True)
     table.columns[0].ratio = 1
@@ -185,20 +163,22 @@ def _details(of: Machine, runs, memory) -> Table:
     def row(depth, name, size, number=""):
         table.add_row(f"{'    ' * depth}{name}", number, _size(size), _size(0))
 
-    per = of.cores_per_device
-    for device in range(of.devices):
-        mine = {core: memory[core] for core in range(device * per, (device + 1) * per)
-                if sum(memory.get(core, {}).values())}  # fmt: skip
-        if mine or not device:
-            row(0, f"ND {device}", sum(sum(sizes.values()) for sizes in mine.values()))
-        for core, sizes in mine.items():
-            row(1, f"NC {core - device * per}", sum(sizes.values()))
-            for model in (m for run in runs for m in run.models):
-                if model.first <= core < model.first + model.count:
-                    loaded = model.memory["constants"] + model.memory["model_code"]
-                    row(2, model.name, loaded, str(model.model_id))
+    models = [model for run in runs for model in run["memory_used"]["loaded_models"]]
+    per = hardware["neuroncore_per_device_count"]
+    for device in range(hardware["neuron_device_count"]):
+        cores = range(device * per, (device + 1) * per)
+        totals = {core: memory[core].total() for core in cores if memory[core].total()}
+        if totals or not device:
+            row(0, f"ND {device}", sum(totals.values()))
+        for core, total in totals.items():
+            row(1, f"NC {core - device * per}", total)
+            for model in models:
+                for graph in model["subgraphs"].values():
+                    if graph["neuroncore_index"] == core:
+                        loaded = graph["memory_used_bytes"]["neuron_device"]
+                        row(2, model["name"], loaded, str(model["model_id"]))
             for name, kind in _KINDS.items():
-                row(2, name, sizes[kind])
+                row(2, name, memory[core][kind])
     return table
 
 
@@ -217,10 +197,10 @@ def once(instance: str | None = None) -> None:
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = 120
-    work, of = Work(), machine(instance)
-    work.since(of.runs)
-    time.sleep(0.2)
-    console.print(screen(of, vcpu=work.since(of.runs)), HELP)
+    monitor = Monitor(everything(0.0), is_live=True)
+    monitor.report(machine(instance))
+    time.sleep(0.2)  # of which vCPUs are told
+    console.print(screen(monitor.report(machine(instance))), HELP)
 
 
 @checked
@@ -242,17 +222,17 @@ def watch(instance: str | None = None) -> None:
     from prompt_toolkit.input import create_input
 
     me = live.Live("neuron-top", instance or machine().instance, (), is_tool=True)
-    page, shows_flops, work, keys = Layout(), False, Work(), create_input()
+    page, shows_flops, keys = Layout(), False, create_input()
+    monitor = Monitor(everything(0.0), is_live=True)
     page.split_column(Layout(name="screen"), Layout(HELP, size=1))
     try:
         console = Console(highlight=False)
         shown = Screen(page, console=console, screen=True, auto_refresh=False)
         with keys.raw_mode(), shown:
             while not keys.closed:
-                of, looked = machine(instance), time.monotonic()
-                vcpu = work.since(of.runs)
+                report, looked = monitor.report(machine(instance)), time.monotonic()
                 while time.monotonic() - looked < _REFRESH_S and not keys.closed:
-                    page["screen"].update(screen(of, shows_flops, vcpu=vcpu))
+                    page["screen"].update(screen(report, shows_flops))
                     shown.refresh()
                     key = _key(keys, looked + _REFRESH_S)
                     if key in ("q", "\x03"):
