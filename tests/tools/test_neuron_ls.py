@@ -32,6 +32,11 @@ def seen(pid, command, cores=(0,), instance="trn1.32xlarge"):
     return live.Seen(pid, 0.0, command, instance, 0.0, False, cores, empty, empty, 1.0, (), (), 0.0)
 
 
+def table_of(machine, **options):
+    """Return the table alone, without the two lines on top."""
+    return neuron_ls.report(machine, **options).split("\n", 2)[2]
+
+
 def test_the_table_and_the_torus_are_those_of_the_guide():
     said = neuron_ls.report(Machine("trn1.32xlarge"), shows_topology=True)
     head, _, rest = said.partition("+")
@@ -39,7 +44,7 @@ def test_the_table_and_the_torus_are_those_of_the_guide():
     table, _, drawn = f"+{rest}".partition("\n\n\n")
     assert table == TRN1
     assert drawn == TORUS
-    assert neuron_ls.table(Machine("trn1.32xlarge")) == TRN1  # nothing runs: no columns for it
+    assert table_of(Machine("trn1.32xlarge")) == TRN1  # nothing runs: no columns for it
 
 
 def test_columns_of_processes_are_those_of_the_guide():
@@ -47,17 +52,17 @@ def test_columns_of_processes_are_those_of_the_guide():
         "neuron-app0{} infer --input-data-directory ~/my_input_data --inference-count 5 -- and"
     )
     runs = tuple(seen(23518 + 13 * i, command.format(i + 1)) for i in (0, 1))
-    table = neuron_ls.table(Machine("trn1.32xlarge", runs)).splitlines()
+    table = table_of(Machine("trn1.32xlarge", runs)).splitlines()
     cut = [line[len(TRN1.splitlines()[0]) - 1 :] for line in table]
     assert "\n".join(cut[:7]) == COMMANDS
     assert cut[7].split() == ["|", "NA", "|", "NA", "|", "NA", "|"]  # device 1 has none
     assert table[5].startswith("|        |        |        |               |         | 23531")
-    wide = neuron_ls.table(Machine("trn1.32xlarge", runs), is_wide=True).splitlines()[4]
+    wide = neuron_ls.report(Machine("trn1.32xlarge", runs), is_wide=True).splitlines()[6]
     assert (
         "| neuron-app01 infer --input-data-directory ~/my_input_data --inference-count 5... |"
         in (wide)
     )
-    alone = neuron_ls.table(Machine("trn1.32xlarge", runs[:1])).splitlines()
+    alone = table_of(Machine("trn1.32xlarge", runs[:1])).splitlines()
     assert sum(line.startswith("+") for line in alone) == 3  # ruled only where two share a device
 
 
@@ -92,7 +97,7 @@ def test_one_device_is_described_as_captured():
         "connected_to": None, "nc_count": 2, "memory_size": 34359738368, "neuroncore_ids": [0, 1],
         "neuron_processes": [],
     }  # fmt: skip
-    (ours,) = json.loads(neuron_ls.as_json(Machine("trn1.2xlarge")))
+    (ours,) = json.loads(neuron_ls.report(Machine("trn1.2xlarge"), is_json=True))
     assert list(ours) == list(captured)
     assert [type(value) for value in ours.values()] == [type(each) for each in captured.values()]
     differing = {name for name in captured if ours[name] != captured[name]}
@@ -102,17 +107,21 @@ def test_one_device_is_described_as_captured():
 
 def test_numa_node_is_an_integer_in_a_string():
     """As parsers read it, `int(device["numa_node"])`; -1 where the host has no NUMA nodes."""
-    devices = json.loads(neuron_ls.as_json(Machine("trn1.32xlarge")))
+    devices = json.loads(neuron_ls.report(Machine("trn1.32xlarge"), is_json=True))
     assert {int(device["numa_node"]) for device in devices} == {-1}
     assert all(len(device["connected_to"]) == 4 for device in devices)
 
 
 def test_one_device_has_no_connected_devices():
-    table = neuron_ls.table(Machine("trn1.2xlarge")).splitlines()
+    table = table_of(Machine("trn1.2xlarge")).splitlines()
     assert table[1] == "| NEURON | NEURON | NEURON |   PCI   |"
-    assert neuron_ls.drawing(Machine("trn1.2xlarge")).splitlines()[1:] == ["[ 0 ]"]
-    ring = neuron_ls.drawing(Machine("inf2.24xlarge")).splitlines()[1]
-    assert ring == "*––►[ 0 ]◄––►[ 1 ]◄––►[ 2 ]◄––►[ 3 ]◄––►[ 4 ]◄––►[ 5 ]◄––*"
+    drawn = "Neuron Device Topology\n"
+    alone, ring = (
+        neuron_ls.report(Machine(name), shows_topology=True).partition(drawn)[2].splitlines()
+        for name in ("trn1.2xlarge", "inf2.24xlarge")
+    )
+    assert alone == ["[ 0 ]"]
+    assert ring[0] == "*––►[ 0 ]◄––►[ 1 ]◄––►[ 2 ]◄––►[ 3 ]◄––►[ 4 ]◄––►[ 5 ]◄––*"
 
 
 def test_the_command_shows_itself_and_other_tools_only_when_asked(capsys):

@@ -38,13 +38,14 @@ def ls(options) -> None:
     """Print the devices and the runs on them."""
     from trainium_edu.tools.neuron_ls import report
 
-    names = ("wide", "show_all_procs", "topology", "json_output")
-    flags = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name)]
-    print(report(
-        _looked_at(options), is_wide=options.wide, shows_all=options.show_all_procs,
-        shows_topology=options.topology, is_json=options.json_output,
-        myself=(os.getpid(), " ".join(["neuron-ls", *flags])),
-    ))  # fmt: skip
+    said = report(
+        _looked_at(options),
+        is_wide=options.wide,
+        shows_all=options.show_all_procs,
+        shows_topology=options.topology,
+        is_json=options.json_output,
+    )
+    print(said)
 
 
 def top(options) -> None:

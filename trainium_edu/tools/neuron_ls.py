@@ -13,6 +13,7 @@ real machines in the tests of lablup/all-smi (src/device/readers/neuron.rs) and 
 
 import io
 import json
+import os
 from collections.abc import Sequence
 
 from rich import box
@@ -24,7 +25,7 @@ from trainium_edu.specs import TOOLS
 from trainium_edu.specs.signatures import checked
 from trainium_edu.tools.machine import Machine
 
-__all__ = ["as_json", "drawing", "report", "table"]
+__all__ = ["report"]
 
 _NA = "NA"
 
@@ -32,62 +33,53 @@ _NA = "NA"
 def _devices(of: Machine, is_wide: bool, also: Sequence[tuple[int, str]]) -> list[dict]:
     """Return what the JSON has of each device; `also` are processes on every one."""
     most = len((TOOLS.command_wide if is_wide else TOOLS.command).value)
-    per, several = of.cores_per_device, of.devices > 1
+
+    def process(pid, command):
+        shown = command if len(command) <= most else f"{command[: most - 3]}..."
+        return {"pid": pid, "command": shown, "neuron_runtime_version": _NA}
+
     return [
         {
-            "neuron_device": device, "bdf": of.address(device), "cpu_affinity": "",
+            "neuron_device": device,
+            "bdf": of.address(device),
+            "cpu_affinity": "",
             "numa_node": "-1",
-            "connected_to": list(of.topology.neighbours(device)) if several else None,
-            "nc_count": per, "memory_size": of.memory_bytes,
-            "neuroncore_ids": list(range(device * per, (device + 1) * per)),
+            "connected_to": list(of.topology.neighbours(device)) if of.devices > 1 else None,
+            "nc_count": of.cores_per_device,
+            "memory_size": of.memory_bytes,
+            "neuroncore_ids": list(of.cores_of(device)),
             "neuron_processes": [
-                {"pid": pid, "command": command if len(command) <= most else
-                 f"{command[: most - 3]}...", "neuron_runtime_version": _NA}
-                for pid, command in [*((r.pid, r.command) for r in of.on_device(device)), *also]
+                process(*one)
+                for one in (*((run.pid, run.command) for run in of.on_device(device)), *also)
             ],
         }
         for device in range(of.devices)
-    ]  # fmt: skip
+    ]
 
 
-@checked
-def table(of: Machine, *, is_wide: bool = False, also: Sequence[tuple[int, str]] = (),
-          is_bare: bool = False) -> str:  # fmt: skip
-    """Return the table.
-
-    Parameters
-    ----------
-    of : Machine
-    is_wide : bool
-        Show more of each command.
-    also : sequence of (int, str)
-        Numbers and commands of other processes on every device.
-    is_bare : bool
-        Leave processes out.
-    """
-    devices, drawn = _devices(of, is_wide, () if is_bare else also), Table(box=box.ASCII2)
-    on = [[] if is_bare else [[*one.values()] for one in device["neuron_processes"]]
-          for device in devices]  # fmt: skip
-    connected = ["CONNECTED\nDEVICES"] * (of.devices > 1)
+def _table(devices: Sequence[dict], is_bare: bool) -> str:
+    """Return the table of the devices; if it is bare, without their processes."""
+    drawn = Table(box=box.ASCII2)
+    lines = [[[*p.values()] for p in one["neuron_processes"]] * (not is_bare) for one in devices]
+    connected = ["CONNECTED\nDEVICES"] * (len(devices) > 1)
     columns = ["NEURON\nDEVICE", "NEURON\nCORES", "NEURON\nMEMORY", *connected, "PCI\nBDF"]
-    for column in columns + ["PID\n", "COMMAND\n", "RUNTIME\nVERSION"] * any(on):
+    for column in columns + ["PID\n", "COMMAND\n", "RUNTIME\nVERSION"] * any(lines):
         drawn.add_column(Text(column, justify="center"), no_wrap=True)
-    for device, lines in zip(devices, on, strict=True):
-        links = [", ".join(map(str, device["connected_to"]))] if connected else []
-        cells = [device["neuron_device"], device["nc_count"], f"{of.memory_bytes // 2**30} GB",
-                 *links, device["bdf"] or _NA]  # fmt: skip
-        for line in lines or [[_NA] * 3 * any(on)]:
-            drawn.add_row(*(Text(str(said)) for said in [*cells, *line]))
+    for device, processes in zip(devices, lines, strict=True):
+        cells = [device["neuron_device"], device["nc_count"], f"{device['memory_size'] >> 30} GB"]
+        cells += [", ".join(map(str, device["connected_to"]))] if connected else []
+        cells += [device["bdf"] or _NA]
+        for process in processes or [[_NA] * 3 * any(lines)]:
+            drawn.add_row(*(Text(str(said)) for said in [*cells, *process]))
             cells = [""] * len(cells)
-        if max(map(len, on)) > 1:
+        if max(map(len, lines)) > 1:
             drawn.add_section()
     text = io.StringIO()
     Console(width=10_000, file=text).print(drawn)
     return text.getvalue().rstrip("\n")
 
 
-@checked
-def drawing(of: Machine) -> str:
+def _drawing(of: Machine) -> str:
     """Return the devices and links as letters, as ``--topology`` does."""
     shape, wrap = of.topology.shape, of.topology.wrap
     across, down = shape[-1], of.devices // shape[-1]
@@ -97,45 +89,32 @@ def drawing(of: Machine) -> str:
     def column(mark):
         return (margin + f"   {mark}     " * across).rstrip()
 
-    between = [column("▲"), column("│"), column("▼")]
-    lines = [column("*"), column("│"), column("▼")] if closes_down else []
-    for row in range(down):
-        cells = "◄––►".join(f"[{row * across + i:>2} ]" for i in range(across))
-        lines.append(f"*––►{cells}◄––*" if closes else cells)
-        if row < down - 1:
-            lines += between
+    numbers = [[f"[{row * across + i:>2} ]" for i in range(across)] for row in range(down)]
+    start, end = ("*––►", "◄––*") if closes else ("", "")
+    lines = [f"{start}{'◄––►'.join(row)}{end}" for row in numbers]
+    drawn = "\n".join(["", *map(column, "▲│▼"), ""]).join(lines)
     if closes_down:
-        lines += [column("▲"), column("│"), column("*")]
+        drawn = "\n".join([*map(column, "*│▼"), drawn, *map(column, "▲│*")])
     legend = ["", "Legend:", "", "        *––► = Wrap-around link"] if closes else []
-    return "\n".join(["Neuron Device Topology", *lines, *legend])
+    return "\n".join(["Neuron Device Topology", drawn, *legend])
 
 
 @checked
-def as_json(of: Machine, *, is_wide: bool = False, also: Sequence[tuple[int, str]] = ()) -> str:
-    """Return what ``--json-output`` prints.
-
-    Parameters
-    ----------
-    of : Machine
-    is_wide, also
-        As in :func:`table`.
-    """
-    return json.dumps(_devices(of, is_wide, also), indent=4)
-
-
-@checked
-def report(of: Machine, *, is_wide: bool = False, shows_all: bool = False,
-           shows_topology: bool = False, is_json: bool = False,
-           myself: tuple[int, str] | None = None) -> str:  # fmt: skip
+def report(
+    of: Machine,
+    *,
+    is_wide: bool = False,
+    shows_all: bool = False,
+    shows_topology: bool = False,
+    is_json: bool = False,
+) -> str:
     """Return all that ``neuron-ls`` prints.
 
     Parameters
     ----------
     of : Machine
     is_wide, shows_all, shows_topology, is_json : bool
-        Its four options.
-    myself : (int, str), optional
-        Number and command of the process that asks; ``--show-all-procs`` shows it too.
+        Its four options: more of each command, these tools too, the drawing, and JSON.
 
     Examples
     --------
@@ -149,10 +128,14 @@ def report(of: Machine, *, is_wide: bool = False, shows_all: bool = False,
     | 0      | 2      | 32 GB  | 00:1e.0 |
     +--------+--------+--------+---------+
     """
-    also = [(one.pid, one.command) for one in of.tools] if shows_all else []
-    also += [myself] if shows_all and myself else []
+    tools = [(one.pid, one.command) for one in of.tools]
+    also = [*tools, (os.getpid(), "neuron-ls --show-all-procs")] if shows_all else []
+    devices = _devices(of, is_wide, also)
     if is_json:
-        return as_json(of, is_wide=is_wide, also=also)
-    lines = [f"instance-type: {of.instance}", f"instance-id: {_NA}"]
-    lines.append(table(of, is_wide=is_wide, also=also, is_bare=shows_topology))
-    return "\n".join([*lines, "", "", drawing(of)] if shows_topology else lines)
+        return json.dumps(devices, indent=4)
+    lines = [
+        f"instance-type: {of.instance}",
+        f"instance-id: {_NA}",
+        _table(devices, shows_topology),
+    ]
+    return "\n".join([*lines, "", "", _drawing(of)] if shows_topology else lines)
