@@ -158,19 +158,17 @@ def test_each_sentence_of_a_check_has_a_use_and_its_values(exercise):
 @for_each("exercise", PUZZLES, ids=lambda e: e.key)
 def test_what_a_puzzles_wrong_model_gives_is_called_by_its_name(exercise):
     """Judge: NumPy's wrong models, each as the numbers of a kernel that writes them."""
-    row, numbers = exercise.function.__closure__[0].cell_contents, exercise.numbers("ab123")
+    row, numbers = exercise.function.__self__, exercise.numbers("ab123")
     arrays = row.drawn(numbers)
-    for model in row.wrong.values():
-        out = row.wanted(arrays, model)
+    right, given = row.solved(arrays)
+    for out in given.values():
         dtype = next(iter(arrays.values())).dtype
         with pytest.MonkeyPatch.context() as patch:
             found = types.SimpleNamespace(outputs=[out.astype(dtype)])
             patch.setattr(asked, "report", lambda *_, f=found: f)
             result = exercise(lambda *_: None, "ab123")
-        given = {name: row.wanted(arrays, wrong) for name, wrong in row.wrong.items()}
         same = {name for name, gives in given.items() if np.array_equal(gives, out)}
-        is_shaped = out.shape == row.wanted(arrays).shape
-        assert result.misconception in (same if is_shaped else {"wrong shape"})
+        assert result.misconception in (same if out.shape == right.shape else {"wrong shape"})
         assert result.feedback
         assert result.picture
 

@@ -101,6 +101,7 @@ class Figures:
 
     run: Run
     ranked: str = ""  #: what it was timed on, if a class compares that
+    picture: object = ""  #: of it beside what it had to beat
 
     def __call__(self):
         """Say it in a sentence."""
