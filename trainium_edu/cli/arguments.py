@@ -21,6 +21,14 @@ def named(place: str):
     return getattr(importlib.import_module(f"trainium_edu.{module}"), name)
 
 
+class _Absent(argparse.Action):
+    """A flag that does nothing here: refused with its reason, or accepted where there is none."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        if self.const:
+            parser.error(f"{option_string} is not here: {self.const}")
+
+
 def add(parser, command: str) -> None:
     """Give a parser the arguments of a command.
 
@@ -36,6 +44,11 @@ def add(parser, command: str) -> None:
             continue
         how = {key: _meant(key, value) for key, value in words.items()}
         parser.add_argument(*flags.split(), **how)
+    for reason, flags in _TABLES[command].get("absent", {}).items():
+        for flag in flags:
+            how = {"const": reason, "nargs": None if flag.endswith("=") else 0}
+            names = flag.rstrip("=").split()
+            parser.add_argument(*names, action=_Absent, help=argparse.SUPPRESS, **how)
 
 
 def _meant(key: str, value):
@@ -44,4 +57,4 @@ def _meant(key: str, value):
         return named(value) if ":" in value else _KINDS[value]
     if key == "help" and value[:1] == ":":
         return ", ".join(named(value[1:]))
-    return argparse.SUPPRESS if value == "hidden" else value
+    return value

@@ -11,13 +11,12 @@ from trainium_edu.fabric.nccom import OPERATIONS
 __all__ = ["main"]
 
 
-def main(argv=None) -> int:
+def main(arguments: list[str]) -> int:
     """Run the command by itself.
 
     Parameters
     ----------
-    argv : list of str, optional
-        Those of the process by default.
+    arguments : list of str
 
     Returns
     -------
@@ -30,16 +29,7 @@ def main(argv=None) -> int:
     )
     add(parser, "nccom-test")
     # The operation may stand anywhere, as in the tool: `--check allg` must not swallow it.
-    words = list(sys.argv[1:] if argv is None else argv)
-    at = [i for i, word in enumerate(words) if word in OPERATIONS][:1]
-    words = [words[i] for i in at] + [w for i, w in enumerate(words) if i not in at]
-    try:
-        return _run(parser.parse_args(words))
-    except SystemExit as stop:
-        return int(stop.code or 0)
-
-
-def _run(options) -> int:
+    options = parser.parse_args(sorted(arguments, key=lambda word: word not in OPERATIONS))
     others = ("compare", "iters", "non_interactive", "warmup_iters")
     try:
         print(nccom_test(**{k: v for k, v in vars(options).items() if k not in others}))

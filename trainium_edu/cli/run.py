@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from trainium_edu import settings
 from trainium_edu.cli import torch_script
-from trainium_edu.cli.neuron_tools import tools_on_path
+from trainium_edu.cli.refusals import sentence
 from trainium_edu.torch.script import run_main
 
 __all__ = ["command", "run_script"]
@@ -52,8 +52,6 @@ def run_script(script, arguments=(), *, platform=None, replace=False) -> int:
         return 2
     with torch_script.nki_here(platform, replace) as is_ours:
         if is_ours:
-            with tools_on_path():
-                return run_main(str(path), arguments)[0]
-    print("AWS's own nki package is installed here and left alone: run the script with it, or add "
-          "--replace", file=sys.stderr)  # fmt: skip
+            return run_main(str(path), arguments)[0]
+    print(sentence("run.not_ours"), file=sys.stderr)
     return 1

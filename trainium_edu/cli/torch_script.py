@@ -13,16 +13,11 @@ from trainium_edu.cli.neuron_tools import tools_on_path
 from trainium_edu.cli.refusals import sentence
 from trainium_edu.torch.imports import imports_of
 
-__all__ = ["imported", "is_for_torch", "nki_here", "one_way_only", "run", "values"]
+__all__ = ["imported", "is_for_torch", "nki_here", "run", "values"]
 
 #: Packages whose import means that a script's tensors are PyTorch's.
 _TORCH = {"torch", "torch_xla", "torch_neuronx", "timm", "transformers", "accelerate", "lightning"}
 _FACES = {"torch_xla", "torch_neuronx"}
-
-
-def one_way_only(text: str):
-    """Refuse an option of earlier versions."""
-    raise argparse.ArgumentTypeError(sentence("torch_script.one_way_only", text=text))
 
 
 def values(text: str) -> str | int:
@@ -53,6 +48,8 @@ def imported(script: Path) -> set[str]:
 def nki_here(platform: str | None, replace: bool = False) -> Iterator[bool]:
     """Return a context in which ``import nki`` means this package, for a chip; enter with whether.
 
+    What a script starts in it finds AWS's tools on its path.
+
     Parameters
     ----------
     platform : {"trn1", "inf2", "trn2"}, optional
@@ -66,7 +63,8 @@ def nki_here(platform: str | None, replace: bool = False) -> Iterator[bool]:
     is_ours = nki.activate(replace=replace)
     before = kernel.chip_for_all(platform)
     try:
-        yield is_ours
+        with tools_on_path():
+            yield is_ours
     finally:
         kernel.chip_for_all(before)
 
@@ -97,12 +95,11 @@ def run(options, *, ranks: int = 1, nodes: int = 1, platform: str | None = None,
 
     before = last_run(or_none=True)
     platform = platform or options.instance[:4]
-    with tools_on_path(), nki_here(platform, more.get("replace", False)):
+    with nki_here(platform, more.get("replace", False)):
+        how = {"instance": options.instance, "values": options.values, "clock": options.clock}
         code = run_script(
-            options.script, options.arguments, ranks=ranks, nodes=nodes,
-            instance=options.instance, values=options.values, clock=options.clock,
-            **more,
-        )  # fmt: skip
+            options.script, options.arguments, ranks=ranks, nodes=nodes, **how, **more
+        )
     record = last_run(or_none=True)
     if record is None or record is before:  # it did not begin
         return code
@@ -113,8 +110,9 @@ def run(options, *, ranks: int = 1, nodes: int = 1, platform: str | None = None,
         from trainium_edu.training.run_numbers import main_graph
 
         main = main_graph(record)
-        lines = ["no step was marked, so there is nothing to compare"] if main is None else (
-            comparison_lines(main.graph, flags=main.flags))  # fmt: skip
+        lines = ["no step was marked, so there is nothing to compare"]
+        if main is not None:
+            lines = comparison_lines(main.graph, flags=main.flags)
         print("\n".join(lines), file=sys.stderr)
     if options.report:
         from trainium_edu.cli.report import write_report
