@@ -23,6 +23,7 @@ and semaphores).  Nothing spills here (``timing.placement``), so the two keys of
 References: `aws-neuron-profile`, `aws-profile-schema`, `aws-neuron-explorer`, `accelopt-nkibench`.
 """
 
+from collections import defaultdict
 from math import prod
 from os import PathLike
 from pathlib import Path
@@ -159,10 +160,10 @@ def _timed(session, digests, otherwise) -> tuple[Run, str, str]:
         raise ValueError(otherwise)
     run = Run.timed(traced.parts, WORDS)
     then, now = max(traced.makespans_ns), run.timeline.makespan_ns
-    note = "" if abs(then - now) <= 1e-6 * now else (
-        f"{Path(session).name} was captured with another version of the model: {then / 1e3:.3f} us "
-        f"then, {now / 1e3:.3f} us now, which is shown"
-    )  # fmt: skip
+    if abs(then - now) <= 1e-6 * now:
+        return run, traced.digest, ""
+    name = Path(session).name
+    note = WORDS_OF["says"]["another_model"].format(name=name, then=then / 1e3, now=now / 1e3)
     return run, traced.digest, note
 
 
@@ -240,7 +241,9 @@ def summary(run: Run) -> dict:
         "hbm_write_bytes": hbm.written,
         "hfu_estimated_percent": counted["hardware_flops"] / (peak * total_s),
         "inputs_outputs_weights_size_bytes": _tensor_bytes(core.program),
-        "instance_type": _instance(spec),
+        "instance_type": next(
+            (i.name for i in INSTANCES.values() if i.chip.name == spec.name), spec.name
+        ),
         "matmul_instruction_count": int((of("nc_matmul", "nc_transpose") & on_tensor).sum()),
         "mbu_estimated_percent": moved / (bandwidth * total_s),
         "mfu_estimated_percent": useful / (peak * total_s),
@@ -265,27 +268,14 @@ def summary(run: Run) -> dict:
             f"{engine.value}_engine_instruction_count": int(rows.size),
             f"{engine.value}_engine_instruction_time": float(lasted[rows].sum()) * _S,
         }
+    values = {key: found[key] for key in sorted(TERMS)}
     # without the noise of binary fractions: to a thousandth of a ns
-    return {k: round(v, 12) if isinstance(v, float) else v for k, v in sorted(found.items())}
-
-
-def _instance(spec) -> str:
-    of = (i.name for i in INSTANCES.values() if i.chip.name == spec.name)
-    return next(of, spec.name)  # the smallest stands first
+    return {k: round(v, 12) if isinstance(v, float) else v for k, v in values.items()}
 
 
 def _counted(program, times) -> dict[str, int]:
     """Return FLOPs and bytes that are sums over instructions; `times` says how often each ran."""
-    found = dict.fromkeys((
-        "dma_transfer_total_bytes", "hardware_flops", "model_flops", "transpose_flops",
-        "spill_reload_bytes", "spill_save_bytes",
-        "sbuf_read_bytes", "sbuf_write_bytes", "psum_read_bytes", "psum_write_bytes",
-    ), 0)  # fmt: skip
-    keys = {
-        (memory, is_write): f"{memory.value}_{'write' if is_write else 'read'}_bytes"
-        for memory in (Memory.SBUF, Memory.PSUM)
-        for is_write in (False, True)
-    }
+    found: dict[str, int] = defaultdict(int)
     for instruction, count in zip(program.instructions, times, strict=True):
         if instruction.engine is Engine.DMA:
             found["dma_transfer_total_bytes"] += int(instruction.work[3]) * count
@@ -298,9 +288,10 @@ def _counted(program, times) -> dict[str, int]:
             what = "transpose_flops" if is_transpose else "model_flops"
             found[what] += flops * (passes if is_transpose else 1) * count
         for access, nbytes in _touched(instruction):
-            key = keys.get((program.allocations[access.allocation].memory, access.is_write))
-            if key is not None:
-                found[key] += nbytes * passes * count
+            memory = program.allocations[access.allocation].memory
+            if memory.is_on_chip:
+                way = "write" if access.is_write else "read"
+                found[f"{memory.value}_{way}_bytes"] += nbytes * passes * count
     return found
 
 
@@ -356,23 +347,26 @@ def events(run: Run) -> dict:
         ``summary``, ``instruction`` and ``dma``: lists of dict, times in whole ns from the start.
     """
     core = run.timeline
-    rows, instructions = [], core.program.instructions
-    operands = [
-        " ".join(f"{a.role}={a.geometry[0]}{list(a.geometry[1])}" for a in i.accesses)
-        for i in instructions
-    ]
+    told = [_described(instruction) for instruction in core.program.instructions]
+    rows: dict[str, list] = {"instruction": [], "dma": []}
     ends = np.where(core.engine == core.dma, core.done_ns, core.end_ns)
     for index, start, end in zip(
         core.instruction_index.tolist(), core.start_ns.tolist(), ends.tolist(), strict=True
     ):
-        one = instructions[index]
-        rows.append({
-            "timestamp": round(start), "duration": round(end - start), "label": one.engine.title,
-            "opcode": one.name, "operands": operands[index], "name": one.label,
-            "nki_source_location": str(one.line or ""),
-        } | ({"bytes": int(one.work[3])} if one.engine is Engine.DMA else {}))  # fmt: skip
+        when = {"timestamp": round(start), "duration": round(end - start)}
+        rows["dma" if "bytes" in told[index] else "instruction"].append(when | told[index])
+    return {"summary": [summary(run)], **rows}
+
+
+def _described(instruction) -> dict:
+    """Return what ``events`` say of an instruction, whenever it runs."""
+    operands = (f"{a.role}={a.geometry[0]}{list(a.geometry[1])}" for a in instruction.accesses)
+    is_dma = instruction.engine is Engine.DMA
     return {
-        "summary": [summary(run)],
-        "instruction": [row for row in rows if "bytes" not in row],
-        "dma": [row for row in rows if "bytes" in row],
+        "label": instruction.engine.title,
+        "opcode": instruction.name,
+        "operands": " ".join(operands),
+        "name": instruction.label,
+        "nki_source_location": str(instruction.line or ""),
+        **({"bytes": int(instruction.work[3])} if is_dma else {}),
     }

@@ -24,7 +24,8 @@ __all__ = ["to_json", "write"]
 
 _ENGINES, _QUEUES, _PORTS = 1, 2, 3  # process numbers
 _PROCESSES = {_ENGINES: "Engines", _QUEUES: "DMA queues", _PORTS: "Shared ports"}
-_ORDER = ("Tensor Engine", "Vector Engine", "Scalar Engine", "GpSimd Engine", "Sync Engine")
+#: How the names of a process's tracks begin.
+_BEGIN = {"DMA": _QUEUES, "port": _PORTS, "": _ENGINES}
 
 
 def to_json(timeline) -> dict:
@@ -63,12 +64,9 @@ def to_json(timeline) -> dict:
     threads = _threads(spans)
     events = list(_names(threads))
     for span in spans:
-        pid, tid = threads[span.track]
-        events.append({
-            "ph": "X", "name": span.label, "cat": _PROCESSES[pid], "pid": pid, "tid": tid,
-            "ts": _us(span.start_ns), "dur": _us(span.duration_ns),
-            "args": {name: _plain(value) for name, value in span.info.items()},
-        })  # fmt: skip
+        more = {"cat": _PROCESSES[threads[span.track][0]], "dur": _us(span.duration_ns)}
+        info = {name: _plain(value) for name, value in span.info.items()}
+        events.append(_event("X", span.label, threads[span.track], span.start_ns, info, **more))
     other = {"writer": "trainium_edu", "clock": "emulated nanoseconds, shown in microseconds"}
     if core is not None:
         events += _arrows(core, threads)
@@ -113,11 +111,11 @@ def _threads(spans) -> dict[str, tuple[int, int]]:
     """Give every track a process and a thread number, engines in the usual order."""
 
     def place(track):
-        pid = _QUEUES if track.startswith("DMA") else _PORTS if track.startswith("port") else (
-            _ENGINES)  # fmt: skip
+        process = next(pid for start, pid in _BEGIN.items() if track.startswith(start))
         number = "".join(c for c in track if c.isdigit()) or "0"
-        known = _ORDER.index(track) if track in _ORDER else len(_ORDER)
-        return pid, known, int(number), track
+        titles = [engine.title for engine in ENGINES]
+        known = titles.index(track) if track in titles else len(titles)
+        return process, known, int(number), track
 
     tracks = sorted({s.track for s in spans}, key=place)
     return {track: (place(track)[0], i + 1) for i, track in enumerate(tracks)}
@@ -126,15 +124,18 @@ def _threads(spans) -> dict[str, tuple[int, int]]:
 def _names(threads):
     """Yield metadata: what processes and threads are called and in which order they stand."""
     for pid in dict.fromkeys(pid for pid, _ in threads.values()):
-        yield _metadata("process_name", pid, 0, name=_PROCESSES[pid])
-        yield _metadata("process_sort_index", pid, 0, sort_index=pid)
-    for track, (pid, tid) in threads.items():
-        yield _metadata("thread_name", pid, tid, name=track)
-        yield _metadata("thread_sort_index", pid, tid, sort_index=tid)
+        yield _event("M", "process_name", (pid, 0), 0, {"name": _PROCESSES[pid]})
+        yield _event("M", "process_sort_index", (pid, 0), 0, {"sort_index": pid})
+    for track, thread in threads.items():
+        yield _event("M", "thread_name", thread, 0, {"name": track})
+        yield _event("M", "thread_sort_index", thread, 0, {"sort_index": thread[1]})
 
 
-def _metadata(name, pid, tid, /, **args):
-    return {"ph": "M", "name": name, "pid": pid, "tid": tid, "ts": 0, "args": args}
+def _event(phase, name, thread, ns, args=None, **more):
+    """Return an event of a process and thread."""
+    pid, tid = thread
+    more |= {} if args is None else {"args": args}
+    return {"ph": phase, "name": name, "pid": pid, "tid": tid, "ts": _us(ns), **more}
 
 
 def _us(ns) -> float:
@@ -145,7 +146,7 @@ def _us(ns) -> float:
 def _plain(value):
     """Return something that JSON can hold."""
     if isinstance(value, np.generic):
-        value = value.item()
+        return _plain(value.item())
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}
     if type(value) in (list, tuple):
@@ -163,10 +164,8 @@ def _arrows(core, threads):
         if core.engine[before] == core.engine[row] or None in ends or ends[0][1] > ends[1][1]:
             continue
         number += 1
-        kinds = {"ph": "s"}, {"ph": "f", "bp": "e"}
-        for kind, ((pid, tid), ns) in zip(kinds, ends, strict=True):
-            yield {"id": number, "name": "waited for", "cat": "wait", "pid": pid, "tid": tid,
-                   "ts": _us(ns), **kind}  # fmt: skip
+        for phase, more, (thread, ns) in zip("sf", ({}, {"bp": "e"}), ends, strict=True):
+            yield _event(phase, "waited for", thread, ns, id=number, cat="wait", **more)
 
 
 def _place(core, threads, row, *, is_end):
@@ -191,5 +190,4 @@ def _counters(core):
         sizes = row_bytes[run.allocation[which[here]]]
         name = f"{memory.upper()}, bytes of each partition"
         for ns, level in zip(*levels(start[here], end[here], sizes), strict=True):
-            yield {"ph": "C", "name": name, "pid": _ENGINES, "tid": 0, "ts": _us(ns),
-                   "args": {"bytes": int(level)}}  # fmt: skip
+            yield _event("C", name, (_ENGINES, 0), ns, {"bytes": int(level)})

@@ -18,7 +18,6 @@ from typing import Any
 from trainium_edu import aside
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.executable import Executable
-from trainium_edu.xla.graph import Node
 
 __all__ = ["TensorBoard", "text"]
 
@@ -26,10 +25,12 @@ __all__ = ["TensorBoard", "text"]
 _OF_STEP = {"loss": "loss", "lr": "learning rate", "norm": "gradient norm", "epoch": "epoch"}
 #: Of a report on a step: the scalar's name, and what it is multiplied by.
 _OF_REPORT = {
-    "step_ns": ("time/step in µs", 1e-3), "exposed_ns": ("time/exposed communication in µs", 1e-3),
-    "compute_ns": ("time/compute in µs", 1e-3), "samples_per_s": ("time/samples per s", 1),
+    "step_ns": ("time/step in µs", 1e-3),
+    "exposed_ns": ("time/exposed communication in µs", 1e-3),
+    "compute_ns": ("time/compute in µs", 1e-3),
+    "samples_per_s": ("time/samples per s", 1),
     "mfu": ("time/MFU", 1),
-}  # fmt: skip
+}
 _LONGEST = 20  #: operations on a page
 
 
@@ -90,8 +91,8 @@ class TensorBoard:
         report = self._newest_report(self._run.trainer)
         for key, (name, factor) in _OF_REPORT.items() if report is not None else ():
             scalars[name] = getattr(report, key) * factor
-        values = [self._summary.Value(tag=name, simple_value=float(value))
-                  for name, value in scalars.items() if value is not None]  # fmt: skip
+        known = {name: float(value) for name, value in scalars.items() if value is not None}
+        values = [self._summary.Value(tag=n, simple_value=value) for n, value in known.items()]
         self._add(step.number, summary=self._summary(value=values))
         if isinstance(self._executable, Executable):
             self.profile(self._executable, step.number)
@@ -147,29 +148,24 @@ def text(executable: Executable) -> str:
     """
     done = executable.operations()
     whole = executable.makespan_ns
-    longest = sorted(
-        (one for one in done if one.section is not None), key=lambda one: one.start_ns - one.end_ns
-    )[:_LONGEST]
-    rows = [
-        f"| {one.node.title} | {_line(one.node)} | {(one.end_ns - one.start_ns) / 1e3:.1f} | "
-        f"{100 * (one.end_ns - one.start_ns) / whole:.0f} % | {_busiest(one.engine_ns)} | "
-        f"{one.roofline_ns / 1e3:.1f} |"
-        for one in longest
-    ]
-    return "\n".join([
+    working = (one for one in done if one.section is not None)
+    longest = sorted(working, key=lambda one: one.start_ns - one.end_ns)[:_LONGEST]
+    lines = [
         f"**{executable.name}**: {whole / 1e3:.1f} µs on the chip, {len(done)} operations, "
         f"{executable.hbm_bytes / 2**20:.1f} MiB of HBM. Operations overlap, so shares can add up "
         "to more than all.",
-        "", "| operation | line | µs | of the step | busiest engine | bound in µs |",
-        "|---|---|---|---|---|---|", *rows,
-    ])  # fmt: skip
-
-
-def _line(node: Node) -> str:
-    said = str(node.line) if node.line else node.scope
-    return re.sub(r"[|<>`*]", " ", said)
+        "",
+        "| operation | line | µs | of the step | busiest engine | bound in µs |",
+        "|---|---|---|---|---|---|",
+    ]
+    for one in longest:
+        line = re.sub(r"[|<>`*]", " ", str(one.node.line or one.node.scope))
+        ns, bound = one.end_ns - one.start_ns, f"{one.roofline_ns / 1e3:.1f}"
+        times = (f"{ns / 1e3:.1f}", f"{100 * ns / whole:.0f} %", _busiest(one.engine_ns), bound)
+        lines.append(f"| {' | '.join((one.node.title, line, *times))} |")
+    return "\n".join(lines)
 
 
 def _busiest(engine_ns: Mapping[str, float]) -> str:
-    engine = max(engine_ns, key=lambda name: engine_ns[name], default="")
-    return engine if engine and engine_ns[engine] else ""
+    working = {engine: ns for engine, ns in engine_ns.items() if ns}
+    return max(working, key=working.__getitem__, default="")
