@@ -7,10 +7,12 @@ import pytest
 from tests.for_each import for_rows, raises
 from tests.widgets.page import press, said
 from trainium_edu.cluster.memory import memory
+from trainium_edu.cluster.placement import placement
 from trainium_edu.cluster.plan import Cluster, Plan, PlanError
 from trainium_edu.cluster.scaling import scale
 from trainium_edu.cluster.scaling import wall as find_wall
 from trainium_edu.cluster.step_time import step_time
+from trainium_edu.cluster.traffic import traffic
 from trainium_edu.viz.colours import COLOURS
 from trainium_edu.widgets.cluster import memory_planner, plan_on_cluster, wall
 
@@ -93,11 +95,15 @@ def test_a_rank_lights_its_group_and_names_its_wires(kind, ranks, wires):
     assert row[:3] == [kind, str(len(ranks)), wires]
 
 
-def test_the_table_adds_up_to_what_the_step_spends_on_wires():
+def test_the_table_has_the_time_that_the_wires_need_for_what_is_sent():
     rows = plan_on_cluster("gpt3-23b", PLAN).page["table"]["rows"]
-    time = step_time("gpt3-23b", PLAN)
-    names = ("tensor-parallel sums", "gradient sums", "pipeline sends")
-    shares = [f"{100 * time.parts[name] / time.step_ns:.3g} %" for name in names]
+    sent, where, ns = traffic("gpt3-23b", PLAN), placement(PLAN), {}
+    for kind in ("tensor", "data"):
+        each = (s.count * where.collective_ns(kind, s.operation, s.nbytes) for s in sent[kind])
+        ns[kind] = sum(each)
+    ns["pipeline"] = sum(s.count * where.send_ns(s.nbytes) for s in sent["pipeline"])
+    step_ns = step_time("gpt3-23b", PLAN).step_ns
+    shares = [f"{100 * value / step_ns:.3g} %" for value in ns.values()]
     assert [row["cells"][-1] for row in rows] == shares
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-__all__ = ["aligned", "letters", "long_time_text", "raised", "size_text", "size_unit", "time_text"]
+__all__ = ["aligned", "counted", "letters", "long_time_text", "raised", "size_text", "time_text"]
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -31,6 +31,17 @@ def aligned(rows: Sequence[Sequence[str]], sides: str = "") -> list[str]:
     cell = "{:{}{}}".format
     lines = ("  ".join(map(cell, row, sides or "<" * len(row), widths)) for row in rows)
     return [line.rstrip() for line in lines]
+
+
+def counted(count: int, noun: str) -> str:
+    """Write a count of things.
+
+    Examples
+    --------
+    >>> counted(1, "step"), counted(3, "step")
+    ('1 step', '3 steps')
+    """
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def size_text(nbytes: float) -> str:

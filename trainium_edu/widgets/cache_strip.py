@@ -5,10 +5,13 @@ from collections.abc import Sequence
 from hashlib import md5
 from itertools import groupby
 from operator import attrgetter
+from pathlib import Path
+
+from jinja2 import Template
 
 from trainium_edu.files import tables
 from trainium_edu.viz.colours import COLOURS
-from trainium_edu.viz.units import aligned
+from trainium_edu.viz.units import aligned, counted
 from trainium_edu.xla.compiler import Event
 
 __all__ = ["EVENTS", "CacheStrip"]
@@ -17,8 +20,8 @@ __all__ = ["EVENTS", "CacheStrip"]
 EVENTS = tables(__file__)["events"]
 _HITS = ("memory", "disk")
 _TOGETHER = 4  # steps of the same graph, all found, that become one cell
-_COLOURS = [COLOURS[name] for name in ("blue", "orange", "green", "pink", "sky", "yellow")]
-_INK = "var(--jp-ui-font-color1,#222)"
+_COLOURS = ("blue", "orange", "green", "pink", "sky", "yellow")
+_TEMPLATE = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
 
 
 class CacheStrip:
@@ -62,9 +65,8 @@ class CacheStrip:
         kinds = [event.kind for event in self.history]
         counts = [f"{kinds.count(k)} {name}" for k, (name, *_) in EVENTS.items() if k in kinds]
         steps = {event.step for event in self.history}
-        sizes = [f"{len(found)} {what}{'' if len(found) == 1 else 's'}" for found, what in
-                 ((steps, "step"), (self.graphs, "graph"))]  # fmt: skip
-        return f"{', '.join(sizes)}: {', '.join(counts) or 'nothing ran'}"
+        sizes = f"{counted(len(steps), 'step')}, {counted(len(self.graphs), 'graph')}"
+        return f"{sizes}: {', '.join(counts) or 'nothing ran'}"
 
     def _told(self, cell) -> tuple[str, str, str, str]:
         """Return a cell in words: its steps, event, graph and reason."""
@@ -80,35 +82,20 @@ class CacheStrip:
 
     def _repr_html_(self):
         name = f"te-strip-{md5(repr(self).encode(), usedforsecurity=False).hexdigest()[:8]}"
-        cells = "".join(self._cell_html(cell, name) for cell in self._cells())
-        keys = ", ".join(f"{event}: {said}" for event, _, said in EVENTS.values())
-        return (
-            f'<div role="group" aria-label="Cache: {self._summary()}" style="position:relative;'
-            f'max-width:900px;padding-bottom:4.6em;font-size:13px;line-height:1.4;color:{_INK}">'
-            f'<div style="margin-bottom:4px"><b>{self._summary()}</b></div>'
-            f'<div style="display:flex;flex-wrap:wrap;gap:3px">{cells}</div>'
-            '<div style="position:absolute;bottom:0;height:4.2em;'
-            'color:var(--jp-ui-font-color2,#555)">'
-            f"Each letter is a graph ({keys}). Click a cell for its graph.</div></div>"
-        )
+        cells = [self._shown(cell) for cell in self._cells()]
+        return _TEMPLATE.render(name=name, summary=self._summary(), events=EVENTS, cells=cells)
 
-    def _cell_html(self, cell, name):
-        steps, event, graph, why = (html.escape(text) for text in self._told(cell))
-        kind, letter = cell[0].kind, self.letter(cell[0].graph)
-        colour = _COLOURS[self.graphs.index(cell[0].graph) % len(_COLOURS)]
-        colour = COLOURS["red"] if kind == "failed" else colour
-        share = {"compiled": 45, "failed": 0}.get(kind, 8)
-        times = f" × {len(cell)}" if len(cell) > 1 else ""
-        more = {"compiled": " compiled", "failed": " ✗ failed"}.get(kind, times)
-        wide = 22 if kind in _HITS and len(cell) == 1 else min(300, 60 + 1.2 * len(cell))
+    def _shown(self, cell) -> dict:
+        """Return what the template shows of a cell."""
+        first, count = cell[0], len(cell)
+        steps, event, graph, why = map(html.escape, self._told(cell))
         because = f" {why[:1].upper()}{why[1:]}" if why else ""
-        return (
-            f'<details name="{name}"><summary data-lm-suppress-shortcuts="true" '
-            f'aria-label="{steps}: {event}, graph {graph}" title="{steps}: {event}" style="'
-            f"display:block;list-style:none;cursor:pointer;min-width:{wide:.0f}px;padding:2px 4px;"
-            f"text-align:center;border:2px {EVENTS[kind][1]} {colour};border-radius:4px;"
-            f'background:color-mix(in srgb,{colour} {share}%,transparent)"><b>{letter}</b>{more}'
-            '</summary><div style="position:absolute;left:0;right:0;bottom:0;height:4.2em;'
-            'overflow:auto;z-index:1;background:var(--jp-layout-color0,#fff)">'
-            f"<b>{steps}</b>: {event}, graph <b>{graph}</b>.{because}</div></details>"
-        )
+        colour = _COLOURS[self.graphs.index(first.graph) % len(_COLOURS)]
+        return {
+            "kind": first.kind,
+            "letter": self.letter(first.graph),
+            "colour": COLOURS["red" if first.kind == "failed" else colour],
+            "count": count,
+            "width": 22 if first.kind in _HITS and count == 1 else min(300, 60 + 1.2 * count),
+            "told": (steps, event, graph, because),
+        }

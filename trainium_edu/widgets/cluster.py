@@ -36,10 +36,10 @@ _GIB = 2**30
 _KEPT = ("weights", "gradients", "master", "states", "activations", "buffers")
 _POWERS = ("instances", "tensor", "pipeline")  # sliders of powers of two
 _START = {control["name"]: control["value"] for control in controls_of("planner")}
-#: The ladder: what each button says, and what it sets.
-_RUNGS = {key: (*rung, _START)[:3] for key, rung in RECIPES["planner"]["press"].items()}
-#: The controls' values at first and after each button, pressed one after the other.
-_CLIMB = list(accumulate((rung[2] for rung in _RUNGS.values()), or_))
+_RUNGS = RECIPES["planner"]["press"]
+#: The ladder: the controls' values at first and after each button, pressed one after the other.
+_STEPS = accumulate(((*rung, _START)[2] for rung in _RUNGS.values()), or_)
+_CLIMB = dict(zip(_RUNGS, _STEPS, strict=True))
 
 
 @checked
@@ -80,9 +80,7 @@ def memory_planner(model: str = "gpt3-175b", *, global_batch: int = 1536):
             kept, time, said = None, None, [f"**No such plan:** {error}."]
         if kept and kept.total != totals[-1]:
             totals[:] = totals[-1], kept.total
-        pressed = [
-            key for key, step in zip(_RUNGS, _CLIMB, strict=True) if step.items() <= values.items()
-        ]
+        pressed = [rung for rung, step in _CLIMB.items() if step.items() <= values.items()]
         scene = _memory_scene(kept, time, values["width"], totals[0] / _GIB)
         return Page(scene, said, outputs, pressed="".join(pressed))
 
@@ -95,51 +93,48 @@ def memory_planner(model: str = "gpt3-175b", *, global_batch: int = 1536):
 
 def _planned(values, global_batch) -> Plan:
     """Return the plan that the planner's controls describe."""
-    return Plan(
-        Cluster(instances=2 ** values["instances"]),
-        tensor=2 ** values["tensor"],
-        pipeline=2 ** values["pipeline"],
-        zero=int(values["zero"]),
-        micro_batch=int(values["micro_batch"]),
-        global_batch=global_batch,
-        **{name: values[name] for name in ("sequence_parallel", "recompute", "precision")},
-    )
+    asked: dict = {name: 2 ** values[name] for name in _POWERS}
+    asked |= {name: int(values[name]) for name in ("zero", "micro_batch")}
+    asked |= {name: values[name] for name in ("sequence_parallel", "recompute", "precision")}
+    return Plan(Cluster(instances=asked.pop("instances")), global_batch=global_batch, **asked)
 
 
 def _ladder_words(model, global_batch) -> str:
     """Say what a NeuronCore keeps and a step takes, climbing from rung to rung."""
     said = []
-    for (text, *_), values in zip(_RUNGS.values(), _CLIMB, strict=True):
+    for rung, values in _CLIMB.items():
         try:
             plan = _planned(values, global_batch)
-            found = f"{memory(model, plan).total / _GIB:,.1f} GiB"
-            found += f", {long_time_text(step_time(model, plan).step_ns / 1e9)} a step"
+            step = _time_text(step_time(model, plan).step_ns)
+            found = f"{memory(model, plan).total / _GIB:,.1f} GiB, {step} a step"
         except PlanError:
             found = "no plan"
-        said.append(f"{text.lower() if said else 'at first'} {found}")
+        said.append(f"{_RUNGS[rung][0].lower() if said else 'at first'} {found}")
     return "; ".join(said)
 
 
+def _time_text(ns) -> str:
+    return long_time_text(ns / 1e9)
+
+
 def _step_words(kept, time) -> str:
-    low, step, high = (long_time_text(ns / 1e9) for ns in (time.low_ns, time.step_ns, time.high_ns))
-    would, why = "takes" if kept.fits else "would take", _spaced(time.why)
-    return say("planner", batch=time.plan.global_batch, would=would, step=step, low=low, high=high,
-               mfu=100 * time.mfu, why=why)[0]  # fmt: skip
+    ends = list(map(_time_text, (time.low_ns, time.step_ns, time.high_ns)))
+    numbers = {"ends": ends, "mfu": 100 * time.mfu, "would": "takes" if kept.fits else "would take"}
+    return say("planner", time=time, why=_spaced(time.why), **numbers)[0]
 
 
 def _memory_scene(kept, time, width, before):
     """Draw the parts of one NeuronCore's memory and of a step; empty bars if there are none."""
     parts = {part: getattr(kept, part) / _GIB if kept else 0.0 for part in _KEPT}
     most = kept.available / _GIB if kept else 16
-    held = Stack(
-        "What the fullest NeuronCore keeps", "GiB", parts, most, f"{most:.0f} GiB", before=before
-    )
+    title = "What the fullest NeuronCore keeps"
+    held = Stack(title, "GiB", parts, most, f"{most:.0f} GiB", before=before)
     spent = {part: time.parts[part] / 1e9 if time else 0.0 for part in PARTS}
     return draw_stacks([held, Stack("Where a step goes", "s", spent)], width=width)
 
 
-_CALLED = {"all_reduce": "all-reduces", "all_gather": "gathers", "reduce_scatter": "scatters",
-           "send": "sends"}  # fmt: skip
+_CALLED = RECIPES["plan"]["operations"]
+_PARTS = {"tensor": "tensor-parallel sums", "data": "gradient sums", "pipeline": "pipeline sends"}
 
 
 @checked
@@ -171,18 +166,18 @@ def plan_on_cluster(model: str = "gpt3-175b", plan: Plan | None = None):
     where, time, sent = placement(plan), step_time(shape, plan), traffic(shape, plan)
     groups, places = {kind: where.groups(kind) for kind in KINDS}, where.ranks
     machine = fabric.machine(plan.cluster.instance)
-    rows = {kind: _sent_row(kind, where, sent[kind], time.step_ns) for kind in KINDS}
+    rows = {kind: _sent_row(kind, where, sent[kind], time) for kind in KINDS}
 
     def page(values):
         rank, kind = values["rank"], values["kind"]
         instance, chip, core = places[rank].tolist()
         peers = groups[kind][np.nonzero(groups[kind] == rank)[0][0]]
-        scene = draw_group(machine, plan.cluster.instances, peers, rank, closed=kind != "pipeline",
-                           width=values["width"])  # fmt: skip
-        group = where.group(kind)
+        look = {"closed": kind != "pipeline", "width": values["width"]}
+        scene = draw_group(machine, plan.cluster.instances, peers, rank, **look)
+        group, part = where.group(kind), "group" if where.group(kind).ranks > 1 else "alone"
         across = f", in {group.across:,} instances" if group.across > 1 else ""
-        (talks,) = say("plan", "group" if group.ranks > 1 else "alone", kind=kind, group=group,
-                       across=across, wires=where.wires(kind))  # fmt: skip
+        wires = where.wires(kind)
+        (talks,) = say("plan", part, kind=kind, group=group, across=across, wires=wires)
         said = say("plan", rank=rank, core=core, chip=chip, instance=instance, group=talks)
         table = [{"cells": cells, "colour": None, "marked": k == kind} for k, cells in rows.items()]
         return Page(scene, said, head=RECIPES["plan"]["head"], rows=table)
@@ -193,20 +188,16 @@ def plan_on_cluster(model: str = "gpt3-175b", plan: Plan | None = None):
     )
 
 
-def _sent_row(kind, where, sent, step_ns) -> list[str]:
+def _sent_row(kind, where, sent, time) -> list[str]:
     """Return a kind's cells: ranks, wires, operations, bytes and time of a step."""
-    ns = nbytes = 0.0
+    done: dict[float, list] = {}
     for each in sent:
-        once = where.send_ns(each.nbytes) if kind == "pipeline" else (
-            where.collective_ns(kind, each.operation, each.nbytes))  # fmt: skip
-        ns, nbytes = ns + each.count * once, nbytes + each.count * each.nbytes
-    sizes = dict.fromkeys(each.nbytes for each in sent)
-    done = "; ".join(
-        " + ".join(f"{each.count:,.0f} {_CALLED[each.operation]}" for each in sent
-                   if each.nbytes == size) + f" of {size_text(size)}" for size in sizes
-    )  # fmt: skip
-    return [kind, f"{where.group(kind).ranks:,}", where.wires(kind), done or "nothing",
-            size_text(nbytes), long_time_text(ns / 1e9), f"{100 * ns / step_ns:.3g} %"]  # fmt: skip
+        done.setdefault(each.nbytes, []).append(f"{each.count:,.0f} {_CALLED[each.operation]}")
+    operations = [f"{' + '.join(names)} of {size_text(size)}" for size, names in done.items()]
+    ns, nbytes = time.parts[_PARTS[kind]], sum(each.count * each.nbytes for each in sent)
+    ends = [size_text(nbytes), _time_text(ns), f"{100 * ns / time.step_ns:.3g} %"]
+    ranks = f"{where.group(kind).ranks:,}"
+    return [kind, ranks, where.wires(kind), "; ".join(operations) or "nothing", *ends]
 
 
 _COUNTS = (*(2**k for k in range(13)), 6250)  # instances: to 65,536 chips, and 100,000
@@ -239,8 +230,8 @@ def wall(model: str = "gpt3-175b", plan: Plan | None = None):
     """
     shape, plan = get_model(model), plan or replace(PLAN, cluster=Cluster(instances=16))
     own = plan.cluster.instances
-    counts = (own, *(n for n in _COUNTS if n > own and n * plan.cluster.ranks // own
-                     % (plan.tensor * plan.pipeline) == 0))  # fmt: skip
+    cores, group = plan.cluster.ranks // own, plan.tensor * plan.pipeline
+    counts = (own, *(n for n in _COUNTS if n > own and n * cores % group == 0))
     batches = [plan.global_batch * 2**k for k in range(5)]
 
     @cache
@@ -258,20 +249,22 @@ def wall(model: str = "gpt3-175b", plan: Plan | None = None):
         parts = {name: np.array([p.parts.get(name, np.nan) for p in strong]) for name in PARTS}
         mark = (where.chips, where.efficiency) if where else ()
         scene = draw_wall(chips, *shares, parts, chips[here], mark, width=values["width"])
-        told = f"{_spaced(found)}."
-        told = told[0].upper() + told[1:]
-        said = [f"{counts[here]:,} instances: {_point_words('strong', strong[here])}; "
-                f"{_point_words('weak', weak[here])}.", told]  # fmt: skip
+        kinds = {"strong": strong, "weak": weak}
+        points = [_point_words(kind, points[here]) for kind, points in kinds.items()]
+        told = _spaced(found)
+        said = say("wall", here=counts[here], points=points, wall=told[0].upper() + told[1:])
         return Page(scene, said, {"instances": f"{counts[here]:,} ({chips[here]:,} chips)"})
 
-    words, last = [], len(counts) - 1
+    words, offered, last = [], {}, len(counts) - 1
     for batch in batches:
         half = scaled(batch)[0].half
-        words.append(f"batch {batch:,}: " + (f"wall at {half:,} instances" if half else "no wall"))
-    offered = {str(batch): f"{batch:,} samples" for batch in batches}
-    return sketch("wall", page, words=["; ".join(words)], named={"model": shape.name},
-                  instances={"max": last, "value": min(4, last)},
-                  batch={"options": offered, "value": str(plan.global_batch)})  # fmt: skip
+        words.append(f"batch {batch:,}: {f'wall at {half:,} instances' if half else 'no wall'}")
+        offered[str(batch)] = f"{batch:,} samples"
+    chosen = {"options": offered, "value": str(plan.global_batch)}
+    moved, named = {"max": last, "value": min(4, last)}, {"model": shape.name}
+    return sketch(
+        "wall", page, words=["; ".join(words)], named=named, instances=moved, batch=chosen
+    )
 
 
 def _spaced(words) -> str:
@@ -283,7 +276,7 @@ def _point_words(kind, point) -> str:
     """Say a step and its efficiency, or why there is none."""
     if not point.time:
         return f"**{kind}** none, for {point.reason}"
-    replicas, step = point.plan.data, long_time_text(point.step_ns / 1e9)
+    replicas, pace = point.plan.data, float(f"{point.tokens_per_s:.3g}")
     rings = say("wall", "rings", replicas=replicas) if replicas & (replicas - 1) else [""]
-    return say("wall", "point", kind=kind, step=step, pace=float(f"{point.tokens_per_s:.3g}"),
-               percent=100 * point.efficiency, rings=rings[0])[0]  # fmt: skip
+    numbers = {"step": _time_text(point.step_ns), "percent": 100 * point.efficiency}
+    return say("wall", "point", kind=kind, pace=pace, rings=rings[0], **numbers)[0]

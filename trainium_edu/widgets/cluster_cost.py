@@ -24,10 +24,7 @@ __all__ = ["PLAN", "bill", "checkpoint_interval", "court", "hearing"]
 
 #: The plan of the pictures, unless said otherwise.
 PLAN = Plan(Cluster(instances=64), 8, 8, zero=1, recompute="selective", sequence_parallel=True)
-_WASTED = {
-    "pipeline bubble": ("pipeline bubble",),
-    "communication": ("tensor-parallel sums", "pipeline sends", "gradient sums"),
-}
+_SENT = ("tensor-parallel sums", "pipeline sends", "gradient sums")  # parts of a step
 
 
 @checked
@@ -60,29 +57,27 @@ def bill(model: str = "gpt3-175b", plan: Plan | None = None, tokens: float = 300
     shape, plan = get_model(model), plan or PLAN
     time = step_time(shape, plan)
     steps = ceil(number(tokens, "tokens", 1) / (plan.global_batch * shape.sequence))
-    wasted = {name: sum(time.parts[part] for part in parts) / time.step_ns
-              for name, parts in _WASTED.items()}  # fmt: skip
+    bubble, sent = time.parts["pipeline bubble"], sum(time.parts[name] for name in _SENT)
+    wasted = {"pipeline bubble": bubble / time.step_ns, "communication": sent / time.step_ns}
     parameters = float(work(shape).parameters)
     nbytes = failures.checkpoint_bytes(parameters, plan.precision, plan.optimizer)
+    same = {"wasted": wasted, "checkpoint_bytes": nbytes, "checkpoints_kept": 10}
 
     def page(values):
         good = values["goodput"] / 100
-        found = cost.bill(time, steps, plan.cluster, kind=values["price"], wasted=wasted,
-                          goodput=(max(good - 0.05, 0.05), good, min(good + 0.05, 1.0)),
-                          checkpoint_bytes=nbytes, checkpoints_kept=10)  # fmt: skip
+        good = (max(good - 0.05, 0.05), good, min(good + 0.05, 1.0))
+        found = cost.bill(time, steps, plan.cluster, kind=values["price"], goodput=good, **same)
         scale, unit = (1e6, "million USD") if found.usd >= 2e6 else (1e3, "thousand USD")
         unsure = tuple(row.what for row in found.rows if row.kind is Kind.ASSUMED)
         rows = {row.what: row.usd / scale for row in found.rows}
         scene = draw_stacks([Stack("The bill", unit, rows, unsure=unsure)], width=values["width"])
-        moved = [(swing.name, swing.low / scale, swing.high / scale)
-                 for swing in found.tornado if swing.width]  # fmt: skip
+        swings = [swing for swing in found.tornado if swing.width]
+        moved = [(swing.name, swing.low / scale, swing.high / scale) for swing in swings]
         draw_tornado(scene, "What moves it", moved, found.usd / scale, unit)
-        low, usd, high = (
-            f"${n / scale:,.3g} {unit[:-4]}" for n in (found.low, found.usd, found.high)
-        )
-        said = say("bill", instances=plan.cluster.instances, days=found.hours / 24, usd=usd,
-                   low=low, high=high, assumed=100 * found.shares.get(Kind.ASSUMED, 0.0),
-                   faded=", ".join(unsure) or "nothing", most=found.tornado[0].name)  # fmt: skip
+        ends = [f"${n / scale:,.3g} {unit[:-4]}" for n in (found.low, found.usd, found.high)]
+        numbers = {"days": found.hours / 24, "assumed": 100 * found.shares.get(Kind.ASSUMED, 0.0)}
+        faded = ", ".join(unsure) or "nothing"
+        said = say("bill", bill=found, plan=plan, ends=ends, faded=faded, **numbers)
         return Page(scene, said, {"goodput": f"{values['goodput']} %"})
 
     return sketch("bill", page, named={"model": shape.name})
@@ -118,41 +113,42 @@ def hearing(key: str, verdict: Prediction | None = None):
     >>> hearing("processors").set(number=40)
     """
     claim = claims.judge(key).claim
-    ends = reach(claim, [known(each, False, False) for each in claim.inputs])
-    first_end, last_end = min(*ends, claim.claimed), max(*ends, claim.claimed)
+    seals = {"formula": ("the formula", claim.arithmetic.replace("*", "×"))}
+    for each in claim.inputs:
+        seals[each.name] = each.words, each.said
+        if each.fact and each.is_range:
+            seals[f"{each.name}_range"] = f"{each.words}: do the sources agree?", each.said_range
     counted = []  # the place of the number, once a seal is open
 
+    def allowed(is_open):
+        inputs = [known(i, is_open(i.name), is_open(f"{i.name}_range")) for i in claim.inputs]
+        return reach(claim, inputs)
+
+    ends = (*allowed({}.get), claim.claimed)
+    first_end, last_end = min(ends), max(ends)
+
     def page(values):
-        low, high = reach(claim, [known(each, values[each.name], values.get(f"{each.name}_range"))
-                                  for each in claim.inputs])  # fmt: skip
+        low, high = allowed(values.get)
         sealed = [name for name in seals if not values[name]]
         guess = first_end + (values["number"] - 1) / 99 * (last_end - first_end)
         found = (low, float(np.clip(guess, low, high)), high) if values["number"] else ()
-        if found and sealed != seals and not counted:
+        if found and len(sealed) < len(seals) and not counted:
             counted.append(values["number"])
             told = {"key": f"11b/{key.replace('_', '-')}-number", "kind": "number", "value": guess}
             journal.append("predictions", told)
         between = claim.spell(low) + f" to {claim.spell(high)}" * (low < high)
         text, asked, first = say("hearing", claim=claim, guess=claim.spell(guess), between=between)
-        said = [text, asked if found else first]
         ranges = {"number": counted * 2} if counted else {}
         if not found:
             ranges = dict.fromkeys(seals, (False, False))
-        outputs = {**evidence, "number": claim.spell(guess) if found else "none yet"}
+        outputs = {name: said for name, (_, said) in seals.items()}
+        outputs["number"] = claim.spell(guess) if found else "none yet"
         why = f"{len(sealed)} sealed" if sealed else "all is open: rule below"
-        scene = draw_claim(claim, found, "in session", ends=(first_end, last_end), why=why,
-                           said=guess, width=values["width"])  # fmt: skip
-        return Page(scene, said, outputs, ranges)
+        look = {"ends": (first_end, last_end), "why": why, "said": guess, "width": values["width"]}
+        scene = draw_claim(claim, found, "in session", **look)
+        return Page(scene, [text, asked if found else first], outputs, ranges)
 
-    sealed_words = {"formula": "the formula"}
-    evidence = {"formula": claim.arithmetic.replace("*", "×")}
-    for each in claim.inputs:
-        sealed_words[each.name] = each.words
-        evidence |= {each.name: each.said, f"{each.name}_range": each.said_range}
-        if each.fact and each.is_range:
-            sealed_words[f"{each.name}_range"] = f"{each.words}: do the sources agree?"
-    seals = list(sealed_words)
-    more = [control(name, "seal", text, value=False) for name, text in sealed_words.items()]
+    more = [control(name, "seal", text, value=False) for name, (text, _) in seals.items()]
     if verdict:
         verdict.first = lambda: "" if counted else "Drag your number and open a seal first."
     return sketch("hearing", page, words=(), named={"claim": claim}, more=more)
@@ -185,28 +181,29 @@ def court(key: str = "petaflops"):
     claim = claims.judge(key).claim
     moving = {each.name: each for each in claim.inputs if each.is_range}
 
-    def at(name, place):
-        return moving[name].low + (place - 1) / 100 * (moving[name].high - moving[name].low)
-
     def page(values):
-        set_ = {name: at(name, values[name]) for name in moving if values[name]}
-        ruling = claims.judge(key, **set_)
+        moved, outputs = {}, {name: each.said_range for name, each in moving.items()}
+        for name in filter(values.get, moving):
+            low, high = moving[name].low, moving[name].high
+            moved[name] = low + (values[name] - 1) / 100 * (high - low)
+            outputs[name] = moving[name].written(moved[name], 3)
+        ruling = claims.judge(key, **moved)
         found = (ruling.low, ruling.value, ruling.high) if np.isfinite(ruling.value) else ()
-        scene = draw_claim(claim, found, str(ruling.verdict), why=ruling.because,
-                           ends=reach(claim, claim.inputs), width=values["width"])  # fmt: skip
-        said = say("court", claim=claim, ruling=ruling)
-        outputs = {name: each.written(set_[name], 3) if name in set_ else each.said_range
-                   for name, each in moving.items()}  # fmt: skip
-        return Page(scene, said, outputs)
+        ends = reach(claim, claim.inputs)
+        look = {"why": ruling.because, "ends": ends, "width": values["width"]}
+        scene = draw_claim(claim, found, str(ruling.verdict), **look)
+        return Page(scene, say("court", claim=claim, ruling=ruling), outputs)
 
-    more = [slider(name, f"Object: {each.words}", 0, 101, 0, help=each.said_range)
-            for name, each in moving.items()]  # fmt: skip
+    rows = [(name, f"Object: {each.words}", each.said_range) for name, each in moving.items()]
+    more = [slider(name, text, 0, 101, 0, help=between) for name, text, between in rows]
     return sketch("court", page, named={"key": key}, more=more)
 
 
 _INTERVALS = np.geomspace(1 / 6, 1440, 200)  # minutes: 10 s to a day
 _FILE_SYSTEM = 100.0  # TiB
-_RELIABLE = ("llama3", "opt", "rsc_1", "rsc_2")
+_RULES = {"Young": failures.young_interval_s, "Daly": failures.daly_interval_s}
+_RELIABLE = {name: getattr(FAILURES, name) for name in ("llama3", "opt", "rsc_1", "rsc_2")}
+_MTBF_HOURS = {name: float(fact.instance_mtbf_hours) for name, fact in _RELIABLE.items()}
 
 
 @checked
@@ -237,35 +234,28 @@ def checkpoint_interval(model: str = "gpt3-175b", *, instances: int = 128):
     """
     nbytes = failures.checkpoint_bytes(float(work(get_model(model)).parameters))
     power = whole(instances, "instances", 1, 4096).bit_length() - 1
-    machines = {
-        name: f"{getattr(FAILURES, name).name}: {_mtbf_days(name):,.0f} days" for name in _RELIABLE
-    }
+    days = {name: f"{hours / 24:,.0f} days" for name, hours in _MTBF_HOURS.items()}
+    machines = {name: f"{fact.name}: {days[name]}" for name, fact in _RELIABLE.items()}
 
     def times(values):
-        count, size = 2 ** values["instances"], None
-        if values["store"].startswith("fsx"):
-            size = _FILE_SYSTEM
-        written = failures.checkpoint(nbytes, values["store"], count, tebibytes=size)
-        return failures.cluster_mtbf_s(24 * _mtbf_days(values["reliable"]), count), written
+        count, store = 2 ** values["instances"], values["store"]
+        size = _FILE_SYSTEM if store.startswith("fsx") else None
+        written = failures.checkpoint(nbytes, store, count, tebibytes=size)
+        return failures.cluster_mtbf_s(_MTBF_HOURS[values["reliable"]], count), written
 
     def page(values):
         mtbf, written = times(values)
-        scene, said = _interval_page(mtbf, written, values["interval"], values["width"])
-        minutes = _INTERVALS[values["interval"]]
-        return Page(scene, said, {"instances": f"{2 ** values['instances']:,}",
-                                  "interval": long_time_text(60 * minutes)})  # fmt: skip
+        outputs = {"instances": f"{2 ** values['instances']:,}"}
+        outputs["interval"] = long_time_text(60 * _INTERVALS[values["interval"]])
+        return Page(*_interval_page(mtbf, written, values["interval"], values["width"]), outputs)
 
     def best(values):
         mtbf, written = times(values)
         found = failures.daly_interval_s(mtbf, written.stall_s) / 60
         return {"interval": int(np.abs(_INTERVALS - found).argmin())}
 
-    return sketch("checkpoints", page, press={"best": best}, named={"model": model},
-                  instances=power, reliable={"options": machines})  # fmt: skip
-
-
-def _mtbf_days(name) -> float:
-    return float(getattr(FAILURES, name).instance_mtbf_hours) / 24
+    changes = {"instances": power, "reliable": {"options": machines}}
+    return sketch("checkpoints", page, press={"best": best}, named={"model": model}, **changes)
 
 
 def _interval_page(mtbf, written, place, width):
@@ -277,15 +267,13 @@ def _interval_page(mtbf, written, place, width):
         return useful * stall / (60 * minutes), 1 - useful
 
     writing, both = np.array([lost(float(m)) for m in _INTERVALS]).T
-    rules = {"Young": failures.young_interval_s, "Daly": failures.daly_interval_s}
-    found = {name: rule(mtbf, stall) / 60 for name, rule in rules.items()}
+    found = {name: rule(mtbf, stall) / 60 for name, rule in _RULES.items()}
     marks = {name: (minutes, lost(minutes)[1]) for name, minutes in found.items()}
     here = _INTERVALS[place]
     scene = draw_interval(_INTERVALS, writing, both - writing, marks, here, width=width)
-    rules = "; ".join(f"{name}: {long_time_text(60 * minutes)}, {100 * share:.3g} %"
-                      for name, (minutes, share) in marks.items())  # fmt: skip
-    mtbf, again, every = (long_time_text(seconds) for seconds in (mtbf, again, 60 * here))
-    return scene, say(
-        "checkpoints", mtbf=mtbf, terabytes=written.nbytes / 1e12, stall=stall, bound=written.bound,
-        again=again, every=every, both=100 * both[place], writing=100 * writing[place], rules=rules,
-    )  # fmt: skip
+    rules = [f"{n}: {long_time_text(60 * x)}, {100 * y:.3g} %" for n, (x, y) in marks.items()]
+    seconds = {"mtbf": mtbf, "again": again, "every": 60 * here}
+    numbers = {name: long_time_text(time) for name, time in seconds.items()}
+    numbers |= {"both": 100 * both[place], "writing": 100 * writing[place]}
+    numbers |= {"rules": "; ".join(rules), "terabytes": written.nbytes / 1e12}
+    return scene, say("checkpoints", written=written, **numbers)

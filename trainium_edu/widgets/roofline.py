@@ -1,19 +1,24 @@
 """The roofline as a picture, with a table of who says so."""
 
 from collections.abc import Sequence
-from html import escape
+from pathlib import Path
 
 import ipywidgets
+from jinja2 import Template
 
 from trainium_edu.specs import TRN1, Record
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import roofline as picture
 from trainium_edu.viz.documents import source_of
+from trainium_edu.viz.units import counted
 from trainium_edu.widgets.picture import Panel
 from trainium_edu.widgets.retiming import core_of
 from trainium_edu.widgets.sketch import Page, Sketch
 
 __all__ = ["roofline"]
+
+#: The ridges with their reasons; the first is what the sources print.
+_TABLE = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"), autoescape=True)
 
 
 @checked
@@ -44,30 +49,12 @@ def roofline(*timelines, names: Sequence[str] | None = None, spec: Record = TRN1
         t if isinstance(t, picture.Point) else picture.point_of(core_of(t), name)
         for t, name in zip(timelines, names, strict=True)
     ]
-    name = f"roofline of {len(points)} program{'s' * (len(points) != 1)}"
+    name = f"roofline of {counted(len(points), 'program')}"
 
     def draw(values) -> Page:
         return Page(picture.draw_roofline(points, spec=spec, width=values["width"]))
 
-    shown = Sketch([], draw, name)
-    panel = Panel([shown, ipywidgets.HTML(_table(spec))], name)
+    rows = {name: (fact, source_of(fact)) for name, fact in picture.ridges(spec).items()}
+    panel = Panel([Sketch([], draw, name), ipywidgets.HTML(_TABLE.render(rows=rows))], name)
     panel.points = points
     return panel
-
-
-def _table(spec) -> str:
-    """Write the ridges with their reasons; the first is what the sources print."""
-    rows = [
-        _row("td", name, f"{fact.value:.4g}", fact.kind, source_of(fact))
-        for name, fact in picture.ridges(spec).items()
-    ]
-    head = _row("th", "ridge of a BF16 matmul", "FLOP/byte", "kind", "where from")
-    return (
-        "<table style='font-size:13px;line-height:1.4;border-collapse:separate;border-spacing:12px"
-        f" 3px'><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
-    )
-
-
-def _row(tag, *cells) -> str:
-    drawn = (f"<{tag} style='text-align:left'>{escape(str(cell))}</{tag}>" for cell in cells)
-    return f"<tr>{''.join(drawn)}</tr>"

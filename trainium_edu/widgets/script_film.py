@@ -10,6 +10,7 @@ from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.run_record import RunRecord
 from trainium_edu.viz.chart import round_steps
+from trainium_edu.viz.units import counted
 from trainium_edu.widgets.page_widget import PageWidget
 
 __all__ = ["ScriptFilm", "script_film"]
@@ -52,8 +53,7 @@ class ScriptFilm(PageWidget, page="script_film"):
 
     def __repr__(self):
         kinds = [span["kind"] for span in self.film["spans"] if span["track"] == "chip"]
-        counts = ", ".join(f"{kinds.count(kind)} {kind}{'s' * (kinds.count(kind) > 1)}"
-                           for kind in dict.fromkeys(kinds))  # fmt: skip
+        counts = ", ".join(counted(kinds.count(kind), kind) for kind in dict.fromkeys(kinds))
         return f"ScriptFilm({self.film['name']}: {counts} in {self.film['end_us']:.1f} µs)"
 
 

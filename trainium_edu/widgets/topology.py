@@ -13,6 +13,7 @@ from trainium_edu.specs.arguments import choice
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.topology import draw_topology, way, wires_of
 from trainium_edu.viz.topology_scene import all_ways, turn_layouts
+from trainium_edu.viz.units import counted
 from trainium_edu.widgets.page_widget import PageWidget
 from trainium_edu.widgets.picture import Picture
 
@@ -148,12 +149,10 @@ def _everything():
 
 def _tell(topology, path, drawn_as):
     """Say the way, its hops, and on a hypercube what the addresses have to do with them."""
-    hops = len(path) - 1
-    text = f"{' → '.join(map(str, path))}: {hops} hop{'s' if hops != 1 else ''}."
+    text = f"{' → '.join(map(str, path))}: {counted(len(path) - 1, 'hop')}."
     if drawn_as == "hypercube":
         address = fabric.cube_addresses(topology)
         p, q = int(address[path[0]]), int(address[path[-1]])
-        flips = (p ^ q).bit_count()
-        bits = f"{flips} bit{'s' if flips != 1 else ''}"
+        bits = counted((p ^ q).bit_count(), "bit")
         text += f" Hypercube addresses {p:04b} and {q:04b} differ in {bits}."
     return text
