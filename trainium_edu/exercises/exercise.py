@@ -69,30 +69,38 @@ class Status(StrEnum):
     NOT_CHECKED = "not checked"
 
 
-#: What a card says of an outcome, its mark and its colour.
-_LOOKS = {
-    Status.PASSED: ("public checks passed", "✓", "success"),
-    Status.WRONG: ("not yet", "✗", "warn"),
-    Status.NOT_ATTEMPTED: ("not attempted yet", "○", "info"),
-    Status.NOT_CHECKED: ("not checked", "○", "info"),
-}
+class Ended(Exception):
+    """A check has ended, and the answer does not pass; says what the learner reads."""
+
+    status: Status
+    misconception: str = ""
+    picture: Any = ""
+
+    def __init__(self, feedback: str = ""):
+        super().__init__(feedback)
+        self.feedback = feedback
 
 
-class Rejected(Exception):
+class Rejected(Ended):
     """The answer is wrong in a way that has a name."""
 
-    def __init__(self, misconception, feedback, picture="", values=()):
+    status = Status.WRONG
+
+    def __init__(self, misconception, feedback="", picture="", values=()):
         super().__init__(feedback)
-        self.misconception, self.feedback, self.picture = misconception, feedback, picture
-        self.values = dict(values)
+        self.misconception, self.picture, self.values = misconception, picture, dict(values)
 
 
-class NotAttempted(Exception):
+class NotAttempted(Ended):
     """The answer is still the starter."""
 
+    status = Status.NOT_ATTEMPTED
 
-class NotChecked(Exception):
+
+class NotChecked(Ended):
     """The machine lacks what the check needs; the answer may be right."""
+
+    status = Status.NOT_CHECKED
 
 
 def reject(misconception: str, feedback: str = "", picture: Any = "", **values):
@@ -184,6 +192,10 @@ class Said:
         return part(self.head, [self.text] if self.text else [], self.code)
 
 
+def _say(head: str, code: str = "", **values) -> Said:
+    return Said(head, words_of(__file__)["said"][head].format(**values), code)
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """The result of a check, as the learner reads it."""
@@ -204,19 +216,17 @@ class Result:
         return self.exercise.title
 
     def _lines(self):
-        lines = (
-            f"{self.title}{'' if self.title.endswith('?') else ':'} {_LOOKS[self.status][0]}",
-            self.feedback, self.figures, self.why, self.hint, self.note,
-        )  # fmt: skip
-        return [line for line in lines if line]
+        outcome, *_ = words_of(__file__)["card"]["outcomes"][self.status]
+        head = f"{self.title}{'' if self.title.endswith('?') else ':'} {outcome}"
+        return head, *filter(None, (self.feedback, self.figures, self.why, self.hint, self.note))
 
     def __str__(self):
-        return "\n".join([*self._lines(), *filter(None, [str(self.picture)])])
+        return "\n".join(filter(None, (*self._lines(), str(self.picture))))
 
     __repr__ = __str__
 
     def _repr_html_(self):
-        _, mark, colour = _LOOKS[self.status]
+        _, mark, colour = words_of(__file__)["card"]["outcomes"][self.status]
         head, *rest = self._lines()
         drawn = self.picture._repr_html_() if self.picture else ""
         return part(f"{mark} {head}", rest, colour=colour) + drawn
@@ -254,12 +264,20 @@ class Exercise:
     answer: str  #: the name to which the learner's cell binds the answer
     points: int
     tests: str  #: what it tests, in half a sentence, for instructors
-    hints: tuple[str, ...]  #: from a nudge to just short of the solution
+    hints: Sequence[str]  #: from a nudge to just short of the solution
     draw: Callable[[Draw], Mapping]
     function: Callable  #: function(answer, numbers), the check itself
-    literal: bool  #: the answer is a value for one student's numbers, not a function of numbers
-    wrong: Mapping[str, str]  #: feedback by misconception
-    picture: Callable = lambda numbers: ""  #: of what is asked, with a text and as HTML
+    picture: Callable  #: of what is asked, from its numbers, with a text and as HTML
+    literal: bool = False  #: a value for one student's numbers is asked for, not a function
+    wrong: Mapping[str, str] = field(default_factory=dict)  #: feedback by misconception
+
+    def __post_init__(self):
+        if not re.fullmatch(r"\d\d[a-z]?/[a-z0-9]+(-[a-z0-9]+)*", self.key):
+            said = "is not an exercise key; a key looks like '02/spacing'"
+            raise ValueError(f"{self.key!r} {said}")
+        if self.points < 1 or len(self.hints) < 2 or not self.answer.isidentifier():
+            said = "needs points, two or more hints, and a name for its answer"
+            raise ValueError(f"{self.key} {said}")
 
     def numbers(self, student: str = "") -> Numbers:
         """Return this student's numbers.
@@ -287,31 +305,24 @@ class Exercise:
         -------
         Result
         """
-        student, told = _student(student), partial(Result, self)
-        try:
-            with _at_most(CHECK_AT_MOST_SECONDS):
-                error, measured = _examine(self, answer, self.numbers(student))
-        except _TakesTooLong:
-            says = _shared_words()["does not end"].format(seconds=CHECK_AT_MOST_SECONDS)
-            error = Rejected("does not end", says)
-        if error is None:
+        student = _student(student)
+        numbers = self.numbers(student)
+        ended, measured = _examine(self, answer, numbers, CHECK_AT_MOST_SECONDS)
+        if ended is None:
             note = learner.record(self.key, Status.PASSED)
+            shown, why = getattr(measured, "picture", ""), afterwards.of(self).why
             more = "The grader tries other numbers." if not self.literal else ""
             if self.literal and not student:
                 more = "These are the example numbers; with your student id you get your own."
-            figures, why = measured() if measured else "", afterwards.of(self).why
-            return told(Status.PASSED, more, note=note, figures=figures, why=why,
-                        picture=getattr(measured, "picture", ""))  # fmt: skip
-        asked = self.picture(self.numbers(student))
-        if isinstance(error, NotAttempted):
-            return told(Status.NOT_ATTEMPTED, str(error), picture=asked)
-        if isinstance(error, NotChecked):
-            return told(Status.NOT_CHECKED, str(error))
-        note = learner.record(self.key, Status.WRONG, _fingerprint(answer))
-        step = self._hints_seen()
-        hint = str(self._hint(step)) if step else ""
-        return told(Status.WRONG, error.feedback, hint, error.misconception, note,
-                    picture=error.picture or asked)  # fmt: skip
+            figures = measured() if measured else ""
+            return Result(self, Status.PASSED, more, "", "", note, figures, why, shown)
+        note = hint = ""
+        if ended.status is Status.WRONG:
+            note = learner.record(self.key, Status.WRONG, _fingerprint(answer))
+            hint = str(self._hint(self._hints_seen()))
+        shown = ended.picture or self.picture(numbers)
+        told = ended.feedback, hint, ended.misconception, note
+        return Result(self, ended.status, *told, picture=shown)
 
     def _hint(self, step):
         return Said(f"Hint {step} of {len(self.hints)}", self.hints[step - 1])
@@ -335,16 +346,12 @@ class Exercise:
         """
         told = afterwards.of(self).solution
         if not told:
-            return Said("No solution", "none is installed here.")
+            return _say("No solution")
         if not self._may_see_solution():
-            return Said(
-                "Not yet",
-                "a solution is shown after a pass, or when you have tried an answer and"
-                f" read all {len(self.hints)} hints; .hint() gives the next.",
-            )
+            return _say("Not yet", count=len(self.hints))
         seen = "after the pass" if learner.has_passed(self.key) else _BEFORE
         learner.record(self.key, "solution", seen)
-        return Said("A solution", "one of several ways; your progress notes that you saw it.", told)
+        return _say("A solution", told)
 
     def _may_see_solution(self):
         tried = learner.since_pass(self.key, Status.WRONG)
@@ -358,9 +365,8 @@ class Exercise:
                 text_of(c) for c in cells if self.key in (key_of(c), key_of(c, "check"))
             )
         except (OSError, ValueError):
-            return Said("No starter", "its lesson is not installed here.")
-        told = f"copy it over your cell, or run `{check.partition('(')[0]}.reset()` there."
-        return Said("The starter", told, starter)
+            return _say("No starter")
+        return _say("The starter", starter, check=check.partition("(")[0])
 
     def reset(self):
         """Put the starter back into the cell in which this runs; outside a notebook, show it."""
@@ -376,14 +382,14 @@ class Exercise:
     def offers(self, status: Status):
         """Return what a check's card offers now: pairs (text of a button or "", its function)."""
         told, passed = afterwards.of(self), status is Status.PASSED
-        more = not passed and self._hints_seen() < len(self.hints)
+        seen, count = self._hints_seen(), len(self.hints)
+        solution = told.solution and self._may_see_solution()
         return (
-            (f"Hint {self._hints_seen() + 1} of {len(self.hints)}" if more else "", self.hint),
-            ("Show a solution" if told.solution and self._may_see_solution() else "",
-             self.solution),
+            ("" if passed or seen == count else f"Hint {seen + 1} of {count}", self.hint),
+            ("Show a solution" if solution else "", self.solution),
             ("Show the starter" if status is Status.WRONG else "", self.starter),
             ("Next challenge" if told.challenge and passed else "", self.challenge),
-        )  # fmt: skip
+        )
 
     def grade(self, answer, student: str = "", salt: str = "") -> Grade:
         """Give points: public numbers first, then hidden ones.
@@ -407,14 +413,11 @@ class Exercise:
             draws = (Draw(f"{self.key}|hidden|{salt}|{i}") for i in range(HIDDEN_ROUNDS))
             rounds += [Numbers(self.draw(draw)) for draw in draws]
         for i, numbers in enumerate(rounds):
-            error, measured = _examine(self, answer, numbers)
-            if isinstance(error, NotAttempted):
-                return Grade(0, self.points, "not attempted", str(error))
-            if isinstance(error, NotChecked):
-                return Grade(0, self.points, Status.NOT_CHECKED.value, str(error))
-            if error is not None:
-                where = "hidden check: " if i else ""
-                return Grade(0, self.points, "wrong", where + error.feedback, error.misconception)
+            ended, measured = _examine(self, answer, numbers)
+            if ended is not None:
+                where = "hidden check: " if i and ended.status is Status.WRONG else ""
+                told = where + ended.feedback, ended.misconception
+                return Grade(0, self.points, ended.status.value, *told)
         shared = self.literal and not student  # a course without ids
         reason = "no student id, so these numbers are everyone's" if shared else ""
         entry = measured.entry() if hasattr(measured, "entry") else {}
@@ -479,15 +482,23 @@ def exercise(
     >>> double(lambda x: x + x).status
     <Status.PASSED: 'passed'>
     """
-    if not re.fullmatch(r"\d\d[a-z]?/[a-z0-9]+(-[a-z0-9]+)*", key):
-        raise ValueError(f"{key!r} is not an exercise key; a key looks like '02/spacing'")
 
     def decorate(function):
-        table = words or words_of(function.__code__.co_filename)[key.partition("/")[2]]
-        drawn = {"numbers": numbers} if numbers else {}
-        return _made(key, function, picture=picture, **{**table, **drawn})
+        table = dict(words or words_of(function.__code__.co_filename)[key.partition("/")[2]])
+        drawn = numbers or table.pop("numbers", _one_seed)
+        if isinstance(drawn, Mapping):
+            drawn = partial(_drawn, drawn)
+        made = Exercise(key=key, function=function, draw=drawn, picture=picture, **table)
+        _ANSWERS.add(made.answer)
+        if (shell := get_ipython()) and not settings.lesson().quiet:
+            shell.set_custom_exc((NameError,), _say_what_to_run)
+        return made
 
     return decorate
+
+
+def _one_seed(draw: Draw) -> dict:
+    return {"seed": draw.seed("seed")}
 
 
 def _drawn(table: Mapping, draw: Draw) -> dict:
@@ -510,20 +521,6 @@ def _number(some, draw: Draw, name: str = "", turn: int = 0):
         rows = [tuple(_number(part, draw, turn=i) for part in row) for i, row in turns]
         return rows + [tuple(row) for row in some.get("also", ())]
     return _drawn(some, draw)
-
-
-def _made(key, function, *, title, answer, points, tests, hints, picture, wrong=None, literal=False,
-          numbers=lambda draw: {"seed": draw.seed("seed")}):  # fmt: skip
-    if points < 1 or len(hints) < 2 or not answer.isidentifier():
-        raise ValueError(f"{key} needs points, two or more hints, and a name for its answer")
-    _ANSWERS.add(answer)
-    if isinstance(numbers, Mapping):
-        numbers = partial(_drawn, numbers)
-    ipython = None if settings.lesson().quiet else sys.modules.get("IPython")
-    if ipython and (shell := ipython.get_ipython()):
-        shell.set_custom_exc((NameError,), _say_what_to_run)
-    return Exercise(key, title, answer, points, tests, tuple(hints), numbers, function, literal,
-                    wrong or {}, picture)  # fmt: skip
 
 
 _ANSWERS = {"student", "check"}  #: names that a check's cell needs
@@ -565,8 +562,7 @@ def told_of(answer: Callable, cases: Sequence[tuple], form: tuple[str, Callable]
     return told
 
 
-def compare(answer: Callable, cases: Sequence[tuple], right: Callable, beliefs: Mapping,
-            form: tuple, *, same: Callable = operator.eq, **values: Any) -> None:  # fmt: skip
+def compare(answer, cases, right, beliefs, form, *, same=operator.eq, **values) -> None:
     """Reject a function unless what it tells of all cases is right; name the belief.
 
     Parameters
@@ -618,10 +614,10 @@ def recognise(got, beliefs: Mapping, cases: Sequence[tuple] = (), same: Callable
 
 def has_form(value, *kinds) -> bool:
     """Return whether a value is a pair, a triple, ... of these types; NUMBER is one of them."""
-    return isinstance(value, list | tuple) and len(value) == len(kinds) and all(
-        type(item) in (kind if isinstance(kind, tuple) else (kind,))
-        for item, kind in zip(value, kinds, strict=True)
-    )  # fmt: skip
+    if not isinstance(value, list | tuple) or len(value) != len(kinds):
+        return False
+    pairs = zip(value, kinds, strict=True)
+    return all(type(item) in (kind if isinstance(kind, tuple) else (kind,)) for item, kind in pairs)
 
 
 def is_number(value) -> bool:
@@ -636,27 +632,35 @@ def _shared_words() -> dict[str, str]:
     return {name: says for words in parts for name, says in words["shared"]["wrong"].items()}
 
 
-def _examine(exercise, answer, numbers):
-    """Run a check; return what ended it, such as `Rejected`, or None, and figures."""
+def _examine(exercise, answer, numbers, seconds: float | None = None):
+    """Run a check, for `seconds` at most; return how it ended, None for a pass, and figures."""
+    ended: Ended
     try:
-        if not callable(answer):
-            answer = copy.deepcopy(canonical(answer))
-        if _is_blank(answer):
-            raise NotAttempted("")
-        reject_if(callable(answer) and exercise.literal, "a function", name=exercise.answer)
-        if not callable(answer) and not exercise.literal:
-            reject("not a function", name=exercise.answer, answer=short(answer))
-        watched = _Watched(answer) if callable(answer) else answer
-        return None, exercise.function(watched, numbers)
-    except (Rejected, NotAttempted, NotChecked) as error:
-        if isinstance(error, Rejected) and not error.feedback:
-            words = (_shared_words() | exercise.wrong)[error.misconception]
-            error.feedback = words.format_map({**numbers, **error.values})
-        return error, None
+        with _at_most(seconds):
+            return None, _checked(exercise, answer, numbers)
+    except Ended as error:
+        ended = error
+    except _TakesTooLong:
+        ended = Rejected("does not end", values={"seconds": seconds})
     except Exception as error:
         # The check met a type or a shape that its author did not foresee.
-        words, said = _shared_words()["unusable answer"], f"{type(error).__name__}: "
-        return Rejected("unusable answer", words.format(error=said + short(error, 200))), None
+        said = f"{type(error).__name__}: {short(error, 200)}"
+        ended = Rejected("unusable answer", values={"error": said})
+    if isinstance(ended, Rejected) and not ended.feedback:
+        words = (_shared_words() | exercise.wrong)[ended.misconception]
+        ended.feedback = words.format_map({**numbers, **ended.values})
+    return ended, None
+
+
+def _checked(exercise, answer, numbers):
+    if not callable(answer):
+        answer = copy.deepcopy(canonical(answer))
+    if _is_blank(answer):
+        raise NotAttempted
+    reject_if(callable(answer) and exercise.literal, "a function", name=exercise.answer)
+    if not callable(answer) and not exercise.literal:
+        reject("not a function", name=exercise.answer, answer=short(answer))
+    return exercise.function(_Watched(answer) if callable(answer) else answer, numbers)
 
 
 class _Watched:
@@ -677,8 +681,8 @@ class _Watched:
         except PrintedTooMuch:
             reject("prints too much", call=call, most=PRINT_AT_MOST_BYTES // 1000)
         except NotImplementedError:
-            raise NotAttempted("") from None
-        except (Rejected, NotAttempted):
+            raise NotAttempted from None
+        except Ended:
             raise
         except SystemExit:
             reject("exits", call=call)
@@ -705,35 +709,31 @@ def _at_most(seconds):
     """Raise _TakesTooLong in the body after `seconds`, wherever in Python it is.
 
     Seconds of this process's work, so that a busy machine stops nobody; one that sleeps is stopped
-    after three times as long.  In another thread than the main one, which no signal reaches, and
-    in a browser there is no limit.
+    after three times as long.  With None, in another thread than the main one, which no signal
+    reaches, and in a browser there is no limit.
     """
-    if threading.current_thread() is not threading.main_thread() or not aside.HAS_THREADS:
+    has_limit = seconds is not None and aside.HAS_THREADS
+    if not has_limit or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(*_):
         raise _TakesTooLong
 
-    timers: tuple = ()
-    if hasattr(signal, "setitimer"):
-        timers = ((signal.ITIMER_PROF, signal.SIGPROF, 1), (signal.ITIMER_REAL, signal.SIGALRM, 3))
-        before = [signal.signal(number, stop) for _, number, _ in timers]
-        for timer, _, times in timers:
-            signal.setitimer(timer, times * seconds)
-    else:  # Windows
-        before = [signal.signal(signal.SIGINT, stop)]
-        alarm = threading.Timer(3 * seconds, _thread.interrupt_main)
-        alarm.start()
-    try:
+    with contextlib.ExitStack() as undo:
+        if hasattr(signal, "setitimer"):
+            worked = signal.ITIMER_PROF, signal.SIGPROF, seconds
+            passed = signal.ITIMER_REAL, signal.SIGALRM, 3 * seconds
+            for timer, number, most in (worked, passed):
+                undo.callback(signal.signal, number, signal.signal(number, stop))
+                undo.callback(signal.setitimer, timer, 0)
+                signal.setitimer(timer, most)
+        else:  # Windows
+            undo.callback(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, stop))
+            alarm = threading.Timer(3 * seconds, _thread.interrupt_main)
+            undo.callback(alarm.cancel)
+            alarm.start()
         yield
-    finally:
-        for (timer, number, _), handler in zip(timers, before, strict=False):
-            signal.setitimer(timer, 0)
-            signal.signal(number, handler)
-        if not timers:
-            alarm.cancel()
-            signal.signal(signal.SIGINT, before[0])
 
 
 def _is_blank(answer) -> bool:
