@@ -18,15 +18,12 @@ from trainium_edu.tools import perfetto
 from trainium_edu.training.parallel.step import step_spans
 from trainium_edu.training.run_numbers import cleaned, duration, main_graph, numbers
 from trainium_edu.training.run_record import RunRecord
-from trainium_edu.viz.run import engines_scene, losses_scene, steps_scene
+from trainium_edu.viz import run, units
 from trainium_edu.viz.svg import to_svg
-from trainium_edu.viz.units import raised, size_text
 
 __all__ = ["write_report"]
 
 MOST_SPANS = 10_000  #: of a trace; Perfetto opens more, and a page beside it need not weigh more
-_MOST_BREAKS = 60  #: rows of the table of what breaks the graph
-_SMALL = 0.001  #: share of a bar that nobody sees
 
 
 @checked
@@ -77,11 +74,10 @@ def _trace(record: RunRecord) -> tuple[Timeline, str]:
     """Return the run as spans, one of its steps in detail, and what is in it in a sentence."""
     tracks = {"step": "steps", "value": "early runs", "fallback": "fall-backs"}
     spans = [Span("host", what, begin, end) for begin, end, what in record.waits]
-    spans += [
-        Span(tracks[one.kind], one.operation or f"{one.kind} {one.number}", one.begin_ns,
-             one.end_ns, {"line": cleaned(str(one.line or "")), "why": cleaned(one.why)})
-        for one in record.steps
-    ]  # fmt: skip
+    for one in record.steps:
+        label = one.operation or f"{one.kind} {one.number}"
+        info = {"line": cleaned(str(one.line or "")), "why": cleaned(one.why)}
+        spans.append(Span(tracks[one.kind], label, one.begin_ns, one.end_ns, info))
     told = "all steps"
     if len(spans) > MOST_SPANS:
         told = f"the first {MOST_SPANS} pieces of {len(spans)}"
@@ -102,65 +98,16 @@ def _trace(record: RunRecord) -> tuple[Timeline, str]:
 
 
 def _page(told: Mapping) -> str:
-    """Return the page; ``pages/report.html`` has its words."""
+    """Return the page; ``pages/report.html`` has its words, and writes its numbers."""
     whole = sum(told["spent"].values()) or 1.0
     return rendered(
-        "report.html", **told, title=f"{told['script']} on {told['instance']}",
-        most_breaks=_MOST_BREAKS,
+        "report.html",
+        **told,
+        title=f"{told['script']} on {told['instance']}",
         spent_shares={name: ns / whole for name, ns in told["spent"].items() if ns},
         broke=lambda what: sum(row["count"] for row in told["breaks"] if row["what"] == what),
-        count=_count, figures=_figures, flops=_flops, merged=_merged, percent=_percent,
-        priced=_priced,
-        percent0="{:.0%}".format, percent1="{:.1%}".format, size=size_text, time=_time, usd=_usd,
-        svg=to_svg, engines_scene=engines_scene, losses_scene=losses_scene, steps_scene=steps_scene,
-    )  # fmt: skip
-
-
-def _merged(shares: Mapping[str, float]) -> list[tuple[str, str, str]]:
-    """Return shares as text, with the length of a bar; what is next to nothing, together."""
-    small = [name for name, share in shares.items() if share < _SMALL]
-    if len(small) > 1:
-        rest = {f"{len(small)} others": sum(shares[name] for name in small)}
-        shares = {name: share for name, share in shares.items() if share >= _SMALL} | rest
-    longest = max([*shares.values(), 1e-9])
-    return [
-        (name, f"{share:.1%}", f"{100 * share / longest:.1f}%") for name, share in shares.items()
-    ]
-
-
-def _time(ns: float) -> str:
-    return duration(ns).replace(" us", " µs")
-
-
-def _usd(amount: float) -> str:
-    if not 0 < amount < 1e-4:
-        return f"{amount:.3g} USD"
-    figures, _, power = f"{amount:.2e}".partition("e")
-    return f"{figures} × 10{raised(int(power))} USD"
-
-
-def _figures(number: float) -> str:
-    return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"
-
-
-def _flops(number: float) -> str:
-    unit, scale = next(
-        (u, s) for u, s in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("", 1.0)) if number >= s or not u
+        duration=duration,
+        units=units,
+        scenes=run,
+        svg=to_svg,
     )
-    return f"{number / scale:.4g} {unit}FLOP"
-
-
-def _percent(share: float) -> str:
-    return f"{share:.1%}" if share >= 0.01 or not share else f"{100 * share:.2g}%"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
-def _priced(row) -> tuple[str, str, str]:
-    """Return what one piece of advice saves: time, share, money."""
-    if row["is_hidden"] or not row["ns"]:
-        return ("hidden" if row["is_hidden"] else "", "", "")
-    return ("≤ " * row["is_most"] + _time(row["ns"]), _percent(row["share"]),
-            _usd(row["usd_per_1000_steps"]))  # fmt: skip

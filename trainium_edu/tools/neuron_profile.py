@@ -23,7 +23,6 @@ and semaphores).  Nothing spills here (``timing.placement``), so the two keys of
 References: `aws-neuron-profile`, `aws-profile-schema`, `aws-neuron-explorer`, `accelopt-nkibench`.
 """
 
-from collections import defaultdict
 from math import prod
 from os import PathLike
 from pathlib import Path
@@ -268,14 +267,13 @@ def summary(run: Run) -> dict:
             f"{engine.value}_engine_instruction_count": int(rows.size),
             f"{engine.value}_engine_instruction_time": float(lasted[rows].sum()) * _S,
         }
-    values = {key: found[key] for key in sorted(TERMS)}
     # without the noise of binary fractions: to a thousandth of a ns
-    return {k: round(v, 12) if isinstance(v, float) else v for k, v in values.items()}
+    return {k: round(v, 12) if isinstance(v, float) else v for k, v in sorted(found.items())}
 
 
 def _counted(program, times) -> dict[str, int]:
     """Return FLOPs and bytes that are sums over instructions; `times` says how often each ran."""
-    found: dict[str, int] = defaultdict(int)
+    found = dict.fromkeys(WORDS_OF["counted"], 0)
     for instruction, count in zip(program.instructions, times, strict=True):
         if instruction.engine is Engine.DMA:
             found["dma_transfer_total_bytes"] += int(instruction.work[3]) * count
