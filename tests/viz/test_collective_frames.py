@@ -29,69 +29,74 @@ def make(topology, collective, algorithm, **options):
     )
 
 
+def paths_of(arrays):
+    """Return each message's links."""
+    return np.split(arrays["msg_path"], arrays["msg_path_start"][1:-1])
+
+
 @for_each("topology, collective, algorithm", CASES)
 def test_every_rank_ends_with_what_the_collective_promises(topology, collective, algorithm):
     frames = make(topology, collective, algorithm)
-    last = frames.have[-1]
+    have = frames.arrays["have"]
+    last = have[-1]
     if collective == "reduce_scatter":
         assert (np.diagonal(last) == frames.full).all()
     elif collective == "all_to_all":
         assert (last == 1).all()
     else:
         assert (last == frames.full).all()
-    assert (frames.have[0] <= frames.full).all()
+    assert (have[0] <= frames.full).all()
 
 
 @for_each("topology, collective, algorithm", CASES[:12])
 def test_messages_follow_links_from_chip_to_chip(topology, collective, algorithm):
-    frames = make(topology, collective, algorithm)
+    arrays = make(topology, collective, algorithm).arrays
     graph = topology.to_networkx()
-    for src, dst, path in zip(
-        frames.messages["src"], frames.messages["dst"], frames.path_of, strict=True
-    ):
+    for src, dst, path in zip(arrays["msg_src"], arrays["msg_dst"], paths_of(arrays), strict=True):
         at = topology.chip_of(int(src))
         for link in path:
-            a, b, wire = (int(x) for x in frames.links[link])
+            a, b, wire = (int(x) for x in arrays["links"][link])
             assert a == at
             assert graph.has_edge(a, b)
-            assert {a, b} == set(frames.wires[wire].tolist())
+            assert {a, b} == set(arrays["wires"][wire].tolist())
             at = b
         assert at == topology.chip_of(int(dst))
 
 
 @for_each("topology, collective, algorithm", CASES[:12])
 def test_messages_and_links_carry_the_same_bytes(topology, collective, algorithm):
-    frames = make(topology, collective, algorithm)
-    from_messages = np.zeros_like(frames.link_bytes)
+    arrays = make(topology, collective, algorithm).arrays
+    from_messages = np.zeros_like(arrays["link_bytes"])
     for step, size, path in zip(
-        frames.messages["step"], frames.messages["bytes"], frames.path_of, strict=True
+        arrays["msg_step"], arrays["msg_bytes"], paths_of(arrays), strict=True
     ):
-        from_messages[step, list(path)] += size
-    np.testing.assert_allclose(from_messages, frames.link_bytes, rtol=1e-9)
+        from_messages[step, path] += size
+    np.testing.assert_allclose(from_messages, arrays["link_bytes"], rtol=1e-9)
 
 
 def test_time_and_busy_shares_are_the_account():
     schedule = fabric.plan(TRN1, "all_reduce", "kangaring")
     bill = fabric.account(schedule, TRN1, 2**24)
-    frames = frames_of_schedule(schedule, TRN1, 2**24)
-    assert frames.step_ns[-1] == pytest.approx(bill.total_ns)
-    busy = (frames.link_busy * np.diff(frames.step_ns)[:, None]).sum(axis=0) / bill.total_ns
+    arrays = frames_of_schedule(schedule, TRN1, 2**24).arrays
+    step_ns, link_busy = arrays["step_ns"], arrays["link_busy"]
+    assert step_ns[-1] == pytest.approx(bill.total_ns)
+    busy = (link_busy * np.diff(step_ns)[:, None]).sum(axis=0) / bill.total_ns
     np.testing.assert_allclose(busy, bill.utilisation)
-    assert frames.link_busy.max() <= 1 + 1e-9
+    assert link_busy.max() <= 1 + 1e-9
 
 
 def test_values_are_summed_as_numpy_sums_them():
     numbers = np.arange(1, 17).reshape(4, 4)
     ring = fabric.ring(4)
     schedule = fabric.plan(ring, "reduce_scatter", "ring", cycles=1)
-    frames = frames_of_schedule(schedule, ring, 4096, values=numbers)
-    np.testing.assert_array_equal(frames.values[0], numbers)
-    np.testing.assert_array_equal(np.diagonal(frames.values[-1]), numbers.sum(axis=0))
+    found = frames_of_schedule(schedule, ring, 4096, values=numbers).arrays["values"]
+    np.testing.assert_array_equal(found[0], numbers)
+    np.testing.assert_array_equal(np.diagonal(found[-1]), numbers.sum(axis=0))
 
 
 def test_phases_of_a_step_follow_one_another():
-    frames = make(TRN1, "all_reduce", "mesh")
-    begins, ends = frames.messages["begins"], frames.messages["ends"]
+    arrays = make(TRN1, "all_reduce", "mesh").arrays
+    begins, ends = arrays["msg_begins"], arrays["msg_ends"]
     assert (begins >= 0).all()
     assert (begins < ends).all()
     assert (ends <= 1 + 1e-12).all()
@@ -108,13 +113,14 @@ def test_bytes_hold_the_header_and_every_array():
     assert kind == "u8"
     assert offset % 8 == 0
     have = np.frombuffer(blob, np.uint8, count, 4 + size + offset)
-    np.testing.assert_array_equal(have.reshape(frames.have.shape), frames.have)
+    shown = frames.arrays["have"]
+    np.testing.assert_array_equal(have.reshape(shown.shape), shown)
     assert make(TRN1, "all_reduce", "rdh").to_bytes() == blob
 
 
 def test_a_broken_cable_is_in_the_frames():
     frames = make(fabric.without_link(fabric.torus(4, 4), 0, 1), "all_reduce", "mesh")
-    assert [frames.wires[k].tolist() for k in frames.down] == [[0, 1]]
+    assert [frames.arrays["wires"][k].tolist() for k in frames.down] == [[0, 1]]
 
 
 def test_too_many_ranks_and_ill_fitting_values_are_refused():

@@ -10,7 +10,7 @@ from trainium_edu import fabric
 from trainium_edu.timeline import Span
 from trainium_edu.viz.step_frames import ENGINES, LINKS, MOST_CHIPS, exposed, step_frames
 
-_KINDS = {"u8": np.uint8, "u16": np.uint16, "f32": np.float32, "f64": np.float64}
+_KINDS = {"u8": np.uint8, "f32": np.float32, "f64": np.float64}
 
 
 def unpacked(data):

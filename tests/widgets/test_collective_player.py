@@ -80,6 +80,6 @@ def test_every_choice_of_the_explorer_plays():
         for algorithm in panel.menus["algorithm"].options:
             panel.menus["algorithm"].value = algorithm
             reel = panel.player.frames
-            assert (reel.have[-1] == reel.full).all()
-            assert np.isfinite(reel.step_ns).all()
+            assert (reel.arrays["have"][-1] == reel.full).all()
+            assert np.isfinite(reel.arrays["step_ns"]).all()
     assert repr(panel) == "Panel('collective explorer')"

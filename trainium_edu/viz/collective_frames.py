@@ -27,32 +27,25 @@ _ENDINGS = tables(__file__)["endings"]
 _FIRST_COLOURS = ("blue", "orange", "green", "pink", "sky", "red", "yellow", "grey")
 
 
-#: Arrays of the page, and of its messages.
-_ARRAYS = {"step_ns": np.float64, "wires": np.uint16, "links": np.uint16,
-           "link_bytes": np.float32, "link_busy": np.float32}  # fmt: skip
-_MESSAGE = {"step": np.uint16, "src": np.uint16, "dst": np.uint16, "adds": np.uint8,
-            "bytes": np.float64, "begins": np.float32, "ends": np.float32}  # fmt: skip
-
-
 @dataclass(frozen=True, slots=True)
 class CollectiveFrames:
-    """The frames of one collective: position k is the state after k steps."""
+    """The frames of one collective: position k is the state after k steps.
+
+    Its arrays, as the page takes them: ``step_ns`` [steps + 1], when each step begins, and the end;
+    ``wires`` [wires, 2], cables as pairs of vertices; ``links`` [links, 3]: from, to, wire;
+    ``have`` [steps + 1, ranks, chunks], parts of the sum that a rank holds; ``link_bytes`` and
+    ``link_busy`` [steps, links], the latter a share of the step's time; maybe ``values``, of the
+    shape of ``have``, the numbers themselves.  One entry for each message have ``msg_step msg_src
+    msg_dst msg_adds msg_bytes msg_begins msg_ends``; its chunks, and the links that it crosses
+    (none on one chip), are stretches of ``msg_chunks`` and ``msg_path``.
+    """
 
     title: str
     schedule: Schedule
     topology: Topology
-    step_ns: np.ndarray  #: float64[steps + 1], when each step begins, and the end
-    wires: np.ndarray  #: int[wires, 2], cables as pairs of vertices
     down: tuple[int, ...]  #: wires that are drawn as broken
-    links: np.ndarray  #: int[links, 3]: from, to, wire
-    have: np.ndarray  #: int[steps + 1, ranks, chunks], parts of the sum that a rank holds
     full: int  #: what ``have`` reaches when a chunk is finished
-    values: np.ndarray | None  #: float32 of the same shape, the numbers themselves
-    link_bytes: np.ndarray  #: float32[steps, links]
-    link_busy: np.ndarray  #: float32[steps, links], share of the step's time
-    messages: dict  #: arrays ``step src dst adds bytes begins ends``, one entry per message
-    chunks_of: tuple  #: per message, the chunks in it
-    path_of: tuple  #: per message, the links that it crosses; empty on one chip
+    arrays: dict[str, np.ndarray]
 
     @property
     def steps(self) -> int:
@@ -62,10 +55,11 @@ class CollectiveFrames:
     @property
     def layouts(self) -> dict[str, Layout]:
         """The ways to draw the topology."""
-        return layouts(self.topology, self.wires)
+        return layouts(self.topology, self.arrays["wires"])
 
     def __repr__(self):
-        return f"CollectiveFrames({self.title!r}, {self.steps} steps, {len(self.path_of)} messages)"
+        messages = len(self.arrays["msg_step"])
+        return f"CollectiveFrames({self.title!r}, {self.steps} steps, {messages} messages)"
 
     def palette(self) -> list[str]:
         """Return one colour per chunk."""
@@ -79,25 +73,22 @@ class CollectiveFrames:
         """Pack header and arrays into one run of bytes; ``collective_player.js`` reads them."""
         colours, topology, schedule = self.palette(), self.topology, self.schedule
         header = {
-            "title": self.title, "chips": topology.chips, "switches": topology.switches,
-            "ranks": schedule.ranks, "ranks_per_chip": topology.ranks_per_chip,
-            "chunks": schedule.chunks, "steps": schedule.steps, "full": self.full,
-            "step_notes": _step_notes(schedule), "down": self.down,
-            "ending": _ENDINGS[str(schedule.collective)], "palette": colours,
+            "title": self.title,
+            "chips": topology.chips,
+            "switches": topology.switches,
+            "ranks": schedule.ranks,
+            "ranks_per_chip": topology.ranks_per_chip,
+            "chunks": schedule.chunks,
+            "steps": schedule.steps,
+            "full": self.full,
+            "step_notes": _step_notes(schedule),
+            "down": self.down,
+            "ending": _ENDINGS[str(schedule.collective)],
+            "palette": colours,
             "letters": ["#000" if _lightness(c) > 0.42 else "#fff" for c in colours],
-            "layouts": {name: {"label": one.label} | one.data()
-                        for name, one in self.layouts.items()},
-        }  # fmt: skip
-        small = np.uint8 if self.full < 256 else np.uint16
-        arrays = {name: getattr(self, name).astype(kind) for name, kind in _ARRAYS.items()}
-        arrays["have"] = self.have.astype(small)
-        arrays |= {f"msg_{name}": self.messages[name].astype(k) for name, k in _MESSAGE.items()}
-        for name, lists in (("chunks", self.chunks_of), ("path", self.path_of)):
-            arrays[f"msg_{name}_start"] = np.cumsum([0, *map(len, lists)]).astype(np.uint32)
-            arrays[f"msg_{name}"] = np.array([x for part in lists for x in part], np.uint16)
-        if self.values is not None:
-            arrays["values"] = self.values.astype(np.float32)
-        return pack(header, arrays, prefix=4)
+            "layouts": {name: one.data() for name, one in self.layouts.items()},
+        }
+        return pack(header, self.arrays)
 
 
 def _lightness(colour):
@@ -140,28 +131,23 @@ def frames_of_schedule(schedule, topology, nbytes, *, values=None) -> Collective
             f" {MOST_RANKS}. Time larger groups with account or hierarchical_time"
         )
     bill = account(schedule, topology, nbytes)
-    wires, down = wires_of(topology), missing_wires(topology)
-    every = np.concatenate([wires, down])
+    there = wires_of(topology)
+    wires = np.concatenate([there, missing_wires(topology)])
     have, full = _parts(schedule)
-    messages, chunks_of, path_of = _messages(schedule, topology, nbytes)
     busy_ns = bill.link_bytes / topology.bandwidth_bytes_per_s * 1e9
-    return CollectiveFrames(
-        title=_title(schedule, topology, nbytes),
-        schedule=schedule,
-        topology=topology,
-        step_ns=np.concatenate(([0.0], np.cumsum(bill.time_ns))),
-        wires=every,
-        down=tuple(range(len(wires), len(every))),
-        links=links_of(topology, every),
-        have=have,
-        full=full,
-        values=None if values is None else _values(schedule, values),
-        link_bytes=bill.link_bytes,
-        link_busy=busy_ns / np.maximum(bill.time_ns, 1e-9)[:, None],
-        messages=messages,
-        chunks_of=chunks_of,
-        path_of=path_of,
-    )
+    arrays = {
+        "step_ns": np.cumsum([0.0, *bill.time_ns]),
+        "wires": wires,
+        "links": links_of(topology, wires),
+        "link_bytes": bill.link_bytes,
+        "link_busy": busy_ns / np.maximum(bill.time_ns, 1e-9)[:, None],
+        "have": have,
+    }
+    if values is not None:
+        arrays["values"] = _values(schedule, values)
+    arrays |= _messages(schedule, topology, nbytes)
+    title, down = _title(schedule, topology, nbytes), tuple(range(len(there), len(wires)))
+    return CollectiveFrames(title, schedule, topology, down, full, arrays)
 
 
 def _title(schedule, topology, nbytes):
@@ -212,7 +198,7 @@ def _values(schedule, values):
 
 
 def _messages(schedule, topology, nbytes):
-    """Gather the moves of one step between the same two ranks into messages with paths."""
+    """Gather the moves of one step between the same two ranks into messages, as arrays."""
     sizes = item_sizes(schedule, nbytes)
     weight = np.resize(sizes, schedule.places)[schedule.item]
     rows = np.flatnonzero((schedule.src != schedule.dst) & (schedule.op != 3))
@@ -223,16 +209,22 @@ def _messages(schedule, topology, nbytes):
     which = which.ravel()
     order = np.argsort(which, kind="stable")
     members = np.split(rows[order], np.cumsum(np.bincount(which, minlength=len(found)))[:-1])
-    chip = topology.chip_of(found[:, 2:4])
     begins, ends = _windows(schedule, found[:, 0], found[:, 1])
-    messages = {
-        "step": found[:, 0], "src": found[:, 2], "dst": found[:, 3], "begins": begins, "ends": ends,
-        "adds": np.array([schedule.op[m[0]] == 1 for m in members], bool),
-        "bytes": np.array([weight[m].sum() for m in members], float),
-    }  # fmt: skip
-    chunks = tuple(np.unique(schedule.into[m] % schedule.items // schedule.lanes) for m in members)
-    paths = tuple(route(topology, int(a), int(b)) for a, b in chip)
-    return messages, chunks, paths
+    arrays = {
+        "msg_step": found[:, 0],
+        "msg_src": found[:, 2],
+        "msg_dst": found[:, 3],
+        "msg_adds": np.array([schedule.op[m[0]] == 1 for m in members], int),
+        "msg_bytes": np.array([weight[m].sum() for m in members], float),
+        "msg_begins": begins,
+        "msg_ends": ends,
+    }
+    chunks = [np.unique(schedule.into[m] % schedule.items // schedule.lanes) for m in members]
+    paths = [route(topology, int(a), int(b)) for a, b in topology.chip_of(found[:, 2:4])]
+    for name, lists in (("msg_chunks", chunks), ("msg_path", paths)):
+        arrays[f"{name}_start"] = np.cumsum([0, *map(len, lists)])
+        arrays[name] = np.array([x for part in lists for x in part], int)
+    return arrays
 
 
 def _windows(schedule, step, phase):

@@ -35,14 +35,11 @@ def trace_of_core(core, *, band=None) -> CoreTrace:
     CoreTrace
     """
     tracks, number, spans = _tracks(core)
-    lane = np.array([number.get(e, 0) for e in ENGINES], np.uint16)
-    run = core.placement.run
-    rows = columns_of("rows", (
-        core.start_ns, np.where(run.engine == _DMA, core.done_ns, core.end_ns),
-        core.instruction_index, lane[run.engine], np.zeros(core.rows),
-    ))  # fmt: skip
+    engine, lane = core.placement.run.engine, np.array([number.get(e, 0) for e in ENGINES])
     pieces, path = _pieces(core, why(core))
-    rows["critical"][pieces["row"][pieces["row"] >= 0]] = 1
+    end = np.where(engine == _DMA, core.done_ns, core.end_ns)
+    critical = np.isin(np.arange(core.rows), pieces["row"]).astype(int)
+    rows = core.start_ns, end, core.instruction_index, lane[engine], critical
     words = {
         "reasons": [{"style": style, "text": w.words, "legend": _SAYS["legends"][style]}
                     for w in Wait for style in [_SAYS["waits"][w.name]]],
@@ -52,7 +49,7 @@ def trace_of_core(core, *, band=None) -> CoreTrace:
     }  # fmt: skip
     return CoreTrace(
         f"{core.program.name}: {core.rows} instruction{'s' * (core.rows != 1)}", core.makespan_ns,
-        tuple(tracks), spans, rows, _waits(core), pieces, _tiles(core), words,
+        tuple(tracks), spans, columns_of("rows", rows), _waits(core), pieces, _tiles(core), words,
     )  # fmt: skip
 
 

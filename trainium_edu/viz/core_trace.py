@@ -16,18 +16,14 @@ from trainium_edu.viz.packing import pack
 
 __all__ = ["CoreTrace", "Track"]
 
-#: The arrays of each group of a trace, and their kinds.
+#: The arrays of each group of a trace.
 GROUPS = {
-    "spans": {"start": float, "end": float, "track": np.uint16, "row": np.int32},
-    "rows": {"start": float, "end": float, "instruction": np.int32, "lane": np.uint16,
-             "critical": np.uint8},
-    "waits": {"row": np.int32, "ns": float, "reason": np.uint16, "on": np.int32},
-    "pieces": {"start": float, "end": float, "row": np.int32, "what": np.uint16,
-               "facts": np.uint16, "kind": np.uint8, "then": np.uint16},
-    "tiles": {"memory": np.uint8, "address": np.uint32, "bytes": np.uint32, "start": float,
-              "end": float, "allocation": np.int32, "slot": np.uint16, "first_row": np.int32,
-              "last_row": np.int32},
-}  # fmt: skip
+    "spans": "start end track row",
+    "rows": "start end instruction lane critical",
+    "waits": "row ns reason on",
+    "pieces": "start end row what facts kind then",
+    "tiles": "memory address bytes start end allocation slot first_row last_row",
+}
 
 
 class Track(NamedTuple):
@@ -81,11 +77,10 @@ class CoreTrace:
         """Return how many DMA queues are busy: from each of these moments, this many."""
         queues = self.of_kind("queue")
         when, level = levels(self.spans["start"][queues], self.spans["end"][queues])
-        return when, level.astype(np.int32)
+        return when, level
 
 
 def columns_of(group: str, columns: Iterable = ()) -> dict[str, np.ndarray]:
     """Return the arrays of a group, made of its columns in order; without any, they are empty."""
-    kinds, columns = GROUPS[group], list(columns)
-    return {name: np.asarray(column).astype(kind) for (name, kind), column in
-            zip(kinds.items(), columns or [()] * len(kinds), strict=True)}  # fmt: skip
+    names = GROUPS[group].split()
+    return dict(zip(names, map(np.asarray, list(columns) or [()] * len(names)), strict=True))

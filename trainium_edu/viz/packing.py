@@ -7,40 +7,38 @@ import numpy as np
 
 __all__ = ["Numbered", "pack"]
 
-_TYPES = {
-    "u1": "u8", "u2": "u16", "u4": "u32", "i4": "i32", "f2": "f16", "f4": "f32", "f8": "f64",
-}  # fmt: skip
+#: As NumPy writes an array's type, and as the page does.
+_TYPES = {t: f"{t[0]}{8 * int(t[1])}" for t in ("u1", "u2", "u4", "i4", "f2", "f4", "f8")}
 
 
-def pack(
-    header: Mapping, arrays: Mapping[str, np.ndarray], *, prefix: int = 8, align: int = 8
-) -> bytes:
+def pack(header: Mapping, arrays: Mapping[str, np.ndarray]) -> bytes:
     """Lay arrays behind a header in JSON.
 
     Parameters
     ----------
     header : dict of plain data
     arrays : dict of ndarray
-    prefix : int, optional
-        Bytes in which the header's length stands in front, little-endian.
-    align : int, optional
-        The header ends, and each array begins, at a multiple of this.
 
     Returns
     -------
     bytes
-        ``header["arrays"]`` has type, offset (from the header's end) and count of each array.
+        The header's length in four bytes, little-endian; the header; the arrays.  The header ends,
+        and each array begins, at a multiple of eight; ``header["arrays"]`` has type, offset (from
+        the header's end) and count of each array.  Counts travel in as few bytes as hold them.
     """
     blocks, table, offset = [], {}, 0
     for name, values in arrays.items():
-        block = np.ascontiguousarray(values).tobytes()
+        if values.dtype.kind == "i":
+            counts = values.min(initial=0) >= 0
+            values = values.astype(np.min_scalar_type(values.max(initial=0)) if counts else "i4")
+        block = values.tobytes()
         table[name] = [_TYPES[values.dtype.str[1:]], offset, int(values.size)]
-        block += b"\0" * (-len(block) % align)
+        block += b"\0" * (-len(block) % 8)
         blocks.append(block)
         offset += len(block)
     text = json.dumps({**header, "arrays": table}, separators=(",", ":")).encode()
-    text += b" " * (-(prefix + len(text)) % align)
-    return len(text).to_bytes(prefix, "little") + text + b"".join(blocks)
+    text += b" " * (-(4 + len(text)) % 8)
+    return len(text).to_bytes(4, "little") + text + b"".join(blocks)
 
 
 class Numbered(dict):

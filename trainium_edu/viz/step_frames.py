@@ -9,7 +9,7 @@ import numpy as np
 
 from trainium_edu.neuroncore.timing.timeline import levels
 from trainium_edu.timeline import Span
-from trainium_edu.viz.packing import pack
+from trainium_edu.viz.packing import Numbered, pack
 from trainium_edu.viz.topology import layouts, links_of, wires_of
 from trainium_edu.xla.executable.tracks import ENGINES, LINKS
 
@@ -74,23 +74,21 @@ def step_frames(overlapped: Iterable[Span], apart: Iterable[Span], bills: Iterab
     bytes
         ``monitor/step_film.js`` reads them.
     """
-    header: dict = {"names": [], "bills": [], "chips": 0, "switches": 0, "ranks_per_chip": 1,
-                    "shares": [list(of.items()) for of in shares]}  # fmt: skip
+    header: dict = {"bills": [], "chips": 0, "shares": [list(of.items()) for of in shares]}
     arrays: dict[str, np.ndarray] = {}
-    known: dict[str, int] = {}
+    names = Numbered()
     for line, given in (("on", overlapped), ("off", apart)):
         spans = on_tracks(given)
         ns = [(span.start_ns, span.end_ns) for span in spans]
         arrays[f"{line}_ns"] = np.array(ns, float).reshape(-1, 2)
-        places = [known.setdefault(_name(span), len(known)) for span in spans]
-        arrays[f"{line}_name"] = np.array(places, np.uint16)
-        arrays[f"{line}_track"] = np.array([_TRACKS.index(s.track) for s in spans], np.uint8)
+        arrays[f"{line}_name"] = np.array([names[_name(span)] for span in spans], int)
+        arrays[f"{line}_track"] = np.array([_TRACKS.index(s.track) for s in spans], int)
         arrays[f"{line}_exposed"] = exposed(spans)
-    header["names"] = list(known)
+    header["names"] = list(names)
     if topology is not None and 1 < topology.chips <= MOST_CHIPS:
         _add_machine(header, arrays, topology)
         _add_bills(header, arrays, bills)
-    return pack(header, arrays, prefix=4)
+    return pack(header, arrays)
 
 
 def _name(span) -> str:
@@ -107,13 +105,13 @@ _MOST_NAMES = 5
 def _add_machine(header, arrays, topology):
     """Add chips, cables and their places."""
     wires = wires_of(topology)
-    layout = next(iter(layouts(topology, wires).values()))
     header |= {
-        "chips": topology.chips, "switches": topology.switches,
-        "ranks_per_chip": topology.ranks_per_chip, "layout": layout.data(),
-    }  # fmt: skip
-    arrays["wires"] = wires.astype(np.uint16)
-    arrays["links"] = links_of(topology, wires).astype(np.uint16)
+        "chips": topology.chips,
+        "switches": topology.switches,
+        "ranks_per_chip": topology.ranks_per_chip,
+        "layout": next(iter(layouts(topology, wires).values())).data(),
+    }
+    arrays |= {"wires": wires, "links": links_of(topology, wires)}
 
 
 def _add_bills(header, arrays, bills):

@@ -5,7 +5,7 @@ and the stored picture stand on the same numbers.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -31,9 +31,9 @@ class Layout:
     room: float = 0.15  #: side of a chip's box, as a share of the picture
 
     def data(self) -> dict:
-        """Return it as plain data for the page, but for its label."""
-        return {"xy": np.round(self.xy, 4).tolist(), "bend": np.round(self.bend, 4).tolist(),
-                "room": self.room, "notes": self.notes}  # fmt: skip
+        """Return it as plain data for the page."""
+        xy, bend = (np.round(places, 4).tolist() for places in (self.xy, self.bend))
+        return asdict(self) | {"xy": xy, "bend": bend}
 
 
 def wires_of(topology) -> np.ndarray:

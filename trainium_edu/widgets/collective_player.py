@@ -146,8 +146,9 @@ def _able(machine, collective) -> tuple[str, ...]:
 
 def _bill(frames):
     """Return in one line what the collective costs."""
-    total = frames.step_ns[-1]
-    busy = frames.link_busy.mean(axis=1) @ np.diff(frames.step_ns) / total
+    step_ns, link_busy = frames.arrays["step_ns"], frames.arrays["link_busy"]
+    total = step_ns[-1]
+    busy = link_busy.mean(axis=1) @ np.diff(step_ns) / total
     return (
         f"{frames.steps} steps, {total / 1e3:.1f} µs;"
         f" the links are busy {100 * busy:.0f} % of the time on average."

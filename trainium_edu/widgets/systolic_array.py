@@ -215,7 +215,7 @@ def packed(frames: Frames, *, follow=(0, 0), matrices=None) -> bytes:
         "follow": list(follow), "cycles_per_second": 2 if frames.cycles <= 60 else 8
         if exact else 30,
     }  # fmt: skip
-    return zlib.compress(pack(header, arrays, prefix=4, align=4), 1)
+    return zlib.compress(pack(header, arrays), 1)
 
 
 def _columns(prefix: str, names: Sequence[str], rows: Sequence[tuple]) -> dict[str, np.ndarray]:

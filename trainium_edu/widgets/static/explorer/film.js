@@ -4,7 +4,7 @@ import { bytesOf, unpack } from "../shared/bytes.js";
 import { chains, sortedSpans } from "./spans.js";
 
 /** Return the data of a view, or null for an empty one. */
-export const dataOf = (view) => (view?.byteLength ? unpack(bytesOf(view), 8) : null);
+export const dataOf = (view) => (view?.byteLength ? unpack(bytesOf(view)) : null);
 
 /** Add to a film what drawing asks for: spans by track, waits and pieces by row. */
 export function indexFilm(film) {

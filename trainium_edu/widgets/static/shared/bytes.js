@@ -18,16 +18,13 @@ export function bytesOf(view) {
 export const pairsOf = (numbers) =>
   Array.from({ length: numbers.length / 2 }, (_, i) => [numbers[2 * i], numbers[2 * i + 1]]);
 
-/**
- * Return the header with its arrays in place.  `lead` counts the bytes before the header, of which
- * the first four hold its length; `types` adds kinds of arrays.
- */
-export function unpack(bytes, lead = 4, types = {}) {
+/** Return the header with its arrays in place; `types` adds kinds of arrays. */
+export function unpack(bytes, types = {}) {
   const kinds = { ...TYPES, ...types };
   const size = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
-  const data = JSON.parse(new TextDecoder().decode(bytes.subarray(lead, lead + size)));
+  const data = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + size)));
   for (const [name, [type, offset, count]] of Object.entries(data.arrays)) {
-    data[name] = new kinds[type](bytes.buffer, bytes.byteOffset + lead + size + offset, count);
+    data[name] = new kinds[type](bytes.buffer, bytes.byteOffset + 4 + size + offset, count);
   }
   return data;
 }

@@ -28,7 +28,7 @@ function byLane(count, lanes, cycles) {
 
 export class Film {
   constructor(bytes) {
-    Object.assign(this, unpack(bytes, 4, { f16: HalfCodes }));
+    Object.assign(this, unpack(bytes, { f16: HalfCodes }));
     this.per = this.rows * this.columns;
     this.isLarge = this.columns > 32 || this.rows > 32; // shown as colours, without numbers
     this.keepsSums = this.dataflow === "output-stationary";
