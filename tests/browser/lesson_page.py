@@ -13,7 +13,7 @@ import psutil
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from tests.slowness import slowness, slowness_of_a_start
+from tests.slowness import slowness
 from tests.texts import text_beside
 
 _FOLDER = Path(__file__).parents[2] / "notebooks"
@@ -97,19 +97,17 @@ class LessonPage:
     def run_all(self, seconds=120):
         """Run all cells; return the seconds until the first control shows, and until idle.
 
-        Both are seconds of a quiet machine: how much slower this one is, before and after, is
-        divided out (of the first, how much slower libraries load).
+        With them, how much slower than a quiet machine this one is, before and after.
         """
         self.page.click(".jp-Notebook")
-        before, starts = slowness(), slowness_of_a_start()
+        before = slowness()
         start = time.monotonic()
         self.command("notebook:run-all-cells")
         self.page.evaluate("() => look.firstControl()")
         first = time.monotonic() - start
         self.wait_idle(seconds)
         whole = time.monotonic() - start
-        busy = max(1.0, min(before, slowness()))
-        return first / max(busy, min(starts, slowness_of_a_start())), whole / busy
+        return first, whole, max(1.0, min(before, slowness()))
 
     def restart(self):
         """Restart the kernel and clear all outputs."""

@@ -1,6 +1,7 @@
 """Lessons in Jupyter Notebook 7, which many people open a notebook with; judge: the browser.
 
-What is asked of them in JupyterLab is asked here too, of three; and their cards answer.
+What is asked of them in JupyterLab is asked here too, of one and in the soak of three; and their
+cards answer.
 """
 
 import pytest
@@ -16,7 +17,11 @@ from tests.browser.test_lessons import (  # noqa: F401 - with the lesson below
 )
 
 pytestmark = pytest.mark.browser
-LESSONS = ("00_start_here.ipynb", "03_systolic_array.ipynb", "09_data_parallel_training.ipynb")
+LESSONS = [
+    pytest.param("00_start_here.ipynb", marks=pytest.mark.soak),
+    "03_systolic_array.ipynb",
+    pytest.param("09_data_parallel_training.ipynb", marks=pytest.mark.soak),
+]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +61,7 @@ def test_fits_the_page_when_it_becomes_narrow_and_dark(lesson):
 
 
 def test_a_prediction_hears_its_sentence(browser, notebook):
-    page = LessonPage(browser, notebook, LESSONS[0], path="notebooks")
+    page = LessonPage(browser, notebook, "00_start_here.ipynb", path="notebooks")
     page.run_all()
     test_start_here.commit(page, "light-predict", text="93")
     test_start_here.cell(page, "light-run").locator("text=the work of a single worker").wait_for()
