@@ -1,6 +1,6 @@
 """Sources of the documentation; judges: the packages, the lessons, links made up for each case.
 
-Sphinx itself, for which a warning is an error, runs in `.ci/run narrow` (`make docs`).
+Sphinx itself, for which a warning is an error, runs in `.ci/run plain` (`make docs`).
 """
 
 import json
