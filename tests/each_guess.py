@@ -80,12 +80,12 @@ def commit_all(stored):
     del os.environ["TRAINIUM_EDU_COMMITTED"]
     with tempfile.TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRAINIUM_EDU_HOME", home)
-        keys = [q.key for q in predict.of_lesson(number_of(next(iter(stored))))]
-        assert list(predict.ASKED) == list(stored) == keys
+        questions = {q.key: q for q in predict.of_lesson(number_of(next(iter(stored))))}
+        assert list(predict.ASKED) == list(stored) == list(questions)
         for key, values in _values.items():
             question = predict.ask(key)  # once more, and not below an earlier cell
             reveal = predict.reveal(key, **values)
-            bound = predict.bound(key)
+            bound = questions[key].bind(**values)
             likely = [("any", guess) for guess in LIKELY.get(key, ())]
             for name, guess in [*bound.wrong.items(), *likely, ("", bound.answer.value)]:
                 question.commitment = type(question.commitment)()  # as if it were the first

@@ -9,7 +9,7 @@ from trainium_edu.cluster.work import work
 from trainium_edu.specs import FAILURES
 from trainium_edu.widgets import journal
 from trainium_edu.widgets.cluster_cost import bill, checkpoint_interval, court, hearing
-from trainium_edu.widgets.prediction import choice
+from trainium_edu.widgets.prediction import Prediction
 
 
 @for_rows("price", "on-demand", "reserved", "sagemaker")
@@ -84,7 +84,8 @@ def test_every_claim_has_its_picture_and_its_verdict(key):
 
 def test_seals_open_after_the_number_which_is_then_final_and_kept(monkeypatch, tmp_path):
     monkeypatch.setenv("TRAINIUM_EDU_HOME", str(tmp_path))
-    verdict = choice("11b/of-this-test", "Your verdict?", ["consistent", "depends"])
+    options = ["consistent", "depends"]
+    verdict = Prediction("11b/of-this-test", "choice", "Your verdict?", options=options)
     sketch = hearing("processors", verdict)
     raises(ValueError, "cores does not take True", sketch.set, cores=True)
     assert "**Drag your number first**" in said(sketch)

@@ -6,6 +6,7 @@ Judge: what a learner is promised; error factors against hand-worked ratios.
 import json
 import math
 import re
+from functools import partial
 
 import ipywidgets
 import numpy as np
@@ -17,6 +18,7 @@ from tests.widgets.page import send
 from trainium_edu.widgets import journal
 from trainium_edu.widgets import prediction as predict
 from trainium_edu.widgets.card import Prose, error_factor, number_strip
+from trainium_edu.widgets.prediction import Prediction
 from trainium_edu.widgets.static import load
 
 
@@ -46,7 +48,7 @@ def told(reveal):
 
 
 def number():
-    return predict.number("02/where", "Where does it stop?", unit="terms")
+    return Prediction("02/where", "number", "Where does it stop?", unit="terms")
 
 
 def test_the_answer_and_what_is_gated_stay_hidden_until_the_commit(shown):
@@ -171,7 +173,7 @@ def test_strange_messages_from_the_page_do_no_harm(message):
 
 
 def test_choice():
-    p = predict.choice("08/best", "Which?", ["Mesh", "RDH"])
+    p = Prediction("08/best", "choice", "Which?", options=["Mesh", "RDH"])
     r = p.reveal("RDH", "Because.")
     press(p, "Ring")
     assert p.status == "Choose one of: Mesh, RDH."
@@ -183,7 +185,7 @@ def test_choice():
 
 def test_order():
     items = ["c", "a", "b"]
-    p = predict.order("01/range", "Sort.", items)
+    p = Prediction("01/range", "order", "Sort.", options=items)
     r = p.reveal(["a", "b", "c"])
     for wrong in (["a", "b"], ["a", "a", "b"], "abc", ["a", "b", 3], [["a"], "b", "c"]):
         press(p, wrong)
@@ -191,13 +193,17 @@ def test_order():
     press(p, ["a", "c", "b"])
     assert "1 of 3 in the right place." in told(r)
     assert "Your prediction: a → c → b" in told(r)
-    assert predict.order("01/range", "Sort.", items).commitment.counted == ("a", "c", "b")
+    assert Prediction("01/range", "order", "Sort.", options=items).commitment.counted == (
+        "a",
+        "c",
+        "b",
+    )
 
 
 def test_a_stored_prediction_that_no_longer_fits_the_question_is_left_out():
-    press(predict.choice("01/q", "Old?", ["A", "B"]), "A")
-    assert not predict.choice("01/q", "New?", ["C", "D"]).committed
-    assert not predict.number("01/q", "New?").committed
+    press(Prediction("01/q", "choice", "Old?", options=["A", "B"]), "A")
+    assert not Prediction("01/q", "choice", "New?", options=["C", "D"]).committed
+    assert not Prediction("01/q", "number", "New?").committed
 
 
 @for_rows("guess, answer, factor",
@@ -222,7 +228,7 @@ def test_error_factor(guess, answer, factor):
 def test_a_guess_that_nobody_foresaw_hears_its_distance_and_what_to_check(
     unit, answer, guess, said
 ):
-    p = predict.number("02/where", "?", unit=unit)
+    p = Prediction("02/where", "number", "?", unit=unit)
     r = p.reveal(answer, recognise=lambda guess: ("", "Look again."))
     press(p, guess)
     assert told(r).split("\n")[2] == said
@@ -257,12 +263,13 @@ def test_where_a_ratio_says_nothing_the_difference_is_given():
 
 @for_rows("key", "", "where", "02/", "/x", "02/a b", 3, None, "02/" + "x" * 99)
 def test_keys_are_checked(key):
-    raises((TypeError, ValueError), r"is not a key|key is", predict.number, key, "?")
+    raises((TypeError, ValueError), r"is not a key|key is", Prediction, key, "number", "?")
 
 
 @for_rows("options", [], ["a"], ["a", "a"], list("abcdefghij"))
 def test_options_are_checked(options):
-    raises(ValueError, "two to nine different options", predict.choice, "01/a", "?", options)
+    asked = partial(Prediction, "01/a", "choice", "?", options=options)
+    raises(ValueError, "two to nine different options", asked)
 
 
 @for_rows("answer", math.nan, "ten", None)
@@ -316,7 +323,7 @@ def test_prose_shows_marks_links_and_lists_and_nothing_that_is_html():
 
 
 def test_an_order_is_drawn_place_by_place_with_what_was_put_there():
-    asked = predict.order("01/range", "From small to large?", ["BF16", "FP16", "FP8"])
+    asked = Prediction("01/range", "order", "From small to large?", options=["BF16", "FP16", "FP8"])
     shown = asked.reveal(["FP8", "FP16", "BF16"])
     asked.commit(["BF16", "FP16", "FP8"])
     card = shown.children[0].value
@@ -338,5 +345,5 @@ def test_a_reason_may_link_its_source(shown):
     ("", "1"),
 )  # fmt: skip
 def test_one_of_a_unit_is_spelt_as_one(unit, said):
-    asked = predict.number("test/one", "How many?", unit=unit)
+    asked = Prediction("test/one", "number", "How many?", unit=unit)
     assert (asked.spell(1), asked.spell(2)) == (said, f"2 {unit}".strip())

@@ -25,12 +25,10 @@ from trainium_edu.specs import SOURCES, TRN1
 from trainium_edu.widgets import prediction
 from trainium_edu.widgets.card import Prose
 
-__all__ = ["Answer", "Misconception", "Question", "ask", "bound", "gate", "of_lesson", "question",
-           "reveal", "words_of"]  # fmt: skip
+__all__ = ["Answer", "Question", "ask", "gate", "of_lesson", "question", "reveal", "words_of"]
 
 #: The questions of this kernel, by key.
 ASKED: dict[str, prediction.Prediction] = {}
-_bound: dict[str, "Bound"] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,13 +247,10 @@ def ask(key: str, known: Mapping | None = None) -> prediction.Prediction:
         Bars above a number that may be dragged.
     """
     it = _find(key)
-    if it.kind == "number":
-        axis = {"most": it.axis, "known": known or {}} if it.axis else None
-        asked = prediction.number(key, it.ask, unit=it.unit, domain=it.check, axis=axis)
-    else:
-        asked = getattr(prediction, it.kind)(key, it.ask, it.options)
-    ASKED[key] = asked
-    return asked
+    axis = {"most": it.axis, "known": known or {}} if it.axis else None
+    about = {"unit": it.unit, "options": it.options, "domain": it.check, "axis": axis}
+    ASKED[key] = prediction.Prediction(key, it.kind, it.ask, **about)
+    return ASKED[key]
 
 
 def _of(key):
@@ -275,18 +270,13 @@ def reveal(key: str, /, **values) -> prediction.Reveal:
     -------
     Reveal
     """
-    it = _find(key)
-    here = _bound[key] = it.bind(**values)
-    asked, answer = _of(key), here.answer
-    return asked.reveal(
-        answer.value, here.explain, recognise=here.recognise,
-        show=lambda: here.show(asked.commitment.counted or None),
-    )  # fmt: skip
+    bound, asked = _find(key).bind(**values), _of(key)
 
+    def show():
+        return bound.show(asked.commitment.counted or None)
 
-def bound(key: str) -> Bound:
-    """Return a question as its reveal's cell bound it."""
-    return _bound[key]
+    answer, recognise = bound.answer.value, bound.recognise
+    return asked.reveal(answer, bound.explain, recognise=recognise, show=show)
 
 
 def gate(key: str, show) -> prediction.Reveal:

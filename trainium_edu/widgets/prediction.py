@@ -1,13 +1,13 @@
 """Predict first: the answer below stays hidden until the learner commits to a guess.
 
-``number``, ``choice`` and ``order`` ask; the widget they return is the last line of its cell.  In
-a later cell ``reveal`` shows a card with the answer, the guess drawn where the answer is, and what
-a wrong guess left out; ``gate`` shows any picture, widget or text; each only after the commit,
-under Run All too.  The questions of our own lessons, their answers and misconceptions are in
-``exercises.predict``, so that no cell gives an answer away.  A committed prediction is written
-into the notebook's own cell (MIME type ``MIME``), so that a class can collect it, and into the
-learner's journal, so that it survives a new kernel.  With ``TRAINIUM_EDU_COMMITTED=1`` (nbval, CI)
-everything counts as committed, nothing is stored, and answers are plain text that nbval compares.
+A :class:`Prediction` asks; it is the last line of its cell.  In a later cell its ``reveal`` shows
+a card with the answer, the guess drawn where the answer is, and what a wrong guess left out;
+``gate`` shows any picture, widget or text; each only after the commit, under Run All too.  The
+questions of our own lessons, their answers and misconceptions are in ``exercises.predict``, so
+that no cell gives an answer away.  A committed prediction is written into the notebook's own cell
+(MIME type ``MIME``), so that a class can collect it, and into the learner's journal, so that it
+survives a new kernel.  With ``TRAINIUM_EDU_COMMITTED=1`` (nbval, CI) everything counts as
+committed, nothing is stored, and answers are plain text that nbval compares.
 
 Decisions: the counted prediction is the last one *before* the answer was shown.  A learner may
 change it later, and the change is recorded as made after the answer; undoing is not offered.
@@ -17,7 +17,7 @@ import base64
 import math
 import re
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import ipywidgets
@@ -26,11 +26,10 @@ from IPython.core.formatters import format_display_data
 from IPython.display import display
 
 from trainium_edu import settings
-from trainium_edu.specs.signatures import checked
 from trainium_edu.widgets import card, journal
 from trainium_edu.widgets.page_widget import PageWidget
 
-__all__ = ["MIME", "RECOGNISED", "Prediction", "Reveal", "choice", "number", "order"]
+__all__ = ["MIME", "RECOGNISED", "Prediction", "Reveal"]
 
 #: Under this type a committed prediction stands in the notebook's output.
 MIME = "application/vnd.trainium-edu.prediction+json"
@@ -56,7 +55,33 @@ class Commitment:
 
 
 class Prediction(PageWidget, page="prediction"):
-    """A question and its input; made by :func:`number`, :func:`choice` or :func:`order`."""
+    """A question and its input.
+
+    Parameters
+    ----------
+    key : str
+        Lesson and question, for example ``"02/where-it-stops"``: its name in a class's histogram.
+    kind : str
+        What is asked for: "number"; "choice", one of the options; or "order", all of them.
+    question : str
+    unit : str
+        Written behind a number.
+    options : sequence of str
+        Two to nine, as first shown; shuffle those to be put in order yourself, so that they stand
+        the same for everyone.
+    domain : callable, optional
+        Takes a number and raises ValueError, with a sentence, if it cannot be an answer.
+    axis : dict, optional
+        ``most`` and ``known``: a number may also be dragged along an axis from 0 to `most`, below
+        bars of known numbers by their names.
+
+    Examples
+    --------
+    >>> Prediction("02/where", "number", "At which sum does adding 1 in BF16 change nothing?")
+    Prediction('02/where')
+    >>> Prediction("08/winner", "choice", "For 1 GiB?", options=["Mesh", "RDH", "KangaRing"])
+    Prediction('08/winner')
+    """
 
     key = traitlets.Unicode().tag(sync=True)
     kind = traitlets.Unicode().tag(sync=True)
@@ -76,7 +101,7 @@ class Prediction(PageWidget, page="prediction"):
         self._followers: list[Callable[[], None]] = []
         self._reading_along = settings.lesson().predictions_committed
         asked = {"key": _checked_key(key), "kind": kind, "question": str(question)}
-        asked |= {"unit": str(unit), "options": list(options), "axis": axis or {}}
+        asked |= {"unit": str(unit), "options": _checked_options(kind, options), "axis": axis or {}}
         super().__init__(**asked, locked=self._reading_along)
         self.commitment = Commitment() if self._reading_along else self._remembered()
         self._show_status()
@@ -392,78 +417,6 @@ def _singular(unit: str) -> str:
     return unit.removesuffix("es" if unit.endswith("sses") else "s")
 
 
-@checked
-def number(key: str, question: str, *, unit: str = "", domain=None, axis=None) -> Prediction:
-    """Ask for a number.
-
-    Parameters
-    ----------
-    key : str
-        Lesson and question, for example ``"02/where-it-stops"``: its name in a class's histogram.
-    question : str
-    unit : str
-        Written behind the number.
-    domain : callable, optional
-        Takes a number and raises ValueError, with a sentence, if it cannot be an answer.
-    axis : dict, optional
-        ``most`` and ``known``: the number may also be dragged along an axis from 0 to `most`, below
-        bars of known numbers by their names.
-
-    Returns
-    -------
-    Prediction
-
-    Examples
-    --------
-    >>> number("02/where-it-stops", "At which sum does adding 1 in BF16 change nothing?")
-    Prediction('02/where-it-stops')
-    """
-    return Prediction(key, "number", question, unit=unit, domain=domain, axis=axis)
-
-
-@checked
-def choice(key: str, question: str, options: Sequence[str]) -> Prediction:
-    """Ask to choose one of two to nine options.
-
-    Parameters
-    ----------
-    key, question : str
-    options : sequence of str
-
-    Returns
-    -------
-    Prediction
-
-    Examples
-    --------
-    >>> choice("08/winner", "Which is fastest for 1 GiB?", ["Mesh", "RDH", "KangaRing"])
-    Prediction('08/winner')
-    """
-    return Prediction(key, "choice", question, options=_checked_options(options))
-
-
-@checked
-def order(key: str, question: str, items: Sequence[str]) -> Prediction:
-    """Ask to put two to nine items in order.
-
-    Parameters
-    ----------
-    key, question : str
-    items : sequence of str
-        As first shown; shuffle them yourself, so that they stand the same for everyone.
-
-    Returns
-    -------
-    Prediction
-
-    Examples
-    --------
-    >>> order("01/range", "From the smallest range to the largest?", ["BF16", "FP16", "FP8"])
-    Prediction('01/range')
-    """
-    return Prediction(key, "order", question, options=_checked_options(items))
-
-
 def _checked_key(key):
     lesson, _, name = key.partition("/") if isinstance(key, str) else ("", "", "")
     if not lesson.isalnum() or not name or not name.replace("-", "").isalnum() or len(key) > 80:
@@ -473,9 +426,9 @@ def _checked_key(key):
     return key
 
 
-def _checked_options(options):
+def _checked_options(kind, options):
     options = [str(option) for option in options]
-    if not 2 <= len(options) <= 9 or len(set(options)) != len(options):
+    if kind != "number" and not 2 <= len(set(options)) == len(options) <= 9:
         raise ValueError(f"a question takes two to nine different options; these are {options}")
     return options
 
