@@ -38,7 +38,7 @@ def of():
         run.executed(2, 1e6, count=2, model=77)
     run.host_now_ns(20e6)
     run.publish()
-    return Monitor(is_live=True).report(machine())
+    return Monitor(everything(0.0, is_live=True)).report(machine())
 
 
 def test_sections_and_names_are_those_of_the_guide(of):
@@ -90,7 +90,7 @@ def test_with_nothing_running_all_is_zero(capsys):
 
 
 def test_vcpus_are_busy_while_a_process_works(of):
-    monitor = Monitor(everything(0.0), is_live=True)
+    monitor = Monitor(everything(0.0, is_live=True))
     monitor.report(machine())
     end = time.process_time() + 0.3
     while time.process_time() < end:

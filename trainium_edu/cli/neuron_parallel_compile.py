@@ -45,8 +45,8 @@ def command(options, compile_bytes=None) -> int:
 
     lazy, switches = settings.lazy(), settings.parallel_compile()
     given = flags.parse(lazy.compiler_flags)
-    cache = open_cache(given.cache_dir, lazy.cache_url, log=print_lines(given.log_level),
-                       retry_failed=given.retry_failed_compilation)  # fmt: skip
+    log, again = print_lines(given.log_level), given.retry_failed_compilation
+    cache = open_cache(given.cache_dir, lazy.cache_url, log=log, retry_failed=again)
     if cache is None:
         _log("There is no cache to fill: name another folder in NEURON_COMPILE_CACHE_URL", "ERROR")
         return 1
@@ -76,10 +76,8 @@ def command(options, compile_bytes=None) -> int:
         return 0
     if compile_bytes is None:  # it and NumPy are loaded only where something is compiled
         from trainium_edu.xla.compiler import compile_bytes
-    workers, again = options.num_parallel, switches.retries
-    report = compile_collected(
-        cache, compile_bytes, workers=workers, retries=again, times=switches.times
-    )
+    how = {"workers": options.num_parallel, "retries": switches.retries, "times": switches.times}
+    report = compile_collected(cache, compile_bytes, **how)
     for one in report.compiled:
         if not one.status:
             _log(f"{one.graph} did not compile: {one.reason}", "ERROR")

@@ -5,7 +5,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from unittest.mock import patch
 
 __all__ = ["ls", "monitor", "tools_on_path", "top"]
@@ -65,8 +65,7 @@ def monitor(options) -> int:
 
     monitor = Monitor(read_config(options.config_file))
     of = _looked_at(options)
-    me = Live("neuron-monitor", of.instance, (), is_tool=True)
-    try:
+    with closing(Live("neuron-monitor", of.instance, (), is_tool=True)):
         time.sleep(monitor.shortest_s)
         while True:
             of = machine(options.instance)
@@ -76,5 +75,3 @@ def monitor(options) -> int:
             if options.once:
                 return 0
             time.sleep(monitor.wait_s())
-    finally:
-        me.close()

@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 from trainium_edu.cli import torch_script
@@ -56,10 +57,10 @@ def _closing(found, instance, seconds) -> str:
     from trainium_edu.training.parallel.step import step_report
     from trainium_edu.xla.executable import Executable
 
-    kinds = [event.kind for event in found.device.compiler.history]
-    compiled, from_disk = kinds.count("compiled") + kinds.count("extracted"), kinds.count("disk")
-    parts = [f"{several(len(found), 'rank')} of {instance}", several(found.device.step, "step"),
-             f"{several(compiled, 'graph')} compiled"]  # fmt: skip
+    kinds = Counter(event.kind for event in found.device.compiler.history)
+    compiled, from_disk = kinds["compiled"] + kinds["extracted"], kinds["disk"]
+    ranks, steps = several(len(found), "rank"), several(found.device.step, "step")
+    parts = [f"{ranks} of {instance}", steps, f"{several(compiled, 'graph')} compiled"]
     if from_disk:
         parts.append(f"{from_disk} found in the cache")
     if isinstance(found.executable, Executable):  # and not a graph that was only written down

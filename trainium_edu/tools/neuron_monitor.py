@@ -52,11 +52,23 @@ class Config:
 
     runtimes: tuple[tuple[str, dict[str, float]], ...]  #: (tag filter, metric group -> period)
     system: dict[str, float]  #: metric group -> period
+    #: NeuronCores did what they did in their run's own last period, not since the last report
+    is_live: bool = False
 
 
-def everything(period: float = float(TOOLS.period_s)) -> Config:
-    """Return the configuration that collects all metric groups with one period (in s)."""
-    return Config(((".*", dict.fromkeys(_OF_RUN, period)),), dict.fromkeys(_OF_SYSTEM, period))
+@checked
+def everything(period: float = float(TOOLS.period_s), *, is_live: bool = False) -> Config:
+    """Return the configuration that collects all metric groups.
+
+    Parameters
+    ----------
+    period : float
+        Of each, in s.
+    is_live : bool
+        As in :class:`Config`.
+    """
+    of_runs, of_system = (dict.fromkeys(kinds, period) for kinds in (_OF_RUN, _OF_SYSTEM))
+    return Config(((".*", of_runs),), of_system, is_live)
 
 
 @checked
@@ -241,9 +253,6 @@ class Monitor:
     config : Config, optional
     clock : callable () -> float
         In s.
-    is_live : bool
-        Say of a run's NeuronCores what they did in the run's own last period, in place of what
-        they did since the last report.
 
     Examples
     --------
@@ -252,9 +261,8 @@ class Monitor:
     (16, [])
     """
 
-    def __init__(self, config: Config | None = None, clock: Callable[[], float] = time.monotonic,
-                 *, is_live: bool = False):  # fmt: skip
-        self.config, self._clock, self._is_live = config or everything(), clock, is_live
+    def __init__(self, config: Config | None = None, clock: Callable[[], float] = time.monotonic):
+        self.config, self._clock = config or everything(), clock
         switches = psutil.cpu_stats().ctx_switches
         psutil.cpu_times_percent(percpu=True)  # from here on
         self._system = {
@@ -307,7 +315,7 @@ class Monitor:
         for kind, period in groups.items():
             new = _Group(_OF_RUN[kind], period, now - run.period_s, first, spent)
             group = self._runs.setdefault((number, run.pid, run.process_start_s, kind), new)
-            group.before = first if self._is_live else group.before
+            group.before = first if self.config.is_live else group.before
             report[kind] = group.collected(of, run, spent, now)
         names = {"pid": run.pid, "address": "", "neuron_runtime_tag": tag(run), "error": ""}
         return {**names, "report": report}

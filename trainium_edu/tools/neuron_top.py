@@ -14,6 +14,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 from rich.columns import Columns
@@ -197,7 +198,7 @@ def once(instance: str | None = None) -> None:
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = 120
-    monitor = Monitor(everything(0.0), is_live=True)
+    monitor = Monitor(everything(0.0, is_live=True))
     monitor.report(machine(instance))
     time.sleep(0.2)  # of which vCPUs are told
     console.print(screen(monitor.report(machine(instance))), HELP)
@@ -221,14 +222,13 @@ def watch(instance: str | None = None) -> None:
         raise ValueError("neuron-top needs a terminal; `neuron-top --once` prints its screen once")
     from prompt_toolkit.input import create_input
 
-    me = live.Live("neuron-top", instance or machine().instance, (), is_tool=True)
+    monitor = Monitor(everything(0.0, is_live=True))
     page, shows_flops, keys = Layout(), False, create_input()
-    monitor = Monitor(everything(0.0), is_live=True)
     page.split_column(Layout(name="screen"), Layout(HELP, size=1))
+    shown = Screen(page, console=Console(highlight=False), screen=True, auto_refresh=False)
+    me = live.Live("neuron-top", instance or machine().instance, (), is_tool=True)
     try:
-        console = Console(highlight=False)
-        shown = Screen(page, console=console, screen=True, auto_refresh=False)
-        with keys.raw_mode(), shown:
+        with closing(me), keys.raw_mode(), shown:
             while not keys.closed:
                 report, looked = monitor.report(machine(instance)), time.monotonic()
                 while time.monotonic() - looked < _REFRESH_S and not keys.closed:
@@ -243,8 +243,6 @@ def watch(instance: str | None = None) -> None:
     except OSError:
         if sys.stdin.isatty():
             raise
-    finally:
-        me.close()
 
 
 def _key(keys, until: float) -> str:

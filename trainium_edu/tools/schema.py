@@ -20,13 +20,14 @@ def _is(*kinds: type) -> Callable:
     return lambda _, value: isinstance(value, kinds) and not isinstance(value, bool)
 
 
-_Validator = validators.extend(
-    Draft202012Validator,
-    type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many({
-        "array": _is(list, tuple), "object": _is(Mapping), "integer": _is(int),
-        "number": lambda _, value: _is(int, float)(_, value) and abs(value) < math.inf,
-    }),
-)  # fmt: skip
+_KINDS = {
+    "array": _is(list, tuple),
+    "object": _is(Mapping),
+    "integer": _is(int),
+    "number": lambda _, value: _is(int, float)(_, value) and abs(value) < math.inf,
+}
+_TYPES = Draft202012Validator.TYPE_CHECKER.redefine_many(_KINDS)
+_Validator = validators.extend(Draft202012Validator, type_checker=_TYPES)
 
 
 @signatures.checked
