@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import exercise, reject
+from trainium_edu.exercises.exercise import exercise
+from trainium_edu.exercises.judge import reject
 
 
 @exercise(

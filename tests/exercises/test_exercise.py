@@ -19,15 +19,8 @@ from tests.exercises.rejected import rejected
 from tests.for_each import for_each, for_rows, raises
 from trainium_edu.exercises import afterwards, learner, puzzles
 from trainium_edu.exercises.card import Card
-from trainium_edu.exercises.exercise import (
-    SOLUTION_SEEN,
-    Draw,
-    Numbers,
-    Status,
-    exercise,
-    reject,
-    words_of,
-)
+from trainium_edu.exercises.exercise import SOLUTION_SEEN, Draw, Numbers, Status, exercise, words_of
+from trainium_edu.exercises.judge import reject
 from trainium_edu.widgets import journal
 
 

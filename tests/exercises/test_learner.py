@@ -11,7 +11,8 @@ import pytest
 import trainium_edu
 from tests.for_each import raises
 from trainium_edu.exercises import afterwards, catalogue, predict
-from trainium_edu.exercises.exercise import exercise, reject
+from trainium_edu.exercises.exercise import exercise
+from trainium_edu.exercises.judge import reject
 from trainium_edu.exercises.lessons import COURSE
 
 COMMON = {"tests": "x", "hints": ("a", "b"), "literal": True}

@@ -19,8 +19,7 @@ from tests.exercises.rejected import rejected
 from tests.for_each import for_each
 from tests.solutions import reading
 from trainium_edu import exercises
-from trainium_edu.exercises import afterwards, asked
-from trainium_edu.exercises import exercise as machinery
+from trainium_edu.exercises import afterwards, asked, judge
 from trainium_edu.exercises.exercise import Status
 from trainium_edu.exercises.lessons import number_of
 from trainium_edu.specs import TRN2
@@ -114,7 +113,7 @@ def test_a_wrong_model_that_is_fed_back_is_called_by_its_name(exercise):
                 given[name] = [model(*case) for case in cases] if cases else model
 
         with pytest.MonkeyPatch.context() as patch:
-            for module in (check, machinery):
+            for module in (check, judge):
                 patch.setattr(module, "recognise", keep, raising=False)
             for block in mine:  # one that is wrong, and of the right form
                 if not given and block.kind != "solution":

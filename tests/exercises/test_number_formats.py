@@ -47,11 +47,11 @@ def test_the_list_of_all_values_solves_the_survival_exercise():
 def test_every_mistake_shows_on_the_numbers_of_every_student():
     for i in range(50):
         numbers = module.survives.numbers(str(i))
-        form = (numbers.mantissa_bits, numbers.lowest, numbers.highest)
-        right = [module.on_grid(x, *form) for x in numbers.candidates]
+        bits, low, high = numbers.mantissa_bits, numbers.lowest, numbers.highest
+        right = [module.on_grid(x, bits, low, high) for x in numbers.candidates]
         assert 3 <= sum(right) <= 7
-        for ends in ({"low": -2000}, {"high": 2000}):
-            assert right != [module.on_grid(x, *form, **ends) for x in numbers.candidates]
+        for ends in ((-2000, high), (low, 2000)):
+            assert right != [module.on_grid(x, bits, *ends) for x in numbers.candidates]
 
 
 @for_rows(

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import Rejected, reject, reject_if, words_of
+from trainium_edu.exercises.exercise import words_of
+from trainium_edu.exercises.judge import Rejected, reject, reject_if
 from trainium_edu.exercises.request import Request, measured
 from trainium_edu.neuroncore.run import Run
 from trainium_edu.specs import TRN1

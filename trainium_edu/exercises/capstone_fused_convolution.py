@@ -12,7 +12,8 @@ import numpy as np
 
 import trainium_edu.nki as nki
 from trainium_edu.exercises.asked import Figures, computed, output, passes_of, report
-from trainium_edu.exercises.exercise import exercise, recognise, reject, reject_if
+from trainium_edu.exercises.exercise import exercise
+from trainium_edu.exercises.judge import recognise, reject, reject_if
 from trainium_edu.exercises.request import Blank, measured
 
 ASKED_US = {"float16": 720.0, "float32": 3150.0}  #: of the capstone's large image

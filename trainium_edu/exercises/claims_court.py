@@ -5,7 +5,8 @@ from functools import cache
 
 from trainium_edu.cluster import COURT, judge, overturned
 from trainium_edu.cluster.court import Verdict
-from trainium_edu.exercises.exercise import NUMBER, exercise, has_form, reject, reject_if, short
+from trainium_edu.exercises.exercise import exercise
+from trainium_edu.exercises.judge import has_form, reject, reject_if
 
 __all__ = ["edge", "headlines", "overturn"]
 
@@ -58,10 +59,10 @@ def headlines(student: str = "") -> list[str]:
 )
 def overturn(answer, numbers):
     """Move the input in the court, and look whether the verdict turns just there."""
-    reject_if(not has_form(answer, str, str, NUMBER), "no move")
+    reject_if(not has_form(answer, str, str, float), "no move")
     key, name, value = answer
     if key not in numbers.headlines:
-        reject("another headline", key=short(key), headlines=", ".join(numbers.headlines))
+        reject("another headline", returned=key, headlines=", ".join(numbers.headlines))
     try:
         turned = overturned(key, {name: value})
     except ValueError as problem:

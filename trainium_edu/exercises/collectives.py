@@ -6,14 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import (
-    compare,
-    exercise,
-    is_number,
-    recognise,
-    reject,
-    reject_if,
-)
+from trainium_edu.exercises.exercise import exercise
+from trainium_edu.exercises.judge import compare, is_number, recognise, reject, reject_if
 
 
 @exercise("08/ring-reduce-scatter")

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from trainium_edu import files, settings
-from trainium_edu.exercises.exercise import NotAttempted, NotChecked, reject, words_of
+from trainium_edu.exercises.exercise import words_of
+from trainium_edu.exercises.judge import NotAttempted, NotChecked, reject
 from trainium_edu.neuroncore import gpsimd_cpp
 from trainium_edu.neuroncore.engines.custom_op import Work
 from trainium_edu.specs.signatures import checked

@@ -16,37 +16,29 @@ import _thread
 import contextlib
 import copy
 import hashlib
-import operator
 import re
 import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from IPython import get_ipython
 
 from trainium_edu import aside, settings
 from trainium_edu.exercises import afterwards, learner
 from trainium_edu.exercises.answers import Printed, PrintedTooMuch, canonical, line_of
 from trainium_edu.exercises.cells import key_of, text_of
+from trainium_edu.exercises.judge import Ended, NotAttempted, Rejected, Status, reject, short
 from trainium_edu.exercises.lessons import cells_of, number_of
 from trainium_edu.files import tables
 from trainium_edu.widgets.card import part
 
-__all__ = ["NUMBER", "SOLUTION_SEEN", "TRUTH", "Draw", "Exercise", "Grade", "Numbers", "Result",
-           "Said", "Status", "compare", "exercise", "has_form", "is_number", "recognise", "reject",
-           "reject_if", "short", "told_of", "words_of"]  # fmt: skip
-
-#: The types of a plain number; bool is not one of them.
-NUMBER = (int, float)
-#: The form of True and False, for :func:`compare`.
-TRUTH = "not True or False", lambda value: type(value) is bool
+__all__ = ["SOLUTION_SEEN", "Draw", "Exercise", "Grade", "Numbers", "Result", "Said", "Status",
+           "exercise", "words_of"]  # fmt: skip
 
 #: Under this type a check's output says that its solution was seen before it passed.
 SOLUTION_SEEN = "application/vnd.trainium-edu.solution+json"
@@ -58,73 +50,6 @@ HIDDEN_ROUNDS = 3
 CHECK_AT_MOST_SECONDS = 20
 _BEFORE = "before the pass"
 _CARD = "trainium_edu.exercises.card"  #: which a grader never needs
-
-
-class Status(StrEnum):
-    """The outcome of a check."""
-
-    PASSED = "passed"
-    WRONG = "wrong"
-    NOT_ATTEMPTED = "not attempted"
-    NOT_CHECKED = "not checked"
-
-
-class Ended(Exception):
-    """A check has ended, and the answer does not pass; says what the learner reads."""
-
-    status: Status
-    misconception: str = ""
-    picture: Any = ""
-
-    def __init__(self, feedback: str = ""):
-        super().__init__(feedback)
-        self.feedback = feedback
-
-
-class Rejected(Ended):
-    """The answer is wrong in a way that has a name."""
-
-    status = Status.WRONG
-
-    def __init__(self, misconception, feedback="", picture="", values=()):
-        super().__init__(feedback)
-        self.misconception, self.picture, self.values = misconception, picture, dict(values)
-
-
-class NotAttempted(Ended):
-    """The answer is still the starter."""
-
-    status = Status.NOT_ATTEMPTED
-
-
-class NotChecked(Ended):
-    """The machine lacks what the check needs; the answer may be right."""
-
-    status = Status.NOT_CHECKED
-
-
-def reject(misconception: str, feedback: str = "", picture: Any = "", **values):
-    """Reject an answer, with the reason; call it in the body of an exercise.
-
-    Parameters
-    ----------
-    misconception : str
-        A short name, for example ``"ties away from zero"``; the grader's table shows it.
-    feedback : str
-        One or two sentences to the learner that fit this misconception; those of the exercise's
-        own words unless given.
-    picture : object
-        What shows the fault, with a text and as HTML; the exercise's own picture unless given.
-    **values
-        What ``{name}`` stands for in the exercise's words, besides its numbers.
-    """
-    raise Rejected(misconception, feedback, picture, values)
-
-
-def reject_if(is_wrong: Any, misconception: str, feedback: str = "", **values) -> None:
-    """Reject an answer, as :func:`reject` does, where a condition holds."""
-    if is_wrong:
-        reject(misconception, feedback, **values)
 
 
 class Draw:
@@ -540,95 +465,11 @@ def words_of(module: str) -> dict:
     return tables(module)
 
 
-# -- looking at an answer -------------------------------------------------------------------
-
-
-def told_of(answer: Callable, cases: Sequence[tuple], form: tuple[str, Callable]) -> list:
-    """Call a function on each case; reject what has not the form that is asked for.
-
-    Parameters
-    ----------
-    answer : callable
-    cases : sequence of tuple
-        The arguments of each.
-    form : tuple
-        The misconception of another form, whose words may name the ``case`` and what was
-        ``returned``; and what tells whether a value has the form.
-    """
-    told, (name, fits) = [answer(*case) for case in cases], form
-    for case, value in zip(cases, told, strict=True):
-        if not fits(value):
-            reject(name, case=case, returned=short(value))
-    return told
-
-
-def compare(answer, cases, right, beliefs, form, *, same=operator.eq, **values) -> None:
-    """Reject a function unless what it tells of all cases is right; name the belief.
-
-    Parameters
-    ----------
-    answer : callable
-    cases : sequence of tuple
-    right : callable
-        Takes a case; returns what it should have been told.
-    beliefs : dict of str to callable
-        Wrong models, by misconception; one that tells all cases as the learner did is rejected.
-    form : tuple
-        As :func:`told_of` takes it.
-    same : callable, optional
-        Takes what was told of a case and what is right, or what a belief is; equal unless given.
-    **values
-        What ``{name}`` stands for in the words of "other", besides the first wrong ``case``, what
-        was ``got`` there, and how many are ``right``.
-    """
-    told = told_of(answer, cases, form)
-    wrong = [i for i, case in enumerate(cases) if not same(told[i], right(*case))]
-    if wrong:
-        recognise(told, beliefs, cases, lambda *both: all(map(same, *both)))
-        (case, got), count = (cases[wrong[0]], told[wrong[0]]), len(told)
-        given, wanted = ", ".join(map(str, case)), right(*case)
-        said = {"case": case, "given": given, "got": got, "wanted": wanted, "returned": short(got)}
-        said |= {"count": count, "right": count - len(wrong)}
-        said["much"] = "much" if is_number(got) and got > wanted else "little"
-        reject("other", **said, **values)
-
-
-def recognise(got, beliefs: Mapping, cases: Sequence[tuple] = (), same: Callable | None = None):
-    """Reject an answer that is what a wrong model gives, and name the misconception.
-
-    Parameters
-    ----------
-    got : array or list
-        What the learner's function returned; with cases, a list of a value for each.
-    beliefs : dict
-        What wrong models give instead, by misconception; with cases, functions of one.
-    cases : sequence of tuple, optional
-    same : callable, optional
-        Takes the answer and what a model gives; they have to be equal unless given.
-    """
-    same = same or (operator.eq if cases else np.array_equal)
-    for name, belief in beliefs.items():
-        if same(got, [belief(*case) for case in cases] if cases else belief):
-            reject(name)
-
-
-def has_form(value, *kinds) -> bool:
-    """Return whether a value is a pair, a triple, ... of these types; NUMBER is one of them."""
-    if not isinstance(value, list | tuple) or len(value) != len(kinds):
-        return False
-    pairs = zip(value, kinds, strict=True)
-    return all(type(item) in (kind if isinstance(kind, tuple) else (kind,)) for item, kind in pairs)
-
-
-def is_number(value) -> bool:
-    """Return whether a value is a plain number."""
-    return type(value) in NUMBER
-
-
 @cache
 def _shared_words() -> dict[str, str]:
     """Return the sentences of checks that exercises share, by misconception."""
-    parts = (words_of(str(Path(__file__).with_stem(stem))) for stem in ("exercise", "asked"))
+    files = (Path(__file__).with_stem(stem) for stem in ("exercise", "judge", "asked"))
+    parts = (words_of(str(file)) for file in files)
     return {name: says for words in parts for name, says in words["shared"]["wrong"].items()}
 
 
@@ -657,7 +498,8 @@ def _checked(exercise, answer, numbers):
         answer = copy.deepcopy(canonical(answer))
     if _is_blank(answer):
         raise NotAttempted
-    reject_if(callable(answer) and exercise.literal, "a function", name=exercise.answer)
+    if callable(answer) and exercise.literal:
+        reject("a function", name=exercise.answer)
     if not callable(answer) and not exercise.literal:
         reject("not a function", name=exercise.answer, answer=short(answer))
     return exercise.function(_Watched(answer) if callable(answer) else answer, numbers)
@@ -752,15 +594,6 @@ def _student(student) -> str:
     if not isinstance(student, str | int) or isinstance(student, bool) or len(str(student)) > 200:
         raise TypeError("a student id is a short text, for example 'ab123'")
     return str(student).strip().casefold()
-
-
-def short(value, limit: int = 60) -> str:
-    """Return a value's text, shortened; never fails, whatever the value's ``repr`` does."""
-    try:
-        text = " ".join((str if isinstance(value, BaseException) else repr)(value).split())
-    except Exception:
-        text = f"a {type(value).__name__}"
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _fingerprint(answer) -> str:

@@ -15,7 +15,8 @@ from trainium_edu.exercises.asked import (
     report,
     timed,
 )
-from trainium_edu.exercises.exercise import exercise, has_form, reject, reject_if
+from trainium_edu.exercises.exercise import exercise
+from trainium_edu.exercises.judge import has_form, reject, reject_if
 
 
 @exercise("05/tile-add")

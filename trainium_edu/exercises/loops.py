@@ -13,7 +13,7 @@ from functools import wraps
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import short
+from trainium_edu.exercises.judge import short
 from trainium_edu.exercises.refusals import sentence
 from trainium_edu.xla.compiler import Compiler, Event, cut
 from trainium_edu.xla.device import Device

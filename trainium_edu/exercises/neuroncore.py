@@ -9,15 +9,8 @@ import math
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import (
-    NUMBER,
-    exercise,
-    has_form,
-    recognise,
-    reject,
-    reject_if,
-    words_of,
-)
+from trainium_edu.exercises.exercise import exercise, words_of
+from trainium_edu.exercises.judge import has_form, recognise, reject, reject_if
 
 _STEPS = ("square", "exp", "scale")
 MOST_IDLE = 0.05  #: share of the time that Vector may wait
@@ -44,7 +37,7 @@ def keep_vector_busy(answer, numbers):
 def _checked_order(steps, tiles):
     reject_if(not isinstance(steps, list | tuple) or not steps, "no list")
     for step in steps:
-        if not has_form(step, str, NUMBER) or step[0] not in _STEPS or step[1] != int(step[1]):
+        if not has_form(step, str, float) or step[0] not in _STEPS or step[1] != int(step[1]):
             reject("not a pair", step=step)
     steps = [(name, int(k)) for name, k in steps]
     wanted = {(name, k) for name in _STEPS for k in range(tiles)}

@@ -5,24 +5,13 @@ import math
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import (
-    NUMBER,
-    TRUTH,
-    compare,
-    exercise,
-    has_form,
-    is_number,
-    recognise,
-    reject,
-    reject_if,
-    short,
-)
+from trainium_edu.exercises.exercise import exercise
+from trainium_edu.exercises.judge import compare, compare_each, has_form, reject, reject_if
 
 __all__ = ["best_format", "counts_to", "mean_bits", "nearest_even", "survives"]
 
 
-_WHOLE = "not a whole number", lambda value: is_number(value) and value % 1 == 0
-_MEAN = "no number", lambda value: is_number(value) and math.isfinite(value)
+_WHOLE = "not a whole number", lambda value: type(value) in (int, float) and value % 1 == 0
 
 # --- the first hole -----------------------------------------------------------------------------
 
@@ -83,26 +72,27 @@ def _value(draw, kind, bits, lowest, highest) -> float:
 @exercise("01/survives", numbers=_formats)
 def survives(answer, numbers):
     """Say of each number whether the format holds it exactly."""
-    form = (numbers.mantissa_bits, numbers.lowest, numbers.highest)
+    form = numbers.mantissa_bits, numbers.lowest, numbers.highest
     beliefs = {
-        "range is enough": lambda x: abs(x) < 2.0 ** (form[2] + 1),
-        "precision is enough": lambda x: on_grid(x, *form, high=2000),
-        "forgets the hidden one": lambda x: on_grid(x, form[0] - 1, *form[1:]),
-        "no subnormal numbers": lambda x: abs(x) >= 2.0 ** form[1] and on_grid(x, *form),
-        "subnormals at full precision": lambda x: on_grid(x, *form, low=-2000),
-        "negative numbers": lambda x: x > 0 and on_grid(x, *form),
-        "whole numbers": lambda x: x == int(x),
+        "range is enough": lambda x, m, low, high: abs(x) < 2.0 ** (high + 1),
+        "precision is enough": lambda x, m, low, high: on_grid(x, m, low, 2000),
+        "forgets the hidden one": lambda x, m, *ends: on_grid(x, m - 1, *ends),
+        "no subnormal numbers": lambda x, m, *ends: (
+            abs(x) >= 2.0 ** ends[0] and on_grid(x, m, *ends)
+        ),
+        "subnormals at full precision": lambda x, m, low, high: on_grid(x, m, -2000, high),
+        "negative numbers": lambda x, *form: x > 0 and on_grid(x, *form),
+        "whole numbers": lambda x, *form: x == int(x),
     }
-    cases = [(x,) for x in numbers.candidates]
-    compare(lambda x: answer(x, *form), cases, lambda x: on_grid(x, *form), beliefs, TRUTH,
-            what="numbers")  # fmt: skip
+    cases = [(x, *form) for x in numbers.candidates]
+    compare(answer, cases, on_grid, beliefs, what="numbers")
 
 
-def on_grid(x, mantissa_bits, lowest, highest, *, low=None, high=None) -> bool:
-    """Say whether a number is one of the format's; `low` and `high` are beliefs about its ends."""
+def on_grid(x, mantissa_bits, lowest, highest) -> bool:
+    """Say whether a number is one of the format's."""
     power = math.frexp(abs(x))[1] - 1
-    steps = abs(x) * 2.0 ** (mantissa_bits - max(power, lowest if low is None else low))
-    return power <= (highest if high is None else high) and steps == int(steps)
+    steps = abs(x) * 2.0 ** (mantissa_bits - max(power, lowest))
+    return power <= highest and steps == int(steps)
 
 
 # --- nearest-even on bits -----------------------------------------------------------------------
@@ -134,8 +124,6 @@ def nearest_even(answer, numbers):
     wide = words.astype(np.int64)
     odd = (wide >> 16) & 1
     right = (wide + 0x7FFF + odd) >> 16
-    if np.array_equal(got, right):
-        return
     kept = wide & 0x7F0000
     beliefs = {
         "cuts off": wide >> 16,
@@ -146,9 +134,7 @@ def nearest_even(answer, numbers):
         "keeps 32 bits, cut off": wide & 0xFFFF0000,
         "carry lost": (wide >> 23 << 7) | (((kept + (wide & 0xFFFF) + 0x7FFF + odd) >> 16) & 0x7F),
     }
-    recognise(got, beliefs)
-    first = int(np.flatnonzero(got != right)[0])
-    reject("other", right=(got == right).sum(), size=got.size, word=int(words[first]))
+    compare_each(got, right, beliefs, word=words)
 
 
 # --- a format to measure ------------------------------------------------------------------------
@@ -161,15 +147,15 @@ def best_format(answer, numbers):
     value = answer(x)
     if isinstance(value, np.ndarray):
         value = value.tolist()
-    if not has_form(value, NUMBER, NUMBER) or any(v != int(v) for v in value):
-        reject("no pair", returned=short(value))
+    if not has_form(value, float, float) or any(v != int(v) for v in value):
+        reject("no pair", returned=value)
     exponent, bias = (int(v) for v in value)
     reject_if(not 1 <= exponent <= 6, "impossible split", exponent=exponent)
     best = ratios_kept(numbers.data, numbers.power)
     try:
         ratio = ratio_kept(numbers.data, numbers.power, exponent, bias)
     except ValueError:
-        reject("impossible bias", bias=short(bias), exponent=exponent)
+        reject("impossible bias", returned=bias, exponent=exponent)
     top = max(best.values())
     if ratio >= top - 0.02:
         return
@@ -246,7 +232,7 @@ def mean_bits(answer, numbers):
     }
     cases = [(counts,) for counts in numbers.counts]
     same = functools.partial(math.isclose, rel_tol=0, abs_tol=1e-9)
-    compare(answer, cases, words_mean, beliefs, _MEAN, same=same, what="lists")
+    compare(answer, cases, words_mean, beliefs, ("no number", float), same=same, what="lists")
 
 
 def lengths_of(counts) -> list[int]:

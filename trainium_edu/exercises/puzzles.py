@@ -16,7 +16,8 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from trainium_edu.exercises import asked
-from trainium_edu.exercises.exercise import exercise, reject, words_of
+from trainium_edu.exercises.exercise import exercise, words_of
+from trainium_edu.exercises.judge import reject
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.viz.bars import Stack, draw_stacks
 from trainium_edu.viz.boxes import Boxes

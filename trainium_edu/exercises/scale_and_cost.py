@@ -11,17 +11,8 @@ from trainium_edu.cluster.models import Transformer, get_model
 from trainium_edu.cluster.plan import Cluster, Plan, PlanError
 from trainium_edu.cluster.step_time import step_time
 from trainium_edu.cluster.work import work
-from trainium_edu.exercises.exercise import (
-    exercise,
-    has_form,
-    is_number,
-    recognise,
-    reject,
-    reject_if,
-    short,
-    told_of,
-    words_of,
-)
+from trainium_edu.exercises.exercise import exercise, words_of
+from trainium_edu.exercises.judge import ask, has_form, is_number, recognise, reject, reject_if
 
 __all__ = ["CHOICES", "CUTS", "INTERVALS", "cheapest", "chosen", "fit", "interval", "plan",
            "run_plan", "smallest_cut", "waste"]  # fmt: skip
@@ -124,7 +115,7 @@ def _models(draw):
 def fit(answer, numbers):
     """Ask the memory of each plan; recognise what was forgotten by the cuts that it leads to."""
     cases = [(model,) for model in numbers.cases]
-    told = told_of(answer, cases, ("no pair", lambda got: has_form(got, int, int)))
+    told = ask(answer, cases, ("no pair", lambda got: has_form(got, int, int)))
     products = [tensor * pipeline for tensor, pipeline in told]
     wanted = [smallest_cut(model) for model in numbers.cases]
     if products != wanted:
@@ -226,7 +217,7 @@ def _deadlines(draw):
 def cheapest(answer, numbers):
     """Ask memory and time of each plan returned, and compare its bill with the least of all."""
     form = "no plan", lambda got: got == "none" or has_form(got, int, int, int)
-    told = told_of(answer, numbers.cases, form)
+    told = ask(answer, numbers.cases, form)
     told = [got if got == "none" else tuple(got) for got in told]
     wanted = [chosen(*case) for case in numbers.cases]
     if told != wanted:
@@ -242,7 +233,7 @@ def _judge(case, got, best):
     if "none" in (got, best):
         if got != best:
             many = "none of them is in time" if best == "none" else f"{best} is"
-            reject("none or some", said=said, got=short(got), many=many)
+            reject("none or some", said=said, returned=got, many=many)
         return
     reject_if(got[0] not in _INSTANCES, "another number", said=said, instances=got[0])
     try:
@@ -341,7 +332,7 @@ def _within_a_step(told, believed) -> bool:
 @exercise("11/interval", numbers=_runs)
 def interval(answer, numbers):
     """Judge each interval by Daly's expected time; recognise the usual short cuts."""
-    told = told_of(answer, numbers.cases, ("no number of steps", _is_count))
+    told = ask(answer, numbers.cases, ("no number of steps", _is_count))
     pairs = list(zip(numbers.cases, told, strict=True))
     lost = [waste(*case, steps) / _best(*case) - 1 for case, steps in pairs]
     if max(lost) <= 0.015:

@@ -6,7 +6,8 @@ Their lines are the table ``scripts`` of a lesson's TOML file.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from trainium_edu.exercises.exercise import Draw, has_form, reject, reject_if
+from trainium_edu.exercises.exercise import Draw
+from trainium_edu.exercises.judge import has_form, reject, reject_if
 
 __all__ = ["Line", "Script", "draw_scripts", "find_the_lines"]
 

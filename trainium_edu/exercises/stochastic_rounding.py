@@ -6,17 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import (
-    TRUTH,
-    compare,
-    exercise,
-    recognise,
-    reject,
-    reject_if,
-    short,
-    told_of,
-    words_of,
-)
+from trainium_edu.exercises.exercise import exercise, words_of
+from trainium_edu.exercises.judge import ask, compare, compare_each, recognise, reject, reject_if
+from trainium_edu.numerics import round_to
 from trainium_edu.numerics.gaps import gap
 
 __all__ = ["mean_over_random_bits", "round_with_random_bits", "stands_still", "stopping_rate"]
@@ -59,11 +51,12 @@ def stands_still(answer, numbers):
     }
 
     def exactly(belief):
-        return lambda t, a: belief(Fraction(t), Fraction(a), *_spacing(t, bits))
+        return lambda t, a, bits: belief(Fraction(t), Fraction(a), *_spacing(t, bits))
 
     right = exactly(lambda t, a, s, n: a < s * half or (a == s * half and n % 2 == 0))
     beliefs = {name: exactly(belief) for name, belief in beliefs.items()}
-    compare(lambda *case: answer(*case, bits), numbers.sums, right, beliefs, TRUTH, what="sums")
+    cases = [(*terms, bits) for terms in numbers.sums]
+    compare(answer, cases, right, beliefs, what="sums")
 
 
 def _spacing(total, bits):
@@ -80,39 +73,32 @@ def round_with_random_bits(answer, numbers):
     """Round float32 numbers to BF16 with given 16-bit tosses."""
     x, random_bits = numbers_and_bits(numbers.seed)
     got = np.asarray(answer(x, random_bits))
-    if got.shape != x.shape or got.dtype.kind not in "fV":
-        reject("wrong kind of result", dtype=got.dtype, shape=got.shape, size=x.size)
+    fits = got.shape == x.shape and got.dtype.kind in "fV"
+    reject_if(not fits, "wrong kind of result", dtype=got.dtype, shape=got.shape, size=x.size)
     got = got.astype(np.float32)
-    words = x.view(np.uint32).astype(np.int64)
-    low, kept = words & 0xFFFF, words & 0xFFFF0000
-    t = random_bits.astype(np.int64)
+    words, t = x.view(np.uint32).astype(np.int64), random_bits.astype(np.int64)
+    low = words & 0xFFFF
 
     def made(up):
-        return (kept + 0x10000 * np.asarray(up)).astype(np.uint32).view(np.float32)
+        return _floats((words - low) + 0x10000 * np.asarray(up))
 
-    if np.array_equal(got, made(low + t >= 0x10000)):
-        return
-    nearest = (low > 0x8000) | ((low == 0x8000) & ((kept >> 16) % 2 == 1))
-    noise = low + t
+    right = round_to(x, "bf16", "stochastic", random_bits=random_bits)
     beliefs = {
-        "nearest-even": made(nearest),
-        "cut off": made(np.zeros(x.shape, bool)),
+        "nearest-even": round_to(x, "bf16"),
+        "cut off": made(False),
         "fair coin": made(t >= 0x8000),
         "odds upside down": made((low + t < 0x10000) & (low > 0)),
-        "rounds twice": ((words + t + 0x7FFF + ((words + t) >> 16) % 2) & 0xFFFF0000)
-        .astype(np.uint32)
-        .view(np.float32),
+        "rounds twice": round_to(_floats(words + t), "bf16"),
         "compares instead of adds": made(t < low),
-        "sign": np.where(
-            x < 0, made((0x10000 - low + t < 0x10000) & (low > 0)), made(noise >= 0x10000)
-        ),
+        "sign": np.where(x < 0, made(t < low), right),
     }
-    recognise(got, beliefs)
     recognise(got, {"fair coin": made(t < 0x8000)})
-    wrong = ~(got == made(noise >= 0x10000))
     reject_if((got.view(np.uint32) & 0xFFFF).any(), "not BF16")
-    i = int(np.argmax(wrong))
-    reject("other", count=wrong.sum(), size=x.size, x=x[i], toss=random_bits[i], got=got[i])
+    compare_each(got, right, beliefs, x=x, toss=random_bits)
+
+
+def _floats(words):
+    return words.astype(np.uint32).view(np.float32)
 
 
 def numbers_and_bits(seed):
@@ -143,7 +129,7 @@ _MEAN = "no number", lambda value: type(value) in (int, float, Fraction) and mat
 @exercise("02/mean-over-tosses", numbers=_proof_numbers)
 def mean_over_random_bits(answer, numbers):
     """Return the mean of x rounded to BF16 over all tosses of n_random_bits bits."""
-    got = [float(value) for value in told_of(answer, numbers.cases, _MEAN)]
+    got = [float(value) for value in ask(answer, numbers.cases, _MEAN)]
     parts = [(gap(x, "bf16"), bits) for x, bits in numbers.cases]
     spacing = np.array([between.spacing for between, _ in parts])
 
@@ -192,7 +178,7 @@ def stopping_rate(answer, numbers):
 
 def _check_rate(got, rates, seed):
     reject_if(got == 0, "no rate found")
-    reject_if(got not in rates, "no rate", returned=short(got))
+    reject_if(got not in rates, "no rate", returned=got)
     gap = {
         rate: _accuracy("stochastic", rate, seed) - _accuracy("nearest", rate, seed)
         for rate in rates

@@ -4,16 +4,8 @@ import math
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import (
-    NUMBER,
-    compare,
-    exercise,
-    has_form,
-    is_number,
-    recognise,
-    reject,
-    reject_if,
-)
+from trainium_edu.exercises.exercise import exercise
+from trainium_edu.exercises.judge import compare, has_form, recognise, reject, reject_if
 from trainium_edu.neuroncore.systolic_array import (
     Pass,
     SystolicArray,
@@ -64,7 +56,7 @@ def cycle_count(answer, numbers):
         "loads one column per cycle": lambda r, m, n, s, t: m + (t - 1) * max(n, m) + n + r + m - 2,
         "index of the last cycle": lambda r, m, n, s, t: _cycles(r, m, n, s, t) - 1,
     }
-    compare(answer, numbers.cases, _cycles, beliefs, ("no count", is_number), what="counts")
+    compare(answer, numbers.cases, _cycles, beliefs, ("no count", float), what="counts")
 
 
 # --- a tiling plan ------------------------------------------------------------------------------
@@ -193,7 +185,7 @@ def faulty_player(student=""):
 @exercise("03/find-fault")
 def find_fault(answer, numbers):
     """Name the row fed at the wrong time, by how many cycles, and what dst[0, 0] becomes."""
-    reject_if(not has_form(answer, NUMBER, NUMBER, NUMBER), "wrong form")
+    reject_if(not has_form(answer, float, float, float), "wrong form")
     row, late, value = answer
     true_row, true_late = numbers.row, numbers.late
     if (row, late) == (true_row, true_late):

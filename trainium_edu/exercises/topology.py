@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 
 from trainium_edu import fabric
-from trainium_edu.exercises.exercise import compare, exercise, is_number, reject, reject_if
+from trainium_edu.exercises.exercise import exercise
+from trainium_edu.exercises.judge import compare, is_number, reject, reject_if
 
 
 def _ring_distance(a, b, extent):
@@ -21,7 +22,7 @@ def hops(answer, numbers):
     corners = [(0, rows * columns - 1), (0, columns - 1), (0, (rows - 1) * columns), (0, columns)]
     others = [tuple(int(c) for c in pair) for pair in rng.integers(rows * columns, size=(20, 2))]
     cases = [(a, b, rows, columns) for a, b in corners + others]
-    form = "not a whole number", lambda found: type(found) is int
+    form = "not a whole number", int
 
     def along(of_rows, of_columns):
         """Return a wrong model: how far it takes two chips apart in each dimension."""

@@ -6,7 +6,8 @@ import warnings
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import compare, exercise, words_of
+from trainium_edu.exercises.exercise import exercise, words_of
+from trainium_edu.exercises.judge import compare
 from trainium_edu.exercises.scripts import Script, draw_scripts, find_the_lines
 from trainium_edu.specs import PRICES
 

@@ -6,7 +6,8 @@ The first two answers are C++, compiled and run on numbers of the check's own (`
 import numpy as np
 
 from trainium_edu.exercises.cpp import shape_source, tried
-from trainium_edu.exercises.exercise import compare, exercise, reject, reject_if, words_of
+from trainium_edu.exercises.exercise import exercise, words_of
+from trainium_edu.exercises.judge import compare, reject, reject_if
 from trainium_edu.specs import CUSTOM_OPERATORS
 
 __all__ = ["COUNTING", "RACING", "best", "choose", "histogram", "sums"]

@@ -6,16 +6,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from trainium_edu import files
-from trainium_edu.exercises.exercise import (
-    NotAttempted,
-    compare,
-    exercise,
-    has_form,
-    reject,
-    reject_if,
-    short,
-    words_of,
-)
+from trainium_edu.exercises.exercise import exercise, words_of
+from trainium_edu.exercises.judge import NotAttempted, compare, has_form, reject, reject_if
 from trainium_edu.exercises.scripts import Script, draw_scripts, find_the_lines
 
 __all__ = ["cuda_script", "cuts", "equal_batches", "faults", "feed", "port", "scripts", "try_it"]
@@ -37,16 +29,6 @@ def cuts(answer, numbers):
 
 
 # --- batches of one length ------------------------------------------------------------------------
-
-
-def _right(n, size):
-    """Return batches of one length, with what is repeated counted as zero."""
-    made = []
-    for first in range(0, n, size):
-        inside = list(range(first, min(first + size, n)))
-        rest = size - len(inside)
-        made.append((inside + [0] * rest, [1] * len(inside) + [0] * rest))
-    return made
 
 
 @exercise("10/batches")
@@ -74,7 +56,7 @@ def _check_form(made, n, size):
     for one in made if isinstance(made, list | tuple) else [None]:
         fits = has_form(one, (list, tuple), (list, tuple))
         if not fits or len(one[0]) != len(one[1]) or {type(k) for k in (*one[0], *one[1])} - {int}:
-            reject("wrong form", n=n, size=size, made=short(made))
+            reject("wrong form", n=n, size=size, returned=made)
         if any(not 0 <= i < n for i in one[0]) or any(w not in (0, 1) for w in one[1]):
             reject("no such sample", last=n - 1)
 
