@@ -26,7 +26,7 @@ def test_the_quick_tests_bars_are_shares_beside_the_law():
     assert "AWS's page: 2056" in [shape[3] for shape in scene.shapes if shape[0] == "text"]
     assert len(set(found["nearest-even"][1])) == 1
     assert found["exact sum"][1][-1] < found["exact sum"][1][0]
-    ends = found["the result that AWS prints"][0]
+    ends = found["AWS's page: 2056"][0]
     assert ends[0] == ends[1]
 
 

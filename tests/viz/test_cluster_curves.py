@@ -40,7 +40,7 @@ def test_the_parts_of_a_step_fill_the_chart(width):
 def test_the_wall_is_marked_where_half_is_left():
     scene = wall()
     (mark,) = [s for s in scene.shapes if s[0] == "rect" and (s[3], s[4]) == (10, 10)]
-    y = np.interp(mark[1] + 5, *named(scene, "path")["strong scaling"])
+    y = np.interp(mark[1] + 5, *named(scene, "path")["strong: batch stays"])
     assert y == pytest.approx(mark[2] + 5, abs=1)
     assert "the wall: 10,000 chips" in words(scene)
     assert not any("wall" in w for w in words(wall(found=())))
@@ -51,14 +51,14 @@ def test_beyond_the_batch_nothing_is_drawn():
     parts = {name: np.where(CHIPS < 1e4, values, np.nan) for name, values in PARTS.items()}
     scene = picture.draw_wall(CHIPS, strong, np.ones(41), parts, 512, ())
     inside = int((CHIPS < 1e4).sum())
-    assert len(named(scene, "path")["strong scaling"][0]) == inside
+    assert len(named(scene, "path")["strong: batch stays"][0]) == inside
     assert len(named(scene, "area")["links"][0]) == 2 * inside
 
 
 def test_the_moving_line_stands_at_its_chips_in_both_charts():
     lines = [s for s in wall(at=100).shapes if s[0] == "line" and s[5] == "ink"]
     assert len(lines) == 2
-    for line, curve in zip(lines, ("strong scaling", "compute"), strict=True):
+    for line, curve in zip(lines, ("strong: batch stays", "compute"), strict=True):
         xs = (named(wall(), "path") | named(wall(), "area"))[curve][0][:41]
         share = (line[1] - xs[0]) / (xs.max() - xs[0])
         assert share == pytest.approx(np.log(100 / 16) / np.log(1e5 / 16), abs=0.005)

@@ -17,7 +17,9 @@ def test_means_and_every_seed_are_drawn(width):
     texts = {shape[3]: (shape[1], shape[2] - 4) for shape in scene.shapes if shape[0] == "text"}
     base, pixels = texts["40"][1], (texts["60"][1] - texts["40"][1]) / 20
     for name, colour in (("pre-trained", "blue"), ("from scratch", "orange")):
-        xs, ys = next(shape[1:3] for shape in scene.shapes if shape[-1] == f"{name}, mean")
+        xs, ys = next(
+            shape[1:3] for shape in scene.shapes if shape[-1] == f"{name}: mean, and each seed"
+        )
         np.testing.assert_allclose(xs, [texts[n][0] for n in ("4", "16")], atol=0.2)
         np.testing.assert_allclose((np.array(ys) - base) / pixels + 40, (42, 52), atol=0.1)
         dots = [shape for shape in scene.shapes if shape[0] == "rect" and shape[3] == 5]

@@ -40,7 +40,7 @@ def test_the_mean_square_is_drawn_against_a_straight_line():
     found = walks(n=16, runs=200)
     scene = picture.draw_walks(found, 16)
     curves = {s[-1]: np.array(s[1:3]) for s in scene.shapes if s[0] == "path" and s[-1]}
-    theory, drawn = curves["theory"], curves["mean square"]
+    theory, drawn = curves["theory: n × one rounding's"], curves["mean over 200 runs"]
     scale = (theory[1, 0] - theory[1, 1]) / (16 * found.one)  # pixels for 1
     np.testing.assert_allclose((drawn[1, 0] - drawn[1, 1:]) / scale, found.mean_square, atol=0.05)
     assert sum(s[0] == "path" and s[-1] == "a run with dice" for s in scene.shapes) == 8

@@ -6,12 +6,11 @@ from math import floor, log10
 
 from trainium_edu.viz.chart import powers_of_ten, round_steps
 from trainium_edu.viz.colours import COLOURS, MEMORY, STEP
-from trainium_edu.viz.scene import Scene, linear
+from trainium_edu.viz.scene import LETTER, Scene, linear
 
-__all__ = ["Stack", "colours_of", "draw_rows", "draw_stacks", "draw_tornado", "key_row"]
+__all__ = ["Stack", "colours_of", "draw_rows", "draw_stacks", "draw_tornado"]
 
 _ORDER = ("blue", "orange", "green", "pink", "sky", "yellow", "grey", "red")
-_LETTER = 6.6  # CSS pixels of a letter at size 12, on average
 _TALL, _ROW = 38.0, 30.0  # a bar of a stack, and of a tornado
 _OVER, _FITS = COLOURS["red"], COLOURS["green"]
 _ENDS = (("low", "sky"), ("high", "blue"))
@@ -76,19 +75,6 @@ def short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def key_row(scene, x, y, entries, right) -> float:
-    """Say what is what in rows from (x, y): words, colour, True if pale; return the last y."""
-    at = x
-    for words, colour, *pale in entries:
-        wide = 18 + _LETTER * len(words)
-        if at + wide > right and at > x:
-            at, y = x, y + 18
-        scene.rect(at, y - 10, 12, 12, colour, opacity=0.35 if any(pale) else 1.0)
-        scene.text(at + 17, y, words.rstrip())
-        at += wide + 16
-    return y
-
-
 def draw_rows(title, rows: Mapping, *, spell=short, width=740.0, log=False, under=None) -> Scene:
     """Draw a bar for each row, its parts from the left, and its length in words behind it.
 
@@ -114,8 +100,8 @@ def draw_rows(title, rows: Mapping, *, spell=short, width=740.0, log=False, unde
     scene = Scene(width, 1, f"{title}: {said}")
     scene.text(4, 16, title, bold=True, size=13)
     colours = colours_of(dict.fromkeys(part for row in rows.values() for part in row))
-    top = (key_row(scene, 4, 38, colours.items(), width) if len(colours) > 1 else 18) + 12
-    left, right = 14 + _LETTER * max(map(len, rows)), width - 84
+    top = (scene.key(4, 38, colours.items()) if len(colours) > 1 else 18) + 12
+    left, right = 14 + LETTER * max(map(len, rows)), width - 84
     low, most = 0.0, max(lengths.values()) or 1.0
     if log:
         low = 10.0 ** floor(log10(min(lengths.values())))
@@ -168,7 +154,7 @@ def _draw_stack(scene, stack, y) -> float:
         (f"{name} {short(v)}".ljust(len(name) + 7), colours[name], name in stack.unsure)
         for name, v in stack.parts.items()
     ]  # places do not move with the numbers
-    top = key_row(scene, left, y + 22, entries, right) + (32 if stack.limit else 14)
+    top = scene.key(left, y + 22, entries, right) + (32 if stack.limit else 14)
     start = 0.0
     for name, value in stack.parts.items():
         x0, x1 = to_x(start), to_x(start + value)
@@ -190,7 +176,7 @@ def _draw_stack(scene, stack, y) -> float:
     if stack.limit:
         x = to_x(stack.limit)
         scene.line(x, top - 10, x, top + _TALL + 4, "ink", width=2.4)
-        after = x + _LETTER * len(stack.limit_words) < right
+        after = x + LETTER * len(stack.limit_words) < right
         scene.text(x + 4 if after else x - 4, top - 6, stack.limit_words, bold=True,
                    anchor="start" if after else "end")  # fmt: skip
         if stack.total > stack.limit:
@@ -212,7 +198,7 @@ def draw_tornado(scene, title, rows, middle, unit) -> None:
     """
     rows = sorted(rows, key=lambda row: -abs(row[2] - row[1]))
     head, width = scene.height, scene.width
-    names, top = min(12 + _LETTER * max(len(name) for name, *_ in rows), 0.45 * width), head + 52
+    names, top = min(12 + LETTER * max(len(name) for name, *_ in rows), 0.45 * width), head + 52
     bottom = top + _ROW * len(rows)
     scene.height = bottom + 28
     values = [middle, *(v for _, *ends in rows for v in ends)]
@@ -221,7 +207,7 @@ def draw_tornado(scene, title, rows, middle, unit) -> None:
     to_x = linear(low - room, high + room, names + 6, width - 24)
     scene.text(12, head + 18, f"{title}, {unit}", bold=True, size=13)
     key = [(f"input at its {end} end", COLOURS[colour]) for end, colour in _ENDS]
-    key_row(scene, 12, head + 40, key, width)
+    scene.key(12, head + 40, key)
     ticks = [(v, short(v)) for v in round_steps(low - room, high + room)]
     scene.axis(to_x, ticks, bottom, grid_top=top)
     for k, (name, *ends) in enumerate(rows):

@@ -4,10 +4,10 @@ from math import ceil, floor, log10
 
 import numpy as np
 
-from trainium_edu.viz.scene import Scene, linear
+from trainium_edu.viz.scene import Scene, linear, told
 from trainium_edu.viz.units import raised
 
-__all__ = ["Chart", "plain_ticks", "powers_of_ten", "round_steps", "ten_ticks", "two_boxes"]
+__all__ = ["Chart", "powers_of_ten", "round_steps", "two_boxes"]
 
 _ABOVE, _BELOW, _BESIDE = 34.0, 58.0, 56.0  # a chart's title, its axis, its numbers; CSS pixels
 
@@ -35,16 +35,6 @@ def powers_of_ten(low, high) -> list[float]:
     [0.1, 1.0, 10.0, 100.0]
     """
     return [10.0**k for k in range(ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9) + 1)]
-
-
-def plain_ticks(low, high, about=5) -> list[tuple[float, str]]:
-    """Return round numbers from `low` to `high` as ticks."""
-    return [(value, f"{value:g}") for value in round_steps(low, high, about)]
-
-
-def ten_ticks(low, high) -> list[tuple[float, str]]:
-    """Return the powers of ten from `low` to `high` as ticks."""
-    return [(value, f"10{raised(round(log10(value)))}") for value in powers_of_ten(low, high)]
 
 
 def two_boxes(width, tall, share=0.5):
@@ -77,6 +67,7 @@ class Chart:
 
     def __init__(self, scene: Scene, box, x, y, *, log=""):
         self.scene, self.log, self.x, self.y = scene, log, x, y
+        self.said: list[tuple] = []  # of what is drawn: words, colour, width and dash
         self.left, self.top, self.width, self.height = box
         right, bottom = self.left + self.width, self.top + self.height
         (x0, x1), (y0, y1) = self._scaled("x", x), self._scaled("y", y)
@@ -87,24 +78,29 @@ class Chart:
         return np.log10(values) if axis in self.log else np.asarray(values, float)
 
     def _round(self, axis, ends):
-        return ten_ticks(*ends) if axis in self.log else plain_ticks(*ends)
+        if axis not in self.log:
+            return round_steps(*ends)
+        return [(v, f"10{raised(round(log10(v)))}") for v in powers_of_ten(*ends)]
 
     def place(self, xs, ys):
         """Return pixels of points; what lies beyond the axes is moved to their ends."""
         xs, ys = np.clip(xs, *self.x), np.clip(ys, *self.y)
         return self._to_x(self._scaled("x", xs)), self._to_y(self._scaled("y", ys))
 
+    def to_x(self, value) -> float:
+        """Return the pixel of a value of x."""
+        return float(self.place(value, self.y[0])[0])
+
     def axes(self, title, label, x_ticks=None, y_ticks=None, *, unit=""):
-        """Add grid, numbers and titles; ticks are (value, text), by default round numbers."""
+        """Add grid, numbers and titles; ticks are numbers or (value, text), by default round."""
         x_ticks = self._round("x", self.x) if x_ticks is None else x_ticks
         y_ticks = self._round("y", self.y) if y_ticks is None else y_ticks
         right, bottom = self.left + self.width, self.top + self.height
-        for value, words in y_ticks:
+        for value, words in told(y_ticks):
             (_, y) = self.place(self.x[0], value)
             self.scene.line(self.left, y, right, y, "grid", width=0.7)
             self.scene.text(self.left - 6, y + 4, words, anchor="end", colour="muted", size=11)
-        self.scene.axis(lambda v: float(self.place(v, self.y[0])[0]), x_ticks, bottom, label=label,
-                        grid_top=self.top)  # fmt: skip
+        self.scene.axis(self.to_x, x_ticks, bottom, label=label, grid_top=self.top)
         self.scene.text(self.left, self.top - 10, title, bold=True, size=13)
         if unit:
             self.scene.text(self.left - 6, self.top - 10, unit, anchor="end", colour="muted")
@@ -115,11 +111,12 @@ class Chart:
         shown = np.isfinite(ys) & (ys > 0 if "y" in self.log else True)
         self.scene.path(*self.place(xs[shown], ys[shown]), colour, words=words, **look)
 
-    def curves(self, *rows) -> list[tuple]:
-        """Add curves (xs, ys, words, colour, width, dash); return what `legend` says of them."""
-        for xs, ys, words, colour, width, dash in rows:
-            self.curve(xs, ys, colour, width=width, dash=dash, words=words)
-        return [entry for _, _, *entry in rows]
+    def series(self, xs, ys, colour, words, *, width=1.5, dash="", opacity=1.0, dots=0.0):
+        """Add a curve, with dots of a size if it has any, and say in the key what it is."""
+        self.curve(xs, ys, colour, words=words, width=width, dash=dash, opacity=opacity)
+        if dots:
+            self.dots(xs, ys, colour, size=dots)
+        self.said.append((words, colour, width, dash))
 
     def dots(self, xs, ys, colour, *, size=7.0, opacity=1.0):
         """Add a square at each point."""
@@ -143,8 +140,15 @@ class Chart:
         self.scene.rect(x0, min(y0, y1), x1 - x0, abs(y0 - y1), colour, opacity=opacity)
 
     def legend(self, x, y, *entries):
-        """Draw a key downwards from (x, y); entries are (words, colour, width, dash)."""
-        for row, (words, colour, width, dash) in enumerate(entries):
+        """Draw a key downwards from (x, y), of what was said or of (words, colour, width, dash)."""
+        for row, (words, colour, width, dash) in enumerate(entries or self.said):
             base = y + 18 * row
             self.scene.path([x, x + 26], [base, base], colour, width=width, dash=dash)
             self.scene.text(x + 32, base + 4, words, size=12)
+
+    def key_below(self, left=12.0, down=62.0):
+        """Draw a key in rows below the axis, of what was said, and make room for it."""
+        entries = [entry[:2] for entry in self.said]
+        right = self.left + self.width + 16
+        y = self.scene.key(left, self.top + self.height + down, entries, right)
+        self.scene.height = max(self.scene.height, y + 10)

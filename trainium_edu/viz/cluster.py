@@ -5,7 +5,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from trainium_edu.viz.bars import key_row
 from trainium_edu.viz.colours import COLOURS
 from trainium_edu.viz.scene import Scene
 from trainium_edu.viz.topology import way, wires_of
@@ -50,7 +49,7 @@ def draw_group(topology, instances: int, members, chosen: int, *, closed=True, w
     scene = Scene(width, 1)
     key = {"this NeuronCore": _CHOSEN, "its group": _MEMBER}
     key |= {f"{name} in use": colour for name, colour in WIRE.items()}
-    y = key_row(scene, 12, 14, key.items(), width) + 14
+    y = scene.key(12, 14, key.items()) + 14
     spine = y + tall + _GAP / 2
     across = len(set(where.tolist())) > 1
     links = _links(topology, members, closed)

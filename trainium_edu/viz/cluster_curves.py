@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from trainium_edu.viz.bars import colours_of, key_row
-from trainium_edu.viz.chart import Chart, plain_ticks, round_steps, two_boxes
+from trainium_edu.viz.bars import colours_of
+from trainium_edu.viz.chart import Chart, round_steps, two_boxes
 from trainium_edu.viz.colours import COLOURS, VERDICT
 from trainium_edu.viz.scene import Scene, linear
 from trainium_edu.viz.units import long_time_text
@@ -42,43 +42,34 @@ def draw_wall(chips, strong, weak, parts, at: float, wall: tuple, *, width=960.0
     ends = (float(chips[0]), float(chips[-1]))
     ticks = [(10.0**k, f"{10**k:,}") for k in range(7) if ends[0] <= 10**k <= ends[1]]
     chart = Chart(scene, first, ends, (0, 105), log="x")
-    chart.axes("Efficiency, %", "chips", ticks, plain_ticks(0, 100))
-    chart.curve(chips, 100 * np.asarray(weak), _WEAK, width=3, words="weak scaling")
-    chart.curve(
-        chips, 100 * np.asarray(strong), _STRONG, width=3, dash="dashed", words="strong scaling"
-    )
-    key = [("weak: work per chip stays", _WEAK), ("strong: batch stays", _STRONG)]
+    chart.axes("Efficiency, %", "chips", ticks, round_steps(0, 100))
+    chart.series(chips, 100 * np.asarray(weak), _WEAK, "weak: work per chip stays", width=3)
+    strong, words = 100 * np.asarray(strong), "strong: batch stays"
+    chart.series(chips, strong, _STRONG, words, width=3, dash="dashed")
     if wall:
         chart.dots([wall[0]], [100 * wall[1]], COLOURS["red"], size=10)
-        key.append((f"the wall: {wall[0]:,.0f} chips", COLOURS["red"]))
-    _draw_key(chart, key)
+        chart.said.append((f"the wall: {wall[0]:,.0f} chips", COLOURS["red"]))
+    chart.key_below(chart.left - 40, 58)
     _draw_at(chart, at)
 
     total = np.sum(list(parts.values()), axis=0)
     there = np.isfinite(total)
     chart = Chart(scene, second, ends, (0, 100), log="x")
-    chart.axes("Where a step goes, strong scaling, %", "chips", ticks, plain_ticks(0, 100))
+    chart.axes("Where a step goes, strong scaling, %", "chips", ticks, round_steps(0, 100))
     low = np.zeros(there.sum())
-    colours = colours_of(parts)
-    for name, values in parts.items():
+    chart.said += colours_of(parts).items()
+    for (name, colour), values in zip(chart.said, parts.values(), strict=True):
         high = low + 100 * (np.asarray(values) / total)[there]
-        chart.band(np.asarray(chips)[there], low, high, colours[name], opacity=0.85, words=name)
+        chart.band(np.asarray(chips)[there], low, high, colour, opacity=0.85, words=name)
         low = high
     _draw_at(chart, at)
-    _draw_key(chart, colours.items())
+    chart.key_below(chart.left - 40, 58)
     return scene
-
-
-def _draw_key(chart, entries):
-    """Say below a chart what is what, and make room for it."""
-    right, y = chart.left + chart.width + 16, chart.top + chart.height + 58
-    end = key_row(chart.scene, chart.left - 40, y, entries, right)
-    chart.scene.height = max(chart.scene.height, end + 10)
 
 
 def _draw_at(chart, x):
     """Draw an upright line through a chart."""
-    at, _ = chart.place(x, chart.y[0])
+    at = chart.to_x(x)
     chart.scene.line(at, chart.top, at, chart.top + chart.height, "ink", width=1.6)
 
 
@@ -138,10 +129,9 @@ def draw_claim(claim, found, verdict: str, *, why="", ends=(), said=None, width=
         if high - low > 1:
             between = f"possible: {write(found[0])} to {write(found[2])}"
             key.insert(1, (between, _COMPUTED, True))
-    ticks = round_steps(first, last)
-    scene.axis(to_x, [(v, claim.tick(v)) for v in ticks], y + 24)
+    scene.axis(to_x, [(v, claim.tick(v)) for v in round_steps(first, last)], y + 24)
     scene.line(16, y + 24, width - 24, y + 24)
-    scene.height = 12 + key_row(scene, 12, y + 70, key, width)
+    scene.height = 12 + scene.key(12, y + 70, key)
     return scene
 
 
@@ -168,26 +158,24 @@ def draw_interval(minutes, writing, lost, marks, at: float, *, width=960.0) -> S
     writing, lost = 100 * np.asarray(writing), 100 * np.asarray(lost)
     ends = (float(minutes[0]), float(minutes[-1]))
     least = float((writing + lost).min())
-    top = plain_ticks(0, min(max(8 * least, 1.0), 100.0))[-1][0]
+    top = round_steps(0, min(max(8 * least, 1.0), 100.0))[-1]
     chart = Chart(scene, (48, 34, width - 72, 236), ends, (0, top), log="x")
     ticks = [tick for tick in _MOMENTS if ends[0] <= tick[0] <= ends[1]]
-    chart.axes("Time lost, %", "between two checkpoints", ticks, plain_ticks(0, top))
-    looks = ((writing, COLOURS["blue"], "dashed", "writing checkpoints"),
-             (lost, COLOURS["orange"], "dotted", "work done again after failures"),
-             (writing + lost, "ink", "", "both"))  # fmt: skip
-    for values, colour, dash, words in looks:
-        inside = values <= top
-        chart.curve(
-            np.asarray(minutes)[inside], values[inside], colour, width=2.8, dash=dash, words=words
-        )
+    chart.axes("Time lost, %", "between two checkpoints", ticks)
+    for values, colour, dash, words in (
+        (writing, COLOURS["blue"], "dashed", "writing checkpoints"),
+        (lost, COLOURS["orange"], "dotted", "work done again after failures"),
+        (writing + lost, "ink", "", "both"),
+    ):
+        shown = np.where(values <= top, values, np.nan)
+        chart.series(minutes, shown, colour, words, width=2.8, dash=dash)
     _draw_at(chart, at)
-    key = [(words, colour) for _, colour, _, words in looks]
     for k, (name, (x, share)) in enumerate(marks.items()):
         colour, (px, py) = ("red", "green")[k], chart.place(x, 100 * share)
         size = (5, 9)[k]  # one inside the other: they often agree
         scene.rect(px - size, py - size, 2 * size, 2 * size, COLOURS[colour], outline=k == 1)
         scene.text(px, py - (36, 18)[k], name, anchor="middle", bold=True)
         said = f"{name}: {long_time_text(60 * x)}, {100 * share:.3g} %"
-        key.append((said, COLOURS[colour]))
-    _draw_key(chart, key)
+        chart.said.append((said, COLOURS[colour]))
+    chart.key_below(chart.left - 40, 58)
     return scene

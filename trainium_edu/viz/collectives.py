@@ -7,7 +7,7 @@ import numpy as np
 from trainium_edu.fabric.selection import Selection
 from trainium_edu.specs.signatures import Numbers, checked
 from trainium_edu.viz.bars import short
-from trainium_edu.viz.chart import Chart, plain_ticks, powers_of_ten, two_boxes
+from trainium_edu.viz.chart import Chart, powers_of_ten, round_steps, two_boxes
 from trainium_edu.viz.colours import COLOURS, TABLES
 from trainium_edu.viz.scene import Scene
 from trainium_edu.viz.units import size_text
@@ -32,10 +32,9 @@ def _draw_curves(
     x = (ends[0] / 1.1, ends[1] * 1.1) if "x" in log else ends
     chart = Chart(Scene(width, _TALL + 76), (58, 28, width - 82, _TALL), x, y, log=log)
     chart.axes(title, label, x_ticks, y_ticks, unit=unit)
-    looks = [look_of(name, i) for i, name in enumerate(names)]
-    rows = [(*curve, name, look["colour"], 2, look["dash"])
-            for curve, name, look in zip(curves, names, looks, strict=True)]  # fmt: skip
-    chart.legend(chart.left + 10, chart.top + key * _TALL, *chart.curves(*rows))
+    for i, (name, curve) in enumerate(zip(names, curves, strict=True)):
+        chart.series(*curve, words=name, width=2, **look_of(name, i))
+    chart.legend(chart.left + 10, chart.top + key * _TALL)
     return chart
 
 
@@ -68,17 +67,17 @@ def draw_times(
     us = np.concatenate([ys for _, ys in curves])
     y = 10 ** np.floor(np.log10(us.min())), 10 ** np.ceil(np.log10(us.max()))
     ticks = [(v, short(v)) for v in powers_of_ten(*y)]
-    chart = _draw_curves(curves, names, title, "buffer on each rank", _size_ticks(sizes), y, ticks,
-                         "µs", width, key=0.18)  # fmt: skip
+    axis = "buffer on each rank", _size_ticks(sizes), y
+    chart = _draw_curves(curves, names, title, *axis, ticks, "µs", width, key=0.18)
     scene, bottom = chart.scene, chart.top + _TALL
     for i, (at, _, above) in enumerate(selection.crossovers):
-        x = chart.place(at, y[0])[0]
+        x = chart.to_x(at)
         scene.path([x, x], [chart.top, bottom], "muted", width=1, words="crossover")
         _write_beside(scene, i, x, bottom - 6 - 16 * i, f"{at / 1e6:.1f} MB → {above}", "ink")
     for i, (at, text) in enumerate(published):
-        x = chart.place(at, y[0])[0]
-        scene.area([x - 5, x + 5, x], [chart.top, chart.top, chart.top + 9], COLOURS["red"],
-                   opacity=1, words=text)  # fmt: skip
+        x, top = chart.to_x(at), chart.top
+        arrow = [x - 5, x + 5, x], [top, top, top + 9]
+        scene.area(*arrow, COLOURS["red"], opacity=1, words=text)
         _write_beside(scene, i, x, chart.top + 14, text, COLOURS["red"])
     return scene
 
@@ -112,8 +111,8 @@ def draw_bus_bandwidth(
     sizes, names = selection.sizes, [line.name for line in selection.lines]
     curves = [(sizes, factor * sizes / ns) for ns in selection.times_ns]
     high = 1.05 * max(limit, *(np.max(ys) for _, ys in curves))
-    chart = _draw_curves(curves, names, title, "buffer on each rank", _size_ticks(sizes), (0, high),
-                         plain_ticks(0, high), "GB/s", width, log="x", key=0.15)  # fmt: skip
+    axis = "buffer on each rank", _size_ticks(sizes), (0, high)
+    chart = _draw_curves(curves, names, title, *axis, None, "GB/s", width, log="x", key=0.15)
     chart.curve(chart.x, [limit] * 2, "muted", words="all wires full", dash="dashed")
     chart.note(chart.x[0], limit, "all wires full", right=10, down=15, colour="muted")
     return chart.scene
@@ -185,10 +184,11 @@ def draw_link_use(
         raise ValueError(f"{len(names)} names for {len(shares)} lists of shares; give one for each")
     steps = [np.arange(len(share) + 1).repeat(2)[1:-1] for share in shares]
     percent = [100 * np.sort(share)[::-1].repeat(2) for share in shares]
-    ticks = plain_ticks(0, max(map(len, shares)))
-    return _draw_curves(list(zip(steps, percent, strict=True)), names, "how busy the links are",
-                        "directed links, busiest first", ticks, (0, 105), plain_ticks(0, 100), "%",
-                        width, log="", key=1 - 0.08 * len(names)).scene  # fmt: skip
+    curves, label = list(zip(steps, percent, strict=True)), "directed links, busiest first"
+    ticks = round_steps(0, max(map(len, shares))), (0, 105), round_steps(0, 100)
+    look = {"log": "", "key": 1 - 0.08 * len(names)}
+    title = "how busy the links are"
+    return _draw_curves(curves, names, title, label, *ticks, "%", width, **look).scene
 
 
 @checked
@@ -209,12 +209,12 @@ def draw_learning(
     Scene
     """
     scene, *boxes = two_boxes(width, 186.0)
-    ends, steps = (0, len(loss)), plain_ticks(0, len(loss))
+    ends = 0, len(loss)
     losses = Chart(scene, boxes[0], ends, (0, 1.05 * max(loss)))
-    losses.axes(f"Loss: {title}", "step", steps, plain_ticks(*losses.y))
+    losses.axes(f"Loss: {title}", "step")
     losses.curve(np.arange(1, len(loss) + 1), loss, COLOURS["orange"], words="loss", width=2)
     right = Chart(scene, boxes[1], ends, (0, 100))
-    right.axes("Test accuracy, %", "step", steps, plain_ticks(0, 100))
-    right.curve(np.arange(len(accuracy)), 100 * np.asarray(accuracy), COLOURS["blue"],
-                words="test accuracy", width=2)  # fmt: skip
+    right.axes("Test accuracy, %", "step")
+    percent = 100 * np.asarray(accuracy)
+    right.curve(range(len(percent)), percent, COLOURS["blue"], words="test accuracy", width=2)
     return scene

@@ -6,7 +6,6 @@ import numpy as np
 
 from trainium_edu.numerics.compression import Sizes, effective_bytes_per_s
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz.bars import key_row
 from trainium_edu.viz.chart import Chart
 from trainium_edu.viz.colours import COLOURS
 from trainium_edu.viz.scene import Scene
@@ -41,22 +40,21 @@ def draw_sizes(sizes: Mapping[str, Sizes], *, width: float = 890.0) -> Scene:
     rows, at = _rows(sizes), np.arange(len(sizes))[::-1] + 0.5
     scene, tall = Scene(width, 1), 26.0 * len(rows)
     chart = Chart(scene, (84, 34, width - 108, tall), (0, 18), (0, len(rows)))
-    ticks = [(n, str(n)) for n in range(0, 17, 4)]
-    chart.axes("Measured: bits without loss", "bits per number (dashed: as it is)", ticks,
-               list(zip(at, sizes, strict=True)))  # fmt: skip
-    key, start = [], np.zeros(len(rows))
+    title, label = "Measured: bits without loss", "bits per number (dashed: as it is)"
+    chart.axes(title, label, range(0, 17, 4), zip(at, sizes, strict=True))
+    start = np.zeros(len(rows))
     for field, colour in _FIELDS.items():
         end = start + [getattr(row.fields, field) for row in rows]
         for y, *ends in zip(at, start, end, strict=True):
             (left, right), (low, high) = chart.place(ends, [y - 0.3, y + 0.3])
             scene.rect(left, high, right - left, low - high, COLOURS[colour])
-        key.append((f"{field}, at least", COLOURS[colour]))
+        chart.said.append((f"{field}, at least", COLOURS[colour]))
         start = end
     for name, field, colour in _CODERS:
         chart.dots([getattr(row, field) for row in rows], at, colour, size=9)
-        key.append((name, colour))
+        chart.said.append((name, colour))
     chart.curve([_WHOLE] * 2, chart.y, "muted", dash="dashed", words="as it is")
-    scene.height = key_row(scene, 84, 92 + tall, key, width) + 10
+    chart.key_below(84, 58)
     return scene
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from trainium_edu.neuroncore.timing.timeline import levels
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.digits_on_ranks import in_us, step_table
-from trainium_edu.viz.chart import Chart, plain_ticks
+from trainium_edu.viz.chart import Chart, round_steps
 from trainium_edu.viz.colours import COLOURS, MEMORY
 from trainium_edu.viz.numbers import Numbers
 from trainium_edu.viz.scene import Scene, linear
@@ -61,7 +61,7 @@ def step_scene(reports: Mapping, *, width: float = 740.0, end_ns: float = 0.0) -
             _draw_boxes(scene, y - 3, boxes, lambda ns: to_x(ns / 1e3))
         scene.line(stop, y - 32, stop, y + 19, "ink", width=1.6)
         y += 28
-    scene.axis(to_x, plain_ticks(0, end / 1e3, 8), y, label="µs (red: only links work)")
+    scene.axis(to_x, round_steps(0, end / 1e3, 8), y, label="µs (red: only links work)")
     scene.height = y + 44
     return scene
 
@@ -109,9 +109,9 @@ def draw_pipeline(pipeline, *, steps: int = 12, width: float = 890.0) -> Scene:
         if track == "chips":
             waits = zip(used, pipeline.wait_ns, strict=False)
             boxes += [(s.start_ns - wait, s.start_ns, _EXPOSED, 7) for s, wait in waits if wait]
-        _draw_boxes(scene, y, boxes, lambda ns: float(chart.place(ns / 1e6, 0)[0]))
-    chart.axes("Batches that are ready", "ms; batches of rank 0", plain_ticks(*chart.x),
-               [(n, str(n)) for n in range(0, most + 1, 1 + most // 4)])  # fmt: skip
+        _draw_boxes(scene, y, boxes, lambda ns: chart.to_x(ns / 1e6))
+    counts = range(0, most + 1, 1 + most // 4)
+    chart.axes("Batches that are ready", "ms; batches of rank 0", None, counts)
     at, high = np.repeat(np.append(moments, end), 2)[1:-1] / 1e6, np.repeat(depth, 2)
     chart.band(at, 0 * high, high, _READY, opacity=0.25, words="")
     chart.curve(at, high, _READY, words="ready")

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.fine_tuning import FineTuned
-from trainium_edu.viz.bars import key_row
-from trainium_edu.viz.chart import Chart, plain_ticks
+from trainium_edu.viz.chart import Chart
 from trainium_edu.viz.colours import COLOURS
 from trainium_edu.viz.scene import Scene
 
@@ -39,25 +38,19 @@ def draw_curve(rows: Sequence[FineTuned], *, width: float = 890.0) -> Scene:
     """
     sides = _by_beginning(rows)
     labels = sorted({row.per_author for row in rows})
-    scene = Scene(width, 1)
-    chart = Chart(
-        scene, (46, 34, width - 62, 250), (labels[0] / 1.2, labels[-1] * 1.2), (28, 100), log="x"
-    )
-    chart.axes("Of the test right", "labelled passages of each author",
-               [(n, str(n)) for n in labels], plain_ticks(28, 100), unit="%")  # fmt: skip
+    box, ends = (46, 34, width - 62, 250), (labels[0] / 1.2, labels[-1] * 1.2)
+    chart = Chart(Scene(width, 1), box, ends, (28, 100), log="x")
+    chart.axes("Of the test right", "labelled passages of each author", labels, unit="%")
     chart.curve(chart.x, [100 / 3] * 2, "muted", dash="dashed", words="one of three")
     chart.note(labels[-1], 100 / 3, "one of three", down=-5, anchor="end", colour="muted")
-    key = []
     for (name, of), colour in zip(sides.items(), _COLOURS, strict=False):
         for row in of:
             each = row.accuracies
             chart.dots([row.per_author] * len(each), each, colour, size=5, opacity=0.5)
         means = [row.per_author for row in of], [row.mean for row in of]
-        chart.curve(*means, colour, width=2, words=f"{name}, mean")
-        chart.dots(*means, colour, size=9)
-        key.append((f"{name}: mean, and each seed", colour))
-    scene.height = key_row(scene, 12, 346, key, width) + 10
-    return scene
+        chart.series(*means, colour, f"{name}: mean, and each seed", width=2, dots=9)
+    chart.key_below()
+    return chart.scene
 
 
 @checked

@@ -1,6 +1,6 @@
 """Pictures of one bit: the gradients behind a weight, the toss that rounded it, and two futures."""
 
-from trainium_edu.viz.chart import Chart, plain_ticks, powers_of_ten, two_boxes
+from trainium_edu.viz.chart import Chart, powers_of_ten, round_steps, two_boxes
 from trainium_edu.viz.colours import COLOURS
 from trainium_edu.viz.scene import Scene, linear
 
@@ -38,9 +38,8 @@ def draw_toss(explained, *, width: float = 890.0) -> Scene:
     ranks, scene = len(shards), Scene(width, 340)
     ends = 1.05 * min(0, *shards, mean), 1.05 * max(0, *shards, mean)
     chart = Chart(scene, (56, 34, width - 72, 110), (-0.7, ranks - 0.3), ends)
-    chart.axes(f"Gradients of the ranks; the line is their mean, {mean:.4g}", "rank",
-               [(n, str(n)) for n in range(0, ranks, max(1, ranks // 16))],
-               plain_ticks(*ends, 3))  # fmt: skip
+    title = f"Gradients of the ranks; the line is their mean, {mean:.4g}"
+    chart.axes(title, "rank", range(0, ranks, max(1, ranks // 16)), round_steps(*ends, 3))
     for rank, gradient in enumerate(shards):
         chart.bar(rank, gradient, 0.75, COLOURS["sky"], opacity=1)
     chart.curve(chart.x, [mean, mean], "ink", width=1.6, words="mean")
@@ -98,15 +97,14 @@ def draw_futures(futures, *, width: float = 890.0) -> Scene:
     scene, left, right = two_boxes(width, 200.0)
     x, ends = (steps[0] - 0.5, steps[-1] + 0.5), (0.7, 2 * max(1, *weights, 1))
     most = 1.1 * max(apart) or 1.0
+    powers = [(v, f"{v:,.0f}") for v in powers_of_ten(*ends)]
     for box, title, y, ticks, values, colour, log in (
-        (left, "Weights that differ", ends, [(v, f"{v:,.0f}") for v in powers_of_ten(*ends)],
-         weights, _UP, "y"),
-        (right, "Difference of the two losses", (0, most), plain_ticks(0, most), apart, _DOWN, ""),
-    ):  # fmt: skip
+        (left, "Weights that differ", ends, powers, weights, _UP, "y"),
+        (right, "Difference of the two losses", (0, most), None, apart, _DOWN, ""),
+    ):
         chart = Chart(scene, box, x, y, log=log)
-        chart.axes(title, "after step", [(n, str(n)) for n in steps[:: 1 + len(steps) // 8]], ticks)
-        chart.curve(steps, values, colour, words=title)
-        chart.dots(steps, values, colour)
+        chart.axes(title, "after step", steps[:: 1 + len(steps) // 8], ticks)
+        chart.series(steps, values, colour, title, dots=7)
         if first:
             chart.curve([first.step] * 2, y, _EXACT, dash="dashed", words="a prediction differs")
     told = f"test sample {first.images[0]} is read differently" if first else "all read alike"

@@ -7,8 +7,7 @@ import numpy as np
 from trainium_edu.specs import TRN1, Record
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.lookups import Pace
-from trainium_edu.viz.bars import key_row
-from trainium_edu.viz.chart import Chart, plain_ticks, powers_of_ten, two_boxes
+from trainium_edu.viz.chart import Chart, powers_of_ten, round_steps, two_boxes
 from trainium_edu.viz.colours import COLOURS
 from trainium_edu.viz.scene import Scene
 from trainium_edu.viz.units import size_text
@@ -46,29 +45,28 @@ def draw_paces(paces: Sequence[Pace], *, spec: Record = TRN1, width: float = 890
     share = Chart(scene, second, ends, (0, 118), log="x")
     ticks = [(one.width, size_text(one.row_bytes)) for one in paces[:: 1 + len(paces) // 5]]
     label = "bytes of a row: one descriptor"
-    time.axes(
-        "Time per row", label, ticks, [(v, f"{v:g}") for v in powers_of_ten(*time.y)], unit="ns"
-    )
-    share.axes(
-        f"Share of {rate:.0f} GB/s that is used", label, ticks, plain_ticks(0, 100), unit="%"
-    )
+    time.axes("Time per row", label, ticks, powers_of_ten(*time.y), unit="ns")
+    title = f"Share of {rate:.0f} GB/s that is used"
+    share.axes(title, label, ticks, round_steps(0, 100), unit="%")
     time.curve(widths, bytes_ns, "muted", dash="dashed", words=_BYTES)
     lowest, middle, highest = 100 * np.array([one.descriptors_alone for one in paces]).T
     share.band(widths, lowest, highest, _ALONE, words="the band of the facts")
     share.curve(widths, middle, _ALONE, words=_DESCRIPTORS)
     for chart, ours in ((time, ns), (share, [100 * one.share for one in paces])):
-        chart.curve(widths, ours, _OURS, words=_LOOKUP)
-        chart.dots(widths, ours, _OURS)
-    marks = {"very poor below": spec.dma.very_poor_below_bytes, "good": spec.dma.good_from_bytes,
-             "best": spec.dma.saturated_from_bytes}  # fmt: skip
+        chart.series(widths, ours, _OURS, _LOOKUP, dots=7)
+    marks = {
+        "very poor below": spec.dma.very_poor_below_bytes,
+        "good": spec.dma.good_from_bytes,
+        "best": spec.dma.saturated_from_bytes,
+    }
     for down, (words, fact) in enumerate(marks.items()):
         at = float(fact) * paces[0].width / paces[0].row_bytes
         if widths[0] <= at <= widths[-1]:
             share.curve([at, at], share.y, "muted", dash="dotted", words=words)
-            share.note(at, 118, words, right=-4, down=12 + 13 * (down % 2), anchor="end",
-                       colour="muted", size=11)  # fmt: skip
+            look = {"anchor": "end", "colour": "muted", "size": 11}
+            share.note(at, 118, words, right=-4, down=12 + 13 * (down % 2), **look)
     key = ((_LOOKUP, _OURS), (_BYTES, "muted"), (_DESCRIPTORS, _ALONE))
-    scene.height = key_row(scene, 12, scene.height, key, width) + 10
+    scene.height = scene.key(12, scene.height, key) + 10
     return scene
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 
 from trainium_edu.specs import TRN1, Record
-from trainium_edu.viz.bars import key_row
-from trainium_edu.viz.chart import Chart, plain_ticks
+from trainium_edu.viz.chart import Chart
 from trainium_edu.viz.colours import COLOURS
 from trainium_edu.viz.scene import Scene
 from trainium_edu.viz.units import size_text
@@ -29,18 +28,17 @@ def draw_payload(curve, *, spec: Record = TRN1, width: float = 890.0) -> Scene:
     -------
     Scene
     """
-    row_bytes, stream = curve.row_bytes, curve.stream
+    row_bytes = curve.row_bytes
     sustained = float(spec.dma.bytes_per_s) / 1e9
-    top = max(sustained, *stream, *curve.high) * 1.08
-    scene = Scene(width, 1)
-    chart = Chart(scene, (46, 34, width - 62, 260), (row_bytes[0] / 1.2, row_bytes[-1] * 1.2),
-                  (0, top), log="x")  # fmt: skip
+    top = max(sustained, *curve.stream, *curve.high) * 1.08
+    box, ends = (46, 34, width - 62, 260), (row_bytes[0] / 1.2, row_bytes[-1] * 1.2)
+    chart = Chart(Scene(width, 1), box, ends, (0, top), log="x")
     ticks = [(b, size_text(b)) for b in row_bytes[:: 2 if width > 500 else 4]]
-    chart.axes("What a DMA moves per second", "bytes per row: contiguous in HBM and in one "
-               "partition", ticks, plain_ticks(0, top), unit="GB/s")  # fmt: skip
+    label = "bytes per row: contiguous in HBM and in one partition"
+    chart.axes("What a DMA moves per second", label, ticks, unit="GB/s")
     chart.curve(chart.x, [sustained] * 2, "muted", dash="dashed", words="documented")
-    chart.note(row_bytes[0], sustained, f"documented: {sustained:.0f} GB/s sustained", down=-6,
-               colour="muted")  # fmt: skip
+    words = f"documented: {sustained:.0f} GB/s sustained"
+    chart.note(row_bytes[0], sustained, words, down=-6, colour="muted")
     chart.curve([256, 256], [0, 0.55 * top], "muted", dash="dotted", words="very poor below")
     for row, words in enumerate(("documented: under 256 B", "“very poor”, no figure")):
         chart.note(256, 0.5 * top, words, right=-7, down=16 * row, colour="muted", anchor="end")
@@ -49,17 +47,12 @@ def draw_payload(curve, *, spec: Record = TRN1, width: float = 890.0) -> Scene:
     facts = {1024: spec.dma.rate_1kib_rows, 4096: spec.dma.rate_sustained}
     rates = {at: float(np.mean(fact.value)) / 1e9 for at, fact in facts.items()}
     told = ", ".join(f"{facts[at].kind} about {rate:.0f}" for at, rate in rates.items())
-    curves = {
-        "many in flight": (row_bytes, stream, _STREAM),
-        "one alone": (row_bytes, curve.alone, _ONE),
-    }
-    for words, (xs, ys, colour) in curves.items():
-        chart.curve(xs, ys, colour, words=words)
-        chart.dots(xs, ys, colour)
+    chart.series(row_bytes, curve.stream, _STREAM, "many in flight", dots=7)
+    chart.series(row_bytes, curve.alone, _ONE, "one alone", dots=7)
     chart.dots([*rates], [*rates.values()], _FACT, size=11)
-    key = [(words, colour) for words, (*_, colour) in curves.items()]
-    scene.height = key_row(scene, 12, 356, [*key, (told, _FACT)], width) + 10
-    return scene
+    chart.said.append((told, _FACT))
+    chart.key_below()
+    return chart.scene
 
 
 def describe_payload(curve) -> str:

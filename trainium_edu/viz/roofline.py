@@ -18,7 +18,6 @@ from trainium_edu.specs import TRN1, Record
 from trainium_edu.specs.arguments import number
 from trainium_edu.specs.fact import Fact
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz.bars import key_row
 from trainium_edu.viz.chart import Chart
 from trainium_edu.viz.colours import COLOURS
 from trainium_edu.viz.scene import Scene
@@ -157,10 +156,8 @@ def draw_roofline(
     below_hbm, below_dma = (np.minimum(peak, rate * at) for rate in (hbm, dma))
     chart.band(at, np.full(at.size, floor), below_hbm, _HBM, opacity=0.06, words="")
     chart.band(at, below_dma, below_hbm, _DMA, opacity=0.28, words="")
-    key = []
     for name, rates, colour in zip(roof, (below_hbm, below_dma), (_HBM, _DMA), strict=False):
-        key.append((f"{name}: {roof[name].pretty}", colour))
-        chart.curve(at, rates, colour, width=2.2, words=key[-1][0])
+        chart.series(at, rates, colour, f"{name}: {roof[name].pretty}", width=2.2)
     taken: list[tuple] = []  # where no point's name may stand
     for name, top, dash in zip(
         list(roof)[2:], (peak, *lower), ("", "dashed", "dotted"), strict=True
@@ -180,7 +177,7 @@ def draw_roofline(
         for row, line in enumerate(reversed(lines)):
             _write(scene, taken, x + off, y - 8 - 16 * row, line, anchor)
     _draw_points(chart, points, taken)
-    scene.height = key_row(scene, 12, 34 + 300 + 62, key, width) + 10
+    chart.key_below()
     return scene
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz.chart import Chart, plain_ticks, round_steps
+from trainium_edu.viz.chart import Chart, round_steps
 from trainium_edu.viz.colours import COLOURS, STEP
 from trainium_edu.viz.scene import Scene, linear
 
@@ -92,9 +92,9 @@ def _lines(scene: Scene, places, y: float) -> None:
 def _numbered(scene, what, tall, ends, y, unit="") -> Chart:
     """Draw the axes of something that is numbered."""
     chart = Chart(scene, (_LEFT, _TOP, scene.width - _LEFT - _RIGHT, tall), ends, y)
-    whole = [n for n in plain_ticks(ends[0], ends[1], about=8) if n[0] == int(n[0])]
+    whole = [n for n in round_steps(ends[0], ends[1], 8) if n == int(n)]
     chart.axes(
-        "", f"number of the {what}", whole, plain_ticks(y[0], y[1], round(tall / 35)), unit=unit
+        "", f"number of the {what}", whole, round_steps(y[0], y[1], round(tall / 35)), unit=unit
     )
     return chart
 
@@ -135,7 +135,6 @@ def engines_scene(profile: Mapping, shares: Mapping, step_ns: float, width: floa
     end = width - _RIGHT
     to_x = linear(0, step_ns / scale, _LEFT, end)
     bottom = _TOP / 2 + lane * len(profile)
-    ticks = [(value, f"{value:g}") for value in round_steps(0, step_ns / scale, 8)]
     for row, (name, parts) in enumerate(profile.items()):
         base = _TOP / 2 + lane * (row + 1) - 6
         edges = np.repeat(np.linspace(_LEFT, end, len(parts) + 1), 2)
@@ -147,6 +146,7 @@ def engines_scene(profile: Mapping, shares: Mapping, step_ns: float, width: floa
         scene.line(_LEFT, base, end, base, "muted", width=0.8)
         scene.text(_LEFT - 8, base - 9, name, anchor="end", size=12)
         scene.text(end + 6, base - 9, told, size=12)
+    ticks = round_steps(0, step_ns / scale, 8)
     scene.axis(to_x, ticks, bottom, label=f"{unit} from the step's beginning")
     told = ", ".join(
         f"{name} {shares.get(name, float(np.mean(parts))):.1%}" for name, parts in profile.items()

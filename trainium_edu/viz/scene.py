@@ -10,6 +10,14 @@ import numpy as np
 __all__ = ["Scene", "linear"]
 
 
+LETTER = 6.6  #: CSS pixels of a letter at size 12, on average
+
+
+def told(ticks) -> list[tuple]:
+    """Return ticks as (value, text); a number alone is its own text."""
+    return [tick if isinstance(tick, tuple) else (tick, f"{tick:g}") for tick in ticks]
+
+
 def linear(low, high, start, end):
     """Return the map that takes [low, high] to [start, end].
 
@@ -91,7 +99,8 @@ class Scene:
         self._wipe = len(self._images) - 1
 
     def axis(self, to_x, ticks, y, *, label="", grid_top=None):
-        """Add a horizontal axis: `to_x` maps values, `ticks` are (value, text)."""
+        """Add a horizontal axis: `to_x` maps values, `ticks` are those, or (value, text)."""
+        ticks = told(ticks)
         xs = [to_x(value) for value, _ in ticks]
         if grid_top is not None:
             self.ticks(xs, grid_top, y, "grid", width=0.7)
@@ -101,6 +110,18 @@ class Scene:
             self.text(x, y + 18, words, anchor="middle", colour="muted", size=11)
         if label:
             self.text((min(xs) + max(xs)) / 2, y + 36, label, anchor="middle", colour="muted")
+
+    def key(self, x, y, entries, right=0.0) -> float:
+        """Say what is what in rows from (x, y): words, colour, True if pale; return the last y."""
+        at, right = x, right or self.width
+        for words, colour, *pale in entries:
+            wide = 18 + LETTER * len(words)
+            if at + wide > right and at > x:
+                at, y = x, y + 18
+            self.rect(at, y - 10, 12, 12, colour, opacity=0.35 if any(pale) else 1.0)
+            self.text(at + 17, y, words.rstrip())
+            at += wide + 16
+        return y
 
     def data(self) -> dict:
         """Return all but the shapes as plain data for the page."""

@@ -12,9 +12,9 @@ from trainium_edu.neuroncore.systolic_array import (
     utilisation,
 )
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz.chart import Chart, plain_ticks
+from trainium_edu.viz.chart import Chart, round_steps
 from trainium_edu.viz.colours import looks
-from trainium_edu.viz.scene import Scene
+from trainium_edu.viz.scene import Scene, told
 
 __all__ = ["describe_reuse", "draw_reuse", "reuse_shares"]
 
@@ -70,14 +70,13 @@ def draw_reuse(
     scene = Scene(width, 352 + 36 * (3 - columns), describe_reuse(n, m=m, array=array))
     scene.text(4, 16, f"N = {n}", bold=True, size=13)
     chart = Chart(scene, (44, 50, width - 88, 250), (1, 530), (0, 104), log="x")
-    ticks = [(v, str(v)) for v in (1, 4, 16, 64, 128, 512)]
-    chart.axes("utilisation, %", "N, moving vectors per tile", ticks, plain_ticks(0, 100))
+    ticks = (1, 4, 16, 64, 128, 512)
+    chart.axes("utilisation, %", "N, moving vectors per tile", ticks, round_steps(0, 100))
     peak = array.peak_flops * int(array.chip.cores) / 1e12
     right, bottom = chart.left + chart.width, chart.top + chart.height
-    scene.text(
-        right + 40, chart.top - 10, "TFLOPS per chip, BF16", bold=True, size=13, anchor="end"
-    )
-    for value, words in plain_ticks(0, peak):
+    words = "TFLOPS per chip, BF16"
+    scene.text(right + 40, chart.top - 10, words, bold=True, size=13, anchor="end")
+    for value, words in told(round_steps(0, peak)):
         chart.note(chart.x[1], 100 * value / peak, words, right=6, down=4, colour="muted", size=11)
     load = load_cycles(m, array)
     chart.curve([load] * 2, chart.y, "muted", dash="dotted", words="a load ends")
@@ -85,20 +84,17 @@ def draw_reuse(
     chart.curve([n] * 2, chart.y, "muted", width=1, words=f"N = {n}")
     here, curves = reuse_shares(n, m=m, array=array), _curves(m, array)
     for name, (colour, dash, words) in _LOOKS.items():
-        chart.curve(_N, curves[name], colour, words=words, width=2, dash=dash)
+        chart.series(_N, curves[name], colour, words, width=2, dash=dash)
         chart.dots([n], [100 * here[name]], colour, size=9)
     if guess is not None and 1 <= guess <= 512:
-        x = chart.place(guess, 0)[0]
-        scene.area(
-            [x - 6, x + 6, x], [bottom, bottom, bottom - 11], "ink", opacity=1, words="your guess"
-        )
+        x = chart.to_x(guess)
+        arrow = [x - 6, x + 6, x], [bottom, bottom, bottom - 11]
+        scene.area(*arrow, "ink", opacity=1, words="your guess")
         beside, anchor = (x + 9, "start") if guess < 64 else (x - 9, "end")
         scene.text(beside, bottom - 5, "your guess", anchor=anchor, size=11)
-    entries = [(words, colour, 2, dash) for colour, dash, words in _LOOKS.values()]
     for column in range(columns):
-        chart.legend(
-            chart.left + column * 0.5 * chart.width, bottom + 60, *entries[column::columns]
-        )
+        left = chart.left + column * 0.5 * chart.width
+        chart.legend(left, bottom + 60, *chart.said[column::columns])
     return scene
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz.chart import Chart, plain_ticks, two_boxes
+from trainium_edu.viz.chart import Chart, round_steps, two_boxes
 from trainium_edu.viz.colours import COLOURS, looks
 from trainium_edu.viz.scene import Scene
 
@@ -37,7 +37,7 @@ def draw_accuracies(groups: Sequence, labels: Mapping, *, width: float = 890.0) 
         box = (44, 34 + each * row, width - 60, 150)
         chart = Chart(scene, box, (-0.6, len(arms) - 0.4), (36, 101))
         first, _, second = zip(*(labels[arm].partition(" ") for arm in arms), strict=True)
-        chart.axes(title, "", [*enumerate(first)], plain_ticks(40, 100, 3), unit="%")
+        chart.axes(title, "", [*enumerate(first)], round_steps(40, 100, 3), unit="%")
         for i, (arm, values) in enumerate(arms.items()):
             chart.note(i, 36, second[i], down=32, anchor="middle", colour="muted", size=11)
             spread = i + np.linspace(-0.22, 0.22, len(values))
@@ -76,20 +76,17 @@ def draw_training(
     seen = np.concatenate([[0.1, 3.0], *(loss for loss, _ in curves.values())])
     seen = seen[np.isfinite(seen) & (seen > 0)]
     ends = seen.min() / 1.15, seen.max() * 1.15
-    steps = plain_ticks(0, epochs, 8)
+    steps = round_steps(0, epochs, 8)
     losses = Chart(scene, first, (0, epochs), ends, log="y")
-    losses.axes(
-        "Training loss", "epoch", steps, [(v, f"{v:g}") for v in _LOSSES if ends[0] <= v <= ends[1]]
-    )
+    round_losses = [v for v in _LOSSES if ends[0] <= v <= ends[1]]
+    losses.axes("Training loss", "epoch", steps, round_losses)
     shares = Chart(scene, second, (0, epochs), (0, 102))
-    shares.axes("Accuracy on images never trained on, %", "epoch", steps, plain_ticks(0, 100))
-    for row, (name, (loss, accuracy)) in enumerate(curves.items()):
+    shares.axes("Accuracy on images never trained on, %", "epoch", steps, round_steps(0, 100))
+    for name, (loss, accuracy) in curves.items():
         (colour, wide, opacity, dash), at = ARM_STYLE[name], np.arange(1, len(loss) + 1)
-        line = {"width": wide, "dash": dash, "opacity": opacity, "words": labels[name]}
         for chart, values in ((losses, loss), (shares, 100 * accuracy)):
-            chart.curve(at, values, colour, **line)
-        y = second[1] + second[3] - 68 + 18 * row
-        shares.legend(second[0] + second[2] - 150, y, (labels[name], colour, wide, dash))
+            chart.series(at, values, colour, labels[name], width=wide, dash=dash, opacity=opacity)
+    shares.legend(second[0] + second[2] - 150, second[1] + second[3] - 68)
     for epoch in range(1, 1 + max((len(loss) for loss, _ in curves.values()), default=0) * told):
         lines = [f"{labels[name]}: loss {loss[epoch - 1]:.3g}, {accuracy[epoch - 1]:.1%}"
                  for name, (loss, accuracy) in curves.items() if epoch <= len(loss)]  # fmt: skip
@@ -120,18 +117,15 @@ def draw_faster(tokens, faster_by, update_share, claimed: float, *, width=960.0)
     x = (float(tokens[0]), float(tokens[-1]))
     chart = Chart(scene, (48, 34, width - 84, 248), x, (0, 100), log="x")
     every = 1 if width > 600 else 2
-    ticks = [(2**k, str(2**k)) for k in range(6, 15, every) if x[0] <= 2**k <= x[1]]
-    chart.axes("Arithmetic and weight update of one step, on paper",
-               "tokens that one NeuronCore sees in one step", ticks,
-               [(v, str(v)) for v in range(0, 101, 20)], unit="%")  # fmt: skip
+    ticks = [2**k for k in range(6, 15, every) if x[0] <= 2**k <= x[1]]
+    title = "Arithmetic and weight update of one step, on paper"
+    chart.axes(title, "tokens that one NeuronCore sees in one step", ticks, unit="%")
     said = f"“up to {100 * claimed:.0f} % faster”"
     chart.curve(x, [100 * claimed] * 2, "ink", width=1.8, dash="dotted", words=said)
     chart.note(x[1], 100 * claimed, said, down=-6, anchor="end")
     updates, gains = 100 * np.asarray(update_share), 100 * np.asarray(faster_by)
+    chart.series(tokens, gains, COLOURS["blue"], "the step gets faster by", width=3.2)
     words = "share of the step that the update took before"
-    before, gain = chart.curves(
-        (tokens, updates, words, COLOURS["orange"], 2.8, "dashed"),
-        (tokens, gains, "the step gets faster by", COLOURS["blue"], 3.2, ""),
-    )
-    chart.legend(max(width - 36 - 330, 60), 46, gain, before)
+    chart.series(tokens, updates, COLOURS["orange"], words, width=2.8, dash="dashed")
+    chart.legend(max(width - 36 - 330, 60), 46)
     return scene

@@ -30,7 +30,7 @@ def draw_walks(walks, n: int, *, width: float = 960.0) -> Scene:
     scene, first, second = two_boxes(width, _TALL)
     end = len(walks.nearest)
     x = np.arange(n + 1)
-    ticks = [(k, str(k)) for k in (0, *(end * i // 4 for i in (1, 2, 3, 4)))]
+    ticks = [end * i // 4 for i in range(5)]
     reach = 3.3 * (walks.one * end) ** 0.5
     low = min(walks.nearest[-1], -reach)
     chart = Chart(scene, first, (0, end), (low, reach))
@@ -39,23 +39,22 @@ def draw_walks(walks, n: int, *, width: float = 960.0) -> Scene:
     chart.band(x, -spread, spread, _BLUE, opacity=0.22, words="theory: ± √n × one rounding's")
     for run in walks.runs[:n, :_PATHS].T:
         chart.curve(x, np.append(0, run), _BLUE, width=1.2, opacity=0.85, words="a run with dice")
-    chart.curve(x, np.append(0, walks.nearest[:n]), _RED, width=3.2, words="nearest-even")
+    chart.said.append((f"dice, {_PATHS} runs", _BLUE, 1.4, ""))
+    chart.series(x, np.append(0, walks.nearest[:n]), _RED, "nearest-even", width=3.2)
     left, base = first[0] + 12, first[1] + first[3] - 50
-    chart.legend(
-        left, base, (f"dice, {_PATHS} runs", _BLUE, 1.4, ""), ("nearest-even", _RED, 3.2, "")
-    )
+    chart.legend(left, base)
     scene.rect(left, base + 30, 26, 12, _BLUE, opacity=0.22)
     scene.text(left + 32, base + 40, "± √n × one rounding's", size=12)
 
     top = 1.15 * walks.one * end
     chart = Chart(scene, second, (0, end), (0, top))
     chart.axes("Mean of its square over all runs", "roundings", ticks)
-    chart.curve((0, end), (0, walks.one * end), "ink", width=1.6, dash="dashed", words="theory")
-    chart.curve(x, np.append(0, walks.mean_square[:n]), _BLUE, width=3, words="mean square")
+    found, words = np.append(0, walks.mean_square[:n]), f"mean over {walks.runs.shape[1]} runs"
+    chart.series(x, found, _BLUE, words, width=3)
+    theory = (0, end), (0, walks.one * end)
+    chart.series(*theory, "ink", "theory: n × one rounding's", width=1.6, dash="dashed")
     chart.dots([n], walks.mean_square[n - 1 : n], _BLUE, size=8)
-    runs = walks.runs.shape[1]
-    chart.legend(second[0] + 12, second[1] + 14, (f"mean over {runs} runs", _BLUE, 3, ""),
-                 ("theory: n × one rounding's", "ink", 1.6, "dashed"))  # fmt: skip
+    chart.legend(second[0] + 12, second[1] + 14)
     return scene
 
 
@@ -123,11 +122,10 @@ def _draw_relative(scene, box, doublings, k):
     last = doublings.sums.size - 1
     percent = 100 * doublings.saturation
     chart = Chart(scene, box, (0, last), (0, 1.35 * percent))
-    ticks = [(j, str(j)) for j in range(last + 1)]
-    chart.axes("Scatter of the runs, % of the sum", "doublings", ticks)
+    chart.axes("Scatter of the runs, % of the sum", "doublings", range(last + 1))
     if k >= 2:  # after the squares suggest it
-        chart.curve((0, last), (percent, percent), "muted", width=1.6, dash="dotted",
-                    words="a third of the square")  # fmt: skip
+        words = "a third of the square"
+        chart.curve((0, last), (percent, percent), "muted", width=1.6, dash="dotted", words=words)
         settled = f"√(ε/3) = {percent:.1f} %"
         chart.note(last, percent, settled, down=-8, anchor="end", colour="muted")
     steps = np.arange(k + 1)
