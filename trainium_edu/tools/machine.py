@@ -66,15 +66,15 @@ class Machine:
         fact = getattr(TOOLS, f"pci_bdf_{self.instance.replace('.', '_')}", None)
         return "" if fact is None else fact.value[device]
 
+    @checked
     def cores_of(self, device: int) -> range:
         """Return the numbers of a chip's NeuronCores."""
-        per = self.cores_per_device
-        return range(device * per, (device + 1) * per)
+        first = whole(device, "device", 0, self.devices - 1) * self.cores_per_device
+        return range(first, first + self.cores_per_device)
 
     @checked
     def on_device(self, device: int) -> list[live.Seen]:
         """Return the runs that hold a NeuronCore of a chip."""
-        whole(device, "device", 0, self.devices - 1)
         return [run for run in self.runs if set(run.cores) & set(self.cores_of(device))]
 
 

@@ -261,6 +261,7 @@ class Monitor:
     (16, [])
     """
 
+    @checked
     def __init__(self, config: Config | None = None, clock: Callable[[], float] = time.monotonic):
         self.config, self._clock = config or everything(), clock
         switches = psutil.cpu_stats().ctx_switches
@@ -283,6 +284,7 @@ class Monitor:
         soonest = min(due, default=self._clock() + self.shortest_s)
         return max(0.0, min(soonest, self._clock() + self.shortest_s) - self._clock())
 
+    @checked
     def report(self, of: Machine) -> dict:
         """Collect what is due, and return the report.
 
