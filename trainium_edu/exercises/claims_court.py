@@ -8,8 +8,6 @@ from trainium_edu.cluster.court import Verdict
 from trainium_edu.exercises.exercise import exercise
 from trainium_edu.exercises.judge import has_form, reject, reject_if
 
-__all__ = ["edge", "headlines", "overturn"]
-
 #: What comes in steps, or is no number to measure: there is no least move of it.
 _IN_STEPS = ("network_over_p4d", "ultracluster_chips")
 _FARTHER = 1.05  # times the least move

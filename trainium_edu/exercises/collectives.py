@@ -3,6 +3,7 @@
 import contextlib
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -51,33 +52,28 @@ def _check_schedule(moves, ranks, seed):
 @exercise("08/bus-bandwidth")
 def bus_bandwidth(answer, numbers):
     """Check the three collectives."""
-    n, nbytes, us = numbers.ranks, numbers.nbytes, numbers.time + 0.5
+    nbytes, us = numbers.nbytes, numbers.time + 0.5
     algbw = nbytes / us / 1e3
-    for ranks in dict.fromkeys((n, 32)):
-        for collective, times in (("all_reduce", 2), ("all_gather", 1), ("reduce_scatter", 1)):
+    same = partial(math.isclose, rel_tol=1e-6)
+    for ranks in (numbers.ranks, 32):
+        for collective, trips in (("all_reduce", 2), ("all_gather", 1), ("reduce_scatter", 1)):
             got = answer(collective, ranks, nbytes, us)
             reject_if(not is_number(got), "no number", collective=collective)
-            _judge_bandwidth(got, algbw, times, ranks, collective)
-
-
-def _judge_bandwidth(got, algbw, times, ranks, collective):
-    factor = times * (ranks - 1) / ranks
-
-    def is_(value):
-        return math.isclose(got, value, rel_tol=1e-6)
-
-    if is_(algbw * factor):
-        return
-    beliefs = {
-        "algorithm bandwidth": algbw,
-        "binary units": algbw * factor * 1e9 / 2**30,
-        "two trips": algbw * factor * (3 - times),
-        "one trip": algbw * factor / times,
-        "own part too": algbw * times,
-    }
-    recognise(got, beliefs, same=lambda _, believed: is_(believed))
-    reject_if(any(is_(algbw * factor * power) for power in (1e3, 1e-3, 1e-6)), "wrong power of ten")
-    reject("other", collective=collective, ranks=ranks)
+            trip = algbw * (ranks - 1) / ranks
+            right = trips * trip
+            if same(got, right):
+                continue
+            beliefs = {
+                "algorithm bandwidth": algbw,
+                "binary units": right * 1e9 / 2**30,
+                "two trips": 2 * trip,
+                "one trip": trip,
+                "own part too": algbw * trips,
+            }
+            recognise(got, beliefs, same=same)
+            for power in (1e3, 1e-3, 1e-6):
+                recognise(got, {"wrong power of ten": right * power}, same=same)
+            reject("other", collective=collective, ranks=ranks)
 
 
 @exercise("08/choose")

@@ -8,9 +8,6 @@ import numpy as np
 from trainium_edu.exercises.exercise import exercise
 from trainium_edu.exercises.judge import compare, compare_each, has_form, reject, reject_if
 
-__all__ = ["best_format", "counts_to", "mean_bits", "nearest_even", "survives"]
-
-
 _WHOLE = "not a whole number", lambda value: type(value) in (int, float) and value % 1 == 0
 
 # --- the first hole -----------------------------------------------------------------------------

@@ -10,9 +10,6 @@ from trainium_edu.exercises.judge import compare, reject_if
 from trainium_edu.neuroncore.timing.durations import dma_row_ns, settle
 from trainium_edu.specs import TRN1
 
-__all__ = ["BELIEFS", "best_loss", "lookup_time", "row_ns"]
-
-
 _agree = partial(math.isclose, rel_tol=1e-3, abs_tol=1e-9)
 
 
@@ -83,17 +80,15 @@ _LOSSES = {
 BELIEFS = {"lookup-time": _LOOKUPS, "best-loss": _LOSSES}
 
 
-def _biases(draw):
-    return [
-        [draw.integer(f"{i} {k}", 1, 99) / 100 for k in range(draw.integer(f"n {i}", 3, 8))]
-        for i in range(5)
+def _coins(draw):
+    counts = [draw.integer(f"n {i}", 3, 8) for i in range(5)]
+    coins = [
+        [draw.integer(f"{i} {k}", 1, 99) / 100 for k in range(n)] for i, n in enumerate(counts)
     ]
+    return {"cases": [(p,) for p in [*coins, [0.5], [0.0, 1.0, 0.9]]]}
 
 
-@exercise(
-    "09c/best-loss",
-    numbers=lambda draw: {"cases": [*((p,) for p in _biases(draw)), ([0.5],), ([0.0, 1.0, 0.9],)]},
-)
+@exercise("09c/best-loss", numbers=_coins)
 def best_loss(answer, numbers):
     """Ask for coins of several biases; recognise other bounds."""
 

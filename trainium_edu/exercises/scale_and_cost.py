@@ -1,11 +1,12 @@
 """Exercises of lesson 11: a model in 16 chips, the cheapest plan in time, when to save."""
 
+import contextlib
 import itertools
 import math
 from functools import lru_cache
 
 from trainium_edu.cluster.cost import price
-from trainium_edu.cluster.failures import optimal_interval_s
+from trainium_edu.cluster.failures import expected_time_s, optimal_interval_s
 from trainium_edu.cluster.memory import memory
 from trainium_edu.cluster.models import Transformer, get_model
 from trainium_edu.cluster.plan import Cluster, Plan, PlanError
@@ -13,9 +14,6 @@ from trainium_edu.cluster.step_time import step_time
 from trainium_edu.cluster.work import work
 from trainium_edu.exercises.exercise import exercise, words_of
 from trainium_edu.exercises.judge import ask, has_form, is_number, recognise, reject, reject_if
-
-__all__ = ["CHOICES", "CUTS", "INTERVALS", "cheapest", "chosen", "fit", "interval", "plan",
-           "run_plan", "smallest_cut", "waste"]  # fmt: skip
 
 # --- a model in 16 chips --------------------------------------------------------------------------
 
@@ -56,15 +54,9 @@ def smallest_cut(model, kept=lambda held: held.total, room: float = _CORE_BYTES)
     int
         0 if it fits nowhere.
     """
-    for cut in _DEGREES:
-        for tensor in _DEGREES:
-            if cut % tensor:
-                continue
-            try:
-                held = memory(model, plan(tensor, cut // tensor))
-            except PlanError:
-                continue
-            if kept(held) <= room:
+    for cut, tensor in itertools.product(_DEGREES, _DEGREES):
+        with contextlib.suppress(PlanError):
+            if cut % tensor == 0 and kept(memory(model, plan(tensor, cut // tensor))) <= room:
                 return cut
     return 0
 
@@ -122,13 +114,19 @@ def fit(answer, numbers):
         recognise(products, CUTS, cases)
     for model, (tensor, pipeline), cut in zip(numbers.cases, told, wanted, strict=True):
         who = f"{model.name} ({model.layers} layers of {model.hidden}, {model.heads} heads)"
-        try:
-            held = memory(model, plan(tensor, pipeline))
-        except ValueError as problem:  # degrees below 1, or that do not divide
-            reject("does not divide", tensor=tensor, pipeline=pipeline, problem=problem)
-        if not held.fits:
-            reject("does not fit", who=who, tensor=tensor, pipeline=pipeline, why=held.explain())
+        _fitting(model, plan, (tensor, pipeline), said=who)
         reject_if(tensor * pipeline > cut, "cut too far", who=who, tensor=tensor, pipeline=pipeline)
+
+
+def _fitting(model, make, degrees, said):
+    """Return the plan with some degrees; reject one that does not divide or fit."""
+    try:
+        plan = make(*degrees)
+        held = memory(model, plan)
+    except ValueError as problem:  # degrees below 1, or that do not divide
+        reject("does not divide", said=said, got=degrees, why=problem)
+    reject_if(not held.fits, "does not fit", said=said, got=degrees, why=held.explain())
+    return plan
 
 
 # --- the cheapest plan in time --------------------------------------------------------------------
@@ -161,12 +159,10 @@ def _offers(model) -> tuple:
     """Return (instances, tensor, pipeline, tokens per second) of every plan that fits."""
     found = []
     for shape in itertools.product(_INSTANCES, _DEGREES, _DEGREES):
-        try:
+        with contextlib.suppress(PlanError):
             plan = run_plan(*shape)
             if memory(model, plan).fits:
                 found.append((*shape, step_time(model, plan).tokens_per_s))
-        except PlanError:
-            continue
     return tuple(found)
 
 
@@ -236,12 +232,7 @@ def _judge(case, got, best):
             reject("none or some", said=said, returned=got, many=many)
         return
     reject_if(got[0] not in _INSTANCES, "another number", said=said, instances=got[0])
-    try:
-        plan = run_plan(*got)
-        held = memory(model, plan)
-    except ValueError as problem:
-        reject("does not divide", said=said, got=got, why=problem)
-    reject_if(not held.fits, "does not fit", said=said, got=got, why=held.explain())
+    plan = _fitting(model, run_plan, got, said)
     offer = (*got, step_time(model, plan).tokens_per_s)
     if _takes(offer, tokens) > days:
         reject("is late", said=said, got=got, takes=_takes(offer, tokens))
@@ -277,10 +268,10 @@ def waste(step_s: float, save_s: float, instance_mtbf_h: float, instances: int, 
     >>> round(waste(10, 60, 1000, 100, 1000), 3)  # 10 hours between failures, 2.8 between saves
     0.161
     """
-    mtbf_s, work_s = instance_mtbf_h * 3600 / instances, steps * step_s
-    if work_s > 100 * mtbf_s:
-        return math.inf
-    return mtbf_s * math.expm1((work_s + save_s) / mtbf_s) / work_s - 1
+    mtbf_s = instance_mtbf_h * 3600 / instances
+    with contextlib.suppress(ValueError):  # which says that segments never end
+        return expected_time_s(1.0, steps * step_s, mtbf_s, save_s) - 1
+    return math.inf
 
 
 def _young(step_s, save_s, instance_mtbf_h, instances, *, two=2.0, hour=3600.0):

@@ -11,9 +11,6 @@ from trainium_edu.exercises.judge import ask, compare, compare_each, recognise, 
 from trainium_edu.numerics import round_to
 from trainium_edu.numerics.gaps import gap
 
-__all__ = ["mean_over_random_bits", "round_with_random_bits", "stands_still", "stopping_rate"]
-
-
 # --- which sums stand still ---------------------------------------------------------------------
 
 _KINDS = words_of(__file__)["kinds"]["terms"]

@@ -16,9 +16,6 @@ from trainium_edu.neuroncore.systolic_array import (
 )
 from trainium_edu.neuroncore.systolic_array.frames import Frames
 
-__all__ = ["cycle_count", "faulty_frames", "faulty_player", "find_fault", "slow_array",
-           "tiling_plan", "who_stays"]  # fmt: skip
-
 _MOST_PASSES = 20_000
 
 

@@ -2,7 +2,9 @@
 
 import contextlib
 import io
+import math
 import warnings
+from functools import partial
 
 import numpy as np
 
@@ -10,8 +12,6 @@ from trainium_edu.exercises.exercise import exercise, words_of
 from trainium_edu.exercises.judge import compare
 from trainium_edu.exercises.scripts import Script, draw_scripts, find_the_lines
 from trainium_edu.specs import PRICES
-
-__all__ = ["CHOICES", "deadline", "drift", "drifting", "offers", "scripts"]
 
 # --- the line that lets replicas drift apart ------------------------------------------------------
 
@@ -104,31 +104,25 @@ def _usd(offer, samples):
     return _hours(offer, samples) * offer[1] * offer[3]
 
 
-def _best(offers, samples, hours, usd, by, late=False):
-    """Return the offer that is least by some measure among those in time."""
+def _best(offers, samples, hours, usd, by=_usd, late=False):
+    """Return the offer that is least by some measure among those in time; the cheapest is right."""
     inside = [o for o in offers if late or _hours(o, samples) <= hours]
     inside = [o for o in inside if _usd(o, samples) <= usd]
-    return min(inside, key=by)[:2] if inside else "none"
-
-
-def _right(offers, samples, hours, usd):
-    return _best(offers, samples, hours, usd, lambda o: _usd(o, samples))
-
-
-_SHORT_CUTS = {
-    "the fastest": lambda o, n, h, usd: _best(o, n, h, usd, lambda x: _hours(x, n)),
-    "the fewest instances": lambda o, n, h, usd: _best(o, n, h, usd, lambda x: x[1] * x[3]),
-    "no deadline": lambda o, n, h, usd: _best(o, n, h, usd, lambda x: _usd(x, n), late=True),
-    "one instance's price": lambda o, n, h, usd: _best(
-        [(*x[:3], x[3] / x[1]) for x in o], n, h, usd, lambda x: _usd(x, n)
-    ),
-    "no budget": lambda o, n, h, usd: _right(o, n, h, float("inf")),
-    "minutes": lambda o, n, h, usd: _right(o, n, h * 60, usd),
-}
+    return min(inside, key=lambda o: by(o, samples))[:2] if inside else "none"
 
 
 #: What chooses: the right way, and the wrong ones by name.
-CHOICES = {"right": _right, **_SHORT_CUTS}
+CHOICES = {
+    "right": _best,
+    "the fastest": partial(_best, by=_hours),
+    "the fewest instances": partial(_best, by=lambda o, samples: o[1] * o[3]),
+    "no deadline": partial(_best, late=True),
+    "one instance's price": lambda offers, *rest: _best(
+        [(*o[:3], o[3] / o[1]) for o in offers], *rest
+    ),
+    "no budget": lambda o, n, hours, usd: _best(o, n, hours, math.inf),
+    "minutes": lambda o, n, hours, usd: _best(o, n, 60 * hours, usd),
+}
 
 
 def _drawn(draw):
@@ -154,4 +148,5 @@ def deadline(answer, numbers):
         got = answer(*case)
         return tuple(got) if isinstance(got, list) else got
 
-    compare(told, numbers.cases, _right, _SHORT_CUTS, form)
+    beliefs = {name: choose for name, choose in CHOICES.items() if name != "right"}
+    compare(told, numbers.cases, _best, beliefs, form)

@@ -10,8 +10,6 @@ from trainium_edu.exercises.exercise import exercise, words_of
 from trainium_edu.exercises.judge import NotAttempted, compare, has_form, reject, reject_if
 from trainium_edu.exercises.scripts import Script, draw_scripts, find_the_lines
 
-__all__ = ["cuda_script", "cuts", "equal_batches", "faults", "feed", "port", "scripts", "try_it"]
-
 # --- the line that cuts the step ------------------------------------------------------------------
 
 _WORDS = words_of(__file__)["scripts"]
@@ -63,12 +61,14 @@ def _check_form(made, n, size):
 
 # --- a port ---------------------------------------------------------------------------------------
 
-_CUDA = words_of(__file__)["programs"]["cuda"]
-
 
 def cuda_script(student: str = "") -> str:
     """Return the script of a student, for a GPU."""
-    return port.numbers(student).script
+    return _for_gpu(port.numbers(student).width)
+
+
+def _for_gpu(width):
+    return words_of(__file__)["programs"]["cuda"].replace("WIDTH", str(width))
 
 
 def faults(script: str) -> list[tuple[str, dict]]:
@@ -112,13 +112,15 @@ def _all(node, kind) -> list:
 
 
 def _faults_in_loop(tree, loop):
-    assigned = [n for n in _all(tree, ast.Assign) if _moves(n.value)]
+    assigned = [n for n in _all(tree, ast.Assign) if "to" in _called(n.value)]
     moved = {n.targets[0].id for n in assigned if isinstance(n.targets[0], ast.Name)}
     slices = [n for n in _all(loop, ast.Subscript) if getattr(n.value, "id", None) in moved]
     if slices:
         yield "slices on the chip", {"line": slices[0].lineno}
     read = [n for n in _all(loop, ast.Assign) if _all(n.value, ast.Slice)]
-    still = [n for n in read if not slices and not _moves(n.value) and not _moved_later(loop, n)]
+    still = [
+        n for n in read if not slices and "to" not in _called(n.value) and not _moved_later(loop, n)
+    ]
     if still:
         yield "not moved", {"line": still[0].lineno}
     marks = [k for k, part in enumerate(loop.body) if _marks(part)]
@@ -160,10 +162,6 @@ def _marks(part) -> bool:
     called = _called(part)
     with_barrier = "optimizer_step" in called and "barrier" in ast.unparse(part)
     return with_barrier or bool(called & {"mark_step", "sync"})
-
-
-def _moves(node) -> bool:
-    return bool(_called(node) & {"to"})
 
 
 def _moved_later(loop, assigned) -> bool:
@@ -209,15 +207,11 @@ def try_it(script: str) -> str:
         return "\n".join(["Run:", *summary_lines(outcome.record)[1:4]])
 
 
-def _for_gpu(draw):
-    return {"script": _CUDA.replace("WIDTH", str(draw.choice("width", (128, 192, 256, 320))))}
-
-
-@exercise("10/port", numbers=_for_gpu)
+@exercise("10/port")
 def port(answer, numbers):
     """Read the script's text for what is left to do, in the order of the checklist."""
     reject_if(not isinstance(answer, str), "no text")
-    if answer.strip() == numbers.script.strip():
+    if answer.strip() == _for_gpu(numbers.width).strip():
         raise NotAttempted("The script is still the one for a GPU.")
     try:
         found = faults(answer)
@@ -225,14 +219,14 @@ def port(answer, numbers):
         reject("no Python", problem=problem)
     if found:
         reject(found[0][0], **found[0][1])
-    width = numbers.script.split("Linear(64, ")[1].split(")")[0]
-    reject_if(f"64, {width})" not in answer, "another script", width=width)
+    reject_if(f"64, {numbers.width})" not in answer, "another script")
 
 
 # --- workers for a chip ---------------------------------------------------------------------------
 
 
 def workers(batch, decode_ms, step_ms, ranks, vcpus):
+    """Return the workers that a rank needs, or "none" where there are too few vCPUs."""
     needed = -(-batch * decode_ms // step_ms)
     return needed if needed * ranks <= vcpus else "none"
 

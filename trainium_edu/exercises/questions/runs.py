@@ -1,7 +1,5 @@
 """Runs of kernels in a question: time, bytes and instructions, of several in a row together."""
 
-__all__ = ["count", "nbytes", "ns", "times", "us"]
-
 
 def _each(run):
     return run if isinstance(run, tuple) else (run,)
