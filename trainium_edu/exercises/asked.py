@@ -6,14 +6,14 @@ its outputs, time and counts are the check's own.
 
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from trainium_edu.exercises.exercise import words_of
 from trainium_edu.exercises.judge import Rejected, reject, reject_if
+from trainium_edu.exercises.leaderboard import FIGURES
 from trainium_edu.exercises.request import Request, measured
 from trainium_edu.neuroncore.run import Run
 from trainium_edu.specs import TRN1
@@ -43,8 +43,9 @@ def report(answer, *arrays, measure: Callable = measured, **keywords):
 _NOT_A_KERNEL = re.compile(r"'Request' object|TypeError: \w+\(\) missing \d+ required [^;]*$")
 
 
-def computed(answer, arrays, wanted, wrong: Mapping[str, Any], *, dtype="float32", close=0.0,
-             picture: Callable = lambda *_: "", reads_all=True, **keywords):  # fmt: skip
+def computed(
+    answer, arrays, wanted, wrong, *, dtype="float32", close=0, picture=None, reads_all=True, **more
+):
     """Return what a kernel takes on some arrays, if its output is right and was computed on chip.
 
     Parameters
@@ -62,24 +63,24 @@ def computed(answer, arrays, wanted, wrong: Mapping[str, Any], *, dtype="float32
         Takes the output and which of it is wrong; returns what shows that.
     reads_all : bool
         The output depends on all of the arrays.
-    **keywords
-        Of the kernel.
+    **more
+        Keywords of the kernel.
 
     Returns
     -------
     Run
     """
-    run = report(answer, *arrays, **keywords)
+    run = report(answer, *arrays, **more)
     out = output(run, wanted.shape, dtype)
     off = ~(np.abs(out - wanted) <= close * max(1.0, np.abs(wanted).max()))
     if off.any():
-        drawn, at = picture(out, off), tuple(map(int, np.argwhere(off)[0]))
+        drawn, at = picture(out, off) if picture else "", tuple(map(int, np.argwhere(off)[0]))
         for name, gives in wrong.items():
             most = max(close, 1e-5) * np.abs(gives).max()
             if gives.shape == out.shape and np.abs(out - gives).max() <= most:
                 reject(name, picture=drawn)
-        reject("wrong values", picture=drawn, count=off.sum(), size=off.size, at=at, got=out[at],
-               wanted=wanted[at])  # fmt: skip
+        there = {"at": at, "got": out[at], "wanted": wanted[at]}
+        reject("wrong values", picture=drawn, count=off.sum(), size=off.size, **there)
     expect_moved(run, *(arrays if reads_all else ()))
     return run
 
@@ -124,11 +125,9 @@ class Figures:
         if not self.ranked:
             return {}
         timeline, band = self.run.timeline, self.run.band
-        return {
-            "case": self.ranked, "latency_us": band.nominal_ns / 1e3, "low_us": band.low_ns / 1e3,
-            "high_us": band.high_ns / 1e3, "hbm_bytes": int(timeline.hbm_bytes),
-            "mfu": timeline.mfu,
-        }  # fmt: skip
+        times_us = [ns / 1e3 for ns in (band.nominal_ns, band.low_ns, band.high_ns)]
+        values = *times_us, int(timeline.hbm_bytes), timeline.mfu
+        return {"case": self.ranked, **dict(zip(FIGURES, values, strict=True))}
 
 
 def output(run, shape, dtype="float32"):

@@ -6,8 +6,11 @@ the public check, and the hidden one between nbgrader's marks.  Grade ids come f
 so they never change.  nbgrader itself is not imported here; only its metadata format is written.
 """
 
+import itertools
 import json
 from pathlib import Path
+
+from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from trainium_edu import files
 from trainium_edu.exercises import afterwards, catalogue, lessons
@@ -76,19 +79,21 @@ def export(lesson: str, out: Path, *, solutions: Path | None = None, salt: str =
     codes = [text_of(cell) for cell in book["cells"] if cell["cell_type"] == "code"]
     imports = dict.fromkeys("\n".join(map(imports_of, codes)).split("\n"))  # each once
     title = "# " + name.replace("_", " ").capitalize()
-    made = [{"cell_type": "markdown", "id": "title", "metadata": {}, "source": title},
-            _code("\n".join(filter(None, imports)), "imports", {})]  # fmt: skip
-    for i, cell in enumerate(book["cells"]):
-        exercise = catalogue.find(key_of(cell)) if key_of(cell) else None
-        check = catalogue.find(key_of(cell, "check")) if key_of(cell, "check") else None
+    head = "\n".join(filter(None, imports))
+    made = [new_markdown_cell(title, id="title"), new_code_cell(head, id="imports")]
+    for above, cell in itertools.pairwise([made[-1], *book["cells"]]):
+        exercise, check = (catalogue.find(key_of(cell, kind)) for kind in ("exercise", "check"))
         if exercise:
-            if i and book["cells"][i - 1]["cell_type"] == "markdown":
-                made.append(book["cells"][i - 1])
-            made.append(_answer_cell(exercise, cell, answers.get(exercise.key)))
+            made += [above] if above["cell_type"] == "markdown" else []
+            # nbgrader empties a cell without marks, starter and all; so there are always marks.
+            solution = answers.get(exercise.key) or "pass"
+            made.append(_marked(cell, "SOLUTION", solution, exercise.key))
         elif check:
-            made.append(_check_cell(check, cell, salt, own))
+            stem = catalogue.LESSONS[lessons.number_of(check.key)]
+            hidden = _HIDDEN.format(key=check.key, stem=stem, salt=salt, own=own)
+            made.append(_marked(cell, "HIDDEN TESTS", hidden, check.key, check.points))
         elif "student-id" in cell.get("metadata", {}).get("tags", ()):
-            made.append(_code(text_of(cell), cell["id"], cell.get("metadata", {})))
+            made.append(new_code_cell(text_of(cell), id=cell["id"], metadata=cell["metadata"]))
     for cell in made:
         cell.pop("attachments", None)
     text = json.dumps({**book, "cells": made}, indent=1, ensure_ascii=False)
@@ -105,32 +110,12 @@ def files_of(lesson: str) -> list[Path]:
     return [path for path in both if path.is_file()]
 
 
-def _answer_cell(exercise, cell, solution):
-    # nbgrader empties a cell without marks, starter and all; so there are always marks.
-    region = solution or "pass"
-    source = f"{text_of(cell).rstrip()}\n### BEGIN SOLUTION\n{region}\n### END SOLUTION"
-    metadata = {**cell.get("metadata", {}), "nbgrader": _grade(grade_id(exercise.key))}
-    return _code(source, cell["id"], metadata)
-
-
-def _check_cell(exercise, cell, salt, own):
-    """Return the locked cell: the public check, and the hidden one that nbgrader strips."""
-    stem = catalogue.LESSONS[lessons.number_of(exercise.key)]
-    hidden = _HIDDEN.format(key=exercise.key, stem=stem, salt=salt, own=own)
-    source = f"{text_of(cell)}\n### BEGIN HIDDEN TESTS\n{hidden}\n### END HIDDEN TESTS"
-    info = _grade(grade_id(exercise.key, "check"), points=exercise.points)
-    return _code(source, cell["id"], {**cell.get("metadata", {}), "nbgrader": info})
-
-
-def _grade(name, points=None):
-    """Return nbgrader's cell metadata: a solution cell, or with points a locked test cell."""
-    info = {
-        "grade": points is not None, "grade_id": name, "locked": points is not None,
-        "schema_version": _SCHEMA, "solution": points is None, "task": False,
-    }  # fmt: skip
-    return info if points is None else {**info, "points": points}
-
-
-def _code(source, key, metadata):
-    return {"cell_type": "code", "id": key, "metadata": metadata, "source": source,
-            "outputs": [], "execution_count": None}  # fmt: skip
+def _marked(cell, kind, region, key, points=0):
+    """Return a cell with a region between marks: a solution, or with points a locked test."""
+    is_test = points > 0
+    info = {"grade": is_test, "locked": is_test, "solution": not is_test, "task": False}
+    info |= {"schema_version": _SCHEMA, "grade_id": grade_id(key, "check" if is_test else "")}
+    info |= {"points": points} if is_test else {}
+    source = f"{text_of(cell).rstrip()}\n### BEGIN {kind}\n{region}\n### END {kind}"
+    metadata = {**cell.get("metadata", {}), "nbgrader": info}
+    return new_code_cell(source, id=cell["id"], metadata=metadata)

@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 
+from trainium_edu.exercises.answers import said_of
 from trainium_edu.exercises.exercise import Exercise
 from trainium_edu.exercises.lessons import COURSE, NUMBER, OWN, number_of
 from trainium_edu.specs.signatures import checked
@@ -83,8 +84,7 @@ def register(path) -> str:
         spec.loader.exec_module(sys.modules[name])
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        said = " ".join(str(error).split())[:200]
-        raise ValueError(f"{path} cannot be used: {type(error).__name__}: {said}") from None
+        raise ValueError(f"{path} cannot be used: {said_of(error, str(path), 200)}") from None
     number = number_of(path.name)
     LESSONS[number], OWN[number] = path.stem, path.absolute()
     return number
