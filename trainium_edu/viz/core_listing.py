@@ -14,12 +14,11 @@ from trainium_edu.viz.packing import Numbered, pack
 
 __all__ = ["listing_of", "listing_to_bytes"]
 
-#: Numbers of each recorded instruction, whole ones but for its bytes and FLOP.
+#: Numbers of each recorded instruction.
 _COLUMNS = ("i_name", "i_text", "i_option", "i_line", "i_call", "i_bytes", "i_flops")
-_COUNTS = _COLUMNS[-2:]
 _LONGEST = 200  # lines of a function that are looked through for its ``def``
 _GAP = 12  # more silent lines than this in between begin another part
-_NOTHING, _EMPTY = (None, False), ("none", "unknown", (), [])  # options that say nothing
+_EMPTY = ("none", "unknown", (), [])  # options that say nothing, as None and False do
 _KEYWORDS = "and|as|assert|def|elif|else|False|for|from|if|import|in|None|not|or|raise|return|True"
 #: The words of a line of Python that have a colour of their own; the name is their kind.
 _WORDS = re.compile(
@@ -59,25 +58,31 @@ def listing_of(program) -> dict:
         callers = instruction.line.callers if instruction.line else ()
         words = names[instruction.name + label], texts[operands], options[_options(instruction)]
         places = (_number(lines, one) for one in (instruction.line, next(reversed(callers), None)))
-        rows.append((*words, *places, max(sizes), instruction.flops))
-    columns = zip(_COLUMNS, np.array(rows, float).reshape(-1, 7).T, strict=True)
+        rows.append((*words, *places, float(max(sizes)), float(instruction.flops)))
+    columns = [*zip(*rows, strict=True)] or [()] * len(_COLUMNS)
+    arrays = {n: np.array(column) for n, column in zip(_COLUMNS, columns, strict=True)}
     tiles = []
     for a in program.allocations:
-        line = a.site[:2] if len(a.site) >= 5 and a.memory is not Memory.HBM else None
-        tiles.append({
-            "name": a.name, "text": f"{_short(a.dtype)}[{_sizes(a.shape)}] in {a.memory.upper()}",
-            "site": sites[a.site] if a.memory is not Memory.HBM else 0,
-            "line": _tile_line(lines, line), "partitions": a.partitions or 1,
-        })  # fmt: skip
+        on_chip = a.memory is not Memory.HBM
+        line = a.site[:2] if len(a.site) >= 5 and on_chip else None
+        tiles.append(
+            {
+                "name": a.name,
+                "text": _text(a.dtype, a.shape, a.memory),
+                "site": sites[a.site] if on_chip else 0,
+                "line": _tile_line(lines, line),
+                "partitions": a.partitions or 1,
+            }
+        )
     return {
-        "names": list(names), "operands": [list(t) for t in texts], "options": list(options),
-        "lines": [_line(line) for line in lines], "allocations": tiles,
+        "names": list(names),
+        "operands": [list(t) for t in texts],
+        "options": list(options),
+        "lines": [_line(line) for line in lines],
+        "allocations": tiles,
         "sources": _sources(lines),
-        "arrays": {
-            **{n: column.astype(float if n in _COUNTS else np.int32) for n, column in columns},
-            "a_first": np.array(first, np.int32), "a_allocation": np.array(touched, np.int32),
-        },
-    }  # fmt: skip
+        "arrays": arrays | {"a_first": np.array(first), "a_allocation": np.array(touched, int)},
+    }
 
 
 def listing_to_bytes(listing: dict) -> bytes:
@@ -88,34 +93,21 @@ def listing_to_bytes(listing: dict) -> bytes:
 def _operand(allocations, number, geometry, role, is_write):
     """Return an operand in words, and its bytes."""
     (dtype, shape, _, _), allocation = geometry, allocations[number]
-    text = f"{_short(dtype)}[{_sizes(shape)}] in {allocation.memory.upper()}"
+    text = _text(dtype, shape, allocation.memory)
     return (role, allocation.name, text, bool(is_write)), prod(shape) * allocation.dtype.itemsize
 
 
-def _sizes(shape):
-    return ", ".join(str(n) for n in shape)
-
-
-def _short(dtype):
-    return _DTYPE.get(str(dtype), str(dtype))
+def _text(dtype, shape, memory):
+    return f"{_DTYPE.get(str(dtype), dtype)}[{', '.join(map(str, shape))}] in {memory.upper()}"
 
 
 def _options(instruction):
-    said = [
-        f"{n}={_value(v)}"
-        for n, v in instruction.options
-        if not any(v is x for x in _NOTHING) and v not in _EMPTY
-    ]
-    return ", ".join(said)
-
-
-def _value(value):
-    text = value if isinstance(value, str) else f"{value:g}" if _is_number(value) else str(value)
-    return text if len(text) <= 60 else f"{text[:59]}…"
-
-
-def _is_number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    told = (
+        (name, f"{value:g}" if isinstance(value, float) else str(value))
+        for name, value in instruction.options
+        if value is not None and value is not False and value not in _EMPTY
+    )
+    return ", ".join(f"{n}={text if len(text) <= 60 else f'{text[:59]}…'}" for n, text in told)
 
 
 def _number(lines, line):
