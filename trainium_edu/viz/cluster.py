@@ -16,6 +16,7 @@ WIRE = {"on chip": COLOURS["green"], "NeuronLink": COLOURS["blue"], "EFA": COLOU
 _MEMBER, _CHOSEN = COLOURS["orange"], COLOURS["red"]
 _ACROSS = 4  # chips in a row of an instance
 _CORE, _CHIP, _DOWN = (13.0, 20.0), (32.0, 26.0), 36.0  # sizes, and from a chip to the next below
+_STUB = (8.0, 6.0)  # of a cable that leads around the torus, at each of its ends
 _HEAD, _GAP, _CELL = 26.0, 34.0, 12.0  # above chips; between rows of instances; of the strip
 
 
@@ -106,19 +107,16 @@ def _draw_instance(scene, topology, at, inside, chosen, links):
         return left + pitch * column + (pitch - _CHIP[0]) / 2, top + _DOWN * row
 
     for a, b in wires_of(topology).tolist():
-        (xa, ya), (xb, yb) = corner(a), corner(b)
-        lit = (a, b) in links
-        look = {"colour": WIRE["NeuronLink"] if lit else "muted", "width": 3.4 if lit else 1.0}
-        x, y, half = xa + _CHIP[0] / 2, ya + _CHIP[1] / 2, (_CHIP[0] / 2, _CHIP[1] / 2)
-        if xb - xa > 1.5 * pitch:  # around the torus: a stub at both ends
-            scene.line(xa - 8, y, xa, y, **look)
-            scene.line(xb + _CHIP[0], y, xb + _CHIP[0] + 8, y, **look)
-        elif yb - ya > 1.5 * _DOWN:
-            scene.line(x, ya - 6, x, ya, **look)
-            scene.line(x, yb + _CHIP[1], x, yb + _CHIP[1] + 6, **look)
-        else:
-            dx, dy = (half[0], 0) if ya == yb else (0, half[1])
-            scene.line(x + dx, y + dy, xb + half[0] - dx, yb + half[1] - dy, **look)
+        one, other = (np.add(corner(chip), np.divide(_CHIP, 2)) for chip in (a, b))
+        far = other - one > (1.5 * pitch, 1.5 * _DOWN)
+        along = np.array([1, 0] if far[0] or one[1] == other[1] else [0, 1])  # right, or down
+        edge, stub = along * _CHIP / 2, along * _STUB
+        pairs = [(one + edge, other - edge)]
+        if far.any():  # around the torus
+            pairs = [(one - edge - stub, one - edge), (other + edge, other + edge + stub)]
+        colour, wide = (WIRE["NeuronLink"], 3.4) if (a, b) in links else ("muted", 1.0)
+        for start, end in pairs:
+            scene.line(*start, *end, colour, width=wide)
     lit = set(inside.tolist())
     for chip in range(topology.chips):
         x, y = corner(chip)
@@ -139,8 +137,8 @@ def _draw_strip(scene, y, instances, used, shown) -> float:
     many = -(-instances // (4 * along))  # instances in one cell
     cells = -(-instances // many)
     what = "one instance" if many == 1 else f"{many} instances"
-    scene.text(12, y + 14, f"All {instances:,} instances, {what} per cell; framed: drawn above",
-               colour="muted", size=11)  # fmt: skip
+    words = f"All {instances:,} instances, {what} per cell; framed: drawn above"
+    scene.text(12, y + 14, words, colour="muted", size=11)
     lit, drawn = {i // many for i in used}, {i // many for i in shown}
     for k in range(cells):
         x, top = 12 + _CELL * (k % along), y + 22 + _CELL * (k // along)

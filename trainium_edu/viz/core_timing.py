@@ -8,6 +8,7 @@ from trainium_edu.neuroncore.timing.expansion import ENGINES
 from trainium_edu.neuroncore.timing.lifetimes import lifetimes
 from trainium_edu.neuroncore.timing.waits import Wait
 from trainium_edu.neuroncore.timing.why import why
+from trainium_edu.specs.fact import Kind
 from trainium_edu.viz.colours import ENGINE
 from trainium_edu.viz.core_trace import CoreTrace, Track, columns_of
 from trainium_edu.viz.documents import source_of, url_of
@@ -19,7 +20,8 @@ __all__ = ["trace_of_core"]
 _DMA = ENGINES.index(Engine.DMA)
 _SAYS = tables(__file__)
 _MOST_CAUSES = 7
-KINDS = ("documented", "derived", "measured", "assumed")
+_FACT = ("value", "name", "kind", "source", "url", "note")  # as the page calls it
+KINDS = list(map(str, Kind))
 
 
 def trace_of_core(core, *, band=None) -> CoreTrace:
@@ -44,7 +46,7 @@ def trace_of_core(core, *, band=None) -> CoreTrace:
         "reasons": [{"style": style, "text": w.words, "legend": _SAYS["legends"][style]}
                     for w in Wait for style in [_SAYS["waits"][w.name]]],
         "busy": [core.busy_ns(t.key) if t.kind == "engine" else 0.0 for t in tracks],
-        "kinds": list(KINDS), "band": list(band) if band else None,
+        "kinds": KINDS, "band": list(band) if band else None,
         "memories": _memories(core), "sites": _sites(core), "summary": _summary(core), **path,
     }  # fmt: skip
     return CoreTrace(
@@ -109,35 +111,35 @@ def _tiles(core):
     least = np.full(len(sites) + 1, 2**31)
     np.minimum.at(least, site, np.maximum(slot, 0))
     row_bytes = np.array([a.row_bytes for a in allocations], np.uint32)
-    return columns_of("tiles", (
-        run.memory[pick] - 1, np.maximum(placement.address[pick], 0), row_bytes[allocation],
-        begin, until, allocation, np.maximum(slot - least[site], 0), run.first[pick],
-        run.last[pick],
-    ))  # fmt: skip
+    place = np.maximum(placement.address[pick], 0), row_bytes[allocation], begin, until
+    slots = np.maximum(slot - least[site], 0)
+    columns = run.memory[pick] - 1, *place, allocation, slots, run.first[pick], run.last[pick]
+    return columns_of("tiles", columns)
 
 
 def _memories(core):
     """Return names, capacities and high-water marks in bytes per partition."""
-    high = core.placement.high_water_bytes
-    spec = core.spec
-    return [
-        {"name": "SBUF", "capacity": int(spec.sbuf.bytes_per_partition), "high": high[Memory.SBUF]},
-        {"name": "PSUM", "capacity": int(spec.psum.bytes_per_partition), "high": high[Memory.PSUM],
-         "banks": int(spec.psum.banks)},
-    ]  # fmt: skip
+    high, spec, found = core.placement.high_water_bytes, core.spec, []
+    for memory, facts in ((Memory.SBUF, spec.sbuf), (Memory.PSUM, spec.psum)):
+        row = {"capacity": int(facts.bytes_per_partition), "high": high[memory]}
+        found.append({"name": memory.upper(), **row})
+    found[1]["banks"] = int(spec.psum.banks)
+    return found
 
 
 def _sites(core):
     """Return what each allocating line takes, as pairs of texts."""
-    return [
-        [
-            site.name,
-            f"{site.tiles} x {size_text(site.row_bytes)} in {site.memory.upper()}; "
-            f"{site.slots} slot{'s' * (site.slots != 1)}, "
-            f"{size_text(site.slots * site.row_bytes)} of each partition",
-        ]
-        for site in sorted(core.placement.sites, key=lambda s: -s.slots * s.row_bytes)[:10]
-    ]
+    said = []
+    for site in sorted(core.placement.sites, key=lambda s: -s.slots * s.row_bytes)[:10]:
+        sizes = map(size_text, (site.row_bytes, site.slots * site.row_bytes))
+        said.append(
+            [site.name, _told("site", *sizes, site, "s" * (site.slots != 1), site.memory.upper())]
+        )
+    return said
+
+
+def _told(sentence, *values):
+    return _SAYS["sentences"][sentence].format(*values)
 
 
 def _summary(core):
@@ -145,14 +147,12 @@ def _summary(core):
     said = []
     hbm = core.bytes[Memory.HBM]
     if core.hbm_bytes and core.makespan_ns:
-        said.append(("HBM", f"{size_text(hbm.read)} read, {size_text(hbm.written)} written, "
-                     f"{core.hbm_bytes / core.makespan_ns:.3g} GB/s"))  # fmt: skip
+        sizes = map(size_text, (hbm.read, hbm.written))
+        said.append(("HBM", _told("hbm", *sizes, core.hbm_bytes / core.makespan_ns)))
     if core.flops:
         roof = core.roofline()
-        said.append(("work", f"{core.flops / 1e9:.4g} GFLOP, "
-                     f"{roof.achieved_flops / 1e12:.3g} TFLOP/s, MFU {core.mfu:.1%}"))  # fmt: skip
-        said.append(("roofline", f"{roof.bound}-bound: {roof.intensity:.3g} FLOP/byte, ridge "
-                     f"{roof.ridge:.4g}"))  # fmt: skip
+        rates = core.flops / 1e9, roof.achieved_flops / 1e12, core.mfu
+        said += [("work", _told("work", *rates)), ("roofline", _told("roofline", roof))]
     if slots := [f"{s.name} {s.slots}" for s in core.placement.sites if s.tiles > 1][:6]:
         said.append(("slots", ", ".join(slots)))
     return [list(pair) for pair in said] + [["note", note] for note in core.placement.notes[:3]]
@@ -166,10 +166,8 @@ def _pieces(core, path):
         number = facts[id(piece.facts), piece.changed]  # pieces of one kind share the tuple
         if number not in examples:
             examples[number] = (piece, KINDS.index(str(piece.kind)))
-        table.append(
-            (piece.start_ns, piece.end_ns, piece.row, whats[piece.what], number,
-             examples[number][1], thens[piece.then])
-        )  # fmt: skip
+        place, words = (piece.start_ns, piece.end_ns, piece.row), thens[piece.then]
+        table.append((*place, whats[piece.what], number, examples[number][1], words))
     shares = path.share_by_kind()
     words = {
         "whats": [_what(w) for w in whats],
@@ -182,9 +180,8 @@ def _pieces(core, path):
 
 
 def _what(name):
-    work = name in ("work", "DMA transfer")
-    short, text = _SAYS["pieces"].get(name, (name, name))
-    return {"style": "work" if work else "fixed", "name": name, "short": short, "text": text}
+    style, short, text = _SAYS["pieces"].get(name, ("fixed", name, name))
+    return {"style": style, "name": name, "short": short, "text": text}
 
 
 def _causes(path):
@@ -196,27 +193,20 @@ def _causes(path):
         other = Engine.DMA if name != "everything else" else Engine.SYNC
         colour = ENGINE[next((e for e in ENGINES if name.startswith(e.title)), other)]
         is_work = _what(name.split(": ")[-1])["style"] == "work"
-        said.append({"name": name, "share": share, "ns": share * path.makespan_ns,
-                     "colour": colour, "work": is_work})  # fmt: skip
+        ns = share * path.makespan_ns
+        said.append({"name": name, "share": share, "ns": ns, "colour": colour, "work": is_work})
     return said
 
 
 def _facts(core, facts, changed):
     """Return what a piece rests on, as texts: value, name, kind, source, note."""
-    said = [_fact(name, fact) for name, fact in facts]
-    for name in changed:
-        said.append({
-            "value": f"{core.parameters[name]:.6g}", "name": name, "kind": "assumed",
-            "source": "set here, instead of the fact's value", "url": "", "note": "",
-        })  # fmt: skip
-    return said
-
-
-def _fact(name, fact):
-    return {
-        "value": _value(fact), "name": name, "kind": str(fact.kind), "source": source_of(fact),
-        "url": url_of(fact), "note": fact.note,
-    }  # fmt: skip
+    said = [
+        (_value(fact), name, str(fact.kind), source_of(fact), url_of(fact), fact.note)
+        for name, fact in facts
+    ]
+    here = "assumed", "set here, instead of the fact's value", "", ""
+    said += [(f"{core.parameters[name]:.6g}", name, *here) for name in changed]
+    return [dict(zip(_FACT, one, strict=True)) for one in said]
 
 
 def _value(fact):

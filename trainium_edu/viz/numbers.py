@@ -10,7 +10,7 @@ from trainium_edu.neuroncore.scoreboard import advice, scoreboard
 from trainium_edu.neuroncore.timing.why import differing_facts, why
 from trainium_edu.viz.bars import draw_rows
 from trainium_edu.viz.svg import to_svg
-from trainium_edu.viz.units import letters
+from trainium_edu.viz.units import aligned, letters
 
 __all__ = ["Numbers", "Paragraphs", "Table", "advised", "between_chips", "board", "spent"]
 
@@ -164,16 +164,11 @@ def spent(runs: Mapping) -> Numbers:
     """
     parts = ("elements", "copies", "code", "bulks")
     bars = {}
-    lines = [
-        f"{'':<12} {'time µs':>9} {'band µs':>19}   " + " ".join(f"{part:>9}" for part in parts)
-    ]
+    table = [["", "time µs", "band µs", *parts]]
     for name, run in runs.items():
         where = run.parts_ns()
         share, band = [where[part] / sum(where.values()) for part in parts], run.band
-        lines.append(
-            f"{name:<12} {band.nominal_ns / 1e3:>9.1f}"
-            f" {band.low_ns / 1e3:>9.1f}-{band.high_ns / 1e3:<9.1f}   "
-            + " ".join(f"{part:>9.0%}" for part in share)
-        )
+        low, us, high = (f"{ns / 1e3:.1f}" for ns in (band.low_ns, band.nominal_ns, band.high_ns))
+        table.append([name, us, f"{low}-{high}", *map("{:.0%}".format, share)])
         bars[name] = {p: s * band.nominal_ns / 1e3 for p, s in zip(parts, share, strict=True)}
-    return Numbers("\n".join(lines), "Where the time goes, in µs", bars)
+    return Numbers(aligned(table, "<" + ">" * 6), "Where the time goes, in µs", bars)
