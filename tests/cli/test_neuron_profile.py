@@ -5,6 +5,7 @@ Profiles with Neuron Explorer) for flags, names of files and what is printed.
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -90,6 +91,12 @@ def test_a_folder_is_summed_up_by_its_files(files, run, capsys):
     arguments = ["view", "--output-format", "summary-json", "-n", "file.neff", "-d", "."]
     assert neuron_profile.main(arguments) == 0
     assert json.loads(capsys.readouterr().out) == {"profile_rank_0": summary(run)}
+    shutil.copy("profile_rank_0.ntff", "second.ntff")  # and their .neff beside them
+    assert neuron_profile.main(["view", "--output-format", "summary-json", "-d", "."]) == 0
+    assert list(json.loads(capsys.readouterr().out)) == ["profile_rank_0", "second"]
+    os.rename("file.neff", "away")
+    assert neuron_profile.main(["view", "-d", "."]) == 1
+    assert "than any .neff beside it holds" in capsys.readouterr().err
 
 
 WRONG = table_beside(__file__, "wrong_profiles.toml")

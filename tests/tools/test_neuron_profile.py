@@ -5,7 +5,6 @@ definitions of the keys (Neuron Explorer: Profile Schema Reference); zlib and zi
 import contextlib
 import gzip
 import json
-import shutil
 import zipfile
 
 import numpy as np
@@ -171,7 +170,7 @@ def test_capture_times_the_program_again_and_view_reads_the_pair(pair, copied):
     neff, session = pair
     [written] = neuron_profile.capture(neff, session)
     assert written == session
-    run, digest, note = neuron_profile.read(neff, session)
+    run, digest, note = neuron_profile.read(session, [neff])
     assert run.timeline.makespan_ns == copied[0].timeline.makespan_ns
     assert neuron_profile.summary(run) == copied[1]
     assert (len(digest), note) == (40, "")
@@ -193,18 +192,17 @@ def test_a_pair_of_two_programs_is_refused(pair, tmp_path):
     other, _ = summed(copy, (128, 999))
     run_io.write_neff(other, tmp_path / "other.neff")
     with pytest.raises(ValueError, match=r"profile\.ntff was captured from another program"):
-        neuron_profile.read(tmp_path / "other.neff", pair[1])
+        neuron_profile.read(pair[1], [tmp_path / "other.neff"])
 
 
-def test_a_folder_is_read_with_its_neffs_or_with_the_named_one(pair, tmp_path, copied):
-    shutil.copy(pair[1], tmp_path / "second.ntff")
-    found = neuron_profile.read_folder(tmp_path)
-    assert {name: note for name, (*_, note) in found.items()} == {"profile": "", "second": ""}
-    (tmp_path / "away").mkdir()
-    away = pair[0].rename(tmp_path / "away" / "file.neff")
-    raises(ValueError, r"no \.neff in .* name it with -n", neuron_profile.read_folder, tmp_path)
-    assert len(neuron_profile.read_folder(tmp_path, away)) == 2
-    raises(ValueError, r"there is no \.ntff in", neuron_profile.read_folder, tmp_path / "away")
+def test_one_of_several_programs_is_the_captured_one(pair, tmp_path):
+    other, _ = summed(copy, (128, 999))
+    neffs = [tmp_path / "other.neff", pair[0]]
+    run_io.write_neff(other, neffs[0])
+    assert neuron_profile.read(pair[1], neffs)[2] == ""
+    refused = raises(ValueError, "than other.neff holds", neuron_profile.read, pair[1], neffs[:1])
+    assert str(refused).endswith("name its own with -n")
+    raises(ValueError, "than any .neff beside it holds", neuron_profile.read, pair[1], [])
 
 
 def repacked(path, **changed):
@@ -225,7 +223,7 @@ def head_of(path, **changed):
 
 def test_another_version_of_the_model_is_said(pair):
     repacked(pair[1], run__json=head_of(pair[1], makespans_ns=[1234.0]))
-    run, _, note = neuron_profile.read(*pair)
+    run, _, note = neuron_profile.read(pair[1], [pair[0]])
     assert note.startswith("profile.ntff was captured with another version of the model: 1.234 us")
     assert f"{run.timeline.makespan_ns / 1e3:.3f} us now" in note
 

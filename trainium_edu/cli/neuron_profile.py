@@ -143,18 +143,23 @@ def _view(options) -> int:
 
 def _runs(options) -> dict:
     """Return the runs to show by their names."""
-    if options.session_dir:
-        found = neuron_profile.read_folder(options.session_dir, options.neff_path)
-    elif options.neff_path and options.session_file:
-        one = neuron_profile.read(options.neff_path, options.session_file)
-        found = {options.db_bucket or f"n_{one[1]}": one}
-    else:
+    sessions = [options.session_file] if options.session_file else []
+    neffs = [options.neff_path] if options.neff_path else []
+    if folder := options.session_dir and Path(options.session_dir):
+        sessions, neffs = sorted(folder.glob("*.ntff")), neffs or [*folder.glob("*.neff")]
+        if not sessions:
+            raise ValueError(f"there is no .ntff in {folder}")
+    elif not (sessions and neffs):
         raise ValueError(sentence("neuron_profile.no_files"))
-    for name, (run, _, note) in found.items():
+    runs = {}
+    for session in sessions:
+        run, digest, note = neuron_profile.read(session, neffs)
+        name = Path(session).stem if folder else options.db_bucket or f"n_{digest}"
         several = sentence("neuron_profile.several", name=name, count=len(run.programs))
         for said in filter(None, (note, several * (len(run.programs) > 1))):
             print(said, file=sys.stderr)
-    return {name: run for name, (run, *_) in found.items()}
+        runs[name] = run
+    return runs
 
 
 def _written(shown, runs) -> str:

@@ -35,9 +35,8 @@ from trainium_edu.tools.schema import checked as checked_by
 
 __all__ = ["Config", "Monitor", "everything", "read_config"]
 
-_SCHEMA, _CONSTANTS = (
-    tables(__file__, f"{stem}.toml") for stem in ("neuron_monitor", "neuron_monitor_constants")
-)
+_SCHEMA = tables(__file__)
+_CONSTANTS = tables(__file__, "neuron_monitor_constants.toml")
 
 _PERCENTILES = (0, 1, 25, 50, 75, 99, 100)
 _UNITS_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}

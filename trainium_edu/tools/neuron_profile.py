@@ -23,6 +23,7 @@ and semaphores).  Nothing spills here (``timing.placement``), so the two keys of
 References: `aws-neuron-profile`, `aws-profile-schema`, `aws-neuron-explorer`, `accelopt-nkibench`.
 """
 
+from collections.abc import Sequence
 from math import prod
 from os import PathLike
 from pathlib import Path
@@ -42,7 +43,7 @@ from trainium_edu.nki.remedies import WORDS
 from trainium_edu.specs import INSTANCES, TOOLS
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["TERMS", "WORDS_OF", "as_text", "capture", "events", "read", "read_folder", "summary"]
+__all__ = ["TERMS", "WORDS_OF", "as_text", "capture", "events", "read", "summary"]
 
 _ON_CORE = ENGINES[:-1]  # all but DMA
 _S = 1e-9
@@ -95,13 +96,14 @@ def capture(
 
 
 @checked
-def read(neff: str | PathLike, session: str | PathLike) -> tuple[Run, str, str]:
-    """Read a pair of files as a timed run.
+def read(session: str | PathLike, neffs: Sequence[str | PathLike]) -> tuple[Run, str, str]:
+    """Read a ``.ntff`` as a timed run.
 
     Parameters
     ----------
-    neff, session : path
-        A ``.neff`` and a ``.ntff`` of the same program.
+    session : path
+    neffs : sequence of path
+        The ``.neff`` of the same program is one of them.
 
     Returns
     -------
@@ -115,53 +117,16 @@ def read(neff: str | PathLike, session: str | PathLike) -> tuple[Run, str, str]:
     Raises
     ------
     OSError, ValueError
-        If a file cannot be read, or they are of different programs.
+        If a file cannot be read, or none of the ``.neff`` is of the same program.
     """
-    other = f"another program than {Path(neff).name} holds; capture it again from this one"
-    wrong = f"{Path(session).name} was captured from {other}"
-    return _timed(session, {run_io.digest_of(neff)}, wrong)
-
-
-@checked
-def read_folder(
-    folder: str | PathLike, neff: str | PathLike | None = None
-) -> dict[str, tuple[Run, str, str]]:
-    """Read every ``.ntff`` of a folder, with its ``.neff`` there or with the one that is named.
-
-    Parameters
-    ----------
-    folder : path
-    neff : path, optional
-
-    Returns
-    -------
-    dict of str to (Run, str, str)
-        As :func:`read` returns them, by the names of the ``.ntff``.
-
-    Raises
-    ------
-    OSError, ValueError
-        As of :func:`read`; or if there is no ``.ntff``, or none of the ``.neff`` is its own.
-    """
-    folder = Path(folder)
-    sessions = sorted(folder.glob("*.ntff"))
-    if not sessions:
-        raise ValueError(f"there is no .ntff in {folder}")
-    known = {run_io.digest_of(path) for path in ([neff] if neff else folder.glob("*.neff"))}
-    none = f"no .neff in {folder} is the one that {{}} was captured from; name it with -n"
-    return {path.stem: _timed(path, known, none.format(path.name)) for path in sessions}
-
-
-def _timed(session, digests, otherwise) -> tuple[Run, str, str]:
-    """Return what :func:`read` does of a ``.ntff`` whose program is one of some; else say so."""
-    traced = run_io.read_trace(session)
-    if traced.digest not in digests:
-        raise ValueError(otherwise)
+    name, traced = Path(session).name, run_io.read_trace(session)
+    if traced.digest not in map(run_io.digest_of, neffs):
+        held = " or ".join(Path(neff).name for neff in neffs) or "any .neff beside it"
+        raise ValueError(WORDS_OF["says"]["another_program"].format(name=name, held=held))
     run = Run.timed(traced.parts, WORDS)
     then, now = max(traced.makespans_ns), run.timeline.makespan_ns
     if abs(then - now) <= 1e-6 * now:
         return run, traced.digest, ""
-    name = Path(session).name
     note = WORDS_OF["says"]["another_model"].format(name=name, then=then / 1e3, now=now / 1e3)
     return run, traced.digest, note
 

@@ -28,6 +28,7 @@ from rich.text import Text
 
 import trainium_edu
 from trainium_edu import live
+from trainium_edu.files import tables
 from trainium_edu.specs import INSTANCES
 from trainium_edu.specs.signatures import checked
 from trainium_edu.tools.machine import machine
@@ -36,16 +37,11 @@ from trainium_edu.tools.neuron_monitor import Monitor, everything
 __all__ = ["HELP", "once", "screen", "watch"]
 
 _REFRESH_S = 1.0
-_KINDS = {
-    "Tensors": "tensors",
-    "Constants": "constants",
-    "Model Code": "model_code",
-    "Runtime Memory": "runtime_memory",
-    "Model Scratchpad": "model_shared_scratchpad",
-}
-_TITLE, _HEAD = "bold black on bright_blue", "bold black on bright_cyan"
+_WORDS = tables(__file__)
+#: What takes memory of a device: the words for it -> how a report calls it.
+_KINDS = _WORDS["kinds"]
 #: The line below a picture.
-HELP = Padding("q: quit  f: FLOPS on/off", style="white on blue")
+HELP = Padding(_WORDS["help"], style=_WORDS["styles"]["help"])
 
 
 # -- one picture ----------------------------------------------------------------------------------
@@ -95,9 +91,11 @@ def screen(report: dict, shows_flops: bool = False) -> Group:
         "Memory Usage Summary": Group(*_summary(sum(one["host"] for one in used), memory)),
         "Memory Usage Details": _details(report["neuron_hardware_info"], runs, memory),
     }
-    shown: list[RenderableType] = [Padding(Text(title, justify="center"), style=_TITLE)]
+    shown: list[RenderableType] = [
+        Padding(Text(title, justify="center"), style=_WORDS["styles"]["title"])
+    ]
     for head, body in sections.items():
-        shown += ["", Padding(head, style=_HEAD), body]
+        shown += ["", Padding(head, style=_WORDS["styles"]["head"]), body]
     return Group(*shown)
 
 

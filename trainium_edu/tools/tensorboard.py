@@ -16,21 +16,13 @@ from os import PathLike, fspath
 from typing import Any
 
 from trainium_edu import aside
+from trainium_edu.files import tables
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.executable import Executable
 
 __all__ = ["TensorBoard", "text"]
 
-#: Of a step.
-_OF_STEP = {"loss": "loss", "lr": "learning rate", "norm": "gradient norm", "epoch": "epoch"}
-#: Of a report on a step: the scalar's name, and what it is multiplied by.
-_OF_REPORT = {
-    "step_ns": ("time/step in µs", 1e-3),
-    "exposed_ns": ("time/exposed communication in µs", 1e-3),
-    "compute_ns": ("time/compute in µs", 1e-3),
-    "samples_per_s": ("time/samples per s", 1),
-    "mfu": ("time/MFU", 1),
-}
+_WORDS = tables(__file__)
 _LONGEST = 20  #: operations on a page
 
 
@@ -83,13 +75,13 @@ class TensorBoard:
         ----------
         step : Step
         """
-        scalars = {name: getattr(step, key) for key, name in _OF_STEP.items()}
+        scalars = {name: getattr(step, key) for key, name in _WORDS["step"].items()}
         scalars["replicas agree"] = step.agree
         tested = self._run.accuracy
         if tested and tested[-1][0] == step.number + 1:
             scalars["accuracy"] = tested[-1][1]
         report = self._newest_report(self._run.trainer)
-        for key, (name, factor) in _OF_REPORT.items() if report is not None else ():
+        for key, (name, factor) in _WORDS["report"].items() if report is not None else ():
             scalars[name] = getattr(report, key) * factor
         known = {name: float(value) for name, value in scalars.items() if value is not None}
         values = [self._summary.Value(tag=n, simple_value=value) for n, value in known.items()]
@@ -150,14 +142,8 @@ def text(executable: Executable) -> str:
     whole = executable.makespan_ns
     working = (one for one in done if one.section is not None)
     longest = sorted(working, key=lambda one: one.start_ns - one.end_ns)[:_LONGEST]
-    lines = [
-        f"**{executable.name}**: {whole / 1e3:.1f} µs on the chip, {len(done)} operations, "
-        f"{executable.hbm_bytes / 2**20:.1f} MiB of HBM. Operations overlap, so shares can add up "
-        "to more than all.",
-        "",
-        "| operation | line | µs | of the step | busiest engine | bound in µs |",
-        "|---|---|---|---|---|---|",
-    ]
+    about = {"us": whole / 1e3, "count": len(done), "mib": executable.hbm_bytes / 2**20}
+    lines = [_WORDS["page"].format(name=executable.name, **about)]
     for one in longest:
         line = re.sub(r"[|<>`*]", " ", str(one.node.line or one.node.scope))
         ns, bound = one.end_ns - one.start_ns, f"{one.roofline_ns / 1e3:.1f}"
