@@ -21,7 +21,8 @@ import numpy as np
 
 from trainium_edu import files, settings
 from trainium_edu.exercises.exercise import words_of
-from trainium_edu.exercises.judge import NotAttempted, NotChecked, reject
+from trainium_edu.exercises.judge import NotAttempted, NotChecked, Rejected, reject, reject_if
+from trainium_edu.exercises.refusals import sentence
 from trainium_edu.neuroncore import gpsimd_cpp
 from trainium_edu.neuroncore.engines.custom_op import Work
 from trainium_edu.specs.signatures import checked
@@ -85,12 +86,9 @@ def _written(folder: Path, name: str, kernel: str, shape: str) -> tuple[list[Pat
         try:
             files.write(path, text := text.lstrip("\n"))
         except UnicodeEncodeError as bad:
-            raise gpsimd_cpp.CompileError(
-                f"{text[bad.start]!r} is half of a character (a lone surrogate), and a file of C++ "
-                "is UTF-8; write the character itself",
-                path.name,
-                text.count("\n", 0, bad.start) + 1,
-            ) from None
+            problem = sentence("cpp.surrogate", letter=text[bad.start])
+            line = text.count("\n", 0, bad.start) + 1
+            raise gpsimd_cpp.CompileError(problem, path.name, line) from None
     return [paths[0]], [paths[1]]
 
 
@@ -143,8 +141,8 @@ def run_here(job: Job) -> dict:
     Returns
     -------
     dict
-        ``outcomes``, one per case that ran; where it ended, ``problem`` ("no compiler", "compile",
-        "refused"), ``text``, and the ``line`` of the kernel's text.
+        ``outcomes``, one per case that ran; where it ended, ``problem`` ("no compiler",
+        "does not compile", "race" or "refused"), ``text``, and the ``line`` of the kernel's text.
     """
     outcomes: list[Outcome] = []
     try:
@@ -157,12 +155,16 @@ def run_here(job: Job) -> dict:
                 run = library.run(*case)
                 outcomes.append(Outcome(run.outputs, run.works, float(run.timeline.makespan_ns)))
     except (gpsimd_cpp.NoCompilerError, gpsimd_cpp.OperatorError) as mistake:
-        kinds = {gpsimd_cpp.NoCompilerError: "no compiler", gpsimd_cpp.CompileError: "compile"}
-        return {"outcomes": outcomes, "problem": kinds.get(type(mistake), "refused"),
-                "text": str(mistake), "line": getattr(mistake, "line", 0)}  # fmt: skip
+        other = "race" if ": race: " in str(mistake) else "refused"
+        problem, line = _PROBLEMS.get(type(mistake), other), getattr(mistake, "line", 0)
+        return {"outcomes": outcomes, "problem": problem, "text": str(mistake), "line": line}
     return {"outcomes": outcomes}
 
 
+_PROBLEMS: dict[type, str] = {
+    gpsimd_cpp.NoCompilerError: "no compiler",
+    gpsimd_cpp.CompileError: "does not compile",
+}
 _run: list[Callable[[Job], dict]] = [run_here]
 
 
@@ -171,8 +173,7 @@ def use(run: Callable[[Job], dict]) -> None:
     _run[0] = run
 
 
-def tried(answer: Callable, starter: str, name: str, shape: str, cases: Sequence[tuple], *,
-          multicore: bool = False) -> list[Outcome]:  # fmt: skip
+def tried(answer, starter, name, shape, cases, *, multicore=False) -> list[Outcome]:
     """Compile an answer's text and run it on some cases; reject what does not compile or run.
 
     Parameters
@@ -192,15 +193,13 @@ def tried(answer: Callable, starter: str, name: str, shape: str, cases: Sequence
         Where there is no compiler.
     """
     text = answer()
-    if not isinstance(text, str):
-        reject("no source", f'{name} is asked for as C++: {name} = Source(r"""...""").')
+    reject_if(not isinstance(text, str), "no source", name=name)
     if _squeezed(text) in ("", _squeezed(starter)):
         raise NotAttempted("The program is still the one that you found.")
     plain = re.sub(r"//.*|/\*[\s\S]*?\*/", " ", text.replace("\\\n", ""))
     for what, pattern in words_of(__file__)["forbidden"].items():
         if found := re.search(pattern, plain):
-            reject("not the interface", f"The program uses {what} ({found[0].strip()}); an operator"
-                   " has its tensors, TCM and the language.")  # fmt: skip
+            reject("not the interface", what=what, found=found[0].strip())
     told = _run[0](Job(name, text, shape, multicore, tuple(cases)))
     if "problem" not in told:
         return told["outcomes"]
@@ -209,9 +208,7 @@ def tried(answer: Callable, starter: str, name: str, shape: str, cases: Sequence
         raise NotChecked(f"Not checked here: {said}.")
     if 0 < told["line"] <= len(lines):
         said = f"{said.rstrip('.')}. Line {told['line']}: {lines[told['line'] - 1].strip()}"
-    kind = "race" if ": race: " in said else told["problem"]
-    reject({"compile": "does not compile"}.get(kind, kind), said)
-    raise AssertionError  # reject raises
+    raise Rejected(told["problem"], said)
 
 
 def _squeezed(text: str) -> str:

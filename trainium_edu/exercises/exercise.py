@@ -468,7 +468,7 @@ def words_of(module: str) -> dict:
 @cache
 def _shared_words() -> dict[str, str]:
     """Return the sentences of checks that exercises share, by misconception."""
-    files = (Path(__file__).with_stem(stem) for stem in ("exercise", "judge", "asked"))
+    files = (Path(__file__).with_stem(stem) for stem in ("exercise", "judge", "asked", "cpp"))
     parts = (words_of(str(file)) for file in files)
     return {name: says for words in parts for name, says in words["shared"]["wrong"].items()}
 
