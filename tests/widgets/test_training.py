@@ -14,10 +14,11 @@ from trainium_edu.widgets.training import RATES, training_explorer
 
 def test_its_curves_are_those_of_train():
     widget = training_explorer(0.03, epochs=5)
-    for i, name in enumerate(ARMS):
+    for name in ARMS:
         run = train(name, learning_rate=0.03, epochs=5, seeds=[0], rounding_seed=0)
-        assert np.array_equal(widget.curves[i, 0], run.loss[:, 0].astype(np.float32))
-        assert np.array_equal(widget.curves[i, 1], run.accuracy[:, 0].astype(np.float32))
+        loss, accuracy = zip(*widget.curves[name], strict=True)
+        assert np.array_equal(loss, run.loss[:, 0])
+        assert np.array_equal(accuracy, run.accuracy[:, 0])
 
 
 def test_pointing_at_an_epoch_tells_its_numbers():
@@ -35,7 +36,7 @@ def test_a_change_of_any_control_trains_anew():
     widget = training_explorer(0.1, epochs=5)
     before = widget.curves
     widget.set(rate=RATES.index(0.01))
-    assert not np.array_equal(widget.curves, before)
+    assert widget.curves != before
     widget.set(epochs=10)
     assert widget.done == [10] * 4
     widget.set(fp32=False, master=False, stochastic=False)

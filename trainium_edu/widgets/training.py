@@ -69,12 +69,12 @@ class TrainingExplorer(Sketch):
     def __init__(self, learning_rate, count):
         rate = RATES.index(offered_rate(learning_rate))
         count = whole(count, "epochs", 5, _MOST_EPOCHS)
-        arms = [control(name, "check", arm.short, value=True, help=arm.label)
-                for name, arm in ARMS.items()]  # fmt: skip
+        arms = (control(n, "check", a.short, value=True, help=a.label) for n, a in ARMS.items())
         controls = [*controls_of("training", rate=rate, epochs=count), *arms]
         press = {"train": lambda _: self.start(), "stop": lambda _: self._stop()}
         press = buttons_of("training", controls, press)
         self._trained: tuple = ()  # rate, epochs and arms of the last training
+        self.curves: dict[str, list] = {}  #: (loss, accuracy) of each epoch done, by arm
         self.live = LiveRun(self._show)  #: the training under way
         super().__init__(controls, self._page, RECIPES["training"]["name"], press=press)
 
@@ -96,8 +96,7 @@ class TrainingExplorer(Sketch):
     def start(self, *, at_once: bool = False) -> dict:
         """Train anew with the present values, of which none changes."""
         self._trained = self.rate, self.values["epochs"], self.shown
-        self.curves = np.full((len(self.shown), 2, self.values["epochs"]), np.nan, np.float32)
-        self._counts = [0] * len(self.shown)
+        self.curves = {name: [] for name in self.shown}
         self.live.start(self._work(), at_once=at_once)
         return {}
 
@@ -109,52 +108,45 @@ class TrainingExplorer(Sketch):
     def _work(self):
         """Train the arms side by side, one epoch each in turn."""
         rate, count, shown = self._trained
-        runs = [epochs(name, learning_rate=rate, epochs=count, seeds=[0], rounding_seed=0)
-                for name in shown]  # fmt: skip
-        values, counts = self.curves, self._counts
-        for number in range(count):
-            for i, run in enumerate(runs):
+        how: dict = {"learning_rate": rate, "epochs": count, "seeds": [0], "rounding_seed": 0}
+        curves, runs = self.curves, {name: epochs(name, **how) for name in shown}
+        for _ in range(count):
+            for name, run in runs.items():
                 one = next(run)
-                values[i, :, number] = one.loss[0], one.accuracy[0]
-                counts[i] = number + 1
+                curves[name].append((one.loss[0], one.accuracy[0]))
                 yield
 
     def _show(self):
         """Show what there is."""
         with self.hold_sync():
-            self.running, self.done = self.live.running, list(self._counts)
+            self.running, self.done = self.live.running, list(map(len, self.curves.values()))
             self._redraw()
 
     def _page(self, values) -> Page:
         outputs = {"rate": f"{RATES[values['rate']]:g}"}
-        if not self._trained:  # before the first training
-            return Page(picture.draw_training({}, {}, values["epochs"]), outputs=outputs)
-        curves = self._trained_curves()
+        curves = {name: np.array(done, np.float32).T for name, done in self.curves.items() if done}
         labels = {name: ARMS[name].short for name in curves}
-        scene = picture.draw_training(
-            curves, labels, self._trained[1], width=values["width"], told=not self.running
-        )
-        rows = [{"cells": [labels[name], f"{loss[-1]:.3g}", f"{100 * accuracy[-1]:.1f} %"],
-                 "colour": picture.ARM_STYLE[name][0]}
-                for name, (loss, accuracy) in curves.items()]  # fmt: skip
-        said = "Training …" if self.running else self.summary()
-        return Page(scene, [said], outputs, head=["", "loss", "accuracy"], rows=rows,
-                    pressed="train" if self.running else "")  # fmt: skip
-
-    def _trained_curves(self) -> dict:
-        """Return loss and accuracy of each arm, as far as it is trained."""
-        names = zip(self._trained[2], self.curves, self._counts, strict=True)
-        return {name: curves[:, :n] for name, curves, n in names if n}
+        count = self._trained[1] if self._trained else values["epochs"]
+        told, width = not self.running, values["width"]
+        scene = picture.draw_training(curves, labels, count, width=width, told=told)
+        rows = []
+        for name, (loss, accuracy) in curves.items():
+            cells = [labels[name], f"{loss[-1]:.3g}", f"{100 * accuracy[-1]:.1f} %"]
+            rows.append({"cells": cells, "colour": picture.ARM_STYLE[name][0]})
+        said, pressed = ("Training …", "train") if self.running else (self.summary(), "")
+        head = ["", "loss", "accuracy"]
+        return Page(scene, [said], outputs, head=head, rows=rows, pressed=pressed)
 
     def summary(self) -> str:
         """Say the picture's numbers in a sentence."""
-        if not self._counts:
+        if not self.curves:
             return "No arm chosen: tick at least one."
-        if not min(self._counts):
+        if not all(self.curves.values()):
             return "Training …"
-        ends = {name: accuracy[-1] for name, (_, accuracy) in self._trained_curves().items()}
-        parts = [f"{ARMS[name].short} {100 * end:.1f} %" for name, end in ends.items()]
-        return say("training", rate=self.rate, epoch=min(self._counts), arms=", ".join(parts))[0]
+        ends = {ARMS[name].short: done[-1][1] for name, done in self.curves.items()}
+        parts = (f"{name} {100 * accuracy:.1f} %" for name, accuracy in ends.items())
+        least = min(map(len, self.curves.values()))
+        return say("training", rate=self.rate, epoch=least, arms=", ".join(parts))[0]
 
     def __repr__(self):
         return f"TrainingExplorer({self.summary()})"

@@ -99,9 +99,9 @@ def _step_page(values) -> Page:
     step = _reported(ranks, values["bytes"], values["algorithm"])
     end = next(ns for ns in (800e3, 2.4e6, 8e6, 1e9) if step.step_ns < ns)
     scene = step_scene({f"{ranks} ranks": step}, width=values["width"], end_ns=end)
-    said = say("step", step=step.step_ns / 1e3, compute=step.compute_ns / 1e3,
-               sums=step.communication_ns / 1e3, exposed=step.exposed_ns / 1e3,
-               rate=step.samples_per_s / 1e6)  # fmt: skip
+    ns = {"compute": step.compute_ns, "sums": step.communication_ns, "exposed": step.exposed_ns}
+    times_us = {name: time / 1e3 for name, time in (ns | {"step": step.step_ns}).items()}
+    said = say("step", rate=step.samples_per_s / 1e6, **times_us)
     return Page(scene, said, {"doublings": str(ranks)})
 
 
