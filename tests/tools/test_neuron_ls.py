@@ -32,13 +32,13 @@ def seen(pid, command, cores=(0,), instance="trn1.32xlarge"):
     return live.Seen(pid, 0.0, command, instance, 0.0, False, cores, empty, empty, 1.0, (), (), 0.0)
 
 
-def table_of(machine, **options):
+def table_of(machine, *flags):
     """Return the table alone, without the two lines on top."""
-    return neuron_ls.report(machine, **options).split("\n", 2)[2]
+    return neuron_ls.report(machine, *flags).split("\n", 2)[2]
 
 
 def test_the_table_and_the_torus_are_those_of_the_guide():
-    said = neuron_ls.report(Machine("trn1.32xlarge"), shows_topology=True)
+    said = neuron_ls.report(Machine("trn1.32xlarge"), "topology")
     head, _, rest = said.partition("+")
     assert head == "instance-type: trn1.32xlarge\ninstance-id: NA\n"
     table, _, drawn = f"+{rest}".partition("\n\n\n")
@@ -57,7 +57,7 @@ def test_columns_of_processes_are_those_of_the_guide():
     assert "\n".join(cut[:7]) == COMMANDS
     assert cut[7].split() == ["|", "NA", "|", "NA", "|", "NA", "|"]  # device 1 has none
     assert table[5].startswith("|        |        |        |               |         | 23531")
-    wide = neuron_ls.report(Machine("trn1.32xlarge", runs), is_wide=True).splitlines()[6]
+    wide = neuron_ls.report(Machine("trn1.32xlarge", runs), "wide").splitlines()[6]
     assert (
         "| neuron-app01 infer --input-data-directory ~/my_input_data --inference-count 5... |"
         in (wide)
@@ -77,7 +77,7 @@ def test_a_run_stands_on_the_devices_of_its_cores():
 def test_json_has_the_fields_of_the_guide():
     run = live.begin("python train.py --epochs 3", "trn1.32xlarge", (2, 3))
     run.publish()
-    said = json.loads(neuron_ls.report(machine(), is_json=True))
+    said = json.loads(neuron_ls.report(machine(), "json_output"))
     assert [list(one) for one in said] == [FIELDS] * 16
     assert (said[1]["neuroncore_ids"], said[1]["connected_to"]) == ([2, 3], [13, 0, 5, 2])
     assert (said[1]["memory_size"], said[0]["neuron_processes"]) == (34359738368, [])
@@ -97,7 +97,7 @@ def test_one_device_is_described_as_captured():
         "connected_to": None, "nc_count": 2, "memory_size": 34359738368, "neuroncore_ids": [0, 1],
         "neuron_processes": [],
     }  # fmt: skip
-    (ours,) = json.loads(neuron_ls.report(Machine("trn1.2xlarge"), is_json=True))
+    (ours,) = json.loads(neuron_ls.report(Machine("trn1.2xlarge"), "json_output"))
     assert list(ours) == list(captured)
     assert [type(value) for value in ours.values()] == [type(each) for each in captured.values()]
     differing = {name for name in captured if ours[name] != captured[name]}
@@ -107,7 +107,7 @@ def test_one_device_is_described_as_captured():
 
 def test_numa_node_is_an_integer_in_a_string():
     """As parsers read it, `int(device["numa_node"])`; -1 where the host has no NUMA nodes."""
-    devices = json.loads(neuron_ls.report(Machine("trn1.32xlarge"), is_json=True))
+    devices = json.loads(neuron_ls.report(Machine("trn1.32xlarge"), "json_output"))
     assert {int(device["numa_node"]) for device in devices} == {-1}
     assert all(len(device["connected_to"]) == 4 for device in devices)
 
@@ -117,7 +117,7 @@ def test_one_device_has_no_connected_devices():
     assert table[1] == "| NEURON | NEURON | NEURON |   PCI   |"
     drawn = "Neuron Device Topology\n"
     alone, ring = (
-        neuron_ls.report(Machine(name), shows_topology=True).partition(drawn)[2].splitlines()
+        neuron_ls.report(Machine(name), "topology").partition(drawn)[2].splitlines()
         for name in ("trn1.2xlarge", "inf2.24xlarge")
     )
     assert alone == ["[ 0 ]"]

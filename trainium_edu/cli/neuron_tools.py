@@ -36,16 +36,10 @@ def _looked_at(options):
 
 def ls(options) -> None:
     """Print the devices and the runs on them."""
-    from trainium_edu.tools.neuron_ls import report
+    from trainium_edu.tools import neuron_ls
 
-    said = report(
-        _looked_at(options),
-        is_wide=options.wide,
-        shows_all=options.show_all_procs,
-        shows_topology=options.topology,
-        is_json=options.json_output,
-    )
-    print(said)
+    flags = [flag for flag in neuron_ls.FLAGS if getattr(options, flag)]
+    print(neuron_ls.report(_looked_at(options), *flags))
 
 
 def top(options) -> None:

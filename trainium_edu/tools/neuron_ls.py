@@ -22,12 +22,15 @@ from rich.table import Table
 from rich.text import Text
 
 from trainium_edu.specs import TOOLS
+from trainium_edu.specs.arguments import choice
 from trainium_edu.specs.signatures import checked
 from trainium_edu.tools.machine import Machine
 
-__all__ = ["report"]
+__all__ = ["FLAGS", "report"]
 
 _NA = "NA"
+#: What ``report`` can be asked for, by the names of AWS's options.
+FLAGS = ("wide", "show_all_procs", "topology", "json_output")
 
 
 def _devices(of: Machine, is_wide: bool, also: Sequence[tuple[int, str]]) -> list[dict]:
@@ -57,7 +60,7 @@ def _devices(of: Machine, is_wide: bool, also: Sequence[tuple[int, str]]) -> lis
     ]
 
 
-def _table(devices: Sequence[dict], is_bare: bool) -> str:
+def _table(devices: Sequence[dict], is_bare: bool = False) -> str:
     """Return the table of the devices; if it is bare, without their processes."""
     drawn = Table(box=box.ASCII2)
     lines = [[[*p.values()] for p in one["neuron_processes"]] * (not is_bare) for one in devices]
@@ -100,21 +103,14 @@ def _drawing(of: Machine) -> str:
 
 
 @checked
-def report(
-    of: Machine,
-    *,
-    is_wide: bool = False,
-    shows_all: bool = False,
-    shows_topology: bool = False,
-    is_json: bool = False,
-) -> str:
+def report(of: Machine, *flags: str) -> str:
     """Return all that ``neuron-ls`` prints.
 
     Parameters
     ----------
     of : Machine
-    is_wide, shows_all, shows_topology, is_json : bool
-        Its four options: more of each command, these tools too, the drawing, and JSON.
+    *flags : str
+        Of :data:`FLAGS`: more of each command, these tools too, the drawing, JSON.
 
     Examples
     --------
@@ -128,14 +124,14 @@ def report(
     | 0      | 2      | 32 GB  | 00:1e.0 |
     +--------+--------+--------+---------+
     """
-    tools = [(one.pid, one.command) for one in of.tools]
-    also = [*tools, (os.getpid(), "neuron-ls --show-all-procs")] if shows_all else []
-    devices = _devices(of, is_wide, also)
-    if is_json:
+    for flag in flags:
+        choice(flag, "flags", FLAGS)
+    command = " ".join(["neuron-ls", *(f"--{flag.replace('_', '-')}" for flag in flags)])
+    tools = [*((tool.pid, tool.command) for tool in of.tools), (os.getpid(), command)]
+    devices = _devices(of, "wide" in flags, tools if "show_all_procs" in flags else [])
+    if "json_output" in flags:
         return json.dumps(devices, indent=4)
-    lines = [
-        f"instance-type: {of.instance}",
-        f"instance-id: {_NA}",
-        _table(devices, shows_topology),
-    ]
-    return "\n".join([*lines, "", "", _drawing(of)] if shows_topology else lines)
+    head = f"instance-type: {of.instance}\ninstance-id: {_NA}\n"
+    if "topology" in flags:
+        return f"{head}{_table(devices, is_bare=True)}\n\n\n{_drawing(of)}"
+    return head + _table(devices)
