@@ -60,12 +60,11 @@ def monitor(options) -> int:
     monitor = Monitor(read_config(options.config_file))
     of = _looked_at(options)
     with closing(Live("neuron-monitor", of.instance, (), is_tool=True)):
-        time.sleep(monitor.shortest_s)
         while True:
+            time.sleep(monitor.wait_s())
             of = machine(options.instance)
             print(json.dumps(monitor.report(of)), flush=True)
             if options.verbose:
                 print(f"{len(of.runs)} runs on {of.instance}", file=sys.stderr)
             if options.once:
                 return 0
-            time.sleep(monitor.wait_s())

@@ -271,17 +271,12 @@ class Monitor:
         }
         self._runs: dict[tuple, _Group] = {}  # by entry, process, its start, metric group
 
-    @property
-    def shortest_s(self) -> float:
-        """The shortest period of all."""
-        groups = [self.config.system, *(groups for _, groups in self.config.runtimes)]
-        return min(period for each in groups for period in each.values())
-
     def wait_s(self) -> float:
         """Return how long it is until a metric group has to be collected."""
-        due = [one.at + one.period for one in (*self._system.values(), *self._runs.values())]
-        soonest = min(due, default=self._clock() + self.shortest_s)
-        return max(0.0, min(soonest, self._clock() + self.shortest_s) - self._clock())
+        now, groups = self._clock(), [*self._system.values(), *self._runs.values()]
+        periods = [self.config.system, *(of_run for _, of_run in self.config.runtimes)]
+        shortest = min(period for each in periods for period in each.values())
+        return max(0.0, min([now + shortest, *(one.at + one.period for one in groups)]) - now)
 
     @checked
     def report(self, of: Machine) -> dict:
