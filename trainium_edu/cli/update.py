@@ -125,76 +125,61 @@ def merge(base: dict, learner: dict, new: dict) -> tuple[dict, list[str]]:
     base_cells, new_cells = ({cell.get("id"): cell for cell in b["cells"]} for b in (base, new))
     if None in base_cells or None in new_cells:
         raise CannotMatch("the lesson's own cells have no ids")
-    theirs, own = _matched(learner["cells"], base_cells, new_cells)
-    if base_cells and not theirs:
+    theirs = _by_id(learner["cells"])
+    if base_cells and not theirs.keys() & (base_cells | new_cells).keys():
         raise CannotMatch("its cells have other ids than the lesson's")
     if [key for key in theirs if key in base_cells] != [key for key in base_cells if key in theirs]:
         raise CannotMatch("its cells have another order than the lesson's")
     kept: list[str] = []
-    cells: list[tuple[str | None, dict]] = [(None, cell) for cell in own[None]]
+    cells: list[dict] = []
     deleted = [key for key in base_cells if key not in theirs]
     for key in _order(new_cells, theirs, deleted):
         cell: Any = theirs.get(key)
         was, becomes = base_cells.get(key), new_cells.get(key)
-        if becomes is None:  # it left the lesson
+        if becomes is None and was is None:  # their own
+            cells.append(cell)
+        elif becomes is None:  # it left the lesson
             if not _same(cell, was) or shown_by(cell, MIME):
                 kept.append(f"kept your cell {_name(cell)}, which has left the lesson")
-                cells.append((key, cell))
+                cells.append(cell)
         elif cell is None:
-            cells.append((key, becomes))
+            cells.append(becomes)
         elif was and _same(cell, was) and not _same(was, becomes):
             outputs = {"outputs": shown_by(cell, MIME)} if becomes["cell_type"] == "code" else {}
-            cells.append((key, becomes | outputs))
+            cells.append(becomes | outputs)
         else:
             if not _same(cell, becomes) and not (was and _same(was, becomes)):
                 kept.append(f"kept your cell {_name(cell)}, which the lesson also changed")
-            cells.append((key, _lesson_metadata(cell, becomes)))
-        cells += [(None, cell) for cell in own.get(key, ())]
+            cells.append(_lesson_metadata(cell, becomes))
     gone = [key for key in deleted if key in new_cells]
     if gone:
         kept.append(f"left out {len(gone)} cell{'s' * (len(gone) > 1)} that you deleted")
     if any(not _same(base_cells[key], new_cells[key]) for key in gone):
         kept.append("of what you deleted, the lesson also changed a part")
-    merged = {**new, "cells": _with_ids(cells)}
+    merged = {**new, "cells": cells}
     merged["metadata"] = {**learner.get("metadata", {}), **new.get("metadata", {})}
     merged["nbformat_minor"] = max(new.get("nbformat_minor", 5), learner.get("nbformat_minor", 0))
     return merged, kept
 
 
-def _matched(cells, base, new):
-    """Return the learner's cells by the lesson's ids, and their own by the id that they follow."""
+def _by_id(cells) -> dict[str, dict]:
+    """Return the learner's cells by id; a copy of a cell, or one without an id, gets its own."""
     theirs: dict[str, dict] = {}
-    own: dict[str | None, list] = {None: []}
-    above = None
     for cell in cells:
-        key = cell.get("id") if isinstance(cell.get("id"), str) else None
-        if key in theirs or not (key in base or key in new):  # a copy of a cell is their own
-            own.setdefault(above, []).append(cell)
-        else:
-            theirs[key], above = cell, key
-    return theirs, own
+        names = (cell.get("id"), *(f"mine-{n}" for n in range(1, len(cells) + 1)))
+        key = next(name for name in names if isinstance(name, str) and name not in theirs)
+        theirs[key] = cell | {"id": key}
+    return theirs
 
 
 def _order(new, theirs, deleted) -> list[str]:
-    """Return the lesson's order; a cell that left it follows the one that it followed."""
+    """Return the lesson's order; a cell that is not in it follows the one that it followed."""
     order, above = [key for key in new if key not in deleted], None
     for key in theirs:
         if key not in new:
             order.insert(order.index(above) + 1 if above else 0, key)
         above = key
     return order
-
-
-def _with_ids(cells) -> list[dict]:
-    """Return cells of (id or None) and cell, each with an id of its own."""
-    taken = {key for key, _ in cells}
-    made = []
-    for key, cell in cells:
-        names = (cell.get("id"), *(f"mine-{n}" for n in range(1, len(cells) + 1)))
-        key = key or next(n for n in names if isinstance(n, str) and n not in taken)
-        taken.add(key)
-        made.append(cell | {"id": key})
-    return made
 
 
 def _same(a, b):
