@@ -36,7 +36,7 @@ from trainium_edu.tools.neuron_monitor import Monitor, everything
 
 __all__ = ["HELP", "once", "screen", "watch"]
 
-_REFRESH_S = 1.0
+_REFRESH_S, _LOOK_S = 1.0, 0.05  #: a new picture, and a look at the keys, after so long
 _WORDS = tables(__file__)
 #: What takes memory of a device: the words for it -> how a report calls it.
 _KINDS = _WORDS["kinds"]
@@ -221,34 +221,27 @@ def watch(instance: str | None = None) -> None:
     from prompt_toolkit.input import create_input
 
     monitor = Monitor(everything(0.0, is_live=True))
-    page, shows_flops, keys = Layout(), False, create_input()
+    page, keys = Layout(), create_input()
+    report, due, shows_flops = {}, 0.0, False
     page.split_column(Layout(name="screen"), Layout(HELP, size=1))
     shown = Screen(page, console=Console(highlight=False), screen=True, auto_refresh=False)
     me = live.Live("neuron-top", instance or machine().instance, (), is_tool=True)
     try:
         with closing(me), keys.raw_mode(), shown:
             while not keys.closed:
-                report, looked = monitor.report(machine(instance)), time.monotonic()
-                while time.monotonic() - looked < _REFRESH_S and not keys.closed:
+                pressed = {key.data.lower() for key in keys.read_keys()}
+                if pressed & {"q", "\x03"}:
+                    return
+                shows_flops ^= "f" in pressed
+                is_due = time.monotonic() >= due
+                if is_due:
+                    report, due = monitor.report(machine(instance)), time.monotonic() + _REFRESH_S
+                if is_due or pressed:
                     page["screen"].update(screen(report, shows_flops))
                     shown.refresh()
-                    key = _key(keys, looked + _REFRESH_S)
-                    if key in ("q", "\x03"):
-                        return
-                    shows_flops ^= key == "f"
+                time.sleep(_LOOK_S)
     except (KeyboardInterrupt, BrokenPipeError):
         return
     except OSError:
         if sys.stdin.isatty():
             raise
-
-
-def _key(keys, until: float) -> str:
-    """Return the key that is pressed until some time; "" if none is."""
-    while not keys.closed:
-        for pressed in keys.read_keys():
-            return pressed.data.lower()
-        if time.monotonic() >= until:
-            break
-        time.sleep(0.05)
-    return ""
