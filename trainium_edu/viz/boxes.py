@@ -5,17 +5,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from trainium_edu.viz.colours import COLOURS
+from trainium_edu.viz.numbers import HTML
 from trainium_edu.viz.scene import Scene
 from trainium_edu.viz.svg import to_svg
 
 __all__ = ["Boxes"]
 
 _ROWS, _COLUMNS, _WIDE, _TALL, _GAP, _MOST = 4, 5, 40.0, 22.0, 44.0, 600.0
-_STYLE = (
-    "--ink:var(--jp-content-font-color1,#222);--muted:var(--jp-content-font-color2,#666);"
-    "--grid:var(--jp-border-color2,#ddd);--paper:var(--jp-layout-color0,#fff);"
-    "font-family:var(--jp-ui-font-family);margin:4px 0;max-width:"
-)
 
 
 class Boxes:
@@ -39,7 +35,7 @@ class Boxes:
 
     def _repr_html_(self):
         scene = self.scene()
-        return f'<div style="{_STYLE}{scene.width:g}px">{to_svg(scene)}</div>'
+        return HTML["boxes"].format(to_svg(scene), scene.width)
 
     def scene(self) -> Scene:
         """Return the picture."""

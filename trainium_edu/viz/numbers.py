@@ -6,26 +6,18 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import partial
 
+from trainium_edu.files import tables
 from trainium_edu.neuroncore.scoreboard import advice, scoreboard
 from trainium_edu.neuroncore.timing.why import differing_facts, why
 from trainium_edu.viz.bars import draw_rows
 from trainium_edu.viz.svg import to_svg
 from trainium_edu.viz.units import aligned, letters
 
-__all__ = ["Numbers", "Paragraphs", "Table", "advised", "between_chips", "board", "spent"]
+__all__ = ["HTML", "Numbers", "Paragraphs", "Table", "advised", "between_chips", "board", "spent"]
 
-_BARS = (
-    "--ink:var(--jp-content-font-color1,#222);--muted:var(--jp-content-font-color2,#666);"
-    "--grid:var(--jp-border-color2,#ddd);max-width:600px;font-family:var(--jp-ui-font-family)"
-)
+#: What stands on a page around pictures, tables and paragraphs.
+HTML = tables(__file__)["html"]
 _WIDTH = 560.0  # CSS pixels: on a narrow page, letters are not much smaller
-_GROWS = (  # an untrusted page drops the style, and so shows the table alone
-    "<style>.grows>[hidden]{display:block}.grows>pre{display:none}"
-    "@media(prefers-reduced-motion:no-preference){.grows rect{transform-origin:left;"
-    "transform-box:fill-box;animation:grows .7s backwards}@keyframes grows{from{transform:"
-    "scaleX(0)}}}</style>"
-)
-_PRE = "overflow-x:auto;line-height:1.35;font-size:"
 
 
 class Numbers:
@@ -65,20 +57,14 @@ class Numbers:
             drawn = to_svg(draw(width=_WIDTH))
             delay = lambda rect: f"{rect[0]}animation-delay:{next(turn) / 9:.1f}s;"  # noqa: E731
             drawn = re.sub(r'<rect [^>]*style="', delay, drawn)
-            self.svg = f'<div style="{_BARS}">{drawn}</div>'
+            self.svg = HTML["picture"].format(drawn)
 
     def __repr__(self):
         return self.table
 
     def _repr_html_(self):
-        table = f'<pre style="{_PRE}{letters(self.table)}">{html.escape(self.table)}</pre>'
-        if not self.folded:
-            return f'<div style="container-type:inline-size">{self.svg}{table}</div>'
-        return (
-            f'<div class="grows" style="container-type:inline-size">{_GROWS}<div hidden>{self.svg}'
-            f'<details><summary style="cursor:pointer">{self.fold}</summary>'
-            f"{table}</details></div>{table}</div>"
-        )
+        table = HTML["table"].format(letters(self.table), html.escape(self.table))
+        return HTML["folded" if self.folded else "whole"].format(self.svg, table, self.fold)
 
 
 class Paragraphs:
@@ -98,8 +84,7 @@ class Paragraphs:
 
     def _repr_html_(self):
         said = (html.escape(re.sub(r"\n +", " ", part)) for part in re.split(r"\n(?! )", self.text))
-        look = "margin:6px 0;line-height:1.5;max-width:56em;font-family:var(--jp-ui-font-family)"
-        return "".join(f'<p style="{look}">{part}</p>' for part in said)
+        return "".join(map(HTML["paragraph"].format, said))
 
 
 class Table(Paragraphs):
@@ -107,9 +92,8 @@ class Table(Paragraphs):
 
     def _repr_html_(self):
         lines = [re.split("  +", line.strip()) for line in html.escape(self.text).split("\n")]
-        cell = '<td style="text-align:left">'
-        rows = (f"<tr>{cell}{f'</td>{cell}'.join(line)}</td></tr>" for line in lines)
-        return f"<table>{''.join(rows)}</table>"
+        rows = ("".join(map(HTML["cell"].format, line)) for line in lines)
+        return f"<table>{''.join(map('<tr>{}</tr>'.format, rows))}</table>"
 
 
 def advised(runs: Mapping) -> Paragraphs:
