@@ -177,8 +177,7 @@ def _draw_stack(scene, stack, y) -> float:
         x = to_x(stack.limit)
         scene.line(x, top - 10, x, top + _TALL + 4, "ink", width=2.4)
         after = x + LETTER * len(stack.limit_words) < right
-        scene.text(x + 4 if after else x - 4, top - 6, stack.limit_words, bold=True,
-                   anchor="start" if after else "end")  # fmt: skip
+        scene.beside(x, top - 6, stack.limit_words, after, off=4, bold=True)
         if stack.total > stack.limit:
             scene.rect(x, top + _TALL - 4, to_x(stack.total) - x, 5, _OVER)
     return top + _TALL + 4

@@ -112,10 +112,7 @@ def draw_claim(claim, found, verdict: str, *, why="", ends=(), said=None, width=
     scene.rect(low, y - 20, max(high - low, 2), 40, _ALLOWED, opacity=0.35)
     x, words = to_x(claimed), f"claimed: {write(claimed)}"
     scene.line(x, y - 30, x, y + 20, "ink", width=3)
-    after = x < width / 2
-    scene.text(
-        x + 6 if after else x - 6, y - 24, words, bold=True, anchor="start" if after else "end"
-    )
+    scene.beside(x, y - 24, words, x < width / 2, off=6, bold=True)
     key: list[tuple] = [("what the claim allows", _ALLOWED, True)]
     if found:
         low, now, high = map(to_x, found)

@@ -8,20 +8,20 @@ from trainium_edu.fabric.selection import Selection
 from trainium_edu.specs.signatures import Numbers, checked
 from trainium_edu.viz.bars import short
 from trainium_edu.viz.chart import Chart, powers_of_ten, round_steps, two_boxes
-from trainium_edu.viz.colours import COLOURS, TABLES
+from trainium_edu.viz.colours import COLOURS, looks
 from trainium_edu.viz.scene import Scene
 from trainium_edu.viz.units import size_text
 
 __all__ = ["draw_bus_bandwidth", "draw_learning", "draw_link_use", "draw_scaling", "draw_times"]
 
-_OTHERS = (("red", ()), ("sky", (2, 1)), ("green", (4, 2)))
+_LOOKS = looks("algorithm")
 _TALL = 260.0  # CSS pixels
 
 
 def look_of(name, i=0) -> dict:
     """Return an algorithm's colour and dash, the same in every picture."""
-    colour, dash = TABLES["algorithm"].get(name, _OTHERS[i % len(_OTHERS)])
-    return {"colour": COLOURS[colour], "dash": " ".join(str(2 * part) for part in dash)}
+    colour, dash = _LOOKS.get(name) or _LOOKS[str(i % 3)]
+    return {"colour": colour, "dash": dash}
 
 
 def _draw_curves(
@@ -73,19 +73,14 @@ def draw_times(
     for i, (at, _, above) in enumerate(selection.crossovers):
         x = chart.to_x(at)
         scene.path([x, x], [chart.top, bottom], "muted", width=1, words="crossover")
-        _write_beside(scene, i, x, bottom - 6 - 16 * i, f"{at / 1e6:.1f} MB → {above}", "ink")
+        words, y = f"{at / 1e6:.1f} MB → {above}", bottom - 6 - 16 * i
+        scene.beside(x, y, words, i > 0, size=11)
     for i, (at, text) in enumerate(published):
         x, top = chart.to_x(at), chart.top
         arrow = [x - 5, x + 5, x], [top, top, top + 9]
         scene.area(*arrow, COLOURS["red"], opacity=1, words=text)
-        _write_beside(scene, i, x, chart.top + 14, text, COLOURS["red"])
+        scene.beside(x, top + 14, text, i > 0, colour=COLOURS["red"], size=11)
     return scene
-
-
-def _write_beside(scene, i, x, y, words, colour):
-    """Write to the left of the first place, to the right of those behind it."""
-    x, anchor = (x + 7, "start") if i else (x - 7, "end")
-    scene.text(x, y, words, colour=colour, size=11, anchor=anchor)
 
 
 @checked

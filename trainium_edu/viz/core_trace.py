@@ -11,19 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trainium_edu.files import tables
 from trainium_edu.neuroncore.timing.timeline import levels
 from trainium_edu.viz.packing import pack
 
 __all__ = ["CoreTrace", "Track"]
 
 #: The arrays of each group of a trace.
-GROUPS = {
-    "spans": "start end track row",
-    "rows": "start end instruction lane critical",
-    "waits": "row ns reason on",
-    "pieces": "start end row what facts kind then",
-    "tiles": "memory address bytes start end allocation slot first_row last_row",
-}
+GROUPS = tables(__file__)["groups"]
 
 
 class Track(NamedTuple):
@@ -69,18 +64,14 @@ class CoreTrace:
         load_ns, load = self.dma_load()
         return pack(header | self.words | more, {**arrays, "load_ns": load_ns, "load": load})
 
-    def of_kind(self, kind: str) -> np.ndarray:
-        """Return which spans stand on tracks of one kind, bool[spans]."""
-        return np.array([t.kind == kind for t in self.tracks], bool)[self.spans["track"]]
-
     def dma_load(self) -> tuple[np.ndarray, np.ndarray]:
         """Return how many DMA queues are busy: from each of these moments, this many."""
-        queues = self.of_kind("queue")
+        queues = np.array([t.kind == "queue" for t in self.tracks], bool)[self.spans["track"]]
         when, level = levels(self.spans["start"][queues], self.spans["end"][queues])
         return when, level
 
 
 def columns_of(group: str, columns: Iterable = ()) -> dict[str, np.ndarray]:
     """Return the arrays of a group, made of its columns in order; without any, they are empty."""
-    names = GROUPS[group].split()
+    names = GROUPS[group]
     return dict(zip(names, map(np.asarray, list(columns) or [()] * len(names)), strict=True))

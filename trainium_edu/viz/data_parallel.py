@@ -8,7 +8,7 @@ from trainium_edu.neuroncore.timing.timeline import levels
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.digits_on_ranks import in_us, step_table
 from trainium_edu.viz.chart import Chart, round_steps
-from trainium_edu.viz.colours import COLOURS, MEMORY
+from trainium_edu.viz.colours import COLOURS, MEMORY, TABLES
 from trainium_edu.viz.numbers import Numbers
 from trainium_edu.viz.scene import Scene, linear
 from trainium_edu.viz.step_frames import HOST, exposed, on_tracks
@@ -18,8 +18,7 @@ from trainium_edu.xla.executable.tracks import ENGINES, LINKS
 __all__ = ["draw_pipeline", "memory_bars", "step_bars", "step_scene"]
 
 _LANES = {ENGINES: "engines", LINKS: "links", HOST: "host"}
-_TRACK = {ENGINES: COLOURS["blue"], LINKS: COLOURS["pink"], HOST: COLOURS["grey"]}
-_TRACK |= {"chips": COLOURS["blue"], "storage": COLOURS["grey"]}
+_COLOUR = {lane: COLOURS[name] for lane, name in TABLES["lane"].items()}
 _FETCHING = COLOURS["sky"]  # a worker
 _EXPOSED = COLOURS["red"]
 _READY = COLOURS["green"]
@@ -55,7 +54,8 @@ def step_scene(reports: Mapping, *, width: float = 740.0, end_ns: float = 0.0) -
         for track in dict.fromkeys(t for t in _LANES for s in spans if s.track == t):
             y += 26
             scene.text(70, y + 11, _LANES[track], anchor="end")
-            boxes = [(s.start_ns, s.end_ns, _TRACK[track], 18) for s in spans if s.track == track]
+            colour = _COLOUR[_LANES[track]]
+            boxes = [(s.start_ns, s.end_ns, colour, 18) for s in spans if s.track == track]
             if track == LINKS:
                 boxes += [(*ns, _EXPOSED, 7) for ns in exposed(spans)]
             _draw_boxes(scene, y - 3, boxes, lambda ns: to_x(ns / 1e3))
@@ -104,8 +104,11 @@ def draw_pipeline(pipeline, *, steps: int = 12, width: float = 890.0) -> Scene:
     for row, track in enumerate(tracks):
         y = top + 24 * row
         scene.text(70, y + 13, track, anchor="end")
-        boxes = [(s.start_ns, s.end_ns, _TRACK.get(track, _FETCHING), 18)
-                 for s in line.on(track) if s.start_ns < end]  # fmt: skip
+        shown, colour = (
+            (s for s in line.on(track) if s.start_ns < end),
+            _COLOUR.get(track, _FETCHING),
+        )
+        boxes = [(s.start_ns, s.end_ns, colour, 18) for s in shown]
         if track == "chips":
             waits = zip(used, pipeline.wait_ns, strict=False)
             boxes += [(s.start_ns - wait, s.start_ns, _EXPOSED, 7) for s, wait in waits if wait]

@@ -10,6 +10,8 @@ engine was at work, stand beside that.
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 __all__ = ["ENGINES", "GraphRows", "Row", "rows_of"]
 
 ENGINES = ("tensor", "vector", "scalar", "gpsimd", "dma")  #: in the order of every bar
@@ -120,9 +122,7 @@ def _unfold(inner, level, phase, rows) -> None:
 
 def _advances(description) -> list[float]:
     """Return by how much each operation ends later than all that ended before it."""
-    nodes = description["nodes"]
-    found, latest = [0.0] * len(nodes), 0.0
-    for k in sorted(range(len(nodes)), key=lambda k: nodes[k]["end_ns"]):
-        found[k] = nodes[k]["end_ns"] - latest
-        latest = nodes[k]["end_ns"]
-    return found
+    ends = np.array([node["end_ns"] for node in description["nodes"]], float)
+    order = np.argsort(ends, kind="stable")
+    ends[order] = np.diff(ends[order], prepend=0.0)
+    return ends.tolist()

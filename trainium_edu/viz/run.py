@@ -7,7 +7,7 @@ import numpy as np
 
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.chart import Chart, round_steps
-from trainium_edu.viz.colours import COLOURS, STEP
+from trainium_edu.viz.colours import COLOURS, STEP, looks
 from trainium_edu.viz.scene import Scene, linear
 
 __all__ = ["engines_scene", "losses_scene", "steps_scene"]
@@ -15,9 +15,7 @@ __all__ = ["engines_scene", "losses_scene", "steps_scene"]
 _UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _LEFT, _TOP, _LANE, _RIGHT = 112.0, 30.0, 22.0, 64.0  # CSS pixels
 _MOST_POINTS = 600  #: of a curve; more are drawn as the range of several
-_EVENTS = {"new_graphs": ("new graph", "green"), "early_runs": ("early run", "orange"),
-           "fall_backs": ("fall-back", "red")}  # fmt: skip
-_COLOUR = STEP | {"CC-cores": COLOURS["red"]}
+_EVENTS = looks("event")
 
 
 def _unit(ns: float) -> tuple[str, float]:
@@ -53,28 +51,27 @@ def steps_scene(steps: Mapping, band: tuple[float, float], width: float = 860.0)
     chart = _numbered(scene, "step", tall, ends, (0.0, high), unit)
     low, top = (np.full(2, end / scale) for end in band)
     if band[1] > band[0]:
-        chart.band(np.array(ends), low, top, COLOURS["blue"], opacity=0.13,
-                   words="what the facts leave open")  # fmt: skip
+        look = {"opacity": 0.13, "words": "what the facts leave open"}
+        chart.band(np.array(ends), low, top, COLOURS["blue"], **look)
     at, middle = _draw_series(chart, numbers, ns / scale, "time of each step")
     if len(at) <= 60:
         chart.dots(at, middle, COLOURS["blue"], size=5)
-    for row, (name, (words, colour)) in enumerate(lanes.items()):
+    for row, (name, (colour, words)) in enumerate(lanes.items()):
         y = below + _LANE * row
         xs, _ = chart.place(np.array([number for number, _ in steps[name]], float), 0.0)
         scene.line(_LEFT, y + 8, width - _RIGHT, y + 8, "grid", width=0.7)
-        scene.ticks(xs, y + 1, y + 15, COLOURS[colour], width=2.5)
+        scene.ticks(xs, y + 1, y + 15, colour, width=2.5)
         scene.text(_LEFT - 8, y + 12, words, anchor="end", colour="muted", size=11)
         count = len({number for number, _ in steps[name]})
-        scene.text(
-            width - _RIGHT + 6, y + 12, f"{count} step{'s' * (count > 1)}", colour="muted", size=11
-        )
+        told = f"{count} step{'s' * (count > 1)}"
+        scene.text(width - _RIGHT + 6, y + 12, told, colour="muted", size=11)
         _lines(scene, [(x, line) for x, (_, line) in zip(xs, steps[name], strict=True)], y + 12)
-    events = "; ".join(f"{words} first in step {number}, {line or 'no line'}"
-                       for name, (words, _) in lanes.items()
-                       for number, line in steps[name][:1])  # fmt: skip
-    scene.alt = (f"Time of {len(ns)} steps: from {ns.min() / scale:.4g} to "
-                 f"{ns.max() / scale:.4g} {unit}, median {np.median(ns) / scale:.4g} {unit}"
-                 + f"; {events}." * bool(events))  # fmt: skip
+    low, middle, high = (f"{f(ns) / scale:.4g}" for f in (np.min, np.median, np.max))
+    told = [f"Time of {len(ns)} steps: from {low} to {high} {unit}, median {middle} {unit}"]
+    for name, (_, words) in lanes.items():
+        number, line = steps[name][0]
+        told.append(f"{words} first in step {number}, {line or 'no line'}")
+    scene.alt = "; ".join(told) + "." * (len(told) > 1)
     return scene
 
 
@@ -93,9 +90,8 @@ def _numbered(scene, what, tall, ends, y, unit="") -> Chart:
     """Draw the axes of something that is numbered."""
     chart = Chart(scene, (_LEFT, _TOP, scene.width - _LEFT - _RIGHT, tall), ends, y)
     whole = [n for n in round_steps(ends[0], ends[1], 8) if n == int(n)]
-    chart.axes(
-        "", f"number of the {what}", whole, round_steps(y[0], y[1], round(tall / 35)), unit=unit
-    )
+    steps = round_steps(y[0], y[1], round(tall / 35))
+    chart.axes("", f"number of the {what}", whole, steps, unit=unit)
     return chart
 
 
@@ -135,23 +131,22 @@ def engines_scene(profile: Mapping, shares: Mapping, step_ns: float, width: floa
     end = width - _RIGHT
     to_x = linear(0, step_ns / scale, _LEFT, end)
     bottom = _TOP / 2 + lane * len(profile)
+    told: dict[str, str] = {}
     for row, (name, parts) in enumerate(profile.items()):
         base = _TOP / 2 + lane * (row + 1) - 6
         edges = np.repeat(np.linspace(_LEFT, end, len(parts) + 1), 2)
         ys = base - (lane - 10) * np.concatenate([[0.0], np.repeat(parts, 2), [0.0]])
-        colour = _COLOUR.get(name, COLOURS["grey"])
-        told = f"{shares[name]:.1%}" if name in shares else f"{np.mean(parts):.1%}"
+        colour = STEP.get(name, COLOURS["grey"])
+        told[name] = f"{shares.get(name, np.mean(parts)):.1%}"
         scene.line(_LEFT, base - lane + 10, end, base - lane + 10, "grid", width=0.6)
-        scene.area(edges, ys, colour, opacity=0.85, words=f"{name}: {told} of the step")
+        scene.area(edges, ys, colour, opacity=0.85, words=f"{name}: {told[name]} of the step")
         scene.line(_LEFT, base, end, base, "muted", width=0.8)
         scene.text(_LEFT - 8, base - 9, name, anchor="end", size=12)
-        scene.text(end + 6, base - 9, told, size=12)
+        scene.text(end + 6, base - 9, told[name], size=12)
     ticks = round_steps(0, step_ns / scale, 8)
     scene.axis(to_x, ticks, bottom, label=f"{unit} from the step's beginning")
-    told = ", ".join(
-        f"{name} {shares.get(name, float(np.mean(parts))):.1%}" for name, parts in profile.items()
-    )
-    scene.alt = f"Share of the step in which each engine works: {told}."
+    said = ", ".join(map(" ".join, told.items()))
+    scene.alt = f"Share of the step in which each engine works: {said}."
     return scene
 
 

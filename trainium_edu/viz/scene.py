@@ -83,6 +83,11 @@ class Scene:
         """Add one line of text; y is its base line, anchor ``start``, ``middle`` or ``end``."""
         self.shapes.append(["text", *_px(x, y), str(words), anchor, colour, size, bold])
 
+    def beside(self, x, y, words, after, *, off=7.0, **look):
+        """Add text to the right of a place, or else to its left."""
+        side = (x + off, "start") if after else (x - off, "end")
+        self.text(side[0], y, words, anchor=side[1], **look)
+
     def image(self, x, y, width, height, pixels):
         """Add a picture: uint8[rows, columns, 3]."""
         pixels = np.asarray(pixels, np.uint8)

@@ -90,8 +90,7 @@ def draw_reuse(
         x = chart.to_x(guess)
         arrow = [x - 6, x + 6, x], [bottom, bottom, bottom - 11]
         scene.area(*arrow, "ink", opacity=1, words="your guess")
-        beside, anchor = (x + 9, "start") if guess < 64 else (x - 9, "end")
-        scene.text(beside, bottom - 5, "your guess", anchor=anchor, size=11)
+        scene.beside(x, bottom - 5, "your guess", guess < 64, off=9, size=11)
     for column in range(columns):
         left = chart.left + column * 0.5 * chart.width
         chart.legend(left, bottom + 60, *chart.said[column::columns])
