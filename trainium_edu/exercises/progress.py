@@ -6,33 +6,52 @@ from pathlib import Path
 
 from trainium_edu import settings
 from trainium_edu.exercises import catalogue, learner, lessons, predict
+from trainium_edu.exercises.cells import key_of, text_of
 from trainium_edu.exercises.lessons import COURSE, Lesson
 from trainium_edu.widgets import journal
 
-__all__ = ["Open", "Progress", "Row", "progress"]
+__all__ = ["Progress", "Row", "progress"]
 
 
 @dataclass(frozen=True, slots=True)
+class Item:
+    """A question or an exercise of a lesson, and what the learner did with it."""
+
+    text: str
+    state: str  #: "right", "predicted" or "open"; of an exercise "passed", "wrong" or "open"
+    solution_seen: str = ""  #: when
+
+    def __str__(self):
+        mark = {"passed": "[x]", "right": "[x]", "open": "[ ]"}.get(self.state, "[~]")
+        return f"  {mark} {self.text}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Row:
-    """How far the learner is in one lesson."""
+    """How far the learner is in one lesson: what it asks, and what of it is done."""
 
     lesson: Lesson
-    questions: tuple[tuple[str, str], ...]  #: (key, "right", "predicted" or "open")
-    exercises: tuple[tuple[str, int, str, str], ...]
-    """(title, points, "passed", "wrong" or "open", when its solution was seen or "")"""
+    questions: list[Item]
+    exercises: list[Item]
 
     @property
     def cells(self) -> tuple[str, str, str]:
         """What was predicted, what of it was right, and the exercises done, as people read it."""
-        states = [state for _, state in self.questions]
-        done = [state for _, _, state, _ in self.exercises].count("passed")
-        seen = sum(seen != "" for *_, seen in self.exercises)
+        states = [item.state for item in self.questions]
+        done = [item.state for item in self.exercises].count("passed")
+        seen = sum(item.solution_seen != "" for item in self.exercises)
         more = f", {seen} solution{'s' * (seen > 1)} seen" if seen else ""
         return (
             f"{len(states) - states.count('open')} of {len(states)}" if states else "",
             f"{states.count('right')}" if states else "",
             f"{done} of {len(self.exercises)}{more}" if self.exercises else "",
         )
+
+    def __str__(self):
+        head = f"{self.lesson.number} {self.lesson.title}"
+        return "\n".join([head, *map(str, self.questions + self.exercises)])
+
+    __repr__ = __str__
 
 
 class Progress:
@@ -61,7 +80,10 @@ class Progress:
         if row is None:
             return f"You have not begun: open {COURSE[0].stem}.ipynb.", f"{COURSE[0].stem}.ipynb"
         x = row.lesson
-        return f"You left off at {self.left_off} in {x.title}.", f"{x.stem}.ipynb{_cell(self)}"
+        return (
+            f"You left off at {self.left_off} in {x.title}.",
+            f"{x.stem}.ipynb{_cell(self.left_off)}",
+        )
 
     def _repr_html_(self):
         from jinja2 import Template
@@ -71,42 +93,19 @@ class Progress:
         return table.render(rows=self.rows, said=said, page=page, escaped=html.escape)
 
 
-def _cell(progress) -> str:
-    """Return the fragment that leads to the cell where the learner left off."""
-    key = progress.left_off
+def _cell(key) -> str:
+    """Return the fragment that leads to the cell of a question or an exercise."""
     try:
-        found = next(
-            c["id"]
-            for c in lessons.cells_of(lessons.number_of(key))
-            if f'"{key}"' in "".join(c["source"])
-            or key in c["metadata"].get("trainium_edu", {}).values()
+        return next(
+            f"#cell-id={cell['id']}"
+            for cell in lessons.cells_of(lessons.number_of(key))
+            if f'"{key}"' in text_of(cell) or key in (key_of(cell), key_of(cell, "check"))
         )
     except (OSError, ValueError, KeyError, AttributeError, StopIteration):  # some other version
         return ""
-    return f"#cell-id={found}"
 
 
-class Open:
-    """What one lesson asks, and what of it is done."""
-
-    def __init__(self, row):
-        self.row = row
-
-    def __str__(self):
-        x, marks = self.row.lesson, {"passed": "[x]", "right": "[x]", "open": "[ ]"}
-        lines = [f"{x.number} {x.title}"]
-        lines += [f"  {marks.get(s, '[~]')} predict {key}" for key, s in self.row.questions]
-        lines += [
-            f"  {marks.get(s, '[~]')} {title} ({points} point{'s' if points != 1 else ''}"
-            f"{seen and f'; solution seen {seen}'})"
-            for title, points, s, seen in self.row.exercises
-        ]
-        return "\n".join(lines)
-
-    __repr__ = __str__
-
-
-def progress(lesson: str = "") -> Progress | Open:
+def progress(lesson: str = "") -> Progress | Row:
     """Show how far you are: predicted, right, exercises that pass their public checks.
 
     A prediction is right if it is the answer or, for a number, within a tenth of it.
@@ -118,7 +117,7 @@ def progress(lesson: str = "") -> Progress | Open:
 
     Returns
     -------
-    Progress or Open
+    Progress or Row
         Displays as text, all lessons also as a table; a damaged journal counts as an empty one.
 
     Raises
@@ -143,7 +142,7 @@ def progress(lesson: str = "") -> Progress | Open:
         found = next((row for row in rows if row.lesson.number == str(lesson)), None)
         if found is None:
             raise ValueError(f"no lesson {str(lesson)[:20]!r}; there are {', '.join(sorted(mine))}")
-        return Open(found)
+        return found
     event = {} if quiet else journal.last("predictions", "progress")
     key = event.get("key", event.get("exercise"))
     return Progress(rows, key if isinstance(key, str) else "")
@@ -151,23 +150,18 @@ def progress(lesson: str = "") -> Progress | Open:
 
 def _row(lesson, checks, guesses):
     """Return one lesson's row, from the events of both journals."""
-
-    def question_state(key):
-        events = [e for e in guesses if e.get("key") == key]
-        if not any("value" in e for e in events):
-            return "open"
-        return "right" if any(e.get("right") is True for e in events) else "predicted"
-
-    def exercise_state(key):
-        events = [e for e in checks if e.get("exercise") == key]
-        states = [e.get("status") for e in events]
-        seen = [str(e.get("answer")) for e in events if e.get("status") == "solution"]
-        return next((s for s in ("passed", "wrong") if s in states), "open"), *(seen[:1] or [""])
-
-    return Row(
-        lesson,
-        tuple((q.key, question_state(q.key)) for q in predict.of_lesson(lesson.number)),
-        tuple(
-            (e.title, e.points, *exercise_state(e.key)) for e in catalogue.of_lesson(lesson.number)
-        ),
-    )
+    row = Row(lesson, [], [])
+    for question in predict.of_lesson(lesson.number):
+        events = [event for event in guesses if event.get("key") == question.key]
+        state = "right" if any(event.get("right") is True for event in events) else "predicted"
+        is_open = not any("value" in event for event in events)
+        row.questions.append(Item(f"predict {question.key}", "open" if is_open else state))
+    for exercise in catalogue.of_lesson(lesson.number):
+        events = [event for event in checks if event.get("exercise") == exercise.key]
+        states = [event.get("status") for event in events]
+        state = next((state for state in ("passed", "wrong") if state in states), "open")
+        seen = str(events[states.index("solution")].get("answer")) if "solution" in states else ""
+        points = f"{exercise.points} point{'s' * (exercise.points > 1)}"
+        text = f"{exercise.title} ({points}{seen and f'; solution seen {seen}'})"
+        row.exercises.append(Item(text, state, seen))
+    return row

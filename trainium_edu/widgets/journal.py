@@ -6,6 +6,7 @@ was torn or damaged is skipped when reading.  Nothing here is ever fatal to a le
 
 import json
 import os
+from pathlib import Path
 
 from trainium_edu import settings
 
@@ -84,14 +85,8 @@ def last(*names: str) -> dict:
     Returns
     -------
     event : dict
-        Empty where there is none.
+        Empty where it has none.
     """
-    written = []
-    for name in names:
-        try:
-            stamp = (settings.data_folder() / f"{name}.jsonl").stat().st_mtime_ns
-        except OSError:
-            continue
-        if events := read(name):
-            written.append((stamp, name, events[-1]))
-    return max(written, key=lambda entry: entry[:2])[2] if written else {}
+    files = (settings.data_folder() / f"{name}.jsonl" for name in names)
+    newest = max(filter(Path.is_file, files), key=os.path.getmtime, default=None)
+    return (read(newest.stem) or [{}])[-1] if newest else {}
