@@ -58,14 +58,13 @@ def open_lab(work: Path | None = None, options=()) -> int:
     work = make_copy(work)
     # A kernel of the same name in the user's home must not win over this environment's.
     paths = filter(None, (str(_CONFIG), os.environ.get("JUPYTER_CONFIG_PATH")))
-    environment = {**os.environ, "JUPYTER_PREFER_ENV_PATH": "1",
-                   "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}  # fmt: skip
+    ours = {"JUPYTER_PREFER_ENV_PATH": "1", "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}
     is_root = getattr(os, "geteuid", lambda: 1)() == 0  # JupyterLab refuses to start unless told
     if is_root and "--allow-root" not in options:  # containers; the server listens here only
         print("You are root, as in a container: JupyterLab is told to allow it")
         options = ("--allow-root", *options)
     command = [sys.executable, "-m", "jupyterlab", FIRST, f"--ServerApp.root_dir={work}", *options]
-    server = subprocess.Popen(command, cwd=work, env=environment)
+    server = subprocess.Popen(command, cwd=work, env={**os.environ, **ours})
     while True:
         try:
             return server.wait()

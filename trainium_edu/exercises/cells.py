@@ -69,8 +69,8 @@ def parts_of(notebook) -> tuple[list[str], dict[str, list[str]]]:
     answers : dict of str to list of str
         The cells of each exercise, by its key.
     """
-    cells = [(key_of(cell), text_of(cell)) for cell in notebook["cells"]
-             if cell.get("cell_type") == "code" and not key_of(cell, "check")]  # fmt: skip
+    codes = (cell for cell in notebook["cells"] if cell.get("cell_type") == "code")
+    cells = [(key_of(cell), text_of(cell)) for cell in codes if not key_of(cell, "check")]
     marked = (i for i, (key, source) in enumerate(cells) if key or _STUDENT.search(source))
     begin, answers = next(marked, 0), dict[str, list[str]]()
     prepares = [imports_of(source) for _, source in cells[:begin]]

@@ -101,10 +101,9 @@ def boards(entries: Iterable[Entry]) -> dict[tuple[str, str], list[tuple[int, En
 
 def cells(place: int, entry: Entry) -> tuple[str, ...]:
     """Return what a board's row shows, in the columns of ``HEAD``."""
-    return (
-        str(place), entry.name, f"{entry.latency_us:.2f}",
-        f"{entry.low_us:.2f} to {entry.high_us:.2f}", f"{entry.hbm_bytes:,}", f"{entry.mfu:.1%}",
-    )  # fmt: skip
+    band = f"{entry.low_us:.2f} to {entry.high_us:.2f}"
+    figures = f"{entry.latency_us:.2f}", band, f"{entry.hbm_bytes:,}", f"{entry.mfu:.1%}"
+    return str(place), entry.name, *figures
 
 
 def as_text(placed: Iterable[tuple[int, Entry]]) -> str:

@@ -153,10 +153,9 @@ def on_a_device(loop: Callable) -> Callable:
             warnings.simplefilter("ignore", EarlyRun)
             loop(device, *given, lambda value: logged.append(float(value)))
             last = {n: t.numpy() for n, t in tensors.items() if t.requires_grad}
-        return json.dumps({
-            "steps": device.step, "graphs": list(device.graphs), "ran": device.ran,
-            "logged": logged, "last": {n: device.known.get(_key(a)) for n, a in last.items()},
-        }).encode()  # fmt: skip
+        told = {"steps": device.step, "graphs": list(device.graphs), "ran": device.ran}
+        ends = {name: device.known.get(_key(array)) for name, array in last.items()}
+        return json.dumps({**told, "logged": logged, "last": ends}).encode()
 
     return called
 

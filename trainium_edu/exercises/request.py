@@ -13,11 +13,23 @@ so that values, times and counts are computed here and nobody can report others.
 (4, 2.0)
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from trainium_edu.exercises.refusals import sentence
+from trainium_edu.exercises.replay import replay
+from trainium_edu.neuroncore import NeuronCore
+from trainium_edu.neuroncore.execution.deferred import Deferred
+from trainium_edu.neuroncore.execution.products import one_blas_thread
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
+from trainium_edu.neuroncore.recording.engine import Memory
+from trainium_edu.neuroncore.recording.program_io import from_bytes, to_bytes
+from trainium_edu.neuroncore.run import Run
+from trainium_edu.nki.kernel import jit
+from trainium_edu.nki.launching import execute
+from trainium_edu.nki.remedies import WORDS
 
 __all__ = ["Blank", "Request", "measured"]
 
@@ -38,10 +50,6 @@ class Blank:
 
     def array(self):
         """Return zeros in its place."""
-        import numpy as np
-
-        from trainium_edu.neuroncore.recording.dtypes import get_dtype
-
         return np.zeros(self.shape, get_dtype(self.dtype).storage)
 
 
@@ -67,10 +75,6 @@ class Request:
 
     def report(self, kernel) -> bytes | None:
         """Run the kernel and return what it recorded, or None if the kernel returns nothing."""
-        from trainium_edu.neuroncore.recording.program_io import to_bytes
-        from trainium_edu.nki.kernel import jit
-        from trainium_edu.nki.launching import execute
-
         blank = any(isinstance(a, Blank) for a in self.arguments)
         arguments = tuple(a.array() if isinstance(a, Blank) else a for a in self.arguments)
         entry = arguments, dict(self.keywords)
@@ -82,8 +86,7 @@ class Request:
         return to_bytes(program) if blank or outputs is not None else None
 
 
-def measured(recorded: bytes, *arrays, passes: bool | tuple | None = None,
-             writes: Iterable[int] = (), spec=None):  # fmt: skip
+def measured(recorded: bytes, *arrays, passes=None, writes=(), spec=None):
     """Issue a recorded program again on these arrays, and return what it gives and takes.
 
     Parameters
@@ -112,18 +115,6 @@ def measured(recorded: bytes, *arrays, passes: bool | tuple | None = None,
     NkiValidationError
         Where the chip refuses an instruction.
     """
-    import numpy as np
-
-    from trainium_edu.exercises.replay import replay
-    from trainium_edu.neuroncore import NeuronCore
-    from trainium_edu.neuroncore.execution.deferred import Deferred
-    from trainium_edu.neuroncore.execution.products import one_blas_thread
-    from trainium_edu.neuroncore.recording.dtypes import get_dtype
-    from trainium_edu.neuroncore.recording.engine import Memory
-    from trainium_edu.neuroncore.recording.program_io import from_bytes
-    from trainium_edu.neuroncore.run import Run
-    from trainium_edu.nki.remedies import WORDS
-
     if not isinstance(recorded, bytes) or len(recorded) > _MOST_BYTES:
         raise ValueError("a kernel that is asked for its program returns up to 32 MiB of it")
     program = from_bytes(recorded, "the kernel's program")
@@ -150,10 +141,8 @@ def measured(recorded: bytes, *arrays, passes: bool | tuple | None = None,
             data[info.index] = np.eye(*info.shape, dtype=info.dtype.storage)
         elif info.name == "shared_constant":
             raise ValueError(sentence("request.constants"))
-    core = NeuronCore(
-        spec or program.spec, rounding=program.rounding, name=program.name, values=not blank,
-        executor=None if blank else Deferred(),
-    )  # fmt: skip
+    how: dict = {"rounding": program.rounding, "name": program.name, "values": not blank}
+    core = NeuronCore(spec or program.spec, executor=None if blank else Deferred(), **how)
     with one_blas_thread():  # as where the kernel ran
         tiles = replay(program, core, data)
         core.finish()

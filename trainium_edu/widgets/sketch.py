@@ -143,14 +143,13 @@ class Sketch(PageWidget, page="sketch"):
         shown = self._draw(dict(self.values))
         self.scene, self._ranges = shown.scene, shown.ranges
         shown.scene.alt = shown.scene.alt or _plain(shown.said)
-        page = {"scene": _sent(shown.scene), "said": shown.said, "outputs": shown.outputs,
-                "ranges": {k: list(v) for k, v in shown.ranges.items()}, "pressed": shown.pressed,
-                "table": {"head": shown.head, "rows": shown.rows} if shown.rows else None,
-                "film": list(map(_sent, shown.film)), "rate": shown.rate,
-                "ask": self.values["ask"]}  # fmt: skip
+        page = {name: getattr(shown, name) for name in ("said", "outputs", "pressed", "rate")}
+        page |= {"scene": _sent(shown.scene), "film": list(map(_sent, shown.film))}
+        page["ranges"] = {name: list(ends) for name, ends in shown.ranges.items()}
+        page["table"] = {"head": shown.head, "rows": shown.rows} if shown.rows else None
         with self.hold_sync():
             self.pixels = shown.scene.pixels()
-            self.page = page
+            self.page = page | {"ask": self.values["ask"]}
 
     def set(self, **values):
         """Move controls from Python, as a learner would; what is impossible is refused.
