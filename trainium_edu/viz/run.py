@@ -63,11 +63,11 @@ def steps_scene(steps: Mapping, band: tuple[float, float], width: float = 860.0)
         scene.ticks(xs, y + 1, y + 15, colour, width=2.5)
         scene.text(_LEFT - 8, y + 12, words, anchor="end", colour="muted", size=11)
         count = len({number for number, _ in steps[name]})
-        told = f"{count} step{'s' * (count > 1)}"
-        scene.text(width - _RIGHT + 6, y + 12, told, colour="muted", size=11)
+        many = f"{count} step{'s' * (count > 1)}"
+        scene.text(width - _RIGHT + 6, y + 12, many, colour="muted", size=11)
         _lines(scene, [(x, line) for x, (_, line) in zip(xs, steps[name], strict=True)], y + 12)
-    low, middle, high = (f"{f(ns) / scale:.4g}" for f in (np.min, np.median, np.max))
-    told = [f"Time of {len(ns)} steps: from {low} to {high} {unit}, median {middle} {unit}"]
+    least, middle, most = (f"{f(ns) / scale:.4g}" for f in (np.min, np.median, np.max))
+    told = [f"Time of {len(ns)} steps: from {least} to {most} {unit}, median {middle} {unit}"]
     for name, (_, words) in lanes.items():
         number, line = steps[name][0]
         told.append(f"{words} first in step {number}, {line or 'no line'}")
