@@ -25,7 +25,7 @@ def unpacked(data):
 def packed():
     sums, topology = monitored.bills()
     spans = [monitored.spans(sums, overlap=overlap) for overlap in (True, False)]
-    return sums, topology, spans, step_frames(*spans, sums, topology)
+    return sums, topology, spans, step_frames(spans, sums, topology)
 
 
 def test_both_timelines_come_back_in_order_of_their_starts(packed):
@@ -43,14 +43,14 @@ def test_a_section_is_named_by_its_operations_and_tracks_of_single_engines_are_l
     names = [f"op_{i % 7}" for i in range(20)]
     spans = [Span("engines", "dot+19", 0, 9, {"operations": names, "phases": []}),
              Span("DMA", "dot+19", 0, 2)]  # fmt: skip
-    found = unpacked(step_frames(spans, spans))
+    found = unpacked(step_frames([spans, spans]))
     assert found["names"] == ["op 0, op 1, op 2, op 3, op 4 and 2 more"]
     assert len(found["on_name"]) == 1
 
 
 def test_a_section_of_known_parts_of_a_step_is_named_by_them():
     info = {"operations": ["dot", "fusion"], "phases": ["forward", "backward"]}
-    found = unpacked(step_frames([Span("engines", "dot+1", 0, 9, info)], []))
+    found = unpacked(step_frames([[Span("engines", "dot+1", 0, 9, info)], []]))
     assert found["names"] == ["forward, backward"]
 
 
@@ -69,7 +69,7 @@ def test_links_carry_what_the_bill_says(packed):
 
 def test_equal_bills_travel_once_and_the_payload_stays_small(packed):
     sums, topology, spans, data = packed
-    same = step_frames(*spans, [sums[0]] * 3, topology)
+    same = step_frames(spans, [sums[0]] * 3, topology)
     assert unpacked(same)["bills"] == [0, 0, 0]
     assert len(same) < len(data) < 40_000
 
@@ -95,7 +95,7 @@ def test_less_is_exposed_with_overlap(packed):
 
 def test_a_machine_too_large_to_see_is_left_out():
     _, topology = monitored.bills()
-    assert unpacked(step_frames([], [], [], topology))["chips"] == 16
+    assert unpacked(step_frames([[], []], [], topology))["chips"] == 16
     many = fabric.ultracluster(MOST_CHIPS + 16)
-    assert unpacked(step_frames([], [], [], many))["chips"] == 0
-    assert unpacked(step_frames([], []))["chips"] == 0
+    assert unpacked(step_frames([[], []], [], many))["chips"] == 0
+    assert unpacked(step_frames([[], []]))["chips"] == 0

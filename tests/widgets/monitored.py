@@ -75,5 +75,5 @@ def monitor(**options):
     sums, topology = bills()
     shown = training_monitor(run(**options))
     on, off = (spans(sums, overlap=how) for how in (True, False))
-    shown.film = step_frames(on, off, sums, topology)
+    shown.film = step_frames((on, off), sums, topology)
     return shown

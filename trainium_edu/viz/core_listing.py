@@ -127,8 +127,8 @@ def _tile_line(lines, place):
 
 def _line(line):
     file, number, function = line
-    return {"file": _file(file), "line": number, "function": function,
-            "text": linecache.getline(file, number).strip()}  # fmt: skip
+    text = linecache.getline(file, number).strip()
+    return {"file": _file(file), "line": number, "function": function, "text": text}
 
 
 def _file(name):

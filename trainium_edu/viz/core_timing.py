@@ -49,10 +49,9 @@ def trace_of_core(core, *, band=None) -> CoreTrace:
         "kinds": KINDS, "band": list(band) if band else None,
         "memories": _memories(core), "sites": _sites(core), "summary": _summary(core), **path,
     }  # fmt: skip
-    return CoreTrace(
-        f"{core.program.name}: {core.rows} instruction{'s' * (core.rows != 1)}", core.makespan_ns,
-        tuple(tracks), spans, columns_of("rows", rows), _waits(core), pieces, _tiles(core), words,
-    )  # fmt: skip
+    title = f"{core.program.name}: {core.rows} instruction{'s' * (core.rows != 1)}"
+    groups = spans, columns_of("rows", rows), _waits(core), pieces, _tiles(core)
+    return CoreTrace(title, core.makespan_ns, tuple(tracks), *groups, words)
 
 
 def _tracks(core):

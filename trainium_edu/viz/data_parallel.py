@@ -43,8 +43,9 @@ def step_scene(reports: Mapping, *, width: float = 740.0, end_ns: float = 0.0) -
     -------
     Scene
     """
-    told = [f"{name}: {in_us(r.step_ns)} a step, {in_us(r.exposed_ns)} exposed"
-            for name, r in reports.items()]  # fmt: skip
+    told = []
+    for name, r in reports.items():
+        told.append(f"{name}: {in_us(r.step_ns)} a step, {in_us(r.exposed_ns)} exposed")
     scene, y = Scene(width, 1, "; ".join(told)), 8.0
     end = max(end_ns, *(1.02 * r.step_ns for r in reports.values()))
     to_x = linear(0, end / 1e3, 76, width - 24)
@@ -94,8 +95,8 @@ def draw_pipeline(pipeline, *, steps: int = 12, width: float = 890.0) -> Scene:
     tracks = ["storage", *workers[:_MOST_WORKERS], "chips"]
     scene, top = Scene(width, 192 + 24 * len(tracks)), 44
     share = pipeline.steady_wait_ns / (pipeline.step_ns + pipeline.steady_wait_ns)
-    scene.text(4, 16, f"{pipeline.samples_per_s:,.0f} samples/s; the chips wait {share:.0%} of the "
-               "time (red)", bold=True, size=13)  # fmt: skip
+    pace = f"{pipeline.samples_per_s:,.0f} samples/s"
+    scene.text(4, 16, f"{pace}; the chips wait {share:.0%} of the time (red)", bold=True, size=13)
     scene.text(4, 34, f"the pace is set by: {pipeline.binds}")
     lying = np.array([(s.start_ns, s.end_ns) for s in line.on("ready")], float).reshape(-1, 2)
     moments, depth = (np.append(0, one) for one in levels(*lying.T))

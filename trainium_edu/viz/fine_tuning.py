@@ -16,10 +16,8 @@ _COLOURS = (COLOURS["blue"], COLOURS["orange"])
 def _by_beginning(rows):
     if len(rows) == 0:
         raise ValueError("rows is empty; a curve needs one result of fine-tuning or more")
-    found: dict[str, list] = {}
-    for row in rows:
-        found.setdefault(row.beginning, []).append(row)
-    return found
+    beginnings = dict.fromkeys(row.beginning for row in rows)
+    return {name: [row for row in rows if row.beginning == name] for name in beginnings}
 
 
 @checked
@@ -66,8 +64,9 @@ def describe_curve(rows: Sequence[FineTuned]) -> str:
     sides = _by_beginning(rows)
     lines = [f"{'labels of each':16}" + "".join(f"{name:>18}" for name in sides)]
     for number in sorted({row.per_author for row in rows}):
-        here = {name: next((r for r in of if r.per_author == number), None)
-                for name, of in sides.items()}  # fmt: skip
-        told = (f"{row.mean:.0f} ± {row.spread:.0f} %" if row else "" for row in here.values())
-        lines.append(f"{number:<16}" + "".join(f"{one:>18}" for one in told))
+        line = f"{number:<16}"
+        for of in sides.values():
+            here = (f"{r.mean:.0f} ± {r.spread:.0f} %" for r in of if r.per_author == number)
+            line += f"{next(here, ''):>18}"
+        lines.append(line)
     return "\n".join(lines)

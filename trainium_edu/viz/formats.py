@@ -84,8 +84,8 @@ def _draw_reach(scene, to_x, y, fmt):
     scene.rect(normal, y - 4.5, end - normal, 9, colour)
     scene.rect(tiny, y - 4.5, normal - tiny, 9, colour, outline=True)
     room = scene.width - end > 90
-    scene.text(end + 5 if room else end, y + 4 if room else y - 7, label_of(fmt), size=11,
-               anchor="start" if room else "end", bold=True)  # fmt: skip
+    at, look = (y + 4 if room else y - 7), {"size": 11, "bold": True}
+    scene.beside(end, at, label_of(fmt), room, off=5 * room, **look)
 
 
 def _say_reach(fmt) -> str:

@@ -98,9 +98,8 @@ def _draw_sizes(scene, x, quantised, left, top, right, bottom):
     colour, room = colour_of(fmt), base - top - 24
     scene.rect(to_x(normal), top + 22, to_x(end) - to_x(normal), room + 2, colour, opacity=0.3)
     scene.rect(to_x(tiny), top + 22, to_x(normal) - to_x(tiny), room + 2, colour, outline=True)
-    histogram(
-        scene, to_x, sizes, np.arange(_LOW, _HIGH + 1), base, room - 4, "ink", gap=0.5, opacity=0.7
-    )
+    edges = np.arange(_LOW, _HIGH + 1)
+    histogram(scene, to_x, sizes, edges, base, room - 4, "ink", gap=0.5, opacity=0.7)
     scene.text(left, top + 14, f"sizes × 2{raised(power)}" if power else "sizes", bold=True)
-    scene.axis(to_x, [(p, f"2{raised(p)}" if p else "1") for p in range(-32, 21, 8)], base,
-               label="shaded: normal numbers; outlined: subnormal")  # fmt: skip
+    powers = [(p, f"2{raised(p)}" if p else "1") for p in range(-32, 21, 8)]
+    scene.axis(to_x, powers, base, label="shaded: normal numbers; outlined: subnormal")

@@ -150,8 +150,8 @@ def draw_roofline(
     floor = min([dma * low, lower[-1] / 4, *reached])
     scene = Scene(width, 1, describe_roofline(points, spec=spec))
     chart = Chart(scene, (46, 34, width - 62, 300), (low, high), (floor, peak * 4), log="xy")
-    chart.axes("One NeuronCore: roofs, and what was reached below them",
-               "FLOP per byte of HBM traffic (arithmetic intensity)", unit="FLOP/s")  # fmt: skip
+    title = "One NeuronCore: roofs, and what was reached below them"
+    chart.axes(title, "FLOP per byte of HBM traffic (arithmetic intensity)", unit="FLOP/s")
     at = np.geomspace(low, high, 200)
     below_hbm, below_dma = (np.minimum(peak, rate * at) for rate in (hbm, dma))
     chart.band(at, np.full(at.size, floor), below_hbm, _HBM, opacity=0.06, words="")
@@ -168,10 +168,10 @@ def draw_roofline(
         _write(scene, taken, end - 6, y - 6, f"{name}: {roof[name].pretty}", "end")
     ours, sustained = ridge["array and HBM"], ridge["array and DMA"]
     left = [f"AWS prints {ridge['printed']:.0f};"] if "printed" in ridge else []
-    words = ([*left, f"ours {ours:.1f}"], ["by what DMA", f"sustains: {sustained:.0f}"])
-    looks = ((ridge.get("printed", ours), COLOURS["red"], "", "end", -5),
-             (sustained, _DMA, "6 3 1 3", "start", 5))  # fmt: skip
-    for (value, colour, dash, anchor, off), lines in zip(looks, words, strict=True):
+    for value, colour, dash, anchor, off, lines in (
+        (ridge.get("printed", ours), COLOURS["red"], "", "end", -5, [*left, f"ours {ours:.1f}"]),
+        (sustained, _DMA, "6 3 1 3", "start", 5, ["by what DMA", f"sustains: {sustained:.0f}"]),
+    ):
         chart.curve([value, value], [floor, peak], colour, dash=dash, words="ridge")
         x, y = chart.place(value, floor)
         for row, line in enumerate(reversed(lines)):
@@ -195,8 +195,8 @@ def _draw_points(chart, points, taken):
     taken += [(x - 6, y - 6, x + 6, y + 6) for x, y in marks]
     for p, (x, y), colour in zip(points, marks, cycle(colours), strict=False):
         if p.low_flop_per_s and p.high_flop_per_s:
-            chart.curve([p.flop_per_byte] * 2, [p.low_flop_per_s, p.high_flop_per_s], colour,
-                        width=6, opacity=0.45, words=f"{p.name}: from the band")  # fmt: skip
+            ends, words = (p.low_flop_per_s, p.high_flop_per_s), f"{p.name}: from the band"
+            chart.curve([p.flop_per_byte] * 2, ends, colour, width=6, opacity=0.45, words=words)
         scene.rect(x - 5, y - 5, 10, 10, "paper")
         scene.rect(x - 4, y - 4, 8, 8, colour)
         wide = _LETTER * len(p.name) + 4

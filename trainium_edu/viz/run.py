@@ -166,8 +166,9 @@ def losses_scene(losses: Sequence, width: float = 860.0) -> Scene:
     values = np.array([one if isinstance(one, int | float) else np.nan for one in losses], float)
     seen = values[np.isfinite(values)]
     low, high = min(0.0, seen.min()), max(seen.max(), 1e-9) * 1.05
-    scene = Scene(width, _TOP + 140 + 52, f"{len(losses)} losses: from {seen[0]:.4g} to "
-                  f"{seen[-1]:.4g}, the smallest {seen.min():.4g}.")  # fmt: skip
+    first, last, least = (f"{loss:.4g}" for loss in (seen[0], seen[-1], seen.min()))
+    words = f"{len(losses)} losses: from {first} to {last}, the smallest {least}."
+    scene = Scene(width, _TOP + 140 + 52, words)
     ends = (-0.5, len(values) - 0.5)
     chart = _numbered(scene, "loss", 140.0, ends, (low, high))
     _draw_series(chart, np.flatnonzero(np.isfinite(values)), seen, "loss")

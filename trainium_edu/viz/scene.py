@@ -135,8 +135,8 @@ class Scene:
             rows, columns = pixels.shape[:2]
             places.append([*box, columns, rows, offset])
             offset += pixels.size
-        return {"width": self.width, "height": self.height, "alt": self.alt,
-                "images": places, "wipe": self._wipe, "glides": self._glides}  # fmt: skip
+        page = {"width": self.width, "height": self.height, "alt": self.alt}
+        return page | {"images": places, "wipe": self._wipe, "glides": self._glides}
 
     def pixels(self) -> bytes:
         """Return the images' bytes, RGBA, one after the other."""

@@ -54,14 +54,13 @@ def exposed(spans: Iterable[Span]) -> np.ndarray:
     return when[np.flatnonzero(np.diff(alone))].reshape(-1, 2)
 
 
-def step_frames(overlapped: Iterable[Span], apart: Iterable[Span], bills: Iterable = (),
-                topology=None, shares: Sequence = ({}, {})) -> bytes:  # fmt: skip
+def step_frames(timelines: Sequence, bills: Iterable = (), topology=None, shares=({}, {})) -> bytes:
     """Pack a step's timelines and its collectives into one run of bytes.
 
     Parameters
     ----------
-    overlapped, apart : iterable of Span
-        The same step, with sums that travel beside the backward pass and alone.
+    timelines : pair of iterable of Span
+        The same step, with sums that travel beside the backward pass, and alone.
     bills : iterable of fabric.Account
         Of the collectives, in order of their start.
     topology : fabric.Topology, optional
@@ -77,7 +76,7 @@ def step_frames(overlapped: Iterable[Span], apart: Iterable[Span], bills: Iterab
     header: dict = {"bills": [], "chips": 0, "shares": [list(of.items()) for of in shares]}
     arrays: dict[str, np.ndarray] = {}
     names = Numbered()
-    for line, given in (("on", overlapped), ("off", apart)):
+    for line, given in zip(("on", "off"), timelines, strict=True):
         spans = on_tracks(given)
         ns = [(span.start_ns, span.end_ns) for span in spans]
         arrays[f"{line}_ns"] = np.array(ns, float).reshape(-1, 2)
@@ -86,7 +85,14 @@ def step_frames(overlapped: Iterable[Span], apart: Iterable[Span], bills: Iterab
         arrays[f"{line}_exposed"] = exposed(spans)
     header["names"] = list(names)
     if topology is not None and 1 < topology.chips <= MOST_CHIPS:
-        _add_machine(header, arrays, topology)
+        wires = wires_of(topology)
+        arrays |= {"wires": wires, "links": links_of(topology, wires)}
+        header |= {
+            "chips": topology.chips,
+            "switches": topology.switches,
+            "ranks_per_chip": topology.ranks_per_chip,
+            "layout": next(iter(layouts(topology, wires).values())).data(),
+        }
         _add_bills(header, arrays, bills)
     return pack(header, arrays)
 
@@ -100,18 +106,6 @@ def _name(span) -> str:
 
 
 _MOST_NAMES = 5
-
-
-def _add_machine(header, arrays, topology):
-    """Add chips, cables and their places."""
-    wires = wires_of(topology)
-    header |= {
-        "chips": topology.chips,
-        "switches": topology.switches,
-        "ranks_per_chip": topology.ranks_per_chip,
-        "layout": next(iter(layouts(topology, wires).values())).data(),
-    }
-    arrays |= {"wires": wires, "links": links_of(topology, wires)}
 
 
 def _add_bills(header, arrays, bills):

@@ -3,14 +3,15 @@
 The page defines ``--ink``, ``--muted``, ``--grid`` and ``--paper``.
 """
 
-from collections.abc import Callable
 from html import escape
 
+from trainium_edu.files import tables
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.scene import Scene
 
 __all__ = ["to_svg"]
 
+_SVG = tables(__file__)
 _WORDS = {"ink", "muted", "grid", "paper"}
 _DASH = {"dashed": "5 4", "dotted": "1.5 3"}
 
@@ -40,12 +41,12 @@ def to_svg(scene: Scene, *, over_images: bool = False) -> str:
     </svg>
     """
     if scene.data()["images"] and not over_images:
-        raise ValueError("the scene has images, and SVG is written of shapes and text alone; draw "
-                         "the values as areas or bars")  # fmt: skip
-    drawn = [_DRAWN[kind](*shape) for kind, *shape in scene.shapes]
-    head = (f'<svg role="img" aria-label="{escape(scene.alt)}" '
-            f'viewBox="0 0 {scene.width:g} {scene.height:g}">')  # fmt: skip
-    return "\n".join([head, *drawn, "</svg>"])
+        raise ValueError(
+            "the scene has images, and SVG is written of shapes and text alone; draw the values as"
+            " areas or bars"
+        )
+    drawn = "\n".join(_DRAWN[kind](*shape) for kind, *shape in scene.shapes)
+    return _SVG["picture"].format(escape(scene.alt), scene.width, scene.height, drawn)
 
 
 def _colour(colour) -> str:
@@ -55,15 +56,13 @@ def _colour(colour) -> str:
 def _rect(x, y, width, height, colour, opacity, outline):
     fill = "none" if outline else _colour(colour)
     edge = f";stroke:{_colour(colour)}" if outline else ""
-    return (f'<rect x="{x}" y="{y}" width="{width}" height="{height}" '
-            f'style="fill:{fill};fill-opacity:{opacity}{edge}"/>')  # fmt: skip
+    return _SVG["rect"].format(x, y, width, height, fill, opacity, edge)
 
 
 def _stroked(d, colour, width, dash="", opacity=1.0, words=""):
     dashes = f";stroke-dasharray:{_DASH.get(dash, dash)}" if dash else ""
-    style = f"fill:none;stroke:{_colour(colour)};stroke-width:{width}{dashes}"
     faint = f";stroke-opacity:{opacity}" if opacity != 1 else ""
-    return f'<path d="{d}" style="{style}{faint}">{_title(words)}</path>'
+    return _SVG["stroked"].format(d, _colour(colour), width, dashes, faint, _title(words))
 
 
 def _title(words):
@@ -83,19 +82,18 @@ def _points(xs, ys):
     return "M" + "L".join(f"{x:g} {y:g}" for x, y in zip(xs, ys, strict=True))
 
 
-def _path(xs, ys, colour, width, dash, opacity, words):
-    return _stroked(_points(xs, ys), colour, width, dash, opacity, words)
+def _path(xs, ys, *look):
+    return _stroked(_points(xs, ys), *look)
 
 
 def _area(xs, ys, colour, opacity, words):
-    style = f"fill:{_colour(colour)};fill-opacity:{opacity}"
-    return f'<path d="{_points(xs, ys)}Z" style="{style}">{_title(words)}</path>'
+    return _SVG["area"].format(f"{_points(xs, ys)}Z", _colour(colour), opacity, _title(words))
 
 
 def _text(x, y, words, anchor, colour, size, bold):
-    style = f"fill:{_colour(colour)};font-size:{size}px" + ";font-weight:600" * bold
-    return f'<text x="{x}" y="{y}" text-anchor="{anchor}" style="{style}">{escape(words)}</text>'
+    weight = ";font-weight:600" * bold
+    return _SVG["text"].format(x, y, anchor, _colour(colour), size, weight, escape(words))
 
 
-_DRAWN: dict[str, Callable[..., str]] = {"rect": _rect, "line": _line, "ticks": _ticks,
-                                         "path": _path, "area": _area, "text": _text}  # fmt: skip
+#: What writes each kind of shape.
+_DRAWN = {f.__name__[1:]: f for f in (_rect, _line, _ticks, _path, _area, _text)}

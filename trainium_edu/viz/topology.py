@@ -279,8 +279,8 @@ def draw_topology(
     xy, bends = chosen.xy * scale + [pad * scale[0], 26 + pad * scale[0]], 2 * chosen.bend * scale
     scene = Scene(width, 26 + (_HIGH + 2 * pad) * scale[0])
     scene.text(4, 16, title or f"{topology.name}, drawn as {chosen.label}", bold=True, size=13)
-    kinds = ["path" if frozenset(wire) in steps else kind
-             for wire, kind in zip(wires.tolist(), kinds, strict=True)]  # fmt: skip
+    for k, wire in enumerate(wires.tolist()):
+        kinds[k] = "path" if frozenset(wire) in steps else kinds[k]
     for k in sorted(range(len(wires)), key=lambda k: list(_LOOKS).index(kinds[k])):
         (a, b), kind = wires[k], kinds[k]
         t = np.linspace(0, 1, 13)[:, None]

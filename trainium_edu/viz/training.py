@@ -88,11 +88,14 @@ def draw_training(
             chart.series(at, values, colour, labels[name], width=wide, dash=dash, opacity=opacity)
     shares.legend(second[0] + second[2] - 150, second[1] + second[3] - 68)
     for epoch in range(1, 1 + max((len(loss) for loss, _ in curves.values()), default=0) * told):
-        lines = [f"{labels[name]}: loss {loss[epoch - 1]:.3g}, {accuracy[epoch - 1]:.1%}"
-                 for name, (loss, accuracy) in curves.items() if epoch <= len(loss)]  # fmt: skip
+        lines, around = [f"epoch {epoch}"], [epoch - 0.5, epoch + 0.5]
+        for name, (loss, accuracy) in curves.items():
+            if epoch <= len(loss):
+                found = f"loss {loss[epoch - 1]:.3g}, {accuracy[epoch - 1]:.1%}"
+                lines.append(f"{labels[name]}: {found}")
         for chart in (losses, shares):
-            chart.band([epoch - 0.5, epoch + 0.5], [chart.y[0]] * 2, [chart.y[1]] * 2, "ink",
-                       words="\n".join([f"epoch {epoch}", *lines]), opacity=0)  # fmt: skip
+            low, high = ([end] * 2 for end in chart.y)
+            chart.band(around, low, high, "ink", words="\n".join(lines), opacity=0)
     return scene
 
 

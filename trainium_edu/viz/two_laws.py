@@ -94,13 +94,11 @@ def _draw_square(scene, box, doublings, k):
         scene.line(left, bottom - half, left + 2 * half, bottom - half, "muted")
         scene.line(left + half, bottom - 2 * half, left + half, bottom, "muted")
         if half > 36:
-            gap = doublings.gaps[j - 1]
-            middle = left + 1.5 * half
-            scene.text(middle, bottom - half / 2 - 2, f"{doublings.sums[j - 1]:g} × {gap:g}",
-                       anchor="middle", size=13 if half > 80 else 11, bold=True)  # fmt: skip
+            before, gap, middle = doublings.sums[j - 1], doublings.gaps[j - 1], left + 1.5 * half
+            y, look = bottom - half / 2, {"size": 13 if half > 80 else 11, "bold": True}
+            scene.text(middle, y - 2, f"{before:g} × {gap:g}", anchor="middle", **look)
             if half > 80:
-                scene.text(middle, bottom - half / 2 + 14, f"= {doublings.sums[j - 1]:g}² × ε",
-                           anchor="middle", size=12)  # fmt: skip
+                scene.text(middle, y + 14, f"= {before:g}² × ε", anchor="middle", size=12)
     scene.rect(left, top, side, side, "ink", outline=True)
     scene.text(left + side / 2, bottom + 18, f"covered: {_share(k)} of it", anchor="middle")
     for row, (words, colour) in enumerate(

@@ -162,7 +162,7 @@ class TrainingMonitor(PageWidget, page="training_monitor"):
         busy = [report.engines for report in reports]
         sums = [one.section.nodes[0] for one in program.tracks() if one.track == LINKS]
         bills = (links.account(node) for node in sums)  # asked for only where they are drawn
-        self.film = step_frames(on, off, bills, links and links.topology, shares=busy)
+        self.film = step_frames((on, off), bills, links and links.topology, shares=busy)
 
     def _take(self, step):
         self._loss.append(step.loss)
