@@ -9,6 +9,8 @@ LOOPS := $(shell find trainium_edu -name '_loops.py')
 SCRIPTS := $(shell find .ci trainium_edu tests -name '*.js' -o -name '*.mjs')
 BY_PATH := 'import pathlib, site; pathlib.Path(site.getsitepackages()[0], "by_path.pth").write_text("import os, sys; os.environ[\"PATH\"] = os.path.join(sys.prefix, \"bin\") + os.pathsep + os.environ.get(\"PATH\", \"\")\n")'
 
+export PYTHONDONTWRITEBYTECODE =  # the second run need not compile the tests again
+
 .PHONY: help soak lab test test-fast test-notebooks test-browser check lines bench notebooks docs warm clean
 
 help:  ## say what each target does
