@@ -16,7 +16,7 @@ from trainium_edu.fabric.topology import Topology
 from trainium_edu.files import tables
 from trainium_edu.viz.colours import COLOURS
 from trainium_edu.viz.packing import pack
-from trainium_edu.viz.topology import Layout, layouts, links_of, missing_wires, wires_of
+from trainium_edu.viz.topology import Layout, layouts, links_of, machine_of, missing_wires, wires_of
 from trainium_edu.viz.units import size_text
 
 __all__ = ["CollectiveFrames", "frames_of_schedule"]
@@ -72,12 +72,9 @@ class CollectiveFrames:
     def to_bytes(self) -> bytes:
         """Pack header and arrays into one run of bytes; ``collective_player.js`` reads them."""
         colours, topology, schedule = self.palette(), self.topology, self.schedule
-        header = {
+        header = machine_of(topology) | {
             "title": self.title,
-            "chips": topology.chips,
-            "switches": topology.switches,
             "ranks": schedule.ranks,
-            "ranks_per_chip": topology.ranks_per_chip,
             "chunks": schedule.chunks,
             "steps": schedule.steps,
             "full": self.full,
@@ -158,12 +155,10 @@ def _title(schedule, topology, nbytes):
 
 def _step_notes(schedule):
     """Say for each step whether it adds up or hands out."""
-    adds = np.zeros(schedule.steps, bool)
-    moves = schedule.src != schedule.dst
-    np.logical_or.at(adds, schedule.step[moves], schedule.op[moves] == 1)
     if str(schedule.collective) not in ("all_reduce", "reduce_scatter"):
         return ("",) * schedule.steps
-    return tuple("adding up" if a else "handing out" for a in adds)
+    adds = set(schedule.step[(schedule.src != schedule.dst) & (schedule.op == 1)].tolist())
+    return tuple("adding up" if k in adds else "handing out" for k in range(schedule.steps))
 
 
 def _run(schedule, numbers):

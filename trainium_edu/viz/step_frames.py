@@ -10,7 +10,7 @@ import numpy as np
 from trainium_edu.neuroncore.timing.timeline import levels
 from trainium_edu.timeline import Span
 from trainium_edu.viz.packing import Numbered, pack
-from trainium_edu.viz.topology import layouts, links_of, wires_of
+from trainium_edu.viz.topology import layouts, links_of, machine_of, wires_of
 from trainium_edu.xla.executable.tracks import ENGINES, LINKS
 
 __all__ = ["HOST", "MOST_CHIPS", "exposed", "on_tracks", "step_frames"]
@@ -87,12 +87,8 @@ def step_frames(timelines: Sequence, bills: Iterable = (), topology=None, shares
     if topology is not None and 1 < topology.chips <= MOST_CHIPS:
         wires = wires_of(topology)
         arrays |= {"wires": wires, "links": links_of(topology, wires)}
-        header |= {
-            "chips": topology.chips,
-            "switches": topology.switches,
-            "ranks_per_chip": topology.ranks_per_chip,
-            "layout": next(iter(layouts(topology, wires).values())).data(),
-        }
+        header |= machine_of(topology)
+        header["layout"] = next(iter(layouts(topology, wires).values())).data()
         _add_bills(header, arrays, bills)
     return pack(header, arrays)
 

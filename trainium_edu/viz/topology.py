@@ -62,6 +62,11 @@ def way(topology: Topology, start: int, end: int) -> list[int]:
     return [start, *(int(topology.dst[link]) for link in route(topology, start, end))]
 
 
+def machine_of(topology) -> dict:
+    """Return what the page knows of a machine besides its cables."""
+    return {name: getattr(topology, name) for name in ("chips", "switches", "ranks_per_chip")}
+
+
 def missing_wires(topology) -> np.ndarray:
     """Return the cables that the topology's regular shape has and this one lacks, int[n, 2]."""
     if topology.instances > 1 or topology.switches or topology.links > 4 * topology.chips:
@@ -137,9 +142,12 @@ def around(order) -> np.ndarray:
     return np.stack([np.sin(angle), -np.cos(angle)], axis=1)
 
 
-def _torus_layout(rows, cols, wires, *, label="torus", notes=()):
-    """Place chips row by row; a wire that wraps around bends out past the chips on its way."""
-    row, col = np.divmod(np.arange(rows * cols), cols)
+def _torus_layout(rows, cols, wires, *, label="torus", notes=(), count=1):
+    """Place chips row by row; a wire that wraps around bends out past the chips on its way.
+
+    Of several tori, all lie on one another.
+    """
+    row, col = np.divmod(np.arange(count * rows * cols) % (rows * cols), cols)
     step_x, step_y = 0.88 / max(1, cols - 1), 0.88 / max(1, rows - 1)
     xy = np.stack([0.12 + col * step_x, 0.12 + row * step_y], axis=1)
     if rows == 1:
@@ -147,18 +155,12 @@ def _torus_layout(rows, cols, wires, *, label="torus", notes=()):
     if cols == 1:
         xy[:, 0] = 0.5
     out = -0.5 * np.where([cols > 1, rows > 1], [step_x, step_y], 0.6)
-    bend, room = _bends(wires, row, col, out), min(0.165, 0.6 / max(rows, cols))
-    return Layout(label, xy, bend, tuple(notes), room)
-
-
-def _bends(wires, row, col, out):
-    """Bend wires that wrap around by `out`, past the chips on their way."""
-    bend = np.zeros((len(wires), 2))
+    bend, room = np.zeros((len(wires), 2)), min(0.165, 0.6 / max(rows, cols))
     for k, (a, b) in enumerate(wires):
         if max(a, b) < len(row):  # not to the network
             down, across = abs(row[a] - row[b]), abs(col[a] - col[b])
             bend[k] = out * [across == 0 and down > 1, down == 0 and across > 1]
-    return bend
+    return Layout(label, xy, bend, tuple(notes), room)
 
 
 #: Steps along the address bits of a hypercube, for the outer cube and for the cube inside it;
@@ -199,19 +201,15 @@ def _cluster_layout(topology, wires):
     across = int(np.ceil(np.sqrt(count)))
     down = -(-count // across)
     rows, cols = topology.shape if len(topology.shape) == 2 else (1, size)
-    chip = np.arange(topology.chips)
-    instance, place = np.divmod(chip, size)
-    row, col = np.divmod(place, cols)
-    box_row, box_col = np.divmod(instance, across)
-    wide, high = 0.94 / across, (0.94 if down > 1 else 0.7) / down
-    x = box_col * (wide + 0.06) + 0.1 * wide + 0.86 * wide * col / max(1, cols - 1)
-    y = box_row * (high + 0.06) + 0.1 * high + 0.86 * high * row / max(1, rows - 1)
+    one = _torus_layout(rows, cols, wires, count=count)
+    box_row, box_col = np.divmod(np.arange(topology.chips) // size, across)
+    box = np.array([0.88 / across, (0.88 if down > 1 else 0.7) / down])
+    step = (1 - box) / np.maximum([across - 1, down - 1], 1)
+    xy = np.stack([box_col, box_row], axis=1) * step + box * one.xy
     hub = [[0.5, 0.5 if down > 1 else 0.94]] * topology.switches
-    xy = np.concatenate([np.stack([x, y], axis=1), np.array(hub).reshape(-1, 2)])
-    out = -0.344 * np.array([wide / max(1, cols - 1), high / max(1, rows - 1)])
     notes = ("",) * topology.chips + ("network",) * topology.switches
-    room = min(0.1, 0.5 * wide / cols, 0.5 * high / rows)
-    return Layout("cluster", xy, _bends(wires, row, col, out), notes, room)
+    room = min(0.1, *0.5 * box / [cols, rows])
+    return Layout("cluster", np.array([*xy, *hub]), box * one.bend, notes, room)
 
 
 @checked
