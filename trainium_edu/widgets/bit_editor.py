@@ -1,23 +1,24 @@
 """Flip the bits of one number in any format and read what they stand for."""
 
-from math import copysign, frexp, isfinite, isinf, isnan, log2
+from math import copysign, frexp, isfinite, isnan, log2
 
 import traitlets
 
 from trainium_edu.files import tables
-from trainium_edu.numerics import FORMATS, cast_to_bits, get_format
+from trainium_edu.numerics import FORMATS, cast_to_bits, from_bits, get_format
 from trainium_edu.numerics.anatomy import Kind, dissect, landmarks
 from trainium_edu.numerics.grid import Outcome, land, number_text, step_code
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz.formats import colour_of, label_of
+from trainium_edu.viz.formats import label_of
+from trainium_edu.viz.scene import linear
 from trainium_edu.viz.units import raised
-from trainium_edu.widgets.number_line import parse_number, say_landing, share_of
+from trainium_edu.widgets.number_line import described, parse_number, say_landing, share_of
 from trainium_edu.widgets.page_widget import PageWidget
 
 __all__ = ["BitEditor", "bit_editor"]
 
-_KINDS = tables(__file__)["kinds"]
+_SAYS = tables(__file__)
 _COMPARED = ("fp32", "tf32", "bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn", "fp8_e3m4",
              "int8", "int32")  # fmt: skip
 
@@ -63,10 +64,7 @@ class BitEditor(PageWidget, page="bit_editor"):
     def __init__(self, x, fmt):
         self._formats = {f.name: f for f in (*FORMATS.values(), fmt)}
         super().__init__()
-        self.formats = [
-            {"name": f.name, "label": label_of(f), "colour": colour_of(f), "about": f.note}
-            for f in self._formats.values()
-        ]
+        self.formats = [described(f, f.note) for f in self._formats.values()]
         self.on_msg(self._on_request)
         self.state = {"format": fmt.name, "code": int(cast_to_bits(x, fmt))}
 
@@ -142,15 +140,13 @@ class BitEditor(PageWidget, page="bit_editor"):
 
 def _page(now) -> dict:
     """Return everything the page shows for one code."""
-    fmt = now.fmt
-    text = number_text(now.value)
+    fmt, text = now.fmt, number_text(now.value)
     facts = [["hexadecimal", f"{now.hex}  (code {now.code} of {2**fmt.bits - 1})"]]
     if isfinite(now.value):
         facts.insert(0, ["exact decimal value", now.decimal])
         size = number_text(now.spacing)
         share = f", {share_of(now.spacing / now.value)} of it" if now.value else ""
         facts.append(["gap to the next number", f"{_power_of_two(now.spacing)}{size}{share}"])
-    close, close_caption = _close(now)
     return {
         "format": fmt.name,
         "shape": f"{fmt.name} {fmt.sign_bits}-{fmt.exponent_bits}-{fmt.mantissa_bits}",
@@ -164,8 +160,8 @@ def _page(now) -> dict:
         "below_text": "" if now.below is None else number_text(now.below, fmt),
         "above_text": "" if now.above is None else number_text(now.above, fmt),
         "range": _range_map(now),
-        "close": close,
-        "close_caption": close_caption,
+        "close": _close(now),
+        "close_caption": _SAYS["captions"]["close"],
         "others": [_other(now, FORMATS[name]) for name in _COMPARED if name != fmt.name],
         "others_caption": f"What the other formats make of {text}:",
         "sentence": f"{label_of(fmt)} {now.hex}: {text}, {_kind_text(now)}",
@@ -174,15 +170,12 @@ def _page(now) -> dict:
 
 def _fields(now) -> list[tuple[str, str, str]]:
     """Return (kind, label, bits) of the fields that the format has."""
-    fmt = now.fmt
-    rest = "value" if fmt.is_integer else "mantissa"
-    named = [("sign", "sign", now.sign), ("exponent", "exponent", now.exponent)]
-    named.append(("mantissa", rest, now.mantissa))
-    return [
-        (kind, label if len(bits) == 1 else f"{label}, {len(bits)} bits", bits)
-        for kind, label, bits in named
-        if bits
-    ]
+    found = []
+    for kind in ("sign", "exponent", "mantissa"):
+        label = "value" if kind == "mantissa" and now.fmt.is_integer else kind
+        if bits := getattr(now, kind):
+            found.append((kind, label + f", {len(bits)} bits" * (len(bits) > 1), bits))
+    return found
 
 
 def _places(now) -> list[dict]:
@@ -218,52 +211,47 @@ def _formula(now) -> list[list]:
     field, hidden = now.exponent_field, int(now.exponent_field > 0)
     power, fraction = f"2^({field or 1} − {fmt.bias})", number_text(now.significand - hidden)
     end = f")  =  2{raised(now.power)} × {number_text(now.significand)}"
-    return [*sign, ["", " "], ["exponent", power], ["", f" × ({hidden} + "],
-            ["mantissa", fraction], ["", end]]  # fmt: skip
+    product = [["", " "], ["exponent", power], ["", f" × ({hidden} + "], ["mantissa", fraction]]
+    return [*sign, *product, ["", end]]
 
 
 def _kind_text(now) -> str:
-    kind, more = _KINDS[now.kind]
+    kind, more = _SAYS["kinds"][now.kind]
     return kind + more * bool(now.fmt.sign_bits if now.kind is Kind.INTEGER else now.sign == "1")
 
 
 def _other(now, fmt) -> dict:
     """Return what another format makes of the present value."""
-    row = {"format": fmt.name}
-    if not isfinite(now.value):
-        try:
-            there = dissect(int(cast_to_bits(now.value, fmt)), fmt)
-        except ValueError:
-            return {**row, "value": "—", "hex": "—", "outcome": "refused", "said": "has no NaN"}
-        same = isnan(there.value) == isnan(now.value) and not isfinite(there.value)
-        said = "the same" if same else "has no infinity"
-        outcome = "exact" if same else "saturated"
-    else:
+    if isfinite(now.value):
         landing = land(now.value, fmt)
-        there = dissect(landing.code, fmt)
-        outcome = str(landing.outcome)
+        code, outcome = landing.code, str(landing.outcome)
         said = "exact" if landing.outcome is Outcome.EXACT else say_landing(landing, fmt)[3]
-    return {**row, "value": number_text(there.value, fmt), "hex": there.hex, "outcome": outcome,
-            "said": said}  # fmt: skip
+    else:
+        try:
+            code = int(cast_to_bits(now.value, fmt))
+        except ValueError:
+            return {"format": fmt.name, **_SAYS["refused"]}
+        value = from_bits(code, fmt)
+        same = isnan(value) == isnan(now.value) and not isfinite(value)
+        outcome, said = ("exact", "the same") if same else ("saturated", "has no infinity")
+    there = dissect(code, fmt)
+    told = {"outcome": outcome, "said": said}
+    return {"format": fmt.name, "value": number_text(there.value, fmt), "hex": there.hex, **told}
 
 
 def _range_map(now) -> dict:
     """Return the format's whole range as shares of a line: ticks, names, and where we are."""
-    fmt, value = now.fmt, now.value
+    fmt, value, captions = now.fmt, now.value, _SAYS["captions"]
     if not fmt.exponent_bits:
-        low, high = fmt.min, fmt.max
-        ticks = [i / 16 for i in range(17)]
-        marks = [[0, number_text(low)], [1, number_text(high)]]
-        if low < 0:
-            marks.insert(1, [-low / (high - low), "0"])
-        here = (value - low) / (high - low) if isfinite(value) else None
-        caption = "Where it sits among all numbers of the format (even spacing)"
-        return {"ticks": ticks, "marks": marks, "here": here, "zone": None, "caption": caption}
+        low, wide = fmt.min, fmt.max - fmt.min
+        marks = [[(v - low) / wide, number_text(v)] for v in sorted({low, 0.0, fmt.max})]
+        places = {"marks": marks, "here": (value - low) / wide if isfinite(value) else None}
+        return {"ticks": [i / 16 for i in range(17)], "caption": captions["even"], **places}
     tiny, top = log2(fmt.smallest_subnormal), log2(fmt.max)
     centre, half = (0.5, 0.47) if fmt.sign_bits else (0.02, 0.95)
 
     def share(v):
-        if isnan(v) or isinf(v):
+        if not isfinite(v):
             return None if isnan(v) else float(v > 0)
         if v == 0:
             return centre
@@ -279,33 +267,23 @@ def _range_map(now) -> dict:
     marks = [[centre, "0"], *([share(v), words] for v, words in ends)]
     least = fmt.smallest_subnormal
     named = [v for v in (1.0, fmt.smallest_normal, least, fmt.max) if least <= v <= fmt.max]
-    marks += [
-        [share(sign * v), number_text(sign * float(f"{v:.3g}"))] for v in named for sign in signs
-    ]
-    zone = None
-    if isfinite(fmt.smallest_normal):
-        zone = [
-            share(-fmt.smallest_normal) if fmt.sign_bits else centre,
-            share(fmt.smallest_normal),
-        ]
+    marks += [[share(s * v), number_text(s * float(f"{v:.3g}"))] for v in named for s in signs]
+    normal, zone = fmt.smallest_normal, None
+    if isfinite(normal):
+        zone = [share(-normal if fmt.sign_bits else 0), share(normal)]
     each = "each tick a power of two" if step == 1 else f"ticks: factors of 2{raised(step)}"
-    caption = f"In the whole range of the format ({each}; shaded: subnormal)"
+    caption = captions["powers"].format(each=each)
     return {"ticks": ticks, "marks": marks, "here": share(value), "zone": zone, "caption": caption}
 
 
-def _close(now) -> tuple[list, str]:
+def _close(now) -> list:
     """Return the nine numbers around the present one, as (share of the line, text, is it)."""
     if not isfinite(now.value):
-        return [], ""
-    codes = list(dict.fromkeys(step_code(now.code, now.fmt, k) for k in range(-4, 5)))
-    around = [dissect(c, now.fmt).value for c in codes]
-    around = sorted({v for v in around if isfinite(v)})
-    low, high = around[0], around[-1]
-    width = high - low or 1.0
-    points = [
-        [(v - low) / width * 0.9 + 0.05, number_text(v, now.fmt), v == now.value] for v in around
-    ]
-    return points, "Close up: the numbers beside it, drawn to scale"
+        return []
+    codes = (step_code(now.code, now.fmt, k) for k in range(-4, 5))
+    around = sorted(set(filter(isfinite, (float(from_bits(code, now.fmt)) for code in codes))))
+    place = linear(around[0], around[-1], 0.05, 0.95)
+    return [[place(v), number_text(v, now.fmt), v == now.value] for v in around]
 
 
 def _power_of_two(value) -> str:

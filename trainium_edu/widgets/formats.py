@@ -11,6 +11,7 @@ from trainium_edu.numerics.quantisation import quantise
 from trainium_edu.specs import arguments
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.samples import SAMPLES, sample
+from trainium_edu.viz.colours import COLOURS
 from trainium_edu.viz.formats import colour_of, draw_code_points, draw_range_precision, label_of
 from trainium_edu.viz.units import raised
 from trainium_edu.widgets.number_line import short_number
@@ -20,6 +21,7 @@ from trainium_edu.widgets.sketch import RECIPES, Page, say, sketch
 __all__ = ["cfp8", "cfp8_explorer", "range_explorer"]
 
 _FLOATS = ("fp32", "tf32", "bf16", "fp16", "fp8_e3m4", "fp8_e4m3", "fp8_e5m2")
+_COMPARED = ("fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn", "fp8_e3m4")
 _OFFERED = {"none": "no data", **{k: k for k in SAMPLES if k != "digit"}}
 
 
@@ -49,7 +51,7 @@ def range_explorer(data: str = "gradients", *, formats: Sequence = _FLOATS):
     words = []
     if data != "none":
         lost = ", ".join(f"{label_of(f)} {quantise(sample(data), f).vanished}" for f in formats)
-        words = [f"of {np.count_nonzero(sample(data))} {data} become zero: {lost}"]
+        words = say("range", "words", count=np.count_nonzero(sample(data)), data=data, lost=lost)
     return sketch("range", lambda v: _range_page(formats, v), words=words, data=offered)
 
 
@@ -58,25 +60,22 @@ def _range_page(formats, values) -> Page:
     power, name = int(values["power"]), values["data"]
     x = None if name == "none" else sample(name)
     scene = draw_range_precision(formats, values=x, label=name, power=power, width=values["width"])
-    head, (rows, lost) = RECIPES["range"]["head"], ([], [])
+    rows, lost, said, recipe = [], [], [], RECIPES["range"]
     for fmt in formats:
-        reach = range_of(fmt)
-        cells = [label_of(fmt), str(fmt.mantissa_bits + (fmt.exponent_bits > 0))]
-        cells += [_short(v) for v in (fmt.max, reach.smallest_normal, reach.smallest_subnormal)]
+        cells = [label_of(fmt), str(fmt.mantissa_bits + (fmt.exponent_bits > 0)), *_ends(fmt)]
         if x is not None:
             q = quantise(x, fmt, power=power)
-            cells += [f"{q.vanished}", f"{q.subnormal}", f"{q.saturated}"]
+            cells += map(str, (q.vanished, q.subnormal, q.saturated))
             if q.vanished or q.saturated:
                 lost.append(label_of(fmt))
         rows.append({"cells": cells, "colour": colour_of(fmt)})
-    said = []
     if x is not None:
-        head = [*head, *RECIPES["range"]["head_of_data"]]
         sizes = np.ldexp(np.abs(x[x != 0].astype(float)), power)
         (fate,) = say("range", "lost" if lost else "held", lost=", ".join(lost))
         times = f", multiplied by 2{raised(power)}," if power else ""
-        said = say("range", count=np.count_nonzero(x), data=name, times=times, fate=fate,
-                   low=_short(sizes.min()), high=_short(sizes.max()))  # fmt: skip
+        ends = [_short(sizes.min()), _short(sizes.max())]
+        said = say("range", count=sizes.size, data=name, times=times, fate=fate, ends=ends)
+    head = recipe["head"] + recipe["head_of_data"] * (x is not None)
     return Page(scene, said, {"power": f"2{raised(power)}"}, head=head, rows=rows)
 
 
@@ -129,47 +128,47 @@ def cfp8_explorer(data: str = "weights"):
     Sketch('Configurable FP8')
     """
     arguments.choice(data, "data", _OFFERED)
-    named = {n: label_of(n) for n in ("fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn", "fp8_e3m4")}
-    return sketch("cfp8", _cfp8_page, words=(), data={"options": _OFFERED, "value": data},
-                  compared={"options": {"none": "nothing", **named}})  # fmt: skip
+    compared = {"none": "nothing", **{name: label_of(name) for name in _COMPARED}}
+    offers = {"data": {"options": _OFFERED, "value": data}, "compared": {"options": compared}}
+    return sketch("cfp8", _cfp8_page, words=(), **offers)
 
 
 def _cfp8_page(values) -> Page:
     """Draw the code points of the configured format, and its table."""
-    exponent, shift = int(values["exponent"]), int(values["shift"])
-    flags = {"infinities": values["infinities"], "nan": values["nan"]}
-    fmt = cfp8(exponent, shift, **flags)
+    exponent, shift, data = values["exponent"], values["shift"], values["data"]
+    fmt = cfp8(exponent, shift, infinities=values["infinities"], nan=values["nan"])
     compared = None if values["compared"] == "none" else FORMATS[values["compared"]]
     scene = draw_code_points(fmt, compared, width=values["width"])
-    formats = [fmt] + ([compared] if compared else [])
-    head, said = RECIPES["cfp8"]["head"], []
-    if values["data"] != "none":
-        found = [quantise(sample(values["data"]), f) for f in formats]
-        head = [*head, *RECIPES["cfp8"]["head_of_data"]]
-        ratios = [ratio_text(f, "exact", " dB") for f in found]
-        said = say("cfp8", q=found[0], data=values["data"], ratio=ratios[0])
-    rows = []
-    for i, f in enumerate(formats):
-        reach, holds_one = range_of(f), f.smallest_normal <= 1 <= f.max
-        cells = [f"1-{f.exponent_bits}-{f.mantissa_bits}, bias {f.bias}" if i == 0 else label_of(f),
-                 str(reach.finite_values), _short(f.max), _short(f.smallest_normal),
-                 _short(f.smallest_subnormal),
-                 number_text(f.epsilon) if holds_one else "—", f"{reach.binades:.1f}",
-                 _specials(f)]  # fmt: skip
-        if values["data"] != "none":
-            cells += [ratios[i], str(found[i].vanished), str(found[i].saturated)]
-        rows.append({"cells": cells, "colour": colour_of(f) if i else "#0072B2", "marked": i == 0})
+    said, rows, recipe = [], [], RECIPES["cfp8"]
+    for f in [fmt, compared] if compared else [fmt]:
+        is_own = f is fmt
+        name = f"1-{f.exponent_bits}-{f.mantissa_bits}, bias {f.bias}" if is_own else label_of(f)
+        ulp = number_text(f.epsilon) if f.smallest_normal <= 1 <= f.max else "—"
+        reach = range_of(f)
+        cells = [name, str(reach.finite_values), *_ends(f), ulp]
+        cells += [f"{reach.binades:.1f}", _specials(f)]
+        if data != "none":
+            q = quantise(sample(data), f)
+            cells += [ratio_text(q, "exact", " dB"), str(q.vanished), str(q.saturated)]
+            said = said or say("cfp8", q=q, data=data, ratio=cells[-3])
+        colour = COLOURS["blue"] if is_own else colour_of(f)
+        rows.append({"cells": cells, "colour": colour, "marked": is_own})
     outputs = {"exponent": f"{exponent} (mantissa {7 - exponent})", "shift": f"{fmt.bias}"}
+    head = recipe["head"] + recipe["head_of_data"] * (data != "none")
     return Page(scene, said, outputs, head=head, rows=rows)
 
 
 def _specials(fmt) -> str:
     """Count the codes that stand for no finite number."""
-    codes = (1 << fmt.bits) - 2 * (fmt.max_code + 1)
     infinite = 2 if fmt.has_infinities else 0
-    parts = [f"{infinite} ∞"] if infinite else []
-    parts += [f"{codes - infinite} NaN"] if codes - infinite else []
-    return ", ".join(parts) or "none"
+    rest = (1 << fmt.bits) - 2 * (fmt.max_code + 1) - infinite
+    counts = ((infinite, "∞"), (rest, "NaN"))
+    return ", ".join(f"{count} {name}" for count, name in counts if count) or "none"
+
+
+def _ends(fmt) -> list[str]:
+    """Return the largest number, the smallest normal one, and the smallest at all."""
+    return [_short(v) for v in (fmt.max, fmt.smallest_normal, fmt.smallest_subnormal)]
 
 
 def _short(value: float) -> str:

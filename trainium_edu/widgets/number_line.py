@@ -20,7 +20,6 @@ _SAYS = tables(__file__)
 _LIMIT = 3.4e38
 _PRESETS = ("0.1", "1/3", "pi", "257", "1000.5", "70000", "1e-7")
 _NARROWEST_PX = 6  # binades below this are joined
-_APART_PX = 3.2  # numbers closer than this become a band
 
 
 @checked
@@ -93,7 +92,7 @@ class NumberLine(PageWidget, page="number_line"):
         shown = [f.name for f in first]
         self._first = {"x": x, "lo": lo, "hi": hi, "shown": shown, "width": 900, "ask": 0}
         super().__init__()
-        self.formats = [_describe(f) for f in self._formats.values()]
+        self.formats = [described(f, _about(f)) for f in self._formats.values()]
         self.presets = list(_PRESETS)
         self.on_msg(self._on_request)
         self.view = dict(self._first)
@@ -139,36 +138,31 @@ class NumberLine(PageWidget, page="number_line"):
         v, landing = self.view, self.landing(fmt)
         pixel = (v["hi"] - v["lo"]) / max(float(v["width"]), 100.0)
         found = stretches(fmt, v["lo"], v["hi"], narrowest=_NARROWEST_PX * pixel)
-        pieces = [
-            [r.first, r.last - r.first, 2, 0]
-            if r.spacing is None or r.spacing < _APART_PX * pixel
-            else [r.first, r.spacing, r.count, 1]
-            for r in found
-        ]
-        inside = sum(r.count for r in found if r.count)
-        joined = any(r.spacing is None for r in found)
-        value, below, above = (
-            number if isfinite(number) else None
-            for number in (landing.value, landing.below, landing.above)
-        )
+        joined = "over " * any(run.spacing is None for run in found)
         before, lands, error, _ = say_landing(landing, fmt)
-        near, label = _near(landing, fmt), label_of(fmt)
-        said = {"before": before, "lands": lands, "error": error, "near": near}
-        sentence = f"{label}: {before} {lands} {error}; {near}"
-        way = 0 if value is not None else (1 if landing.x > 0 else -1)
+        near = _near(landing, fmt)
         fields = zip(("sign", "exponent", "mantissa"), bit_fields(landing.code, fmt), strict=True)
         beyond = "infinity" if fmt.has_infinities else "NaN" if fmt.has_nan else "its last number"
-        return {
-            "name": fmt.name, "x": landing.x, "value": value, "way": way,
-            "below": below, "below_text": number_text(landing.below, fmt),
-            "above": above, "above_text": number_text(landing.above, fmt),
-            **said, "sentence": sentence, "pieces": pieces, "labelled": fmt.bits <= 8,
+        row = {
+            "name": fmt.name, "x": landing.x, "labelled": fmt.bits <= 8, "way": 0,
+            "before": before, "lands": lands, "error": error, "near": near,
+            "sentence": f"{label_of(fmt)}: {before} {lands} {error}; {near}",
+            "pieces": [[run.first, run.last, run.spacing, run.count] for run in found],
             "bits": [[kind, text] for kind, text in fields if text],
-            "band_text": f"{'over ' if joined else ''}{inside:,} numbers here",
+            "band_text": f"{joined}{sum(run.count or 0 for run in found):,} numbers here",
             "beyond": [[fmt.max, 1e39], [-1e39, fmt.min]],
             "beyond_text": f"no numbers here: x becomes {beyond}",
-            "can_zoom": value is not None and landing.spacing < 8 * pixel,
+            "can_zoom": isfinite(landing.value) and landing.spacing < 8 * pixel,
         }  # fmt: skip
+        if not isfinite(landing.value):
+            row["way"] = 1 if landing.x > 0 else -1
+        for side in ("value", "below", "above"):
+            number = getattr(landing, side)
+            row |= {
+                side: number if isfinite(number) else None,
+                f"{side}_text": number_text(number, fmt),
+            }
+        return row
 
     def _on_request(self, _widget, content, _buffers):
         """Answer what is more than a move: a typed number, a jump, a zoom to one format."""
@@ -225,10 +219,13 @@ def _window_around(x, fmt) -> tuple[float, float]:
     return x - half, x + half
 
 
-def _describe(fmt) -> dict:
-    """Return what the page needs to know about a format."""
+def _about(fmt) -> str:
     split = f"{fmt.sign_bits} sign, {fmt.exponent_bits} exponent, {fmt.mantissa_bits} mantissa bits"
-    about = f"{fmt.bits} bits: {split}; largest {number_text(fmt.max)}"
+    return f"{fmt.bits} bits: {split}; largest {number_text(fmt.max)}"
+
+
+def described(fmt, about) -> dict:
+    """Return what the page needs to know about a format."""
     return {"name": fmt.name, "label": label_of(fmt), "colour": colour_of(fmt), "about": about}
 
 
@@ -266,11 +263,10 @@ def _share(error: float) -> str:
 
 
 def _rounded(count: float) -> str:
-    """Return a large count in two digits and a word."""
-    for unit, name in ((1e9, " billion"), (1e6, " million"), (1e3, " thousand")):
-        if count >= unit:
-            return f"{float(f'{count / unit:.2g}'):g}{name}"
-    return f"{float(f'{count:.2g}'):g}"
+    """Return a count of a thousand or more in two digits and a word."""
+    units = ((1e9, "billion"), (1e6, "million"), (1e3, "thousand"))
+    unit, name = next(each for each in units if count >= each[0])
+    return f"{float(f'{count / unit:.2g}'):g} {name}"
 
 
 def short_number(value: float) -> str:

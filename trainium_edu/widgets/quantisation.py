@@ -1,7 +1,7 @@
 """Round a real weight matrix or a real image to any format and see what is left."""
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import isfinite
 
 from trainium_edu.numerics import get_format
@@ -46,7 +46,6 @@ def quantise_explorer(data: str = "weights", fmt="fp8_e4m3", *, formats: Sequenc
     """
     offered = {f.name: f for f in (*map(get_format, formats), get_format(fmt))}
     arguments.choice(data, "data", SAMPLES)
-    samples = {"options": {name: name for name in SAMPLES}, "help": "; ".join(SAMPLES.values())}
     labels = {name: label_of(each) for name, each in offered.items()}
 
     def fit(values):
@@ -55,9 +54,11 @@ def quantise_explorer(data: str = "weights", fmt="fp8_e4m3", *, formats: Sequenc
 
     found = (_quantised(data, f, 0, "saturate") for f in offered.values())
     first = ", ".join(f"{label_of(q.fmt)} {ratio_text(q, 'exact')}" for q in found)
-    return sketch("quantise", lambda v: _page(offered, v), press={"fit": fit},
-                  words=[f"{data}, SNR in dB: {first}"], data=samples | {"value": data},
-                  format={"options": labels, "value": get_format(fmt).name})  # fmt: skip
+    draw, words = partial(_page, offered), [f"{data}, SNR in dB: {first}"]
+    samples = {"options": dict(zip(SAMPLES, SAMPLES, strict=True)), "value": data}
+    samples["help"] = "; ".join(SAMPLES.values())
+    chosen = {"options": labels, "value": get_format(fmt).name}
+    return sketch("quantise", draw, press={"fit": fit}, words=words, data=samples, format=chosen)
 
 
 @lru_cache(maxsize=512)
@@ -68,20 +69,19 @@ def _quantised(name, fmt, power, overflow):
 
 def _page(offered, values) -> Page:
     """Draw one format's result, and the table of all."""
-    name, power = values["data"], int(values["power"])
+    name, power = values["data"], values["power"]
     overflow = "infinity" if values["infinity"] else "saturate"
     found = {k: _quantised(name, f, power, overflow) for k, f in offered.items()}
     q = found[values["format"]]
     scene = draw_quantised(sample(name), q, title=name, width=values["width"])
     ratio = ratio_text(q, "no error", " dB")
     said = say("quantise", label=label_of(q.fmt), ratio=ratio, worst=_worst(q), q=q)
-    rows = [
-        {"cells": [label_of(r.fmt), str(r.fmt.bits),
-                   ratio_text(r, "exact"), _worst(r),
-                   *map(str, (r.vanished, r.subnormal, r.saturated, r.exact))],
-         "colour": colour_of(r.fmt), "marked": key == values["format"]}
-        for key, r in found.items()
-    ]  # fmt: skip
+    rows = []
+    for key, r in found.items():
+        counts = map(str, (r.vanished, r.subnormal, r.saturated, r.exact))
+        cells = [label_of(r.fmt), str(r.fmt.bits), ratio_text(r, "exact"), _worst(r), *counts]
+        marked = key == values["format"]
+        rows.append({"cells": cells, "colour": colour_of(r.fmt), "marked": marked})
     outputs = {"power": f"2{raised(power)}"}
     return Page(scene, said, outputs, head=RECIPES["quantise"]["head"], rows=rows)
 

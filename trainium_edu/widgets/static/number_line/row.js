@@ -1,7 +1,8 @@
 // One format on the number line: its numbers around x, the gap that x lies in, where x lands.
 //
-// A row's numbers arrive as pieces [first, spacing, count, drawn]: evenly spaced runs, as the
-// numbers of one binade are.  Runs too fine to draw (drawn = 0) become a band.
+// A row's numbers arrive as pieces [first, last, spacing, count]: evenly spaced runs, as the
+// numbers of one binade are.  Runs without a spacing, and those of numbers that are closer than 3.2
+// pixels, become a band.
 
 import { button, make, shape } from "../shared/elements.js";
 import { anchorAt, line, path, rect, words } from "../shared/svg.js";
@@ -51,9 +52,9 @@ class RowPicture {
     const labels = [];
     let ticks = "";
     let banded = 0;
-    for (const [first, spacing, count, drawn] of row.pieces) {
-      if (!drawn) {
-        const [a, b] = this.visible(first, first + (count - 1) * spacing);
+    for (const [first, last, spacing, count] of row.pieces) {
+      if (spacing * this.pixels < 3.2) {
+        const [a, b] = this.visible(first, last);
         banded += Math.max(1, b - a);
         this.svg.append(rect(a, BASE - 12, Math.max(1, b - a), 17, "te-nl-band"));
         continue;
