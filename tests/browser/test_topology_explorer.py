@@ -7,9 +7,10 @@ import pytest
 
 from tests.browser.lesson_page import page_of, pairs
 from tests.texts import text_beside
-from trainium_edu.widgets.topology import MACHINES, topology_explorer
+from trainium_edu.widgets.topology import MACHINES, TopologyExplorer, topology_explorer
 
 pytestmark = pytest.mark.browser
+TRN1 = "trn1.32xlarge: 16 chips"
 SOURCE = "from trainium_edu.widgets.topology import topology_explorer\ntopology_explorer()"
 TRN1 = "trn1.32xlarge: 16 chips"
 #: Chips drawn in the colour of the way; sampled just inside the left edge of each chip.
@@ -58,7 +59,7 @@ def test_no_way_is_drawn_through_a_chip_that_is_not_on_it(explorer, drawn_as):
         explorer.page.locator(".te-chip").nth(chip).focus()
         way = topology_explorer(end=chip).path
         assert explorer.soon(lambda way=way: explorer.page.evaluate(MARKED) == sorted(way)), chip
-        said = topology_explorer(end=chip, drawn_as=drawn_as.removesuffix(" 1")).told
+        said = TopologyExplorer(TRN1, end=chip, drawn_as=drawn_as.removesuffix(" 1")).told
         assert told(explorer) == said
 
 
@@ -68,7 +69,7 @@ def test_a_click_on_a_cable_cuts_it_and_another_mends_it(explorer):
     whole = topology_explorer(end=1)
     assert explorer.soon(lambda: told(explorer) == whole.told)
     explorer.page.mouse.click(*centre(explorer, ".te-wire", 0))  # 0 - 1
-    broken = topology_explorer(end=1, cut="0 - 1")
+    broken = TopologyExplorer(TRN1, end=1, cut="0 - 1")
     assert explorer.soon(lambda: told(explorer) == broken.told)
     cable = explorer.page.locator(".te-wire").first
     assert cable.get_attribute("aria-label").endswith("Enter mends it")

@@ -10,14 +10,17 @@ from tests.for_each import for_each, raises
 from trainium_edu import fabric
 from trainium_edu.widgets.topology import (
     MACHINES,
+    TopologyExplorer,
     cycles_picture,
     topology_explorer,
     topology_picture,
 )
 
+TRN1 = "trn1.32xlarge: 16 chips"
+
 
 def test_the_text_tells_shortest_distances():
-    explorer = topology_explorer(drawn_as="hypercube")
+    explorer = TopologyExplorer(TRN1, drawn_as="hypercube")
     graph = fabric.trn1_32xlarge().to_networkx()
     for a, b in ((0, 10), (3, 0), (15, 12), (5, 5)):
         explorer.start, explorer.end = a, b
@@ -55,8 +58,8 @@ def test_the_page_is_given_every_way_on_every_machine(machine):
 
 
 def test_what_is_not_there_is_refused_with_a_sentence():
-    raises(fabric.FabricError, "no cable '0 - 2' here", topology_explorer, cut="0 - 2")
-    raises(fabric.FabricError, "no drawing 'cube' here", topology_explorer, drawn_as="cube")
+    raises(fabric.FabricError, "no cable '0 - 2' here", TopologyExplorer, TRN1, cut="0 - 2")
+    raises(fabric.FabricError, "no drawing 'cube' here", TopologyExplorer, TRN1, drawn_as="cube")
     raises(fabric.FabricError, "", topology_explorer, "inf2.24xlarge: 6 chips", end=10)
 
 

@@ -8,8 +8,6 @@ import numpy as np
 import traitlets
 
 from trainium_edu import fabric
-from trainium_edu.specs.arguments import choice
-from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.collective_frames import frames_of_schedule
 from trainium_edu.viz.topology import pick
 from trainium_edu.widgets.page_widget import PageWidget
@@ -81,13 +79,11 @@ MACHINES = {
 }
 _ALGORITHMS = ("kangaring", "ring", "mesh", "rdh", "ring_by_dimension", "halving_doubling",
                "hierarchical")  # fmt: skip
+_COLLECTIVES = ["all_reduce", "reduce_scatter", "all_gather"]
 _SIZES = {"64 KiB": 2**16, "1 MiB": 2**20, "16 MiB": 2**24, "256 MiB": 2**28}
 
 
-@checked
-def collective_explorer(
-    machine: str = "Trn1 (16 chips, 32 ranks)", algorithm: str = "kangaring", size: str = "16 MiB"
-):
+def collective_explorer() -> Panel:
     """Build a panel: choose machine, collective, algorithm and size, and play the result.
 
     Returns
@@ -95,17 +91,14 @@ def collective_explorer(
     panel : Panel
         Its ``player`` is the :class:`CollectivePlayer`.
     """
-    choice(machine, "machine", list(MACHINES))
-    choice(algorithm, "algorithm", _able(machine, "all_reduce"))
-    choice(size, "size", list(_SIZES))
-    collectives, able = ["all_reduce", "reduce_scatter", "all_gather"], _able(machine, "all_reduce")
-    offers = {"machine": (list(MACHINES), machine), "collective": (collectives, "all_reduce"),
-              "algorithm": (able, algorithm), "buffer": (list(_SIZES), size)}  # fmt: skip
+    offers: dict = {"machine": list(MACHINES), "collective": _COLLECTIVES}
+    offers |= {"algorithm": _able(*(names[0] for names in offers.values())), "buffer": list(_SIZES)}
     look = {"style": {"description_width": "initial"}, "layout": {"width": "auto"}}
     menus = {
-        name: ipywidgets.Dropdown(options=options, value=value, description=name, **look)
-        for name, (options, value) in offers.items()
+        name: ipywidgets.Dropdown(options=options, description=name, **look)
+        for name, options in offers.items()
     }
+    menus["buffer"].value = "16 MiB"
 
     def planned():
         machine, collective, algorithm, size = (menu.value for menu in menus.values())

@@ -8,7 +8,6 @@ import numpy as np
 from trainium_edu import fabric
 from trainium_edu.fabric.selection import Selection
 from trainium_edu.specs import FABRIC
-from trainium_edu.specs.arguments import choice
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import collectives as picture
 from trainium_edu.widgets.picture import Panel, Picture
@@ -48,8 +47,7 @@ def selection_picture(selection: Selection, *, title: str = "") -> Picture:
     return Picture(draw, alt=told)
 
 
-@checked
-def selection_explorer(machine: str = "trn1.32xlarge") -> Panel:
+def selection_explorer() -> Panel:
     """Build a panel: machine, what a link's figure counts, hop latency, memory, RDH's axes; sweep.
 
     Returns
@@ -57,8 +55,7 @@ def selection_explorer(machine: str = "trn1.32xlarge") -> Panel:
     panel : Panel
         ``panel.sketch`` has the controls, and names the crossovers.
     """
-    choice(machine, "machine", list(_MACHINES))
-    shown = sketch("selection", _selection_page, machine=machine)
+    shown = sketch("selection", _selection_page)
     panel = Panel([shown], "selection explorer")
     panel.sketch = shown
     return panel

@@ -17,7 +17,6 @@ from trainium_edu.neuroncore.systolic_array import (
 )
 from trainium_edu.neuroncore.systolic_array.frames import Frames, frames_of_run
 from trainium_edu.neuroncore.systolic_array.operands import check_operands
-from trainium_edu.neuroncore.systolic_array.plan import Pass
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import systolic_array as picture
@@ -32,17 +31,24 @@ __all__ = ["SystolicArrayPlayer", "array_player", "reuse_explorer", "stationary_
 _WITH_NUMBERS_MAX = 32  # larger arrays are heat maps
 _MATRIX_MAX = 16  # larger operands are not drawn beside the array
 _LABEL_FORMAT = "fp16"  # holds the whole numbers up to 256 = 16 x 16
+#: The bits of a PE's state, from the lowest.
+_STATE = ("stays_valid", "across_valid", "down_valid", "working", "waiting_valid", "leaving_valid")
 _LIMIT_BYTES = 200 * 2**20
 _TILE = 128  # columns of W that a step of its slider adds
 
 
 @checked
 def array_player(
-    stationary, moving, *, array: SystolicArray, fmt="bf16",
-    dataflow: Dataflow = Dataflow.WEIGHT, skew: Sequence[int] | None = None,
-    plan: Sequence[Pass] | None = None, cycle: int | None = None,
+    stationary,
+    moving,
+    *,
+    array: SystolicArray,
+    fmt="bf16",
+    dataflow: Dataflow = Dataflow.WEIGHT,
+    skew: Sequence[int] | None = None,
+    cycle: int | None = None,
     follow: tuple[int, int] | None = None,
-) -> "SystolicArrayPlayer":  # fmt: skip
+) -> "SystolicArrayPlayer":
     """Run a product cycle by cycle and make a player of it.
 
     Parameters
@@ -55,8 +61,6 @@ def array_player(
         Other than weight-stationary: one tile that fits.
     skew : sequence of int, optional
         A wrong delay of each row's feed, to see what goes wrong.
-    plan : tuple of Pass, optional
-        Which tiles in which order.
     cycle : int, optional
         Where the player stands first.
     follow : (m, n), optional
@@ -72,13 +76,13 @@ def array_player(
     SystolicArrayPlayer(weight-stationary, 1 x 1, K=1 M=1 N=2, 3 cycles)
     """
     is_usual = Dataflow(dataflow) is Dataflow.WEIGHT
-    if not is_usual and (skew is not None or plan is not None):
-        raise ValueError("a skew or a plan of your own goes with the weight-stationary array only")
+    if not is_usual and skew is not None:
+        raise ValueError("a skew of your own goes with the weight-stationary array only")
 
     def play(w, x, fmt) -> Frames:
         if not is_usual:
             return run_dataflow(dataflow, w, x, array=array, fmt=fmt)[1]
-        return frames_of_run(run(w, x, array=array, fmt=fmt, skew=skew, plan=plan, record=True))
+        return frames_of_run(run(w, x, array=array, fmt=fmt, skew=skew, record=True))
 
     frames = play(stationary, moving, fmt)
     matrices = _matrices(check_operands(stationary, moving, fmt), play)
@@ -93,7 +97,7 @@ def _matrices(operands, play) -> dict | None:
     operands : Operands
     play : callable
         Runs two operands in a format and returns the frames: the same plan on labels 1, 2, ... in
-        place of numbers says where each element is, whatever the plan, the skew or the dataflow.
+        place of numbers says where each element is, whatever the skew or the dataflow.
     """
     if max(operands.shape) > _MATRIX_MAX or len(operands.passes) > 1:
         return None
@@ -101,14 +105,11 @@ def _matrices(operands, play) -> dict | None:
         np.arange(1.0, 1 + x.size).reshape(x.shape) for x in (operands.stationary, operands.moving)
     ]
     places = play(*labels, _LABEL_FORMAT)
-    planes = {"stays": places.stays, "across": places.across, "waiting": places.waiting}
+    names = ["stays", "across", "waiting"]
     if places.leaving is not None:  # the sums stay, and both operands march
-        planes = {"across": places.across, "down": places.down}
-    return {
-        "w": operands.stationary,
-        "x": operands.moving,
-        **{f"of_{name}": plane.astype(np.uint16) for name, plane in planes.items()},
-    }
+        names = ["across", "down"]
+    held = {f"of_{name}": getattr(places, name).astype(np.uint16) for name in names}
+    return {"w": operands.stationary, "x": operands.moving, **held}
 
 
 class SystolicArrayPlayer(PageWidget, page="systolic_array"):
@@ -135,7 +136,7 @@ class SystolicArrayPlayer(PageWidget, page="systolic_array"):
     def __init__(self, frames: Frames, *, cycle: int | None = None, follow=None, matrices=None):
         cycle = frames.cycles // 3 if cycle is None else cycle
         cycle = whole(cycle, "cycle", 0, frames.cycles - 1)
-        _, m_all, n_all = frames.shape
+        k, m_all, n_all = frames.shape
         m, n = (m_all // 2, n_all // 2) if follow is None else map(int, follow)
         if not (0 <= m < m_all and 0 <= n < n_all):
             raise ValueError(f"there is no dst[{m}, {n}] to follow; dst is [{m_all}, {n_all}]")
@@ -146,19 +147,12 @@ class SystolicArrayPlayer(PageWidget, page="systolic_array"):
                 f"{frames.cycles} cycles of {frames.rows} x {frames.columns} PEs are "
                 f"{len(film) >> 20} MiB for the page; play fewer vectors or a smaller array"
             )
-        super().__init__(film=film, label=title_of(frames), cycle=cycle)
+        size = f"{frames.rows} × {frames.columns} PEs"
+        label = f"{frames.dataflow} array of {size}, K = {k}, M = {m_all}, N = {n_all}"
+        super().__init__(film=film, label=label, cycle=cycle)
 
     def __repr__(self):
         return repr(self.frames).replace("Frames(", "SystolicArrayPlayer(", 1)
-
-
-def title_of(frames: Frames) -> str:
-    """Return what is shown, in half a sentence."""
-    k, m, n = frames.shape
-    return (
-        f"{frames.dataflow} array of {frames.rows} × {frames.columns} PEs, "
-        f"K = {k}, M = {m}, N = {n}"
-    )
 
 
 def packed(frames: Frames, *, follow=(0, 0), matrices=None) -> bytes:
@@ -178,25 +172,17 @@ def packed(frames: Frames, *, follow=(0, 0), matrices=None) -> bytes:
     """
     exact = max(frames.rows, frames.columns) <= _WITH_NUMBERS_MAX
     state = np.zeros(frames.working.shape, np.uint8)
-    leaving = frames.leaving_valid
-    for bit, valid in enumerate((
-        frames.stays_valid, frames.across_valid, frames.down_valid, frames.working,
-        frames.waiting_valid, leaving,
-    )):  # fmt: skip
-        if valid is not None:
+    for bit, name in enumerate(_STATE):
+        if (valid := getattr(frames, name)) is not None:
             state |= valid.astype(np.uint8) << bit
-    wide = np.float32 if exact else np.float16
-    with np.errstate(over="ignore"):
-        arrays: dict[str, np.ndarray] = {"state": state, "down": frames.down.astype(wide)}
-        if exact:
-            arrays |= {"stays": frames.stays, "across": frames.across, **(matrices or {})}
-            if frames.waiting is not None:
-                arrays["waiting"] = frames.waiting
-        else:
-            arrays["stays"] = frames.stays[frames.cycles // 2].astype(wide)
-            arrays["across"] = frames.across.astype(wide)
-    if frames.leaving is not None:
-        arrays["leaving"] = frames.leaving
+    numbers: dict = {"down": frames.down, "stays": frames.stays, "across": frames.across}
+    if exact:
+        numbers |= {"waiting": frames.waiting, "leaving": frames.leaving, **(matrices or {})}
+    else:
+        numbers["stays"] = frames.stays[frames.cycles // 2]
+        with np.errstate(over="ignore"):
+            numbers = {name: plane.astype(np.float16) for name, plane in numbers.items()}
+    arrays = {"state": state} | {n: plane for n, plane in numbers.items() if plane is not None}
     lane, queues = ("cycle", "lane", "value"), ("left_queue", "top_queue", "load_queue")
     left, top, load = (getattr(frames, name) if exact else () for name in queues)
     arrays |= _columns("q", lane, left) | _columns("t", lane, top)
@@ -204,17 +190,15 @@ def packed(frames: Frames, *, follow=(0, 0), matrices=None) -> bytes:
     arrays |= _columns("r", ("cycle", "column", "m", "n", "value"), frames.results)
     arrays["r_adds"] = _adds(frames)
     arrays["busy"] = frames.working.sum(axis=(1, 2)).astype(np.uint32)
-    sums = frames.stays if leaving is not None else frames.down
+    sums = frames.down if frames.leaving is None else frames.stays
     finite = np.abs(sums[np.isfinite(sums)])
-    k, m, n = frames.shape
-    header = {
-        "rows": frames.rows, "columns": frames.columns, "cycles": frames.cycles,
-        "dataflow": str(frames.dataflow), "k": k, "m": m, "n": n, "title": title_of(frames),
-        "exact": exact, "scale": float(finite.max()) if finite.any() else 1.0,
-        "utilisation": float(frames.utilisation.mean()), "loads": list(frames.loads),
-        "follow": list(follow), "cycles_per_second": 2 if frames.cycles <= 60 else 8
-        if exact else 30,
-    }  # fmt: skip
+    header = {name: getattr(frames, name) for name in ("rows", "columns", "cycles", "loads")}
+    header |= zip("kmn", frames.shape, strict=True)
+    header |= {"dataflow": str(frames.dataflow), "exact": exact, "follow": follow}
+    header["scale"] = float(finite.max()) if finite.any() else 1.0
+    header["utilisation"] = float(frames.utilisation.mean())
+    slow = 2 if frames.cycles <= 60 else 8
+    header["cycles_per_second"] = slow if exact else 30
     return zlib.compress(pack(header, arrays), 1)
 
 
@@ -236,7 +220,7 @@ def _adds(frames: Frames) -> np.ndarray:
 
 @checked
 def reuse_explorer(
-    *, m: int = 128, n: int = 64, array: SystolicArray = TRN1_ARRAY, guess: float | None = None
+    *, m: int = 128, array: SystolicArray = TRN1_ARRAY, guess: float | None = None
 ) -> Panel:
     """Show what the number of moving vectors does to utilisation, with a slider from 1 to 512.
 
@@ -244,18 +228,16 @@ def reuse_explorer(
     ----------
     m : int
         Columns of the stationary.
-    n : int
-        Where the slider stands first.
     array : SystolicArray
     guess : float, optional
-        A learner's N, marked in the picture.
+        A learner's N, marked in the picture; the slider stands there first.
 
     Returns
     -------
     Panel
     """
     steps = sorted({round(2 ** (k / 4)) for k in range(37)})  # even steps on the picture's axis
-    first = min(steps, key=lambda step: abs(math.log(step / max(guess or n, 1))))
+    first = min(steps, key=lambda step: abs(math.log(step / max(guess or 64, 1))))
 
     def draw(values) -> Page:
         n = steps[values["step"]]
@@ -267,16 +249,13 @@ def reuse_explorer(
 
 
 @checked
-def stationary_explorer(
-    *, k: int = 128, rows: int = 1, columns: int = 4096, array: SystolicArray = TRN1_ARRAY
-) -> Panel:
+def stationary_explorer(*, k: int = 128, rows: int = 1, columns: int = 4096) -> Panel:
     """Compare the two choices of the stationary operand for ``x[rows, k] @ W[k, columns]``.
 
     Parameters
     ----------
     k, rows, columns : int
         Where the sliders stand first, as near as they come.
-    array : SystolicArray
 
     Returns
     -------
@@ -285,7 +264,7 @@ def stationary_explorer(
 
     def draw(values) -> Page:
         rows, columns = values["rows"], _TILE * values["columns"]
-        prices = choice_cycles(k, rows, columns, array=array)
+        prices = choice_cycles(k, rows, columns)
         bars = {f"{n}, {how}": {"": p[how]} for n, p in prices.items() for how in p}
         title = f"x[{rows}, {k}] @ W[{k}, {columns}], in cycles"
         scene = draw_rows(title, bars, width=values["width"])

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cache, partial
 
 import numpy as np
@@ -17,8 +18,7 @@ from trainium_edu.viz.units import counted
 from trainium_edu.widgets.page_widget import PageWidget
 from trainium_edu.widgets.picture import Picture
 
-__all__ = ["MACHINES", "TopologyExplorer", "cycles_picture", "topology_explorer",
-           "topology_picture", "way"]  # fmt: skip
+__all__ = ["TopologyExplorer", "cycles_picture", "topology_explorer", "topology_picture"]
 
 #: What the explorer offers.
 MACHINES = {
@@ -30,13 +30,14 @@ MACHINES = {
 
 
 @checked
-def topology_picture(topology: Topology, *, layout: str = "", path: Sequence[int] = (),
-                     colour_by=None, loads=None, title: str = "") -> Picture:  # fmt: skip
+def topology_picture(
+    topology: Topology, *, path: Sequence[int] = (), title: str = "", **look
+) -> Picture:
     """Return a picture of a topology, with its links and path in words.
 
     Parameters
     ----------
-    topology, layout, path, colour_by, loads, title
+    topology, path, title, **look
         As for :func:`trainium_edu.viz.topology.draw_topology`.
 
     Returns
@@ -46,8 +47,7 @@ def topology_picture(topology: Topology, *, layout: str = "", path: Sequence[int
     told = f"{title or topology.name}: {topology.chips} chips, {len(wires_of(topology))} cables"
     if len(path):
         told += f", path {' → '.join(map(str, path))}"
-    draw = partial(draw_topology, topology, layout=layout, path=path, colour_by=colour_by,
-                   loads=loads, title=title)  # fmt: skip
+    draw = partial(draw_topology, topology, path=path, title=title, **look)
     return Picture(draw, alt=f"{told}.")
 
 
@@ -96,10 +96,8 @@ class TopologyExplorer(PageWidget, page="topology"):
             if value and value not in known:
                 raise fabric.FabricError(f"no {what} {value!r} here; there are {', '.join(known)}")
         scenes, ways = _everything()
-        super().__init__(
-            scenes=scenes, ways=ways, machine=machine, drawn_as=drawn_as or drawings[0],
-            start=start, end=end, cut=cut,
-        )  # fmt: skip
+        state = {"machine": machine, "start": start, "end": end, "cut": cut}
+        super().__init__(scenes=scenes, ways=ways, drawn_as=drawn_as or drawings[0], **state)
 
     @property
     def path(self) -> list[int]:
@@ -120,11 +118,10 @@ class TopologyExplorer(PageWidget, page="topology"):
 
 
 @checked
-def topology_explorer(machine: str = "trn1.32xlarge: 16 chips", *, start: int = 0, end: int = 10,
-                      cut: str = "", drawn_as: str = ""):  # fmt: skip
+def topology_explorer(machine: str = "trn1.32xlarge: 16 chips", *, start: int = 0, end: int = 10):
     """Return a :class:`TopologyExplorer` of a machine; the others are in its menu."""
     choice(machine, "machine", list(MACHINES))
-    return TopologyExplorer(machine, start, end, cut, drawn_as)
+    return TopologyExplorer(machine, start, end)
 
 
 @cache
@@ -133,18 +130,14 @@ def _everything():
     scenes, tables, begin = {}, [], 0
     for name, make in MACHINES.items():
         topology, table = make(), all_ways(make())
-        scenes[name] = {
-            "chips": topology.chips, "most": table.shape[-1], "begin": begin,
-            "wires": wires_of(topology).tolist(), "ranks": topology.ranks_per_chip,
-            "layouts": {
-                key: {"label": a.label, "view": a.view, "chips": np.round(a.chips, 4).tolist(),
-                      "cables": np.round(a.cables, 4).tolist(), "notes": a.notes}
-                for key, a in turn_layouts(topology).items()
-            },
-        }  # fmt: skip
+        layouts = {key: asdict(layout) for key, layout in turn_layouts(topology).items()}
+        machine = {"chips": topology.chips, "ranks": topology.ranks_per_chip, "layouts": layouts}
+        ways = {"most": table.shape[-1], "begin": begin}
+        scenes[name] = machine | ways | {"wires": wires_of(topology)}
         tables.append(table.tobytes())
         begin += table.size
-    return json.dumps(scenes), b"".join(tables)
+    numbers = json.dumps(scenes, default=lambda array: np.round(array, 4).tolist())
+    return numbers, b"".join(tables)
 
 
 def _tell(topology, path, drawn_as):

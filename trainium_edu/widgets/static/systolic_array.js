@@ -59,7 +59,7 @@ class ArrayPlayer {
       redraw();
     };
     const shows = menu(`What the cells show: ${label}`, showsOf(film), show);
-    const title = make("div", "te-array-title", film.title);
+    const title = make("div", "te-array-title", label);
     this.peTitle = make("h4");
     this.facts = make("p", { class: "te-array-facts", "aria-live": "off" });
     const about = [this.peTitle, this.facts, this.past.canvas];
