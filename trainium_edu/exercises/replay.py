@@ -53,12 +53,17 @@ def replay(program: Program, core: NeuronCore, data=None) -> list[View]:
     >>> float(again.value(tiles[1]).sum())
     512.0
     """
-    tiles = _Tiles(program, core, data or {})
+    tiles: list[View] = []
+
+    def allocate(count):  # in order, inside the loops they belong to
+        for info in program.allocations[len(tiles) : count]:
+            tiles.append(_allocated(core, info, data or {}))
+
     open_loops: list[tuple[int, ExitStack]] = []
 
     def close():
         number, repeat = open_loops.pop()
-        tiles.up_to(program.loops[number].end_allocation)
+        allocate(program.loops[number].end_allocation)
         repeat.close()
 
     for at, instruction in enumerate(program.instructions):
@@ -66,32 +71,21 @@ def replay(program: Program, core: NeuronCore, data=None) -> list[View]:
             close()
         for number in instruction.loops[len(open_loops) :]:
             loop, repeat = program.loops[number], ExitStack()
-            tiles.up_to(loop.first_allocation)
+            allocate(loop.first_allocation)
             repeat.enter_context(core.repeat(loop.count))
             open_loops.append((number, repeat))
-        tiles.up_to(1 + max((a.allocation for a in instruction.accesses), default=-1))
-        _issue(core, instruction, tiles.made, at)
+        allocate(1 + max((a.allocation for a in instruction.accesses), default=-1))
+        _issue(core, instruction, tiles, at)
         issued = core.program.instructions[-1]
         issued.after, issued.is_free = instruction.after, instruction.is_free
         issued.line = instruction.line  # advice names the kernel's lines
     while open_loops:
         close()
-    tiles.up_to(len(program.allocations))
-    return tiles.made
+    allocate(len(program.allocations))
+    return tiles
 
 
-class _Tiles:
-    """The program's allocations on the new core, made in order, inside the loops they belong to."""
-
-    def __init__(self, program, core, data):
-        self.program, self.core, self.data, self.made = program, core, data, []
-
-    def up_to(self, count):
-        for info in self.program.allocations[len(self.made) : count]:
-            self.made.append(_allocate(self.core, info, self.data))
-
-
-def _allocate(core, info, data):
+def _allocated(core, info, data):
     if info.memory is Memory.HBM:
         array = data.get(info.index, data.get(info.name))
         if array is not None and core.values:
@@ -109,14 +103,11 @@ def _issue(core: NeuronCore, instruction: Instruction, tiles, at):
         if value is not None:
             operands[name] = value
     for access in instruction.accesses:
-        view = _view(tiles[access.allocation], access.geometry)
+        dtype, shape, strides, offset = access.geometry
+        buffer = tiles[access.allocation].buffer
+        view = View(buffer, get_dtype(dtype), tuple(shape), tuple(strides), offset)
         if access.role in _LISTS:
             operands.setdefault(access.role, []).append(view)
         else:
             operands[access.role] = view
     core.issue(instruction.name, engine=instruction.engine, name=instruction.label, **operands)
-
-
-def _view(tile, geometry):
-    dtype, shape, strides, offset = geometry
-    return View(tile.buffer, get_dtype(dtype), tuple(shape), tuple(strides), offset)

@@ -6,6 +6,7 @@ was torn or damaged is skipped when reading.  Nothing here is ever fatal to a le
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 from trainium_edu import settings
@@ -35,11 +36,9 @@ def append(name: str, event: dict) -> str:
     line = "\n" + json.dumps(event, ensure_ascii=True, separators=(",", ":")) + "\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        target = os.open(folder / f"{name}.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            os.write(target, line.encode("ascii"))
-        finally:
-            os.close(target)
+        private = partial(os.open, mode=0o600)
+        with open(folder / f"{name}.jsonl", "ab", buffering=0, opener=private) as file:
+            file.write(line.encode("ascii"))  # one write, so that two kernels' lines stay whole
     except OSError as error:
         return f"not kept for next time: cannot write in {folder} ({error.strerror})"
     return ""

@@ -99,11 +99,10 @@ class Prediction(PageWidget, page="prediction"):
         self._domain = domain  # takes a number; raises ValueError with a sentence
         self.first = lambda: ""  # what the learner has to do before an answer is taken
         self._followers: list[Callable[[], None]] = []
-        self._reading_along = settings.lesson().predictions_committed
         asked = {"key": _checked_key(key), "kind": kind, "question": str(question)}
         asked |= {"unit": str(unit), "options": _checked_options(kind, options), "axis": axis or {}}
-        super().__init__(**asked, locked=self._reading_along)
-        self.commitment = Commitment() if self._reading_along else self._remembered()
+        super().__init__(**asked, locked=settings.lesson().predictions_committed)
+        self.commitment = Commitment() if self.locked else self._remembered()
         self._show_status()
         self.on_msg(self._receive)
 
@@ -122,7 +121,7 @@ class Prediction(PageWidget, page="prediction"):
         ValueError
             If the value is no answer to the question.
         """
-        if self._reading_along:
+        if self.locked:
             raise ValueError(
                 "TRAINIUM_EDU_COMMITTED=1: every prediction counts as committed, nothing is stored"
             )
@@ -181,7 +180,7 @@ class Prediction(PageWidget, page="prediction"):
         return commitment
 
     def _mark_revealed(self, answer):
-        if not self._reading_along and not self.commitment.revealed:
+        if not self.locked and not self.commitment.revealed:
             self.commitment = replace(self.commitment, revealed=True)
             guess = self.commitment.counted
             close = self.kind == "number" and (card.error_factor(guess, answer) or math.inf) <= 1.1
@@ -191,9 +190,9 @@ class Prediction(PageWidget, page="prediction"):
     # -- showing ----------------------------------------------------------------------------
 
     def _show_status(self, complaint=""):
-        self.committed = self._reading_along or self.commitment.commits > 0
+        self.committed = self.locked or self.commitment.commits > 0
         self.commits = self.commitment.commits
-        if self._reading_along:
+        if self.locked:
             self.status = "Read along: the answer is shown below."
         elif self.committed:
             parts = [f"You predicted {self.spell(self.commitment.counted)}."]
@@ -216,7 +215,7 @@ class Prediction(PageWidget, page="prediction"):
             lines.append("Options: " + ", ".join(self.options))
         if self.unit:
             lines.append(f"Unit: {self.unit}")
-        if self.committed and not self._reading_along:
+        if self.committed and not self.locked:
             lines.append(self.status)
         return "\n".join(lines)
 
@@ -282,7 +281,7 @@ class Prediction(PageWidget, page="prediction"):
     def _verdict(self, answer, explain, recognise):
         self._mark_revealed(answer)
         head, why = f"Answer: {self.spell(answer)}", repr(card.Prose(explain))
-        if self._reading_along:
+        if self.locked:
             return Verdict([head, why], card.answer(head, explain))
         counted = self.commitment.counted
         mine = f"Your prediction: {self.spell(counted)}"
