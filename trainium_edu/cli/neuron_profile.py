@@ -74,11 +74,8 @@ def _parser(name):
     parser.add_argument("-v", "--version", action="version", version=version)
     add(parser, _PROFILER)
     commands = parser.add_subparsers(dest="command", metavar="{capture,view}", required=True)
-    for command, run, words in (
-        ("capture", _capture, "time a .neff"),
-        ("view", _view, "show what was captured"),
-    ):
-        chosen = commands.add_parser(command, allow_abbrev=False, help=words)
+    for command, run in {"capture": _capture, "view": _view}.items():
+        chosen = commands.add_parser(command, allow_abbrev=False, help=run.__doc__)
         add(chosen, f"{_PROFILER} {command}")
         chosen.set_defaults(run=run)
     return parser
@@ -95,6 +92,7 @@ def count(text: str) -> int:
 
 
 def _capture(options) -> int:
+    """Time a .neff."""
     _check_present(f"--capture-type {options.capture_type}")
     _check_inputs(options.inputs)
     if options.disable_profile:
@@ -118,6 +116,7 @@ def _check_inputs(inputs):
 
 
 def _view(options) -> int:
+    """Show what was captured."""
     if options.terminology:
         print(as_text(dict(sorted(TERMS.items()))))
         return 0
