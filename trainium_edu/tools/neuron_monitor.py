@@ -28,7 +28,7 @@ import psutil
 
 from trainium_edu import live
 from trainium_edu.files import tables
-from trainium_edu.specs import INF2, INSTANCES, TOOLS
+from trainium_edu.specs import INSTANCES, TOOLS
 from trainium_edu.specs.signatures import checked
 from trainium_edu.tools.machine import Machine, by_core, cpu_s, resident_bytes, tag, usage
 from trainium_edu.tools.schema import checked as checked_by
@@ -319,9 +319,10 @@ class Monitor:
 
 def _hardware_info(of: Machine) -> dict:
     chip = INSTANCES[of.instance].chip
+    kind, versions = chip.name.lower(), _CONSTANTS["device_version"]
     return {
-        "neuron_device_type": chip.name.lower(),
-        "neuron_device_version": "v3" if chip is INF2 else TOOLS.device_version.value,
+        "neuron_device_type": kind,
+        "neuron_device_version": versions.get(kind, TOOLS.device_version.value),
         "neuroncore_version": f"v{int(chip.generation)}",
         "neuron_device_count": of.devices,
         "neuron_device_memory_size": of.memory_bytes,
