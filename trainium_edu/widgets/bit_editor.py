@@ -19,8 +19,6 @@ from trainium_edu.widgets.page_widget import PageWidget
 __all__ = ["BitEditor", "bit_editor"]
 
 _SAYS = tables(__file__)
-_COMPARED = ("fp32", "tf32", "bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn", "fp8_e3m4",
-             "int8", "int32")  # fmt: skip
 
 
 @checked
@@ -162,7 +160,7 @@ def _page(now) -> dict:
         "range": _range_map(now),
         "close": _close(now),
         "close_caption": _SAYS["captions"]["close"],
-        "others": [_other(now, FORMATS[name]) for name in _COMPARED if name != fmt.name],
+        "others": [_other(now, FORMATS[n]) for n in _SAYS["compared"] if n != fmt.name],
         "others_caption": f"What the other formats make of {text}:",
         "sentence": f"{label_of(fmt)} {now.hex}: {text}, {_kind_text(now)}",
     }

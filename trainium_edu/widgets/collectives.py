@@ -82,11 +82,9 @@ def _selection_page(values) -> Page:
 def _at_one_hop(machine, counts, memory, axes):
     """Return a machine and its selection at the documents' middle latency."""
     topology = _MACHINES[machine](direction=counts)
-    found = fabric.select(
-        topology, "all_reduce", (*fabric.DOCUMENTED, "ring"), sizes=_SIZES,
-        costs=fabric.Costs(hbm=memory), options={"rdh": {"axis_order": axes}},
-    )  # fmt: skip
-    return topology, found
+    algorithms, terms = (*fabric.DOCUMENTED, "ring"), {"rdh": {"axis_order": axes}}
+    more = {"sizes": _SIZES, "costs": fabric.Costs(hbm=memory), "options": terms}
+    return topology, fabric.select(topology, "all_reduce", algorithms, **more)
 
 
 def _rescaled(selection, factor):
@@ -99,6 +97,5 @@ def _rescaled(selection, factor):
 
 def _excuses(found):
     """Name the algorithms that cannot run here."""
-    if not found.left_out:
-        return ""
-    return f"Not possible here: {', '.join(name for name, _ in found.left_out)}."
+    names = ", ".join(name for name, _ in found.left_out)
+    return f"Not possible here: {names}." if names else ""

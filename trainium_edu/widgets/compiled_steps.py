@@ -11,6 +11,7 @@ import ipywidgets
 import numpy as np
 
 from trainium_edu import aside
+from trainium_edu.files import tables
 from trainium_edu.neuroncore.systolic_array import SystolicArray
 from trainium_edu.specs.signatures import checked
 from trainium_edu.widgets.cache_strip import CacheStrip
@@ -25,6 +26,7 @@ from trainium_edu.xla.operations import parameter
 __all__ = ["alone", "explore", "fusion_table", "history", "open_alone", "size_of", "time_on_chip",
            "where_time_goes"]  # fmt: skip
 
+_SAYS = tables(__file__)
 _SIDE, _VECTORS = 8, 12  # of the small array that shows a product
 
 
@@ -72,12 +74,9 @@ def open_alone(executable: Executable) -> Callable:
         if node.operation in ("parameter", "constant"):
             return None
         run = alone(node).run
-        told = Prose(
-            f"**{node.operation} alone**: {len(run.timeline.program)} instructions, "
-            f"{run.timeline.makespan_ns / 1e3:.2f} µs from the first load to the last store."
-        )
-        shown = [ipywidgets.HTML(told._repr_html_()),
-                 timeline_explorer(run, memory=False, sliders=False)]  # fmt: skip
+        numbers = {"count": len(run.timeline.program), "us": run.timeline.makespan_ns / 1e3}
+        told = _told("alone", node=node, **numbers)
+        shown = [told, timeline_explorer(run, memory=False, sliders=False)]
         return ipywidgets.VBox(shown + (_product(node, run) if node.operation == "dot" else []))
 
     return opened
@@ -112,12 +111,11 @@ def _product(node, run) -> list:
         array=SystolicArray(_SIDE, _SIDE, load_speed=1),
         cycle=0,
     )
-    told = Prose(
-        f"**On the Tensor Engine** {node.type} takes {len(products)} `nc_matmul`. Each loads a "
-        "stationary tile and streams the moving one past it; here with "
-        f"{_SIDE} × {_SIDE} elements in place of 128 × 128, and numbers of our own. Press ▶."
-    )
-    return [ipywidgets.HTML(told._repr_html_()), small]
+    return [_told("product", node=node, count=len(products), side=_SIDE), small]
+
+
+def _told(key, **numbers) -> ipywidgets.HTML:
+    return ipywidgets.HTML(Prose(_SAYS[key].format(**numbers))._repr_html_())
 
 
 @checked
@@ -131,8 +129,8 @@ def where_time_goes(executable: Executable, n: int = 5) -> str:
         How many of each.
     """
     why = executable.why()
-    sides = [[f"{share:6.1%}  {name}" for name, share in list(shares.items())[:n]]
-             for shares in (why.share_by_cause(), why.share_by_operation())]  # fmt: skip
+    both = (why.share_by_cause(), why.share_by_operation())
+    sides = [[f"{share:6.1%}  {name}" for name, share in list(all_.items())[:n]] for all_ in both]
     wide = max(map(len, sides[0])) + 3
     rows = zip_longest(["waiting for, or work of", *sides[0]], ["in", *sides[1]], fillvalue="")
     return "\n".join(f"{left:{wide}}{right}".rstrip() for left, right in rows)

@@ -103,9 +103,6 @@ def _page(description, sides: dict[str, GraphRows]) -> dict:
         side: {"nodes": found.nodes, "rows": [asdict(row) for row in found.rows]}
         for side, found in sides.items()
     }
-    return graphs | {
-        "name": description["name"], "total": description["total_ns"],
-        "most_bytes": description["hbm_bytes"],
-        "engines": ENGINES, "passes": description["passes"],
-        "advice": sorted(description["advice"], key=lambda advice: -advice["ns"]),
-    }  # fmt: skip
+    about = {name: description[name] for name in ("name", "total_ns", "hbm_bytes", "passes")}
+    advice = sorted(description["advice"], key=lambda advice: -advice["ns"])
+    return graphs | about | {"engines": ENGINES, "advice": advice}

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from trainium_edu.neuroncore.timing.bands import band_of
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.payload import describe_payload, draw_payload
@@ -69,11 +71,6 @@ def payload_curve(
     """
     alone = tuple(_ROWS * b / transfers(b, 1).makespan_ns for b in row_bytes)
     bands = [band_of(transfers(b, count)) for b in row_bytes]
-    rates = (
-        tuple(
-            count * _ROWS * b / getattr(band, f"{end}_ns")
-            for b, band in zip(row_bytes, bands, strict=True)
-        )
-        for end in ("nominal", "high", "low")
-    )
+    moved, ends = count * _ROWS * np.array(row_bytes), ("nominal_ns", "high_ns", "low_ns")
+    rates = [tuple((moved / [getattr(band, e) for band in bands]).tolist()) for e in ends]
     return PayloadCurve(tuple(row_bytes), alone, *rates)

@@ -14,9 +14,7 @@ _FORMATS = {"bf16": "BF16", "fp16": "FP16", "fp8_e4m3": "FP8 E4M3"}
 _NO_TRIALS = {"n": 0, "up": 0, "random_bits": [], "went_up": []}
 
 
-def rounding_explorer(
-    x: float = 1.0029296875, fmt: str = "bf16", *, trials: int = 10, seed: int = 0
-):
+def rounding_explorer(x=1.0029296875, fmt: str = "bf16", *, trials: int = 10, seed: int = 0):
     """Show a number between two neighbours; drag it, and throw the dice.
 
     Parameters
@@ -83,21 +81,14 @@ class RoundingExplorer(PageWidget, page="rounding_explorer"):
     def _go_to(self, between):
         """Show another gap, without trials."""
         self.between = between
-        kept = 32 - between.dropped_bits
-        ticks = 2 ** min(between.dropped_bits, N_RANDOM_BITS)
+        ticks, width = 2 ** min(between.dropped_bits, N_RANDOM_BITS), 32 - between.dropped_bits
+        kept = between.word >> between.dropped_bits
+        shown = {name: getattr(between, name) for name in ("lower", "upper", "dropped_bits")}
+        shown |= {f"{e}_text": number_text(shown[e], between.fmt) for e in ("lower", "upper")}
+        shown |= {"kept": f"{kept:0{width}b}", "kept_up": f"{kept + 1:0{width}b}", "ticks": ticks}
+        shown["tie_goes_up"] = _at(between, 1, 2).nearest == between.upper
         with self.hold_sync():
-            self.format = between.fmt.name
-            self.gap = {
-                "lower": between.lower,
-                "upper": between.upper,
-                "ticks": ticks,
-                "lower_text": number_text(between.lower, between.fmt),
-                "upper_text": number_text(between.upper, between.fmt),
-                "kept": f"{between.word >> between.dropped_bits:0{kept}b}",
-                "kept_up": f"{(between.word >> between.dropped_bits) + 1:0{kept}b}",
-                "dropped_bits": between.dropped_bits,
-                "tie_goes_up": _at(between, 1, 2).nearest == between.upper,
-            }
+            self.format, self.gap = between.fmt.name, shown
             self.place = int((between.x - between.lower) / between.spacing * ticks)
             self.between = _at(between, self.place, ticks)
             self.tally = dict(_NO_TRIALS)

@@ -68,13 +68,10 @@ def film_of(script: Path, record: RunRecord, steps: int, graphs: bool) -> dict:
         raise ValueError(f"{record.script}: no step ran, so there is nothing to show")
     spans = _on_chip(shown, graphs) + _on_host(record, shown)
     end = max(one.end_ns for one in shown) / 1e3
-    return {
-        "name": script.name, "lines": lines, "first": first + 1, "end_us": end,
-        "spans": sorted(spans, key=lambda span: span["begin_us"]), "frames": _FRAMES,
-        "ticks": [float(us) for us in round_steps(0, end, 6)],
-        "plays": not graphs,
-        "label": f"the first {len(numbers)} steps of {script.name}",
-    }  # fmt: skip
+    film = {"name": script.name, "lines": lines, "first": first + 1, "plays": not graphs}
+    film |= {"label": f"the first {len(numbers)} steps of {script.name}", "frames": _FRAMES}
+    film |= {"end_us": end, "ticks": list(map(float, round_steps(0, end, 6)))}
+    return film | {"spans": sorted(spans, key=lambda span: span["begin_us"])}
 
 
 def _on_chip(shown, graphs) -> list[dict]:
@@ -103,8 +100,8 @@ def _on_host(record, shown) -> list[dict]:
         for begin, stop, what in record.waits
         if what in ("loader", "transfer") and begin < end
     ]
-    found += [_span(one.begin_ns, one.end_ns, "host", "waits", says["value"])
-              for one in shown if one.kind != "step"]  # fmt: skip
+    asked = [one for one in shown if one.kind != "step"]
+    found += [_span(one.begin_ns, one.end_ns, "host", "waits", says["value"]) for one in asked]
     busy = [span["end_us"] * 1e3 for span in found]
     for one, after in pairwise(shown):
         if one.kind == "step":
@@ -115,5 +112,5 @@ def _on_host(record, shown) -> list[dict]:
 
 
 def _span(begin_ns, end_ns, track, kind, words, line=None, letter="") -> dict:
-    return {"begin_us": begin_ns / 1e3, "end_us": end_ns / 1e3, "track": track, "kind": kind,
-            "words": words, "line": line, "letter": letter}  # fmt: skip
+    times = {"begin_us": begin_ns / 1e3, "end_us": end_ns / 1e3}
+    return times | {"track": track, "kind": kind, "words": words, "line": line, "letter": letter}

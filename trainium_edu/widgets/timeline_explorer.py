@@ -74,17 +74,17 @@ class TimelineExplorer(PageWidget, page="timeline_explorer"):
         self._is_ready = False
         self._retiming, self._core = Retiming(core), core
         self._shown = self._trace(core, band=True)
-        knobs = self._knobs_of(self._retiming.first)
-        rows = _SWITCHES.items()
-        switches = [{"name": n, "text": text, "help": more} for n, (_, text, more) in rows]
-        super().__init__(
-            book=listing_to_bytes(listing_of(core.program)),
-            film=self._shown.to_bytes(baseline=self._shown.makespan_ns),
-            label=f"timeline of {core.program.name}",
-            panels=[p for p in _PANELS if p in panels], colours=ENGINE,
-            sliders=self._sliders() if sliders else [], switches=switches if sliders else [],
-            first=knobs, knobs=knobs, window=list(map(float, (0, 0) if window is None else window)),
-        )  # fmt: skip
+        first = self._retiming.first
+        knobs = {name: getattr(first, name) for name in _SLIDERS}
+        knobs |= {name: row["cause"] in first.without for name, row in _SWITCHES.items()}
+        window = list(map(float, (0, 0) if window is None else window))
+        state = {"panels": [p for p in _PANELS if p in panels], "colours": ENGINE, "window": window}
+        if sliders:
+            state["sliders"] = self._sliders()
+            state["switches"] = [{"name": name, **row} for name, row in _SWITCHES.items()]
+        book, label = listing_to_bytes(listing_of(core.program)), f"timeline of {core.program.name}"
+        film = self._shown.to_bytes(baseline=self._shown.makespan_ns)
+        super().__init__(book=book, film=film, label=label, first=knobs, knobs=knobs, **state)
         self._is_ready = True
 
     # -- settings and timings -------------------------------------------------------------------
@@ -111,7 +111,7 @@ class TimelineExplorer(PageWidget, page="timeline_explorer"):
             if name not in self.first:
                 raise ValueError(f"no slider {name!r}; there are {', '.join(self.first)}")
             if not self._fits(name, value):
-                takes = _SLIDERS[name][2] if name in _SLIDERS else "it takes True or False"
+                takes = _SLIDERS.get(name, {}).get("takes", "it takes True or False")
                 raise ValueError(f"{name} does not take {str(value)[:40]}; {takes}")
         self.knobs = {**self.knobs, **knobs}
 
@@ -119,16 +119,7 @@ class TimelineExplorer(PageWidget, page="timeline_explorer"):
         options = {n: [[x, f"{x:.3g} ×"] for x in factors] for n, factors in _FACTORS.items()}
         given = [[-1, "as given"]] if self._retiming.first.buffers == -1 else []
         options["buffers"] = [*given, [0, "as fits"], *([b, str(b)] for b in range(1, 9))]
-        return [
-            {"name": n, "text": text, "options": options[n], "help": more}
-            for n, (text, more, _) in _SLIDERS.items()
-        ]
-
-    @staticmethod
-    def _knobs_of(settings: Settings) -> dict:
-        switches = {n: cause in settings.without for n, (cause, *_) in _SWITCHES.items()}
-        dma, clock, buffers = settings.dma, settings.clock, settings.buffers
-        return {"dma": dma, "clock": clock, "buffers": buffers, **switches}
+        return [{"name": n, "options": options[n], **row} for n, row in _SLIDERS.items()]
 
     def _fits(self, name, value):
         if name in _SWITCHES:
@@ -145,8 +136,8 @@ class TimelineExplorer(PageWidget, page="timeline_explorer"):
             return
         asked = {n: v for n, v in change["new"].items() if n in self.first}
         knobs = self.first | {n: v for n, v in asked.items() if self._fits(n, v)}
-        without = frozenset(c for n, (c, *_) in _SWITCHES.items() if knobs[n])
-        settings = Settings(knobs["dma"], knobs["clock"], knobs["buffers"], without)
+        without = frozenset(row["cause"] for n, row in _SWITCHES.items() if knobs[n])
+        settings = Settings(**{n: knobs[n] for n in _SLIDERS}, without=without)
         ask = {"ask": change["new"].get("ask", 0)}
         try:
             core = self._retiming.time(settings)

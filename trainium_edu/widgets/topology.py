@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache, partial
+from itertools import pairwise
 
 import numpy as np
 import traitlets
@@ -54,11 +55,11 @@ def topology_picture(
 @checked
 def cycles_picture(topology: Topology, *, layout: str = "") -> Picture:
     """Return a picture of the two edge-disjoint Hamiltonian cycles, in two colours."""
-    groups = np.zeros(len(wires_of(topology)), int)
-    number = {tuple(w): k for k, w in enumerate(wires_of(topology).tolist())}
+    wires = [frozenset(wire) for wire in wires_of(topology).tolist()]
+    groups = np.zeros(len(wires), int)
     for which, cycle in enumerate(fabric.hamiltonian_cycles(topology), start=1):
-        for a, b in zip(cycle, (*cycle[1:], cycle[0]), strict=True):
-            groups[number[min(a, b), max(a, b)]] = which
+        used = set(map(frozenset, pairwise([*cycle, cycle[0]])))
+        groups[[wire in used for wire in wires]] = which
     counts = np.bincount(groups, minlength=3)
     title = f"two cycles: {counts[1]} cables (solid), {counts[2]} cables (dashed)"
     return topology_picture(topology, layout=layout, colour_by=groups, title=title)

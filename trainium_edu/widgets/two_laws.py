@@ -32,9 +32,9 @@ def walk_steps(n: int = 4):
         n = int(values["n"])
         return Page(picture.draw_walks(walks, n, width=values["width"]), _walk_words(walks, n))
 
-    press = {"more": lambda v: {"n": min(v["n"] + 1, end)},
-             "four": lambda v: {"n": 4 * v["n"] if 4 * v["n"] <= end else 1}}  # fmt: skip
-    return sketch("walk", page, press=press, words=_walk_words(walks, end), n=n)
+    more = {"more": lambda v: {"n": min(v["n"] + 1, end)}}
+    four = {"four": lambda v: {"n": 4 * v["n"] if 4 * v["n"] <= end else 1}}
+    return sketch("walk", page, press=more | four, words=_walk_words(walks, end), n=n)
 
 
 def _walk_words(walks, n) -> list[str]:
@@ -73,7 +73,7 @@ def _doubling_words(found, k) -> list[str]:
         return say("doubling", "begin", now=now, inverse=inverse, gap=found.gaps[0])
     before, gap = found.sums[k - 1], found.gaps[k - 1]
     count = int(found.terms_added[k] - found.terms_added[k - 1])
-    said = say("doubling", found=found, now=now, before=before, gap=gap, added=before * gap,
-               count=count, percent=100 * found.scatter[k] / now, inverse=inverse,
-               settled=100 * found.saturation, nearest=found.nearest[k])  # fmt: skip
+    sums = {"now": now, "before": before, "gap": gap, "added": before * gap, "count": count}
+    shares = {"percent": 100 * found.scatter[k] / now, "settled": 100 * found.saturation}
+    said = say("doubling", found=found, inverse=inverse, nearest=found.nearest[k], **sums, **shares)
     return said[: min(k, 2)]

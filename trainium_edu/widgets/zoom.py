@@ -69,8 +69,8 @@ class ZoomLadder(PageWidget, page="zoom"):
         for name, count in counts.items():
             drawn = drawn.replace(f"{{{name}}}", f"{count}")
         drawn = json.loads(drawn)
-        super().__init__(rungs=_shown(rungs, drawn["levels"]), colours=_COLOURS, counts=counts,
-                         level=level, **drawn)  # fmt: skip
+        state = {"rungs": _shown(rungs, drawn["levels"]), "colours": _COLOURS, "counts": counts}
+        super().__init__(level=level, **state, **drawn)
 
     @traitlets.validate("level")
     def _keep_on_the_ladder(self, proposal):
@@ -82,19 +82,19 @@ class ZoomLadder(PageWidget, page="zoom"):
 
 def _shown(rungs, levels) -> list[dict]:
     """Turn the rungs' facts into what the page shows."""
-    return [
-        {"key": rung.key, "name": rung.name, "holds": rung.holds, "sentence": rung.sentence,
-         "figures": [_figure(levels[rung.key]["parts"], *figure) for figure in rung.figures]}
-        for rung in rungs
-    ]  # fmt: skip
+    shown = []
+    for rung in rungs:
+        texts = {name: getattr(rung, name) for name in ("key", "name", "holds", "sentence")}
+        parts = levels[rung.key]["parts"]
+        shown.append(texts | {"figures": [_figure(parts, *figure) for figure in rung.figures]})
+    return shown
 
 
 def _counts(spec) -> dict:
     partitions, size = spec.sbuf.partitions.pretty, spec.sbuf.bytes_per_partition.pretty
-    return {
-        "cores": spec.cores.value, "dma": spec.dma_engines.value, "cc": spec.cc_cores.value,
-        "queues": spec.dma.queues.value, "sbuf": f"{partitions} × {size.split(' per')[0]}",
-    }  # fmt: skip
+    counts = {"cores": spec.cores.value, "dma": spec.dma_engines.value, "cc": spec.cc_cores.value}
+    sbuf = f"{partitions} × {size.split(' per')[0]}"
+    return counts | {"queues": spec.dma.queues.value, "sbuf": sbuf}
 
 
 def _figure(parts, label, fact) -> dict:
@@ -104,7 +104,5 @@ def _figure(parts, label, fact) -> dict:
     else:
         who = f"{behind[0].title} ({behind[0].publisher}, {fact.as_of})"
         said = f"{fact.kind}: {who}: {fact.locator}."
-    return {
-        "label": label, "value": fact.pretty, "kind": str(fact.kind), "source": said,
-        "note": fact.note, "url": url_of(fact), "part": parts.get(label, ""),
-    }  # fmt: skip
+    shown = {"label": label, "value": fact.pretty, "kind": str(fact.kind), "source": said}
+    return shown | {"note": fact.note, "url": url_of(fact), "part": parts.get(label, "")}

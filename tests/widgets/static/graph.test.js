@@ -41,7 +41,7 @@ const recorded = () => ({
 });
 const state = (advice = []) =>
   new State(
-    { compiled: compiled(), recorded: recorded(), engines: ["tensor"], advice, total: 45 },
+    { compiled: compiled(), recorded: recorded(), engines: ["tensor"], advice, total_ns: 45 },
     {},
   );
 

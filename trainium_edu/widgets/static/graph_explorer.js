@@ -60,7 +60,7 @@ class GraphExplorer {
     this.root = make(
       "div",
       { class: "te te-graph", role: "group", "aria-label": `Graph of ${s.name}` },
-      div("top", div("title", make("b", {}, `${s.name}: ${nsText(s.total)}`), ` · ${work}`)),
+      div("top", div("title", make("b", {}, `${s.name}: ${nsText(s.total_ns)}`), ` · ${work}`)),
       div(
         "tools te-row",
         this.sides.element,

@@ -26,8 +26,8 @@ function enginesFact(s, { engine_ns: times }) {
 /** Time, engines and work; rates are those of the time during which it ran. */
 function workFacts(s, of, during = of.ns) {
   const { ns, bytes, flops } = of;
-  const facts = [fact("time", make("b", {}, nsText(ns)), `, ${percent(ns / s.total)} of the step`)];
-  facts.push(...enginesFact(s, of));
+  const share = `, ${percent(ns / s.total_ns)} of the step`;
+  const facts = [fact("time", make("b", {}, nsText(ns)), share), ...enginesFact(s, of)];
   if (bytes > 0) facts.push(fact("HBM", trafficText(bytes, during)));
   if (flops > 0) facts.push(fact("work", flopsText(flops, during)));
   return facts;
@@ -69,7 +69,7 @@ export function rowCard(s, k) {
 
 /** The step as a whole. */
 export function wholeCard(s) {
-  const most = fact("at once", `${bytesText(s.most_bytes)} of HBM at most`);
+  const most = fact("at once", `${bytesText(s.hbm_bytes)} of HBM at most`);
   return [div("head", make("b", {}, "The whole step")), ...workFacts(s, s.whole), most];
 }
 
@@ -79,7 +79,7 @@ export function adviceList(s, choose) {
   const most = Math.max(...s.advice.map(({ ns }) => ns), 1e-9);
   const items = s.advice.map(({ text, ns, line, nodes }, k) => {
     const style = `width:${((100 * ns) / most).toFixed(1)}%`;
-    const share = `${nsText(ns)} (${percent(ns / s.total)})`;
+    const share = `${nsText(ns)} (${percent(ns / s.total_ns)})`;
     const name = `${k + 1}. ${text}: ${share}, ${many(nodes.length, "operation")}, ${line}`;
     const look = { class: "te-button te-graph-advice", title: null };
     const item = button(name, "", () => choose(k), look);

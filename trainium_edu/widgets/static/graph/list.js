@@ -91,7 +91,7 @@ export class RowList {
       span("type", node ? node.type : ""),
       fate ? span("fate", fate) : span("bar", ...(isOpen && !node ? [] : this.barOf(row))),
       span("ns", row.ns > 0 ? nsText(row.ns) : ""),
-      span("ns", row.ns > 0 ? percent(row.ns / s.total) : ""),
+      span("ns", row.ns > 0 ? percent(row.ns / s.total_ns) : ""),
     ];
     words[0].style.paddingLeft = `${14 * row.level + (node ? 13 : 0)}px`;
     const kinds = ["te-graph-row", `te-graph-${row.phase}`];
@@ -106,7 +106,7 @@ export class RowList {
         "aria-level": row.level + 1,
         "aria-expanded": node ? null : String(isOpen),
         "aria-selected": String(Boolean(node) && lit > 0),
-        "aria-label": rowText(row, node, { total: s.total, fate, isLit: lit > 0 }),
+        "aria-label": rowText(row, node, { total: s.total_ns, fate, isLit: lit > 0 }),
       },
       ...words,
     );

@@ -23,7 +23,7 @@ export class State {
     Object.assign(this, rest);
     this.colours = this.engines.map((engine) => colours[engine]);
     this.compiled = indexed(compiled);
-    this.whole = wholeOf(this.compiled.rows, this.total);
+    this.whole = wholeOf(this.compiled.rows, this.total_ns);
     this.recorded = indexed(recorded);
     this.opens = {
       compiled: firstOpen(this.compiled, FIRST_ROWS),
