@@ -9,10 +9,12 @@ from dataclasses import replace
 from trainium_edu.cluster import COURT, KEYNOTE, judge, overhead, utilisation
 from trainium_edu.cluster.court import Verdict
 from trainium_edu.exercises.predict import Answer, Question, question, words_of
+from trainium_edu.exercises.questions.tables import numbers
 from trainium_edu.specs import CLAIMS, INSTANCES, PRICES, SOURCES
 from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.cluster import court
 
+_SHOWN = words_of(__file__)["shown"]
 _DAY_S = 86_400
 _TOKENS = SOURCES["gpt3-paper"].says(300e9, "tokens", "training")
 _SAID = dict(CLAIMS.communication_share.value)
@@ -29,14 +31,12 @@ def overhead_share(share, before, after):
     arithmetic = after.peak_flops / before.peak_flops
     weak, strong = (overhead(share, KEYNOTE, kind) for kind in ("weak", "strong"))
     readings = ("as drawn", "each keeps its work", "all share one batch")
-    rows, bars = [f"{'':24}{readings[0]:>9}{readings[1]:>22}{readings[2]:>22}"], {}
+    rows, bars = [], {}
     for bar, other, said in zip(weak, strong, _SAID.values(), strict=True):
-        name, shares = bar.generation.name, (said, bar.share, other.share)
-        drawn, read, split = shares
-        count = bar.generation.instances
-        rows.append(f"{count:4} x {name:17}{drawn:9.0%}{read:22.1%}{split:22.1%}")
+        shares = (said, bar.share, other.share)
+        rows.append((bar.generation, *shares))
         for reading, value in zip(readings, shares, strict=True):
-            bars[f"{name.split('.')[0]}, {reading}"] = 100 * value
+            bars[f"{bar.generation.name.split('.')[0]}, {reading}"] = 100 * value
     slide = 100 * list(_SAID.values())[1]
     return Answer(
         round(100 * overhead(share, (before, after), "weak")[1].share, 1),
@@ -53,7 +53,7 @@ def overhead_share(share, before, after):
             "as_fast_wires": 50 / wires,
             "as_fast_arithmetic": 50 / arithmetic,
         },
-        show=lambda guess: Numbers(rows, "Communication, % of the step", bars),
+        show=lambda guess: numbers(_SHOWN["overhead"], rows, bars),
     )
 
 
@@ -77,7 +77,7 @@ def two_weeks(sequences_per_s, instances, sequence, days):
     alone = _TOKENS.value / (sequences_per_s * sequence) / _DAY_S
     counts = (instances, _COUNTS["trn1"], needed)
     taken = {n: alone * instances / n for n in counts}
-    rows = [f"{n:9}{days:8.0f}" for n, days in taken.items()]
+    reached = _of_peak(alone) * counts[1] / instances
     bars = {f"{n} instances": days for n, days in taken.items()}
     return Answer(
         needed,
@@ -90,11 +90,8 @@ def two_weeks(sequences_per_s, instances, sequence, days):
         },
         terms={"alone": alone, "count": counts[1], "days": alone * instances / counts[1]},
         show=lambda guess: [
-            Numbers(["instances    days", *rows], "Days for GPT-3's tokens", bars),
-            f"Of 190 TFLOPS a chip, the published row reaches"
-            f" {_of_peak(alone) * counts[1] / instances:.1%}; {counts[1]} instances in {days} days"
-            f" would have to reach {_of_peak(days):.1%}. (6 FLOP are counted for each weight and"
-            " token; lesson 11 counts attention as well.)",
+            numbers(_SHOWN["weeks"], taken.items(), bars),
+            _SHOWN["two-weeks"].format(reached, counts[1], days, _of_peak(days)),
         ],
     )
 
@@ -110,12 +107,10 @@ def sooner(ours, theirs):
     prices = [instance.sagemaker_usd_per_hour.value for instance in instances]
     printed = CLAIMS.sagemaker_cost_trn1.value, CLAIMS.sagemaker_cost_p4d.value
     names = "ml.trn1.32xl", "ml.p4d.24xl"
-    head = "              seconds   USD per hour    bill, USD   printed"
     seconds = {"trn1": ours, "p4d": theirs}
     bars = {n: {"iterations": s - fixed, "all else": fixed} for n, s in seconds.items()}
     bills = zip(names, (ours, theirs), prices, printed, strict=True)
-    rows = [f"{name:14}{s:7,}{price:15.3f}{price * s / 3600:13.3f}{said:10}"
-            for name, s, price, said in bills]  # fmt: skip
+    rows = [(name, s, price, price * s / 3600, said) for name, s, price, said in bills]
     return Answer(
         round(100 * (theirs / ours - 1), 1),
         wrong={
@@ -123,7 +118,7 @@ def sooner(ours, theirs):
             "the price": 100 * (prices[1] / prices[0] - 1),
         },
         terms={"iterations": iterations, "fixed": fixed, "ratio": fixed / ours},
-        show=lambda guess: Numbers([head, *rows], "Seconds of the bill", bars),
+        show=lambda guess: numbers(_SHOWN["bill"], rows, bars),
     )
 
 

@@ -1,10 +1,14 @@
 """Questions of lesson 04: one partition, the knee of a DMA, buffers, the cause to remove first."""
 
 from trainium_edu.exercises.predict import Answer, question, words_of
+from trainium_edu.exercises.questions.tables import numbers
 from trainium_edu.neuroncore import causes_table, measure
 from trainium_edu.neuroncore.timing.waits import CAUSES
 from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.timeline_explorer import timeline_explorer
+
+_WORDS = words_of(__file__)
+_SHOWN = _WORDS["shown"]
 
 
 @question("04/one-partition")
@@ -12,8 +16,6 @@ def one_partition(time):
     """Return the µs that `time` (partitions -> µs) gives for one partition."""
     times = {partitions: time(partitions) for partitions in (128, 64, 32, 1)}
     answer, same = round(times[1], 1), round(times[128], 1)
-    lines = [f"on {p:3} partitions: {us:6.2f} µs" for p, us in times.items()]
-    bars = {str(p): us for p, us in times.items()}
     return Answer(
         answer,
         wrong={
@@ -22,7 +24,7 @@ def one_partition(time):
             "128 times, rounded first": 128 * same,
             "two cycles for each element": 2 * answer,
         },
-        show=lambda guess: Numbers(lines, "32,768 numbers, by partitions in use: µs", bars),
+        show=lambda guess: numbers(_SHOWN["partitions"], times.items()),
     )
 
 
@@ -75,7 +77,7 @@ def _with_buffers(run, n):
     """Return a line on a run with `n` buffers, and how long Vector works and waits."""
     t = measure(run.program, buffers=n)
     us, busy, sbuf = t.makespan_ns / 1e3, t.busy_ns("vector") / 1e3, t.placement.high_water_bytes
-    line = f"{us:6.1f} µs, Vector busy {busy / us:.0%}, {sbuf['sbuf']:,} bytes of each partition"
+    line = _SHOWN["buffers"].format(us, busy / us, sbuf["sbuf"])
     return line, {"Vector works": busy, "Vector waits": us - busy}
 
 
@@ -100,23 +102,16 @@ def buffers(run):
     )
 
 
-_REMOVED = dict(
-    zip(("dma", "buffers", "ports", "fixed"), words_of(__file__)["cause"]["options"], strict=True)
-)
+_REMOVED = dict(zip(("dma", "buffers", "ports", "fixed"), _WORDS["cause"]["options"], strict=True))
 
 
 def _table(run):
     """Return the times without each cause, for one buffer and for four."""
     found = [causes_table(measure(run.program, buffers=n)) for n in (1, 4)]
-    rows = [("as it is", [t.makespan_ns for t in found])]
-    rows += [(_REMOVED[c], [t.alone_ns[c] for t in found]) for c in CAUSES]
-    both = [t.pairs_ns["dma", "buffers"] for t in found]
-    rows.append(("free transfers and endless buffers", both))
-    lines = [f"{'time in µs with':34} {'one buffer':>12} {'four buffers':>14}"]
-    for name, (one, four) in rows:
-        lines.append(f"{name:34} {one / 1e3:12.1f} {four / 1e3:14.1f}")
-    bars = {name: one / 1e3 for name, (one, _) in rows}
-    return Numbers(lines, "With one buffer, in µs", bars)
+    rows = {"as it is": [t.makespan_ns for t in found]}
+    rows |= {_REMOVED[c]: [t.alone_ns[c] for t in found] for c in CAUSES}
+    rows["free transfers and endless buffers"] = [t.pairs_ns["dma", "buffers"] for t in found]
+    return numbers(_SHOWN["causes"], [(name, a / 1e3, b / 1e3) for name, (a, b) in rows.items()])
 
 
 def _longest_on_the_path(run):

@@ -4,7 +4,8 @@ import math
 from bisect import bisect
 from functools import partial
 
-from trainium_edu.exercises.predict import Answer, question
+from trainium_edu.exercises.predict import Answer, question, words_of
+from trainium_edu.exercises.questions.tables import numbers
 from trainium_edu.training import nn
 from trainium_edu.training.fine_tuning import BEGINNINGS
 from trainium_edu.training.scaled import scaling
@@ -16,16 +17,16 @@ from trainium_edu.viz.lookups import describe_paces, draw_paces
 from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.picture import Picture
 
+_SHOWN = words_of(__file__)["shown"]
+
 # --- a score that nobody beats --------------------------------------------------------------------
 
 
 def bound_table(shop, reached: float) -> Numbers:
     """Return the loss that was reached, beside that of knowing nothing and the least there is."""
-    rows = {"who says one half": math.log(2), "after 320 steps": reached,
-            "who knows every bias": shop.best_loss}  # fmt: skip
-    lines = [f"{'':22}{'expected loss':>14}"]
-    lines += [f"{name:22}{loss:14.2f}" for name, loss in rows.items()]
-    return Numbers(lines, "Expected loss", rows)
+    known = {"who says one half": math.log(2), "after 320 steps": reached}
+    known["who knows every bias"] = shop.best_loss
+    return numbers(_SHOWN["bound"], known.items())
 
 
 @question("09c/bound")
@@ -51,14 +52,12 @@ def step_of(width: int, batch: int = 256):
 
 def lookups_text(found) -> str:
     """Return how many rows a step looks up, and how long that takes."""
-    return (f"{found.rows:,} rows of {found.bytes // found.rows} bytes; DMA works"
-            f" {found.dma_ns / 1e3:.1f} µs on them, in one burst")  # fmt: skip
+    return _SHOWN["lookups"].format(found.rows, found.bytes // found.rows, found.dma_ns / 1e3)
 
 
 def _apart(found) -> str:
     """Return what descriptors and bytes would take alone."""
-    return (f"16 queues take {found.rows_ns / 1e3:.1f} µs for so many descriptors, and"
-            f" {found.bytes_ns / 1e3:.2f} µs for so many bytes")  # fmt: skip
+    return _SHOWN["apart"].format(found.rows_ns / 1e3, found.bytes_ns / 1e3)
 
 
 def _spoken(table: str) -> str:
@@ -97,22 +96,19 @@ def scratch_text(rows) -> str:
     """Return what the encoder from scratch gets right with the fewest labels."""
     row = next(one for one in rows if one.beginning == BEGINNINGS[1])
     seeds = ", ".join(f"{one:.0f}" for one in row.accuracies)
-    return (f"from scratch, {row.per_author} labelled passages of each author: {row.mean:.0f} % of"
-            f" the test right (seeds: {seeds})")  # fmt: skip
+    return _SHOWN["scratch"].format(row, seeds)
 
 
 @question("09c/few-labels")
 def few_labels(rows):
     """Return the per cent that the pre-trained encoder names right, on average over seeds."""
     read, scratch = (_mean(rows, 4, beginning) for beginning in BEGINNINGS)
-    title = "Of the test right, in %, with 4 labelled passages of each author"
     right = {"from scratch": round(scratch), "pre-trained": round(read)}
-    lines = [f"{name:12} {percent} %" for name, percent in right.items()]
     return Answer(
         round(read),
         wrong={"no labels, no gain": round(_mean(rows, 4, BEGINNINGS[1]))},
         terms={"read": read, "scratch": scratch},
-        show=lambda guess: Numbers(lines, title, right),
+        show=lambda guess: numbers(_SHOWN["labels"], right.items()),
     )
 
 

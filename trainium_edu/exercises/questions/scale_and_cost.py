@@ -7,11 +7,12 @@ import math
 from dataclasses import replace
 
 from trainium_edu.cluster import memory
-from trainium_edu.exercises.predict import Answer, question
+from trainium_edu.exercises.predict import Answer, question, words_of
+from trainium_edu.exercises.questions.tables import numbers, table
 from trainium_edu.specs import CLAIMS, INSTANCES
-from trainium_edu.viz.numbers import Numbers
 
 _GIB = 2**30
+_SHOWN = words_of(__file__)["shown"]
 
 # --- before it fits at all ------------------------------------------------------------------------
 
@@ -28,9 +29,8 @@ def _instances(parameters, nbytes_of_each, instance):
 @question("11/fits-at-all")
 def fits_at_all(parameters, instance):
     """Return the instances whose memory holds weights, gradients and states once."""
-    rows = [f"{name:24}{each:6}{parameters * each / _GIB:12,.0f} GiB" for name, each in _KEPT]
     total = sum(each for _, each in _KEPT)
-    rows.append(f"{'':24}{total:6}{parameters * total / _GIB:12,.0f} GiB")
+    rows = [(name, each, parameters * each / _GIB) for name, each in (*_KEPT, ("", total))]
     dice, memory = (*_KEPT[:2], ("Adam's two means, BF16", 4)), INSTANCES[instance].memory_bytes
     bars = {
         name: {part: parameters * each / _GIB for part, each in kept}
@@ -46,7 +46,7 @@ def fits_at_all(parameters, instance):
         },
         terms={"total": total, "billions": parameters / 1e9},
         show=lambda guess: [
-            Numbers(["bytes of each parameter", *rows], "Kept, in GiB", bars),
+            numbers(_SHOWN["kept"], rows, bars),
             f"rounded with dice, 8 bytes of each: {_instances(parameters, 8, instance)} instances",
         ],
     )
@@ -57,55 +57,42 @@ def fits_at_all(parameters, instance):
 
 def plans_table(plans) -> str:
     """Return a line for each plan: its degrees, what it keeps, what a step takes."""
-    lines = ["tensor  pipeline  replicas  micro-batch  computed again      GiB   step, s     MFU"]
-    lines += [
-        f"{o.plan.tensor:6}{o.plan.pipeline:10}{o.plan.data:10}{o.plan.micro_batch:13}"
-        f"{o.plan.recompute:>16}{o.memory.total / _GIB:9.1f}{o.time.step_ns / 1e9:10.1f}"
-        f"{o.time.mfu:8.1%}"
-        for o in plans
-    ]
-    return "\n".join(lines)
+    rows = ((o, o.memory.total / _GIB, o.time.step_ns / 1e9) for o in plans)
+    return table(_SHOWN["plans"], rows)
 
 
-_WAYS = {"8 ranks, a quarter of an instance": (8, 1), "32 ranks, an instance": (32, 1),
-         "64 ranks, two instances": (32, 2), "256 ranks, eight instances": (32, 8)}  # fmt: skip
-_CUT = tuple(_WAYS)
+_WAYS = ((8, 1), (32, 1), (32, 2), (32, 8))  # tensor and pipeline of each option
 
 
-def _at(plan, way):
-    return replace(plan, tensor=_WAYS[way][0], pipeline=_WAYS[way][1])
+def _held(shape, plan) -> list:
+    """Return what a NeuronCore holds with each option."""
+    return [memory(shape, replace(plan, tensor=n, pipeline=stages)) for n, stages in _WAYS]
 
 
 def _least(shape, plan, part="total"):
-    """Return the least cut of which a part of the memory fits a NeuronCore."""
-    held = {way: memory(shape, _at(plan, way)) for way in _CUT}
-    return next((w for w in _CUT if getattr(held[w], part) <= held[w].available), _CUT[-1])
+    """Return the place of the least cut of which a part of the memory fits a NeuronCore."""
+    held = enumerate(_held(shape, plan))
+    fits = (place for place, each in held if getattr(each, part) <= each.available)
+    return next(fits, len(_WAYS) - 1)
 
 
 @question("11/cut")
 def cut(shape, plan, plans):
     """Return the least cut that fits, of those that are offered."""
     parts = ("weights", "gradients", "master", "states", "activations", "buffers")
-    rows = [f"{'GiB of 16':10}  {'  '.join(parts)}  total"]
-    bars = {}
-    for way, (tensor, pipeline) in _WAYS.items():
-        held = memory(shape, _at(plan, way))
-        gib = bars[f"tensor {tensor} x pipeline {pipeline}"] = {
-            part: getattr(held, part) / _GIB for part in parts
-        }
-        cells = "".join(f"{size:{len(part) + 2}.1f}" for part, size in gib.items())
+    rows, bars = [], {}
+    for (tensor, pipeline), held in zip(_WAYS, _held(shape, plan), strict=True):
+        gib = {part: getattr(held, part) / _GIB for part in parts}
+        bars[f"tensor {tensor} x pipeline {pipeline}"] = gib
         much = "" if held.fits else "  too much"
-        rows.append(f"{tensor:3} x {pipeline:<4}{cells}{held.total / _GIB:7.1f}{much}")
+        rows.append((tensor, pipeline, *gib.values(), held.total / _GIB, much))
     return Answer(
         _least(shape, plan),
         wrong={
             "weights only": _least(shape, plan, "weights"),
             "ZeRO forgotten": _least(shape, replace(plan, zero=0)),
         },
-        show=lambda guess: [
-            Numbers(rows, "GiB that a NeuronCore would keep; it has 16", bars),
-            plans_table(plans),
-        ],
+        show=lambda guess: [numbers(_SHOWN["cut"], rows, bars), plans_table(plans)],
     )
 
 
@@ -128,8 +115,7 @@ def wires(sent, plan):
     kinds = ("tensor", "data", "pipeline")
     bars = {kind: _bytes(sent, kind) / _GIB for kind in kinds}
     rows = [
-        f"{kind:10}{each.operation:16}{each.count:10,.0f} x {each.nbytes / 2**20:7.2f} MiB"
-        f"{each.count * each.nbytes / _GIB:12,.2f} GiB"
+        (kind, each, each.nbytes / 2**20, each.count * each.nbytes / _GIB)
         for kind in kinds
         for each in sent[kind]
     ]
@@ -142,7 +128,7 @@ def wires(sent, plan):
             "one sum a layer": sums / 4 / gradients,
         },
         terms={"tensor_gib": tensor / _GIB, "gradients_gib": gradients / _GIB},
-        show=lambda guess: Numbers(rows, "Bytes of a step, in GiB", bars),
+        show=lambda guess: numbers(_SHOWN["sent"], rows, bars),
     )
 
 
@@ -159,7 +145,7 @@ def bubble(stages, micro, batch):
 
     waits = stages - 1
     counts = [micro * 16 >> k for k in range(0, 6)]
-    rows = [f"{batch // m:9}{m:15}{share(m):9.1%}" for m in counts]
+    rows = [(batch // m, m, share(m)) for m in counts]
     bars = {f"{batch // m} replicas, {m} micro-batches": 100 * share(m) for m in counts}
     return Answer(
         round(100 * share(micro), 1),
@@ -170,9 +156,7 @@ def bubble(stages, micro, batch):
             "stages over micro-batches": 100 * stages / micro,
         },
         terms={"micro": micro, "waits": waits, "slots": micro + waits},
-        show=lambda guess: Numbers(
-            [" replicas  micro-batches     idle", *rows], "Idle, in % of the step", bars
-        ),
+        show=lambda guess: numbers(_SHOWN["bubble"], rows, bars),
     )
 
 
@@ -182,7 +166,7 @@ def bubble(stages, micro, batch):
 @question("11/wall")
 def wall_of(times):
     """Return how many times as fast a step is on the most instances as on the fewest."""
-    fewest, title = min(times), f"Times as fast as {min(times)} instances"
+    fewest = min(times)
     few, many, grown = times[fewest], times[max(times)], max(times) / fewest
     left = [1 - t.parts["pipeline bubble"] / t.step_ns for t in (few, many)]
     fast = {n: few.step_ns / t.step_ns for n, t in times.items()}
@@ -191,10 +175,8 @@ def wall_of(times):
         for n, factor in fast.items()
     }
     shown = ("Tensor Engine", "pipeline bubble", "gradient sums")
-    rows = [f"{'instances':>9}{'step, s':>10}{'MFU':>8}" + "".join(f"{n:>17}" for n in shown)]
-    rows += [
-        f"{n:9,}{t.step_ns / 1e9:10.1f}{t.mfu:8.0%}"
-        + "".join(f"{t.parts[name] / t.step_ns:17.0%}" for name in shown)
+    rows = [
+        (n, t.step_ns / 1e9, t, *(t.parts[name] / t.step_ns for name in shown))
         for n, t in times.items()
     ]
     return Answer(
@@ -205,7 +187,7 @@ def wall_of(times):
             "the root": grown**0.5,
         },
         terms={"few_s": few.step_ns / 1e9, "many_s": many.step_ns / 1e9},
-        show=lambda guess: Numbers(rows, title, bars, spell=lambda ideal: f"of {ideal:g}"),
+        show=lambda guess: numbers(_SHOWN["wall"], rows, bars, spell=lambda ideal: f"of {ideal:g}"),
     )
 
 

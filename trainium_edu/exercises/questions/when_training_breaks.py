@@ -3,34 +3,34 @@
 import math
 from functools import partial
 
-from trainium_edu.exercises.predict import Answer, question
+from trainium_edu.exercises.predict import Answer, question, words_of
+from trainium_edu.exercises.questions.tables import table
 from trainium_edu.training.pipeline import BYTES_PER_SAMPLE, input_pipeline
 from trainium_edu.viz.data_parallel import draw_pipeline, memory_bars, step_bars
 from trainium_edu.viz.follow import draw_futures, draw_toss
 from trainium_edu.widgets.picture import Picture
 
+_SHOWN = words_of(__file__)["shown"]
+
 # --- memory ---------------------------------------------------------------------------------------
 
 
-_PARTS = {"weights, BF16": "weights", "gradients, BF16": "gradients", "weights, FP32": "master",
-          "Adam's two means, FP32": "states"}  # fmt: skip
+def _each(plain):
+    """Return what is kept, in bytes per parameter."""
+    parts = "weights", "gradients", "master", "states"
+    return {part: getattr(plain, part) / plain.parameters for part in parts}
 
 
 def kept_table(plain) -> str:
     """Return what a NeuronCore keeps, in bytes per parameter."""
-    rows = [
-        f"{name:24}{getattr(plain, part) / plain.parameters:6.2f}" for name, part in _PARTS.items()
-    ]
-    return "\n".join(["bytes per parameter", *rows, f"{'':24}{plain.bytes_per_parameter:6.2f}"])
+    return _SHOWN["kept"].format(total=plain.bytes_per_parameter, **_each(plain))
 
 
 @question("09b/zero-memory")
 def zero_memory(plain, zero, ranks, same):
     """Return the bytes per parameter that ZeRO-1 keeps."""
     told = "the same, bit for bit" if same else "not the same"
-    weights, gradients, master, states = (
-        getattr(plain, part) / plain.parameters for part in _PARTS.values()
-    )
+    weights, gradients, master, states = _each(plain).values()
     mib = [f"{held.total / 2**20:.1f} MiB" for held in (plain, zero)]
     return Answer(
         round(zero.bytes_per_parameter, 2),
@@ -85,10 +85,8 @@ def feed(step_ms, workers, prefetch=2):
 
 def feed_table(pipelines) -> str:
     """Return a line for each (workers, prefetch) → pipeline: how long the chips wait."""
-    lines = ["workers  prefetch   chips wait, a step   images per second"]
-    lines += [f"{workers:7}{prefetch:10}{p.steady_wait_ns / 1e6:17.0f} ms{p.samples_per_s:17,.0f}"
-              for (workers, prefetch), p in pipelines.items()]  # fmt: skip
-    return "\n".join(lines)
+    rows = ((*key, p.steady_wait_ns / 1e6, p.samples_per_s) for key, p in pipelines.items())
+    return table(_SHOWN["feed"], rows)
 
 
 @question("09b/workers")
@@ -124,13 +122,11 @@ def workers(step_ms, decode_ms, batch):
 @question("09b/resumed")
 def resumed(again, whole, same):
     """Return how equal a resumed run is to one that was never stopped."""
-    lost = again.steps[0].number
+    first, last = again.steps[0].number, again.steps[-1].number + 1
+    told = "the same bits" if same else "they differ"
     return Answer(
         0 if same else 2,
-        show=lambda guess: (
-            f"first step that is taken again: {lost}\nweights after step"
-            f" {again.steps[-1].number + 1}: {'the same bits' if same else 'they differ'}"
-        ),
+        show=lambda guess: _SHOWN["resumed"].format(first=first, last=last, weights=told),
     )
 
 
@@ -139,15 +135,9 @@ def resumed(again, whole, same):
 
 def told(explained, lr) -> str:
     """Return what one needs to work out a weight's toss: gradient, rate, neighbour."""
-    e, toss = explained, explained.toss
-    place = f"{e.name}[{', '.join(map(str, e.index))}]"
-    rows = {
-        f"{place} before the step": e.before,
-        f"mean of the {len(e.shards)} gradients": e.total * e.scale,
-        "learning rate": lr,
-        "next BF16 number above": toss.high,
-    }
-    return "\n".join(f"{name:32}{value:10.6f}" for name, value in rows.items())
+    e, mean = explained, f"mean of the {len(explained.shards)} gradients"
+    place = f"{e.name}[{', '.join(map(str, e.index))}] before the step"
+    return _SHOWN["toss"].format(e=e, place=place, mean=mean, total=e.total * e.scale, lr=lr)
 
 
 @question("09b/toss")

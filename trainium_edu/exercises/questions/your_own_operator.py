@@ -7,8 +7,9 @@ from textwrap import fill
 import numpy as np
 
 from trainium_edu.exercises.cpp import stored
-from trainium_edu.exercises.predict import Answer, question
+from trainium_edu.exercises.predict import Answer, question, words_of
 from trainium_edu.exercises.questions.runs import ns
+from trainium_edu.exercises.questions.tables import numbers, table
 from trainium_edu.neuroncore.gpsimd_cpp import OperatorError
 from trainium_edu.specs import CUSTOM_OPERATORS as FACTS
 from trainium_edu.viz.numbers import Numbers, spent
@@ -16,6 +17,7 @@ from trainium_edu.viz.race import race_scenes
 from trainium_edu.widgets.sketch import Page, Sketch
 from trainium_edu.widgets.timeline_explorer import timeline_explorer
 
+_SHOWN = words_of(__file__)["shown"]
 OTHER_NS = float(FACTS.other_ns)
 #: What AWS's tutorial prints, iterations per second, by the version of its operator.
 PUBLISHED = {
@@ -27,10 +29,7 @@ PUBLISHED = {
 
 def by_line(run) -> str:
     """Return which line of C++ named, streamed or copied how much, as its processors counted."""
-    lines = [f"{'line':<16} {'named':>9} {'streamed':>9} {'copies':>7} {'bytes':>9}"]
-    lines += [f"{line:<16} {named:>9} {streamed:>9} {copies:>7} {nbytes:>9}"
-              for line, named, streamed, copies, nbytes in run.sites]  # fmt: skip
-    return "\n".join(lines)
+    return table(_SHOWN["lines"], run.sites)
 
 
 def refusal(ask: Callable) -> str:
@@ -133,19 +132,14 @@ def published_table(versions) -> Numbers:
     versions : dict of str to (run, run)
         The tutorial's two layers, by the names in :data:`PUBLISHED`.
     """
-    lines = [f"{'version':<10} {'operators ms':>12} {'published it/s':>15} {'predicted':>10}"
-             f" {'band':>15}  label"]  # fmt: skip
-    bars = {}
+    rows, bars = [], {}
     for name, runs in versions.items():
         taken_ns = ns(runs)
         low, high = (sum(getattr(run.band, end) for run in runs) for end in ("low_ns", "high_ns"))
-        lines.append(
-            f"{name:<10} {taken_ns / 1e6:>12.3f} {float(PUBLISHED[name]):>15.1f}"
-            f" {_rate(taken_ns):>10.1f}"
-            f" {_rate(high):>7.1f}-{_rate(low):<7.1f}  calibration"
-        )
+        rates = map(_rate, (taken_ns, high, low))
+        rows.append((name, taken_ns / 1e6, float(PUBLISHED[name]), *rates))
         bars[name] = {"operators": taken_ns / 1e6, "everything else": OTHER_NS / 1e6}
-    return Numbers(lines, "An iteration, in ms", bars)
+    return numbers(_SHOWN["published"], rows, bars)
 
 
 @question("13/iteration")
@@ -197,13 +191,13 @@ def scalar(eight, kernel):
     """Return how many times as fast the Scalar Engine is."""
     both = {"operator": ns(eight) / 1e3, "Scalar": ns(kernel) / 1e3}
     names = "operator on eight processors", "kernel on Scalar"
-    lines = [f"{name:28} {us:8.1f} µs" for name, us in zip(names, both.values(), strict=True)]
+    rows = [*zip(names, both.values(), strict=True)]
     return Answer(
         _times(eight, kernel),
         wrong={"the instruction alone": round(ns(eight) / kernel.timeline.busy_ns("scalar"))},
         terms={"kernel_us": both["Scalar"], "busy_us": kernel.timeline.busy_ns("scalar") / 1e3},
         show=lambda guess: [
-            Numbers(lines, "The same numbers, in µs", both),
+            numbers(_SHOWN["scalar"], rows, both),
             timeline_explorer(kernel, memory=False, sliders=False),
         ],
     )
@@ -227,14 +221,11 @@ def _longer(run, than) -> int:
 def cast(operator, nearest, stochastic, x):
     """Return by how much stochastic rounding lengthens a kernel."""
     wanted = float(np.mean(x, dtype=np.float64))
-    rows = {"operator": operator, "chip, nearest": nearest, "chip, stochastic": stochastic}
-    table = "\n".join(
-        f"{name:<17} {ns(run) / 1e3:7.1f} µs   rounded up {upper_share(run.outputs)}"
-        for name, run in rows.items()
-    )
+    runs = {"operator": operator, "chip, nearest": nearest, "chip, stochastic": stochastic}
+    rows = [(name, ns(run) / 1e3, upper_share(run.outputs)) for name, run in runs.items()]
     return Answer(
         _longer(stochastic, nearest),
         wrong={"as in C++": _longer(operator, nearest)},
         terms={"wanted": wanted},
-        show=lambda guess: table,
+        show=lambda guess: table(_SHOWN["cast"], rows),
     )

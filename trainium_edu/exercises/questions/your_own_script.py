@@ -10,9 +10,12 @@ from pathlib import Path
 from statistics import median
 
 from trainium_edu.exercises.predict import Answer, question, words_of
+from trainium_edu.exercises.questions.tables import numbers, table
 from trainium_edu.training.run_numbers import main_graph, summary_lines
-from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.script_film import script_film
+
+_WORDS = words_of(__file__)
+_SHOWN = _WORDS["shown"]
 
 
 def changed(before: str | Path, after: str | Path) -> str:
@@ -99,10 +102,10 @@ def short_batch(outcome, epochs):
 def rows_of(operations) -> str:
     """Return which of some well-known operations have a row here, and which run on the CPU."""
     known = {name.removeprefix("aten::").partition(".")[0] for name in operations}
-    usual = words_of(__file__)["operations"]
+    usual = _WORDS["operations"]
     has = [name for name, row in usual.items() if row in known]
     lacks = [name for name in usual if name not in has]
-    return f"have a row here: {', '.join(has)}\nrun on the CPU: {', '.join(lacks)}"
+    return _SHOWN["rows"].format(", ".join(has), ", ".join(lacks))
 
 
 @question("10/falls-back")
@@ -146,20 +149,16 @@ PUBLISHED = 0.39  #: better price-performance of Inf2, as the comparison of 2023
 _cost = attrgetter("usd_per_million_samples")
 
 
-def instances_table(rows) -> str:
+def instances_table(rows):
     """Return sizes with their steps, prices and what a million samples cost."""
-    lines = ["instance        ranks     step   USD an hour   USD for a million samples"]
-    return "\n".join(lines + [
-        f"{one.instance:14}{one.ranks:7}{one.step_ns / 1e6:6.0f} ms{one.usd_per_hour:14.2f}"
-        f"{one.usd_per_million_samples:15.2f}"
-        for one in sorted(rows, key=_cost)
-    ])  # fmt: skip
+    ranked = sorted(rows, key=_cost)
+    costs = {row.instance: _cost(row) for row in ranked}
+    return numbers(_SHOWN["instances"], ((row, row.step_ns / 1e6) for row in ranked), costs)
 
 
 def prices_table(rows) -> str:
     """Return the two smallest sizes with their ranks and prices."""
-    return "\n".join(f"{one.instance:14}{one.ranks} ranks{one.usd_per_hour:8.3f} USD an hour"
-                     for one in _pair(rows))  # fmt: skip
+    return table(_SHOWN["prices"], ((row,) for row in _pair(rows)))
 
 
 def _pair(rows):
@@ -171,7 +170,6 @@ def _pair(rows):
 def per_dollar(rows):
     """Return what the cheaper instance gives for a dollar, relative to the other."""
     inf2, trn1 = _pair(rows)
-    costs = {one.instance: _cost(one) for one in sorted(rows, key=_cost)}
     more = inf2.against(trn1) - 1
     speed = (1 + PUBLISHED) / (trn1.usd_per_hour / inf2.usd_per_hour)
     low, high = trn1.band.low_ns / trn1.step_ns, trn1.band.high_ns / trn1.step_ns
@@ -190,7 +188,7 @@ def per_dollar(rows):
             "allows": "has room for" if low <= 1 / speed <= high else "excludes",
             "cheaper": trn1.usd_per_hour / inf2.usd_per_hour * (1 - PUBLISHED),
         },
-        show=lambda guess: Numbers(instances_table(rows), "A million samples, in USD", costs),
+        show=lambda guess: instances_table(rows),
     )
 
 
@@ -208,8 +206,5 @@ def host(outcome):
     return Answer(
         2 - bisect((0.3, 0.7), share),
         terms={"chip_ms": chip_ms, "share": share, "here": here},
-        show=lambda guess: (
-            f"published, one worker: {MLP_PER_S:.0f} iterations per second; two: 163 each\n"
-            f"chip alone, as modelled: {alone:,.0f}"
-        ),
+        show=lambda guess: _SHOWN["host"].format(MLP_PER_S, alone),
     )
