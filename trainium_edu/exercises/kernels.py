@@ -6,15 +6,7 @@ outputs, time and counts are the check's own.
 
 import numpy as np
 
-from trainium_edu.exercises.asked import (
-    Figures,
-    computed,
-    expect_moved,
-    output,
-    passes_of,
-    report,
-    timed,
-)
+from trainium_edu.exercises import asked
 from trainium_edu.exercises.exercise import exercise
 from trainium_edu.exercises.judge import has_form, reject, reject_if
 
@@ -25,13 +17,13 @@ def tile_add(answer, numbers):
     shape = (128 * numbers.tiles, numbers.columns)
     rng = np.random.default_rng(numbers.seed)
     x, y = (rng.standard_normal(shape).astype(np.float32) for _ in range(2))
-    run = computed(answer, (x, y), x + y, {})
+    run = asked.computed(answer, (x, y), x + y, {})
     from trainium_edu.nki.examples.vector_add import add_tiles
 
-    slower = run.timeline.makespan_ns / timed(add_tiles, x, y, width=512)
+    slower = run.timeline.makespan_ns / asked.timed(add_tiles, x, y, width=512)
     adds = sum(i.name == "tensor_tensor" for i in run.program.instructions)
     if slower <= 1.5:
-        return Figures(run)
+        return asked.Figures(run)
     reject_if(adds >= shape[0], "a row at a time", slower=slower)
     reject_if(adds > 4 * numbers.tiles, "narrow tiles", slower=slower, adds=adds)
     reject("slow", slower=slower)
@@ -48,7 +40,7 @@ def transpose(answer, numbers):
         "blocks not turned": blocks.reshape(n, 128),
         "blocks in reverse": blocks[::-1].transpose(0, 2, 1).reshape(n, 128),
     }
-    return Figures(computed(answer, (x,), x.T, wrong))
+    return asked.Figures(asked.computed(answer, (x,), x.T, wrong))
 
 
 @exercise("05/matmul-mfu")
@@ -66,10 +58,10 @@ def matmul_mfu(answer, numbers):
         return exact.astype(ml_dtypes.bfloat16).astype(np.float32)
 
     wrong = {"last piece only": product(lhs[-128:], rhs[-128:])}
-    run = computed(answer, (lhs, rhs), product(lhs, rhs), wrong, dtype="bfloat16")
+    run = asked.computed(answer, (lhs, rhs), product(lhs, rhs), wrong, dtype="bfloat16")
     mfu, needed = run.timeline.mfu, lhs.nbytes + rhs.nbytes + run.outputs[0].nbytes
     if mfu >= TARGET_MFU:
-        return Figures(run)
+        return asked.Figures(run)
     times = run.timeline.hbm_bytes / needed
     kind = "loads again and again" if times > 1.5 else "too slow"
     reject(kind, mfu=mfu, target=TARGET_MFU, times=times)
@@ -86,8 +78,8 @@ def bias_gelu(answer, numbers):
     rng = np.random.default_rng(numbers.seed)
     x = rng.standard_normal((128, numbers.columns)).astype(np.float32)
     bias = rng.standard_normal((128, 1)).astype(np.float32)
-    run = report(answer, x, bias)
-    out = output(run, x.shape)
+    run = asked.report(answer, x, bias)
+    out = asked.output(run, x.shape)
     phi = np.vectorize(lambda v: v * 0.5 * (1 + erf(v / sqrt(2))))
     wanted = phi(x.astype(np.float64) + bias)
     reject_if(np.abs(out - phi(x.astype(np.float64))).max() < 1e-3, "no bias")
@@ -95,9 +87,9 @@ def bias_gelu(answer, numbers):
     if np.abs(out - wanted).max() > 1e-2:
         reject_if(np.abs(out - wanted).max() <= 0.02 * np.abs(wanted).max(), "too coarse")
         reject("wrong values")
-    expect_moved(run, x, bias)
-    reject_if(passes_of(run) > 1, "not fused", passes=passes_of(run))
-    return Figures(run)
+    asked.expect_moved(run, x, bias)
+    reject_if(asked.passes_of(run) > 1, "not fused", passes=asked.passes_of(run))
+    return asked.Figures(run)
 
 
 def faulty_kernel(numbers) -> str:

@@ -8,21 +8,13 @@ import warnings
 
 import numpy as np
 
+from trainium_edu.exercises import loops
 from trainium_edu.exercises.exercise import exercise, words_of
 from trainium_edu.exercises.judge import NotAttempted, array_of, compare_each, reject, reject_if
-from trainium_edu.exercises.loops import (
-    SETTINGS,
-    LoopRequest,
-    counting_device,
-    on_a_device,
-    run_again,
-)
 from trainium_edu.exercises.scripts import Script, draw_scripts, find_the_lines
 from trainium_edu.xla.buckets import bill
 
-__all__ = ["bucket_lengths", "compiles", "layer_norm_vjp", "on_a_device", "place_mark_step",
-           "recompiling", "scripts", "sentence_lengths"]  # fmt: skip
-
+on_a_device = loops.on_a_device
 
 # --- mark_step ------------------------------------------------------------------------------------
 
@@ -49,14 +41,14 @@ def _small_training(device, seed, steps):
     return tensors, (network, SGD(network.parameters(), lr=0.1), batches)
 
 
-SETTINGS["small training"] = _small_training
+loops.SETTINGS["small training"] = _small_training
 
 
 def reference(seed, steps):
     """Return the arrays that a loop is given, the weights it should end with, and the losses."""
     from trainium_edu.training.nn import cross_entropy
 
-    device = counting_device()
+    device = loops.counting_device()
     tensors, (network, optimizer, batches) = _small_training(device, seed, steps)
     given = {name: tensor.numpy() for name, tensor in tensors.items()}
     losses = []
@@ -74,10 +66,10 @@ def reference(seed, steps):
 def place_mark_step(answer, numbers):
     """Run the graphs that the loop's device ran again, count them, and compare the weights."""
     steps = numbers.steps
-    found = answer(LoopRequest("small training", numbers.seed, steps))
+    found = answer(loops.LoopRequest("small training", numbers.seed, steps))
     given, weights, losses = reference(numbers.seed, steps)
     try:
-        ran, last, logged, marks = run_again(found, given)
+        ran, last, logged, marks = loops.run_again(found, given)
     except ValueError as problem:
         reject("cannot be run again", f"{str(problem)[:1].upper()}{str(problem)[1:]}.")
     if not marks:
@@ -113,7 +105,7 @@ def compiles(script: str) -> int:
     """
     from trainium_edu.xla.tensor import EarlyRun
 
-    device = counting_device()
+    device = loops.counting_device()
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore", EarlyRun)
         exec(compile(script, "script", "exec"), _names(device))
@@ -219,9 +211,11 @@ def best_buckets(lengths, compiles):
         """Return padded tokens and buckets of the `j` shortest lengths, in `most` buckets."""
         if j == 0 or most == 0:
             return (math.inf if j else 0), ()
+        last = int(u[j - 1])
         shorter = ((i, *best(i, most - 1)) for i in range(j))
-        return min((cost + int(u[j - 1] * (many[j] - many[i])), (*chosen, int(u[j - 1])))
-                   for i, cost, chosen in shorter if cost < math.inf)  # fmt: skip
+        return min(
+            (cost + last * int(many[j] - many[i]), (*chosen, last)) for i, cost, chosen in shorter
+        )
 
     return best(len(u), compiles)[1]
 

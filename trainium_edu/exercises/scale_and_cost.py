@@ -17,6 +17,7 @@ from trainium_edu.exercises.judge import ask, has_form, is_number, recognise, re
 
 # --- a model in 16 chips --------------------------------------------------------------------------
 
+_WORDS = words_of(__file__)
 _DEGREES = (1, 2, 4, 8, 16, 32)
 _CORE_BYTES = 16 * 2**30
 
@@ -34,8 +35,7 @@ def plan(tensor: int, pipeline: int) -> Plan:
     >>> print(plan(8, 2))
     1 x trn1.32xlarge, tensor 8 x pipeline 2 x data 2, ZeRO-1, micro-batch 1 of 32, recompute ...
     """
-    return Plan(Cluster("trn1.32xlarge"), tensor, pipeline, zero=1, precision="bf16-master",
-                recompute="full", global_batch=32)  # fmt: skip
+    return Plan(Cluster("trn1.32xlarge"), tensor, pipeline, **_WORDS["plans"]["fit"])
 
 
 def smallest_cut(model, kept=lambda held: held.total, room: float = _CORE_BYTES) -> int:
@@ -89,7 +89,7 @@ CUTS = {
 def _models(draw):
     """Draw models of every size that 16 chips can hold; one all but fills a NeuronCore."""
     made = []
-    for i, (hidden, heads, low, high) in enumerate(words_of(__file__)["models"]["shapes"]):
+    for i, (hidden, heads, low, high) in enumerate(_WORDS["models"]["shapes"]):
         layers = 4 * draw.integer(f"layers {i}", low // 4, high // 4)
         words = 1000 * draw.integer(f"words {i}", 32, 64)
         made.append(
@@ -132,7 +132,6 @@ def _fitting(model, make, degrees, said):
 # --- the cheapest plan in time --------------------------------------------------------------------
 
 _INSTANCES = (1, 2, 4, 8, 16, 32, 64)
-_BATCH = 1024
 _MUCH = 1.02  # a bill up to two per cent above the least will do
 
 
@@ -149,9 +148,8 @@ def run_plan(instances: int, tensor: int, pipeline: int) -> Plan:
     >>> print(run_plan(4, 8, 4))
     4 x trn1.32xlarge, tensor 8 x pipeline 4 x data 4, ZeRO-1, sequence parallel, ...
     """
-    return Plan(Cluster("trn1.32xlarge", instances), tensor, pipeline, zero=1,
-                sequence_parallel=True, precision="bf16-master", recompute="selective",
-                global_batch=_BATCH)  # fmt: skip
+    cluster = Cluster("trn1.32xlarge", instances)
+    return Plan(cluster, tensor, pipeline, **_WORDS["plans"]["cheapest"])
 
 
 @lru_cache(maxsize=512)

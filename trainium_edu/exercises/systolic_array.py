@@ -6,14 +6,8 @@ import numpy as np
 
 from trainium_edu.exercises.exercise import exercise
 from trainium_edu.exercises.judge import compare, has_form, recognise, reject, reject_if
-from trainium_edu.neuroncore.systolic_array import (
-    Pass,
-    SystolicArray,
-    choice_cycles,
-    frames_of_run,
-    run,
-    schedule,
-)
+from trainium_edu.neuroncore import systolic_array
+from trainium_edu.neuroncore.systolic_array import Pass, SystolicArray
 from trainium_edu.neuroncore.systolic_array.frames import Frames
 
 _MOST_PASSES = 20_000
@@ -77,7 +71,7 @@ def tiling_plan(answer, numbers):
     m, n = (rows, columns) if who == "x" else (columns, rows)
     _check_complete(plan, k, m, n)
     array = slow_array()
-    timed = schedule(plan, array)
+    timed = systolic_array.schedule(plan, array)
     share = timed.macs / (array.pes * timed.cycles)
     if share >= 0.9:
         return lambda: f"Your plan: {share:.1%} of all PE-cycles useful, {timed.cycles} cycles."
@@ -121,7 +115,7 @@ def _check_complete(plan, k, m, n):
 
 
 def _prices(rows, k, columns):
-    prices = choice_cycles(k, rows, columns)
+    prices = systolic_array.choice_cycles(k, rows, columns)
     return [prices[name]["documented"] for name in ("W stays", "x stays")]
 
 
@@ -158,7 +152,7 @@ def _faulty_run(numbers, *, healthy=False):
     weights = draw.choice([-3, -2, -1, 1, 2, 3], (_SIDE, _SIDE))
     vectors = draw.integers(1, 100, (_SIDE, _VECTORS))
     array, skew = SystolicArray(_SIDE, _SIDE, load_speed=2), None if healthy else delays
-    return run(weights, vectors, array=array, fmt="bf16", record=True, skew=skew)
+    return systolic_array.run(weights, vectors, array=array, fmt="bf16", record=True, skew=skew)
 
 
 def faulty_frames(student="") -> Frames:
@@ -169,7 +163,7 @@ def faulty_frames(student="") -> Frames:
     student : str
         A student id; everyone has another fault.
     """
-    return frames_of_run(_faulty_run(find_fault.numbers(student)))
+    return systolic_array.frames_of_run(_faulty_run(find_fault.numbers(student)))
 
 
 def faulty_player(student=""):

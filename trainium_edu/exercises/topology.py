@@ -73,8 +73,8 @@ def _check_placement(found, shape):
     most = int(hops[chip_of[r], chip_of[partner]])
     if most <= 1:
         return
-    told = {"shape": shape, "r": r, "partner": partner, "chip": chip_of[r],
-            "its_chip": chip_of[partner], "most": most}  # fmt: skip
+    told = {"shape": shape, "r": r, "partner": partner, "most": most}
+    told |= {"chip": chip_of[r], "its_chip": chip_of[partner]}
     reject_if(chip_of == [q // 2 for q in range(ranks)], "plain chip numbers", **told)
     reject_if(hops[chip_of[:-1], chip_of[1:]].max() <= 1, "a snake", **told)
     reject("other", **told)

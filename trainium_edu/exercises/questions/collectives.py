@@ -3,12 +3,14 @@
 import numpy as np
 
 from trainium_edu import fabric
-from trainium_edu.exercises.predict import Answer, question
+from trainium_edu.exercises.predict import Answer, question, words_of
+from trainium_edu.exercises.questions.tables import numbers, table
 from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.collective_player import CollectivePlayer
 from trainium_edu.widgets.collectives import crossover_text, selection_picture
 from trainium_edu.widgets.topology import cycles_picture
 
+_SHOWN = words_of(__file__)["shown"]
 _RANK = 2  # the one that is asked about
 
 
@@ -32,6 +34,7 @@ def first_chunk(schedule, topology, numbers):
 @question("08/busy-channels")
 def busy_channels(schedule, torus):
     """Return how many directed links carry anything."""
+    cycles = list(enumerate(fabric.hamiltonian_cycles(torus), start=1))
     used = int((fabric.link_loads(schedule, torus).sum(axis=0) > 0).sum())
     return Answer(
         used,
@@ -43,10 +46,7 @@ def busy_channels(schedule, torus):
         },
         terms={"idle": 1 - used / torus.links},
         show=lambda guess: [
-            "\n".join(
-                f"cycle {number}: " + " ".join(map(str, chips))
-                for number, chips in enumerate(fabric.hamiltonian_cycles(torus), start=1)
-            ),
+            table(_SHOWN["cycles"], ((n, " ".join(map(str, way))) for n, way in cycles)),
             cycles_picture(torus),
         ],
     )
@@ -57,18 +57,15 @@ def _meet_mb(a, b):
     return (b.alpha_ns - a.alpha_ns) / (a.ns_per_byte - b.ns_per_byte) / 1e6
 
 
-_AXES = {"rotated": "each starts at its own axis", "same": "all walk the same axes",
-         "spread": "own axis, and chunks are cut"}  # fmt: skip
-
-
 def _edges(four_ranks, trn1):
+    axes = _SHOWN["axes"]
     for name, machine, orders in (
         ("4 ranks a chip", four_ranks, ("rotated", "same")),
-        ("2 ranks (trn1)", trn1, _AXES),
+        ("2 ranks (trn1)", trn1, axes),
     ):
         for order in orders:
             found = fabric.select(machine, options={"rdh": {"axis_order": order}})
-            yield f"{name}, {_AXES[order]:29}{'; '.join(crossover_text(found))}"
+            yield f"{name}, {axes[order]:29}{'; '.join(crossover_text(found))}"
 
 
 @question("08/mesh-until-these-lines")
@@ -110,19 +107,12 @@ def _ratio(torus, ring, nbytes, hbm="overlapped"):
 
 
 def _beside(torus, ring):
-    """Compare ring and torus, one line for each size and assumption."""
+    """Compare ring and torus, a row for each size and assumption."""
     both = [make(direction="both_ways") for make in (fabric.trn1_32xlarge, fabric.inf2_48xlarge)]
-    for what, machines, nbytes, hbm in (
-        ("64 MiB, as modelled", (torus, ring), 2**26, "overlapped"),
-        ("64 MiB, memory free", (torus, ring), 2**26, "ignored"),
-        ("64 MiB, 96 GiB/s both ways", both, 2**26, "overlapped"),
-        ("1 GiB, memory free", (torus, ring), 2**30, "ignored"),
-        ("1 MiB, as modelled", (torus, ring), 2**20, "overlapped"),
-        ("8 KiB, as modelled", (torus, ring), 2**13, "overlapped"),
-    ):
-        t, r = (_best_us(machine, nbytes, hbm) for machine in machines)
-        line = f"{what:28} torus {t:6.1f} us, ring {r:6.1f} us, ratio {r / t:.2f}"
-        yield line, what, float(r / t)
+    machines = {"as is": (torus, ring), "both ways": both}
+    for name, which, nbytes, hbm in _SHOWN["beside"]["cases"]:
+        t, r = (_best_us(machine, nbytes, hbm) for machine in machines[which])
+        yield name, t, r, float(r / t)
 
 
 def _busy_us(machine, nbytes):
@@ -140,7 +130,6 @@ def _mean_hops(machine):
 def inf2_factor(torus, ring, nbytes):
     """Return how much longer the ring's best algorithm takes."""
     beside = list(_beside(torus, ring))
-    lines, bars = [line for line, *_ in beside], {what: ratio for _, what, ratio in beside}
     return Answer(
         round(float(_ratio(torus, ring, nbytes)), 2),
         wrong={
@@ -154,5 +143,5 @@ def inf2_factor(torus, ring, nbytes):
             for name, machine in (("torus", torus), ("ring", ring))
             for part, us in zip(("cables", "memory"), _busy_us(machine, nbytes), strict=True)
         },
-        show=lambda guess: Numbers(lines, "How many times as long the ring takes", bars),
+        show=lambda guess: numbers(_SHOWN["beside"], beside, {row[0]: row[-1] for row in beside}),
     )

@@ -4,14 +4,16 @@ from bisect import bisect
 
 import numpy as np
 
-from trainium_edu.exercises.predict import Answer, question
+from trainium_edu.exercises.predict import Answer, question, words_of
+from trainium_edu.exercises.questions.tables import numbers, table
 from trainium_edu.training.accuracy_sweep import accuracy_table, stored_digits_accuracy
 from trainium_edu.training.digits_on_ranks import in_us, one_sum
 from trainium_edu.training.tasks import TASKS
 from trainium_edu.viz.data_parallel import step_bars, step_scene
-from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.sketch import Page, Sketch
 from trainium_edu.widgets.training_cost import step_panel
+
+_SHOWN = words_of(__file__)["shown"]
 
 # --- the same gradient ----------------------------------------------------------------------------
 
@@ -24,17 +26,17 @@ def same_update(weights):
     return Answer(
         0 if not most else 1 if most < 1e-6 else 2,
         show=lambda guess: [
-            "\n".join(
-                f"{n:2} ranks: largest difference from one rank less than 1e-6: {d < 1e-6}"
-                for n, d in apart.items()
-            ),
-            "one number of each of 32 ranks, added\n"
-            + "\n".join(f"  as the {name:5}does: {total:.6f}" for name, total in sums.items()),
+            table(_SHOWN["same"], [(n, d < 1e-6) for n, d in apart.items()]),
+            table(_SHOWN["sums"], sums.items()),
         ],
     )
 
 
 # --- the time of a step ---------------------------------------------------------------------------
+
+
+def _of_ranks(reports):
+    return step_bars({f"{n} ranks": report for n, report in reports.items()})
 
 
 def _straight(reports, ranks):
@@ -47,6 +49,7 @@ def _straight(reports, ranks):
 def thirty_two(reports, ranks):
     """Return the microseconds of a step on so many ranks."""
     most, few = reports[ranks], reports[min(reports)]
+    band = most.band
     images, wanted = most.samples_per_s / few.samples_per_s, ranks / few.ranks
     return Answer(
         round(most.step_ns / 1e3),
@@ -62,10 +65,10 @@ def thirty_two(reports, ranks):
             "exposed_us": in_us(most.exposed_ns),
         },
         show=lambda guess: [
-            step_bars({f"{n} ranks": r for n, r in reports.items()}),
-            f"{wanted:.0f} times the ranks and the images, {images:.1f} times the images per"
-            f" second. The model's band for {ranks} ranks: {in_us(most.band.low_ns)} to"
-            f" {in_us(most.band.high_ns)}; what moves it most: {most.band.most}.",
+            _of_ranks(reports),
+            _SHOWN["band"].format(
+                wanted, images, ranks, in_us(band.low_ns), in_us(band.high_ns), band.most
+            ),
         ],
     )
 
@@ -74,9 +77,7 @@ def thirty_two(reports, ranks):
 def strong(reports):
     """Return on how many ranks a step of the same images is shortest."""
     best = min(reports, key=lambda n: reports[n].step_ns)
-    return Answer(
-        f"{best} ranks", show=lambda guess: step_bars({f"{n} ranks": r for n, r in reports.items()})
-    )
+    return Answer(f"{best} ranks", show=lambda guess: _of_ranks(reports))
 
 
 # --- overlap --------------------------------------------------------------------------------------
@@ -134,15 +135,16 @@ def _behind(runs):
 @question("09/rounding")
 def rounding(runs):
     """Return which BF16 run is behind FP32 by more than two per cent of its loss."""
-    nearest, dice = (share > 0.02 for share in _behind(runs).values())
-    told = "\n".join(
-        f"{name:18}{'clearly more' if share > 0.02 else 'the same'} loss"
-        for name, share in _behind(runs).items()
-    )
+    behind = {name: share > 0.02 for name, share in _behind(runs).items()}
+    nearest, dice = behind.values()
+    told = [(name, "clearly more" if worse else "the same") for name, worse in behind.items()]
     return Answer(
         2 if nearest and dice else 0 if nearest else 1 if dice else 3,
         terms={"note": TASKS["digits-cnn"].note},
-        show=lambda guess: [told, accuracy_table(stored_digits_accuracy(), optimizer="adam")],
+        show=lambda guess: [
+            table(_SHOWN["loss"], told),
+            accuracy_table(stored_digits_accuracy(), optimizer="adam"),
+        ],
     )
 
 
@@ -158,19 +160,16 @@ def _learnt(run) -> bool:
 @question("09/linear-rule")
 def linear_rule(runs):
     """Return which runs with a learning rate that grows with the ranks have learnt."""
-
-    def line(ranks, grows):
-        run = runs[ranks, grows]
+    rows = []
+    for (ranks, _), run in runs.items():
         share = run.accuracy[-1][1]
         told = next(words for least, words in _RIGHT if share >= least)
-        return f"{ranks:5}{run.job.global_batch:10}{len(run.steps):8}{run.job.lr:9.1f}   {told}"
-
-    head = "ranks    images   steps     rate   after 20 passes, of the test digits"
+        rows.append((ranks, run.job, len(run.steps), told))
     eight, most = _learnt(runs[8, True]), _learnt(runs[32, True])
     return Answer(
         0 if eight and most else 1 if eight else 2 if most else 3,
         terms={"lr": runs[32, True].job.lr},
-        show=lambda guess: "\n".join([head, *(line(*key) for key in runs)]),
+        show=lambda guess: table(_SHOWN["learnt"], rows),
     )
 
 
@@ -184,7 +183,7 @@ def bend(weak, remedies):
     """Return the per cent of samples per second and rank that are left on four instances."""
     at = {p.ranks: p for p in weak}
     report = at[_RANKS].report
-    rows = [f"{p.ranks:5} ranks, {p.instances:2} instances: {p.efficiency:.0%}" for p in weak]
+    rows = [(p.ranks, p.instances, p.efficiency) for p in weak]
     bars = {f"{p.ranks} ranks": 100 * p.efficiency for p in weak}
     return Answer(
         round(100 * at[_RANKS].efficiency, 1),
@@ -198,9 +197,8 @@ def bend(weak, remedies):
             "instance_us": in_us(at[32].report.communication_ns),
         },
         show=lambda guess: [
-            Numbers(rows, "Images per second and rank, in % of those on two ranks", bars),
+            numbers(_SHOWN["bend"], rows, bars),
             step_panel(),
-            f"on {_RANKS} ranks, with\n"
-            + "\n".join(f"  {name:20}{p.efficiency:.0%}" for name, p in remedies.items()),
+            table(_SHOWN["remedies"], [(name, p.efficiency) for name, p in remedies.items()]),
         ],
     )

@@ -73,8 +73,9 @@ _EXACT = 1e-4  # an error of nothing, on a logarithmic axis
 @question("06/auto-cast")
 def auto_cast(errors):
     """Return the computation with the largest error under ``all``."""
-    bars = {f"{name}, {mode}": 100 * max(of[mode], _EXACT)
-            for name, of in errors.items() for mode in ("matmult", "all")}  # fmt: skip
+    bars = {}
+    for name, of in errors.items():
+        bars |= {f"{name}, {mode}": 100 * max(of[mode], _EXACT) for mode in ("matmult", "all")}
     return Answer(
         max(errors, key=lambda name: errors[name]["all"]),
         show=lambda guess: Numbers(

@@ -5,7 +5,8 @@ from math import floor, isfinite, log2
 
 import numpy as np
 
-from trainium_edu.exercises.predict import Answer, question
+from trainium_edu.exercises.predict import Answer, question, words_of
+from trainium_edu.exercises.questions.tables import spoken, table
 from trainium_edu.numerics import cast_to_bits, configure, draw_bits, get_format, range_of
 from trainium_edu.numerics.compression import effective_bytes_per_s, measure
 from trainium_edu.numerics.grid import land, number_text, stretches
@@ -19,6 +20,8 @@ from trainium_edu.widgets.number_line import number_line_explorer
 from trainium_edu.widgets.picture import Picture
 from trainium_edu.widgets.quantisation import quantise_explorer
 
+_SHOWN = words_of(__file__)["shown"]
+
 
 def _run(fmt, low, high):
     """Return a format's numbers from `low` up to `high`, which is not counted."""
@@ -30,16 +33,16 @@ def _run(fmt, low, high):
 def between_powers(fmt, low, high):
     """Return how many numbers a format has from `low` to `high`."""
     run = _run(fmt, low, high)
-    runs = {start: _run(fmt, start, 2 * start) for start in (0.25, 1, 128, 256, low)}
-    rows = [
-        f"from {start:g} to {2 * start:g}: {it.count} numbers, {number_text(it.spacing)} apart"
-        for start, it in runs.items()
-    ]
+    rows = []
+    for start in (0.25, 1, 128, 256, low):
+        it = _run(fmt, start, 2 * start)
+        rows.append((start, 2 * start, it.count, number_text(it.spacing)))
 
     def show(guess):
-        wrong = guess is not None and guess != run.count
-        apart = [f"your {guess:g} would stand {(high - low) / guess:.3g} apart"] if wrong else []
-        return "\n".join([*rows, *apart])
+        told = table(_SHOWN["between"], rows)
+        if guess in (None, run.count):
+            return told
+        return f"{told}\n{_SHOWN['yours'].format(guess, (high - low) / guess)}"
 
     return Answer(
         run.count,
@@ -60,10 +63,7 @@ def between_powers(fmt, low, high):
 def at_a_tie(x):
     """Return what BF16 makes of x."""
     landed = {name: land(x, name) for name in ("bf16", "fp16", "fp8_e4m3")}
-    rows = [
-        f"{name:9s} {x:g} -> {it.value:g} ({it.outcome}), gap here {it.spacing:g}"
-        for name, it in landed.items()
-    ]
+    rows = [(name, x, it) for name, it in landed.items()]
     it, fp16, fp8 = landed.values()
     return Answer(
         _spelled(it.value),
@@ -73,7 +73,7 @@ def at_a_tie(x):
             "FP8's range": _spelled(fp8.value),
         },
         terms={"below": it.below, "above": it.above},
-        show=lambda guess: ["\n".join(rows), number_line_explorer(x, list(landed))],
+        show=lambda guess: [table(_SHOWN["landed"], rows), number_line_explorer(x, list(landed))],
     )
 
 
@@ -125,11 +125,7 @@ def finite_numbers(exponent_bits, mantissa_bits):
     codes, nan = 2 ** (1 + exponent_bits + mantissa_bits), 2 * (2**mantissa_bits - 1)
     ranges = {e: range_of(configure(e, 7 - e)) for e in range(2, 7)}
     counts = [it.finite_values for it in ranges.values()]
-    rows = [
-        f"E{e}M{7 - e}: {it.finite_values} numbers, largest {it.max:g}, smallest "
-        f"{it.smallest_subnormal:.3g}"
-        for e, it in list(ranges.items())[:-1]
-    ]
+    rows = [(e, 7 - e, it) for e, it in list(ranges.items())[:-1]]
     return Answer(
         here,
         wrong={
@@ -142,7 +138,7 @@ def finite_numbers(exponent_bits, mantissa_bits):
             "one sign": here // 2,
         },
         terms={"codes": codes, "nan": nan, "fewest": min(counts), "most": max(counts)},
-        show=lambda guess: ["\n".join(rows), cfp8_explorer("weights")],
+        show=lambda guess: [table(_SHOWN["finite"], rows), cfp8_explorer("weights")],
     )
 
 
@@ -203,9 +199,8 @@ def compressed(arrays):
     sizes = _sizes(arrays)
     weights, activations, dice = (sizes[n] for n in ("weights", "activations", "random bits"))
     fields = weights.fields
-    table, rates = describe_sizes(sizes), {"as it is": float(TRN1.dma.bytes_per_s) / 1e9}
-    spoken = "; ".join(" ".join(line.split()) for line in table.splitlines()[2:])
-    alt = f"Above measured bits, below them rates that are assumed: {spoken}"
+    text, rates = describe_sizes(sizes), {"as it is": float(TRN1.dma.bytes_per_s) / 1e9}
+    alt = f"Above measured bits, below them rates that are assumed: {spoken(text, 2)}"
     rates |= {name: effective_bytes_per_s(row.bits) / 1e9 for name, row in sizes.items()}
     return Answer(
         round(weights.bits, 1),
@@ -224,6 +219,6 @@ def compressed(arrays):
         },
         show=lambda guess: [
             Picture(partial(draw_sizes, sizes), alt),
-            Numbers(table, "Assumed: GB/s of a NeuronCore, if compression kept up", rates),
+            Numbers(text, "Assumed: GB/s of a NeuronCore, if compression kept up", rates),
         ],
     )

@@ -5,7 +5,7 @@ from bisect import bisect
 from functools import partial
 
 from trainium_edu.exercises.predict import Answer, question, words_of
-from trainium_edu.exercises.questions.tables import numbers
+from trainium_edu.exercises.questions.tables import numbers, pictured
 from trainium_edu.training import nn
 from trainium_edu.training.fine_tuning import BEGINNINGS
 from trainium_edu.training.scaled import scaling
@@ -14,15 +14,13 @@ from trainium_edu.training.tasks import TASKS, Task
 from trainium_edu.training.trainer import Job
 from trainium_edu.viz.fine_tuning import describe_curve, draw_curve
 from trainium_edu.viz.lookups import describe_paces, draw_paces
-from trainium_edu.viz.numbers import Numbers
-from trainium_edu.widgets.picture import Picture
 
 _SHOWN = words_of(__file__)["shown"]
 
 # --- a score that nobody beats --------------------------------------------------------------------
 
 
-def bound_table(shop, reached: float) -> Numbers:
+def bound_table(shop, reached: float):
     """Return the loss that was reached, beside that of knowing nothing and the least there is."""
     known = {"who says one half": math.log(2), "after 320 steps": reached}
     known["who knows every bias"] = shop.best_loss
@@ -60,11 +58,6 @@ def _apart(found) -> str:
     return _SHOWN["apart"].format(found.rows_ns / 1e3, found.bytes_ns / 1e3)
 
 
-def _spoken(table: str) -> str:
-    """Return a table in one line, for screen readers."""
-    return "; ".join(" ".join(line.split()) for line in table.splitlines())
-
-
 @question("09c/lookups")
 def lookups(narrow, wide, paces):
     """Return the microseconds in which DMA works on the lookups of wider rows."""
@@ -79,8 +72,7 @@ def lookups(narrow, wide, paces):
         terms={"burst_ns": wide.dma_ns / wide.rows, "width": first.width},
         show=lambda guess: [
             f"{lookups_text(wide)}\n{_apart(wide)}",
-            Picture(partial(draw_paces, paces), _spoken(describe_paces(paces))),
-            Numbers(describe_paces(paces)),
+            *pictured(partial(draw_paces, paces), describe_paces(paces)),
         ],
     )
 
@@ -123,8 +115,5 @@ def many_labels(rows):
     return Answer(
         3 if last < 0 else 2 - bisect((0.8, 1.2), last / first),
         terms={"first": first, "last": last},
-        show=lambda guess: [
-            Picture(partial(draw_curve, rows), _spoken(describe_curve(rows))),
-            Numbers(describe_curve(rows)),
-        ],
+        show=lambda guess: pictured(partial(draw_curve, rows), describe_curve(rows)),
     )

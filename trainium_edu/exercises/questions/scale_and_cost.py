@@ -17,8 +17,7 @@ _SHOWN = words_of(__file__)["shown"]
 # --- before it fits at all ------------------------------------------------------------------------
 
 #: Bytes of each parameter: weights and gradients in BF16, weights and two means in FP32.
-_KEPT = (("weights, BF16", 2), ("gradients, BF16", 2), ("weights, FP32", 4),
-         ("Adam's two means, FP32", 8))  # fmt: skip
+_KEPT = _SHOWN["kept"]["parts"]
 
 
 def _instances(parameters, nbytes_of_each, instance):
@@ -64,7 +63,7 @@ def plans_table(plans) -> str:
 _WAYS = ((8, 1), (32, 1), (32, 2), (32, 8))  # tensor and pipeline of each option
 
 
-def _held(shape, plan) -> list:
+def _held(shape, plan):
     """Return what a NeuronCore holds with each option."""
     return [memory(shape, replace(plan, tensor=n, pipeline=stages)) for n, stages in _WAYS]
 

@@ -2,11 +2,11 @@
 
 from math import inf, nextafter
 
-from trainium_edu.exercises.predict import Answer, question
+from trainium_edu.exercises.predict import Answer, question, words_of
+from trainium_edu.exercises.questions.tables import numbers
 from trainium_edu.numerics import cast
 from trainium_edu.numerics.grid import land
 from trainium_edu.training import digits, train
-from trainium_edu.viz.numbers import Numbers
 
 _LIGHT_METRES_PER_S = 299_792_458  # by definition of the metre
 
@@ -64,16 +64,13 @@ def reads(learning_rate, passes):
     images = len(digits().test_labels)
     read = [round(share * images) for share in history.accuracy[:, 0]]
     chosen = [n for n in (1, 2, 5, 10, 20) if n <= passes]
-    rows = [
-        f"pass {n:2}: mean loss {history.loss[n - 1, 0]:.3f}, then reads {read[n - 1]}"
-        for n in chosen
-    ]
+    rows = [(n, history.loss[n - 1, 0], read[n - 1]) for n in chosen]
 
     def show(guess):
         first = next((n for n, r in enumerate(read, 1) if guess is not None and r >= guess), None)
         when = f"reached by the end of pass {first}" if first else "never reached"
         bars = {f"pass {n}": read[n - 1] for n in chosen}
-        drawn = Numbers(rows, "New images read after each pass", bars)
+        drawn = numbers(words_of(__file__)["shown"]["reads"], rows, bars)
         return [drawn] if guess is None else [drawn, f"your {guess:g}: {when}"]
 
     return Answer(

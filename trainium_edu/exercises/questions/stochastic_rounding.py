@@ -50,13 +50,12 @@ def quick_test_nearest(test):
     )
 
 
-_TIMES = {10.0: "about ten times larger", 10**0.5: "about √10 ≈ 3 times larger",
-          1.0: "about the same", 10**-0.5: "much smaller"}  # fmt: skip
+_TIMES = (10.0, 10**0.5, 1.0, 10**-0.5)  # as the options tell of them
 
 
-def _option(ratio) -> str:
-    """Return the option that a ratio of errors comes nearest to."""
-    return min(_TIMES.items(), key=lambda item: abs(math.log(item[0] / ratio)))[1]
+def _option(ratio) -> int:
+    """Return the place of the option that a ratio of errors comes nearest to."""
+    return int(np.argmin([abs(math.log(times / ratio)) for times in _TIMES]))
 
 
 @question("02/long-sums")
@@ -64,6 +63,7 @@ def long_sums_grow(sums):
     """Return how the median relative error of the stochastic sums changes."""
     first, second = (int(np.abs(sums.n - n).argmin()) for n in (1_000, 10_000))
     ratio, terms = sums.stochastic[second] / sums.stochastic[first], sums.n[second] / sums.n[first]
+    times = dict(zip(long_sums_grow.options, _TIMES, strict=True))
     return Answer(
         _option(ratio),
         wrong={
@@ -73,7 +73,7 @@ def long_sums_grow(sums):
         },
         terms={"percent": 100 * sums.nearest[-1]},
         show=lambda guess: [
-            long_sums_explorer(guess=next((t for t, o in _TIMES.items() if o == guess), None)),
+            long_sums_explorer(guess=times.get(guess)),
             sums.table(),
         ],
     )

@@ -3,15 +3,7 @@
 import numpy as np
 
 from trainium_edu.exercises.predict import Answer, question
-from trainium_edu.neuroncore.systolic_array import (
-    choice_cycles,
-    choice_table,
-    documented_issue_cycles,
-    interval_table,
-    load_cycles,
-    steady_interval,
-    tile_cycles,
-)
+from trainium_edu.neuroncore import systolic_array
 from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.systolic_array import array_player, reuse_explorer, stationary_explorer
 
@@ -29,8 +21,8 @@ def _full_array(array):
 @question("03/last-result")
 def last_result(array, m, n):
     """Return the cycles of one tile alone."""
-    load, rows = load_cycles(m, array), array.rows
-    total = tile_cycles(m, n, array)
+    load, rows = systolic_array.load_cycles(m, array), array.rows
+    total = systolic_array.tile_cycles(m, n, array)
     parts = {"load": load, "feed": n, "fall": rows - 1, "skew": m - 1}
     spelled = ", ".join(f"{name} {cycles}" for name, cycles in parts.items())
     text = f"{spelled} cycles, together {total}"
@@ -59,12 +51,12 @@ def last_result(array, m, n):
 @question("03/enough-vectors")
 def enough_vectors(array, m):
     """Return the smallest N whose feed is as long as a load."""
-    n = next(n for n in range(1, 10**6) if steady_interval(m, n, array) == n)
-    load, crossing = load_cycles(m, array), array.rows + m - 2
+    n = next(n for n in range(1, 10**6) if systolic_array.steady_interval(m, n, array) == n)
+    load, crossing = systolic_array.load_cycles(m, array), array.rows + m - 2
     return Answer(
         n,
         wrong={
-            "price of an instruction": documented_issue_cycles(1, array=array),
+            "price of an instruction": systolic_array.documented_issue_cycles(1, array=array),
             "one column a cycle": m,
             "waits until the array is empty": load + crossing,
             "the largest tile": array.moving_max,
@@ -73,13 +65,13 @@ def enough_vectors(array, m):
         terms={"load": load},
         show=lambda guess: [
             reuse_explorer(m=m, array=array, guess=guess),
-            Numbers(interval_table(array=array)),
+            Numbers(systolic_array.interval_table(array=array)),
         ],
     )
 
 
 def _cheaper(k, rows, columns):
-    prices = choice_cycles(k, rows, columns)
+    prices = systolic_array.choice_cycles(k, rows, columns)
     x, w = (prices[name]["documented"] for name in ("x stays", "W stays"))
     return "no difference" if x == w else "the vector" if x < w else "the matrix"
 
@@ -93,6 +85,6 @@ def who_stays(k, rows, columns):
         wrong={"less to load": "the vector" if rows < columns else "the matrix"},
         show=lambda guess: [
             stationary_explorer(k=k, rows=rows, columns=columns),
-            Numbers(choice_table(cases)),
+            Numbers(systolic_array.choice_table(cases)),
         ],
     )

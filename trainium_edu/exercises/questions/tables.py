@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from trainium_edu.viz.numbers import Numbers
+from trainium_edu.widgets.picture import Picture
 
 
 def table(words: Mapping[str, str], rows: Iterable) -> str:
@@ -19,3 +20,13 @@ def numbers(words: Mapping[str, str], rows: Iterable, bars: Mapping | None = Non
     rows = list(rows)
     bars = bars or {str(name): number for name, number, *_ in rows}
     return Numbers(table(words, rows), words["title"].format(*rows[0]), bars, **look)
+
+
+def spoken(text: str, first: int = 0) -> str:
+    """Return a table's lines from the `first` on in one, for screen readers."""
+    return "; ".join(" ".join(line.split()) for line in text.splitlines()[first:])
+
+
+def pictured(draw, text: str) -> list:
+    """Return a picture, read out as its table, and that table folded below it."""
+    return [Picture(draw, spoken(text)), Numbers(text)]

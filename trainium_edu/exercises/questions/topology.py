@@ -3,9 +3,12 @@
 from bisect import bisect
 
 from trainium_edu import fabric
-from trainium_edu.exercises.predict import Answer, question
+from trainium_edu.exercises.predict import Answer, question, words_of
+from trainium_edu.exercises.questions.tables import numbers
 from trainium_edu.viz.numbers import Numbers
 from trainium_edu.widgets.topology import topology_picture, way
+
+_SHOWN = words_of(__file__)["shown"]
 
 
 @question("07/hops-0-to-10")
@@ -26,8 +29,7 @@ def hops(machine):
         wrong={"chips visited, not hops": answer + 1, "diagonals": answer // 2},
         show=lambda guess: [
             *reached(guess),
-            f"chips at distance 0, 1, 2, 3, 4: {counts}; to the others {far.sum() / 15:.2f} hops"
-            " on average",
+            _SHOWN["distances"].format(counts, far.sum() / 15),
             topology_picture(machine, path=way(machine, 0, 10)),
         ],
     )
@@ -60,13 +62,13 @@ def plain_links(machine):
 
 
 def _readings():
-    lines, bars = [], {}
+    rows, bars = [], {}
     for machine in (fabric.trn1_32xlarge(), fabric.inf2_48xlarge(), fabric.trn1n_32xlarge()):
         ports = len(machine.neighbours(0))
         rate = machine.bandwidth_bytes_per_s[0] / 2**30
-        lines.append(f"{machine.name}: {ports} cables × {rate:.0f} = {ports * rate:.0f} GiB/s")
+        rows.append((machine.name, ports, rate, ports * rate))
         bars[machine.name] = {f"cable {number}": rate for number in range(1, ports + 1)}
-    yield Numbers(lines, "One chip, cable by cable, in GiB/s", bars)
+    yield numbers(_SHOWN["cables"], rows, bars)
     for convention, name in (("one_way", "one direction"), ("both_ways", "both together")):
         one = fabric.trn1_32xlarge(direction=convention).bandwidth_bytes_per_s[0]
         yield f"if the 96 counts {name}: 1 GiB over one cable in {2**30 / one * 1e3:.1f} ms"
@@ -106,12 +108,9 @@ def nonblocking(machine):
     messages = machine.chips * (machine.chips - 1)
     loads = {"nonblocking": limit, "the torus, both ways round": even}
     loads |= {"the torus, one way round": odd}
-    lines = [
-        f"busiest channel: {even:.0f} messages = {even / limit:.2f} x a chip's limit",
-        f"if all ties go the same way round: {odd:.0f} messages = {odd / limit:.1f} x",
-    ]
+    text = _SHOWN["busiest"].format(even, even / limit, odd, odd / limit)
     return Answer(
         bisect((1.5, 4), even / limit),
         terms={"messages": messages, "hops": hops, "crossings": hops / machine.links},
-        show=lambda guess: Numbers(lines, "Messages on the busiest channel", loads),
+        show=lambda guess: Numbers(text, "Messages on the busiest channel", loads),
     )

@@ -79,8 +79,8 @@ def straggler(usual, slow, hidden, times):
 
 def feed(step_ms, workers, prefetch=2):
     """Return the input pipeline of this lesson: photographs for 32 ranks, storage of 4 GB/s."""
-    return input_pipeline(step_ms * 1e6, workers=workers, prefetch=prefetch, batch=32,
-                          storage_bytes_per_s=4e9, steps=32)  # fmt: skip
+    settings = {"batch": 32, "storage_bytes_per_s": 4e9, "steps": 32}
+    return input_pipeline(step_ms * 1e6, workers=workers, prefetch=prefetch, **settings)
 
 
 def feed_table(pipelines) -> str:

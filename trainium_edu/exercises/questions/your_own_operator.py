@@ -67,10 +67,7 @@ def start() -> Sketch:
     names = ("program B", "program C", "program D")
     times = {"program A, below": last} | dict(zip(names, others[1:] + others, strict=False))
     factor = float(f"{last / min(others):.2g}")
-    return _raced(
-        times, False, "One ReLU of 131,072 numbers, written in four ways. After each arrival the"
-        f" film's clock runs faster: the last takes **{factor:.0f} times** as long as the first.",
-    )  # fmt: skip
+    return _raced(times, False, _SHOWN["race"].format(factor))
 
 
 # --- element by element ---------------------------------------------------------------------------
