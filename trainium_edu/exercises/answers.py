@@ -50,7 +50,8 @@ def canonical(value):
     """
     if value is Ellipsis:
         return None
-    if type(value) in _PLAIN or _is_record(value):
+    is_ours = type(value).__module__.startswith("trainium_edu.")
+    if type(value) in _PLAIN or (is_ours and is_dataclass(value)):
         return value
     if isinstance(value, np.generic | np.ndarray) or hasattr(value, "__array__"):
         return _from_array(np.asarray(value))
@@ -70,11 +71,6 @@ def canonical(value):
             raise ValueError(f"more than {_MOST_ITEMS:,} items; does your generator end?")
         return items
     raise TypeError(f"it is a {type(value).__name__}; plain data is asked for")
-
-
-def _is_record(value) -> bool:
-    """Return whether a value is a record of this package."""
-    return type(value).__module__.startswith("trainium_edu.") and is_dataclass(value)
 
 
 def _from_array(array):

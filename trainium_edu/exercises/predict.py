@@ -80,7 +80,8 @@ class Question:
     def check(self, value: float) -> None:
         """Raise ValueError, with a sentence, for a number that cannot be an answer."""
         if self.whole and value != round(value):
-            raise ValueError(f"A whole number is asked for{self._of_what}.")
+            unit = f" ({self.unit})" if self.unit else ""
+            raise ValueError(f"A whole number is asked for{unit}.")
         if not value > self.above:
             what = "not negative" if self.above < 0 else f"above {self.above:g}"
             raise ValueError(f"{value:g} is not a possible answer: the number is {what}.")
@@ -110,10 +111,6 @@ class Question:
 
     def _option(self, said):
         return self.options[said] if isinstance(said, int) else said
-
-    @property
-    def _of_what(self):
-        return f" ({self.unit})" if self.unit else ""
 
     def __repr__(self):
         return f"Question({self.key!r})"
