@@ -30,8 +30,8 @@ RECORDS = {
     "Outcome": "trainium_edu.exercises.cpp",
 }  # fmt: skip
 MOST_BYTES, MOST_ITEMS, MOST_DEPTH = 96 << 20, 4_000_000, 50
-_NARROW = {str(np.dtype(t)): np.dtype(t) for t in vars(ml_dtypes).values()
-           if isinstance(t, type) and issubclass(t, np.generic)}  # fmt: skip
+_TYPES = (kind for kind in vars(ml_dtypes).values() if isinstance(kind, type))
+_NARROW = {str(np.dtype(t)): np.dtype(t) for t in _TYPES if issubclass(t, np.generic)}
 _USUAL = re.compile(r"[<>|](b1|[iu][1248]|f[248]|c8|c16)")
 
 

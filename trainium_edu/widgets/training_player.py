@@ -61,9 +61,8 @@ class TrainingPlayer(PageWidget, page="training_film"):
             offer={"rates": list(RATES), "passes": passes, "per_pass": FRAMES_PER_PASS},
             images=(255 * data.test_images[self._order]).astype(np.uint8).tobytes(),
             labels=data.test_labels[self._order].astype(np.uint8).tobytes(),
-            rate=learning_rate,
         )
-        self._train()
+        self.rate = learning_rate
 
     @traitlets.validate("rate")
     def _offered_rate(self, proposal):
@@ -71,14 +70,9 @@ class TrainingPlayer(PageWidget, page="training_film"):
         return proposal["value"] if proposal["value"] in RATES else self.rate
 
     @traitlets.observe("rate")
-    def _train_anew(self, _change):
-        if hasattr(self, "run"):
-            self._train()
-
-    def _train(self):
-        self.run = train_in_frames(
-            learning_rate=self.rate, passes=self.offer["passes"]
-        )  #: what is shown
+    def _train(self, _change):
+        passes = self.offer["passes"]
+        self.run = train_in_frames(learning_rate=self.rate, passes=passes)  #: what is shown
         with self.hold_sync():
             self.loss = self.run.loss.astype(np.float32).tobytes()
             self.words = self.summary()
