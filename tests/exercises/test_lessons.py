@@ -4,6 +4,7 @@ Judge: the reference solutions and the named misconceptions in tests/solutions.
 """
 
 import ast
+import functools
 import inspect
 import itertools
 import re
@@ -129,13 +130,18 @@ def test_a_wrong_model_that_is_fed_back_is_called_by_its_name(exercise):
     assert named == set(given)
 
 
+@functools.cache
+def text_of(path):
+    """Return the constants of a module, and the trees of its functions by name."""
+    tree = ast.parse(Path(path).read_text(encoding="utf-8"))
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    return texts, {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
 @for_each("exercise", EXERCISES, ids=lambda e: e.key)
 def test_each_sentence_of_a_check_has_a_use_and_its_values(exercise):
     """Judge: the text of the check, and of the functions of its module that it calls."""
-    path = Path(inspect.getsourcefile(exercise.function))
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
-    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    texts, functions = text_of(inspect.getsourcefile(exercise.function))
     ahead, own = {exercise.function.__name__} & set(functions), set()
     while ahead:
         own |= ahead

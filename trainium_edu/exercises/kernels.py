@@ -82,9 +82,10 @@ def bias_gelu(answer, numbers):
     out = asked.output(run, x.shape)
     phi = np.vectorize(lambda v: v * 0.5 * (1 + erf(v / sqrt(2))))
     wanted = phi(x.astype(np.float64) + bias)
-    reject_if(np.abs(out - phi(x.astype(np.float64))).max() < 1e-3, "no bias")
-    reject_if(np.abs(out - (phi(x.astype(np.float64)) + bias)).max() < 1e-3, "bias after")
     if np.abs(out - wanted).max() > 1e-2:
+        alone = phi(x.astype(np.float64))
+        reject_if(np.abs(out - alone).max() < 1e-3, "no bias")
+        reject_if(np.abs(out - (alone + bias)).max() < 1e-3, "bias after")
         reject_if(np.abs(out - wanted).max() <= 0.02 * np.abs(wanted).max(), "too coarse")
         reject("wrong values")
     asked.expect_moved(run, x, bias)

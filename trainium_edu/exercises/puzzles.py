@@ -244,4 +244,5 @@ def rms_norm(x):
 
 @_puzzle("05c/fast-matmul")
 def fast_matmul(a, b):
+    a, b = a.astype(np.float32), b.astype(np.float32)  # sums below 2**24: exact
     return a.T @ b, {"last piece": a[-128:].T @ b[-128:]}

@@ -6,9 +6,8 @@ that says what it must be; kinds that JSON Schema has no words for are formats o
 
 import math
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
-
-from jsonschema import Draft202012Validator, FormatChecker, validators
 
 from trainium_edu.names import near
 from trainium_edu.specs import signatures
@@ -26,8 +25,15 @@ _KINDS = {
     "integer": _is(int),
     "number": lambda _, value: _is(int, float)(_, value) and abs(value) < math.inf,
 }
-_TYPES = Draft202012Validator.TYPE_CHECKER.redefine_many(_KINDS)
-_Validator = validators.extend(Draft202012Validator, type_checker=_TYPES)
+
+
+@cache
+def _validator() -> Callable:
+    """Load what only a file of settings needs: it takes longer than all the rest of a grader."""
+    from jsonschema import Draft202012Validator, validators
+
+    types = Draft202012Validator.TYPE_CHECKER.redefine_many(_KINDS)
+    return validators.extend(Draft202012Validator, type_checker=types)
 
 
 @signatures.checked
@@ -52,10 +58,12 @@ def checked(value: Any, schema: Mapping, formats: Mapping[str, Callable] | None 
     >>> checked({"n": 3}, {"properties": {"n": {"type": "integer"}, "m": {"default": 1}}})
     {'n': 3, 'm': 1}
     """
+    from jsonschema import FormatChecker
+
     checker = FormatChecker(["regex"])
     for name, has_format in (formats or {}).items():
         checker.checks(name, raises=(TypeError, ValueError))(has_format)
-    problems = list(_Validator(schema, format_checker=checker).iter_errors(value))
+    problems = list(_validator()(schema, format_checker=checker).iter_errors(value))
     if not problems:
         return _completed(value, schema)
     problem = min(problems, key=lambda one: one.validator != "additionalProperties")

@@ -4,4 +4,5 @@ import importlib
 import pkgutil
 
 for _module in pkgutil.iter_modules(__path__):  # each file adds its rows
-    importlib.import_module(f"{__name__}.{_module.name}")
+    if _module.name != "_loops":  # which loads Numba
+        importlib.import_module(f"{__name__}.{_module.name}")

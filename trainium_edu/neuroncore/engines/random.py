@@ -7,12 +7,12 @@ on later chips, has an XORWOW generator for each lane, whose six words can be re
 
 import numpy as np
 
+from trainium_edu import numerics
 from trainium_edu.neuroncore.engines.checks import limits, number
 from trainium_edu.neuroncore.engines.costs import priced
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import define
 from trainium_edu.neuroncore.recording.views import View
-from trainium_edu.numerics.random_bits import raw_bits
 
 __all__ = ["draw"]
 
@@ -22,7 +22,8 @@ _STREAM = 2**63  #: the ``step`` of these draws: apart from the steps of stochas
 def draw(core, n: int) -> np.ndarray:
     """Return the core's next `n` random words, uint32[n]."""
     state = core.state.setdefault("rng", {"seed": core.rounding.seed, "drawn": 0})
-    words = raw_bits(n, state["seed"], _STREAM, state["drawn"], 31)  # 31 bits in 32
+    # 31 bits in 32
+    words = numerics.random_bits.raw_bits(n, state["seed"], _STREAM, state["drawn"], 31)
     state["drawn"] += n
     return words
 
@@ -48,9 +49,9 @@ define(
 def _states(core) -> np.ndarray:
     """Return the XORWOW generator of each of GpSimd's lanes, uint32[128, 6]: x, y, z, w, v, d."""
     if "xorwow" not in core.state:
-        core.state["xorwow"] = raw_bits(128 * 6, core.rounding.seed, _STREAM + 1, 0, 31).reshape(
-            128, 6
-        )
+        seed = core.rounding.seed
+        words = numerics.random_bits.raw_bits(128 * 6, seed, _STREAM + 1, 0, 31)
+        core.state["xorwow"] = words.reshape(128, 6)
     return core.state["xorwow"]
 
 

@@ -6,7 +6,6 @@ running sum, product, maximum or minimum whose state can go on in the next instr
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines import _loops
 from trainium_edu.neuroncore.engines.accumulators import accumulators, check_loaded
 from trainium_edu.neuroncore.engines.checks import limits
 from trainium_edu.neuroncore.engines.costs import priced
@@ -14,14 +13,8 @@ from trainium_edu.neuroncore.engines.operators import get_operator
 from trainium_edu.neuroncore.engines.vector import apply, operand_of, rows, store
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import define
-from trainium_edu.numerics.launch import launch
 
 __all__ = ["scan", "scan_columns"]
-
-_CODES = {
-    "add": _loops.ADD, "subtract": _loops.SUBTRACT, "multiply": _loops.MULTIPLY,
-    "maximum": _loops.MAXIMUM, "minimum": _loops.MINIMUM,
-}  # fmt: skip
 
 
 def scan(data0, data1, initial, op0, op1, *, reverse0=False, reverse1=False) -> np.ndarray:
@@ -49,8 +42,15 @@ def scan(data0, data1, initial, op0, op1, *, reverse0=False, reverse1=False) -> 
     >>> scan(half, ones, np.zeros(1, np.float32), ops["multiply"], ops["add"]).tolist()
     [[1.0, 1.5, 1.75, 1.875]]
     """
-    code0 = _code(op0, reverse0)
-    code1 = _loops.FIRST if op1 is None else _code(op1, reverse1)
+    from trainium_edu.neuroncore.engines import _loops  # loads Numba, which few programs need
+    from trainium_edu.numerics.launch import launch
+
+    def code_of(operator, reverse):
+        is_reversed = reverse and operator.name == "subtract"
+        return getattr(_loops, operator.name.upper() + "_REVERSED" * is_reversed, None)
+
+    code0 = code_of(op0, reverse0)
+    code1 = _loops.FIRST if op1 is None else code_of(op1, reverse1)
     if code0 is None or code1 is None:
         return scan_columns(data0, data1, initial, op0, op1, reverse0=reverse0, reverse1=reverse1)
     data0 = np.ascontiguousarray(data0, np.float32)
@@ -59,12 +59,6 @@ def scan(data0, data1, initial, op0, op1, *, reverse0=False, reverse1=False) -> 
     initial = np.ascontiguousarray(initial, np.float32)
     launch(_loops.scan, data0, data1, initial, code0, code1, out)
     return out
-
-
-def _code(operator, reverse):
-    if operator.name == "subtract" and reverse:
-        return _loops.SUBTRACT_REVERSED
-    return _CODES.get(operator.name)
 
 
 def scan_columns(data0, data1, initial, op0, op1, *, reverse0=False, reverse1=False):
