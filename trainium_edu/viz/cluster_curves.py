@@ -6,7 +6,7 @@ from trainium_edu.viz.bars import colours_of
 from trainium_edu.viz.chart import Chart, round_steps, two_boxes
 from trainium_edu.viz.colours import COLOURS, VERDICT
 from trainium_edu.viz.scene import Scene, linear
-from trainium_edu.viz.units import long_time_text
+from trainium_edu.viz.units import time_text
 
 __all__ = ["VERDICT", "draw_claim", "draw_interval", "draw_wall"]
 
@@ -172,7 +172,7 @@ def draw_interval(minutes, writing, lost, marks, at: float, *, width=960.0) -> S
         size = (5, 9)[k]  # one inside the other: they often agree
         scene.rect(px - size, py - size, 2 * size, 2 * size, COLOURS[colour], outline=k == 1)
         scene.text(px, py - (36, 18)[k], name, anchor="middle", bold=True)
-        said = f"{name}: {long_time_text(60 * x)}, {100 * share:.3g} %"
+        said = f"{name}: {time_text(60e9 * x)}, {100 * share:.3g} %"
         chart.said.append((said, COLOURS[colour]))
     chart.key_below(chart.left - 40, 58)
     return scene

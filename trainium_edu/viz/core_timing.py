@@ -42,16 +42,17 @@ def trace_of_core(core, *, band=None) -> CoreTrace:
     end = np.where(engine == _DMA, core.done_ns, core.end_ns)
     critical = np.isin(np.arange(core.rows), pieces["row"]).astype(int)
     rows = core.start_ns, end, core.instruction_index, lane[engine], critical
-    words = {
-        "reasons": [{"style": style, "text": w.words, "legend": _SAYS["legends"][style]}
-                    for w in Wait for style in [_SAYS["waits"][w.name]]],
-        "busy": [core.busy_ns(t.key) if t.kind == "engine" else 0.0 for t in tracks],
-        "kinds": KINDS, "band": list(band) if band else None,
-        "memories": _memories(core), "sites": _sites(core), "summary": _summary(core), **path,
-    }  # fmt: skip
+    words = path | {"kinds": KINDS, "band": list(band) if band else None}
+    words |= {"memories": _memories(core), "sites": _sites(core), "summary": _summary(core)}
+    words["reasons"] = [_reason(wait.words, _SAYS["waits"][wait.name]) for wait in Wait]
+    words["busy"] = [core.busy_ns(t.key) if t.kind == "engine" else 0.0 for t in tracks]
     title = f"{core.program.name}: {core.rows} instruction{'s' * (core.rows != 1)}"
     groups = spans, columns_of("rows", rows), _waits(core), pieces, _tiles(core)
     return CoreTrace(title, core.makespan_ns, tuple(tracks), *groups, words)
+
+
+def _reason(text, style):
+    return {"style": style, "text": text, "legend": _SAYS["legends"][style]}
 
 
 def _tracks(core):

@@ -128,12 +128,12 @@ def between_chips(before, after) -> Numbers:
     ----------
     before, after : CoreTimeline
     """
-    bars = {}
+    bars, lines = {}, []
     for timeline in (before, after):
         ns_by_engine = why(timeline).ns_by(lambda piece: piece.instruction.engine.title)
-        bars[timeline.spec.name] = {engine: ns / 1e3 for engine, ns in ns_by_engine.items()}
-    lines = [f"{name}: {', '.join(f'{engine} {us:.1f}' for engine, us in parts.items())}"
-             for name, parts in bars.items()]  # fmt: skip
+        parts = bars[timeline.spec.name] = {one: ns / 1e3 for one, ns in ns_by_engine.items()}
+        told = ", ".join(f"{engine} {us:.1f}" for engine, us in parts.items())
+        lines.append(f"{timeline.spec.name}: {told}")
     for name, (fact, other) in differing_facts(before, after).items():
         lines.append(f"{name}: {fact.pretty} -> {other.pretty} ({other.kind})")
     return Numbers("\n".join(lines), "The critical path on each chip, in µs", bars)

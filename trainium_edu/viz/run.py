@@ -9,17 +9,13 @@ from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.chart import Chart, round_steps
 from trainium_edu.viz.colours import COLOURS, STEP, looks
 from trainium_edu.viz.scene import Scene, linear
+from trainium_edu.viz.units import time_unit
 
 __all__ = ["engines_scene", "losses_scene", "steps_scene"]
 
-_UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _LEFT, _TOP, _LANE, _RIGHT = 112.0, 30.0, 22.0, 64.0  # CSS pixels
 _MOST_POINTS = 600  #: of a curve; more are drawn as the range of several
 _EVENTS = looks("event")
-
-
-def _unit(ns: float) -> tuple[str, float]:
-    return next(((unit, scale) for unit, scale in _UNITS if ns >= scale), _UNITS[-1])
 
 
 @checked
@@ -42,7 +38,7 @@ def steps_scene(steps: Mapping, band: tuple[float, float], width: float = 860.0)
     """
     numbers, ns = (np.array(steps[key], float) for key in ("number", "ns"))
     lanes = {name: look for name, look in _EVENTS.items() if steps.get(name)}
-    unit, scale = _unit(max(ns.max(), 1.0))
+    unit, scale = time_unit(max(ns.max(), 1.0))
     high, tall = max(ns.max(), band[1], 1e-9) / scale * 1.08, 180.0
     below = _TOP + tall + 52
     marked = [number for name in lanes for number, _ in steps[name]]
@@ -125,7 +121,7 @@ def engines_scene(profile: Mapping, shares: Mapping, step_ns: float, width: floa
     -------
     Scene
     """
-    unit, scale = _unit(step_ns)
+    unit, scale = time_unit(step_ns)
     lane = 40.0
     scene = Scene(width, _TOP / 2 + lane * len(profile) + 46)
     end = width - _RIGHT

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-__all__ = ["aligned", "counted", "letters", "long_time_text", "raised", "size_text", "time_text"]
+__all__ = ["aligned", "counted", "letters", "raised", "size_text", "time_text", "time_unit"]
 
+_TIMES = {"days": 86_400e9, "h": 3_600e9, "min": 60e9, "s": 1e9, "ms": 1e6, "µs": 1e3}
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -62,30 +63,24 @@ def size_unit(nbytes: float) -> tuple[str, int]:
     return next((unit for unit in units if nbytes >= unit[1]), ("B", 1))
 
 
+def time_unit(ns: float) -> tuple[str, float]:
+    """Return the unit in which people read a time, and how many ns it has; from minutes on, two."""
+    least = {unit: scale * (2 if scale > 1e9 else 0.9995) for unit, scale in _TIMES.items()}
+    return next(((unit, scale) for unit, scale in _TIMES.items() if ns >= least[unit]), ("ns", 1.0))
+
+
 def time_text(ns: float) -> str:
     """Write a time.
 
     Examples
     --------
-    >>> time_text(1234.5), time_text(88.0), time_text(2_340_000)
-    ('1.23 µs', '88 ns', '2.34 ms')
+    >>> time_text(1234.5), time_text(88.0), time_text(2_340_000), time_text(12.34e9)
+    ('1.23 µs', '88 ns', '2.34 ms', '12.3 s')
+    >>> time_text(300e9), time_text(100_000e9)
+    ('5 min', '27.8 h')
     """
-    scale, unit = (1e6, "ms") if ns >= 999_500 else (1e3, "µs") if ns >= 999.5 else (1, "ns")
+    unit, scale = time_unit(ns)
     return f"{float(f'{ns / scale:.3g}'):g} {unit}"
-
-
-def long_time_text(seconds: float) -> str:
-    """Write a time of seconds to days.
-
-    Examples
-    --------
-    >>> long_time_text(12.34), long_time_text(300), long_time_text(100_000)
-    ('12.3 s', '5 min', '27.8 h')
-    """
-    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.3g} s"
 
 
 def raised(number: int) -> str:

@@ -25,7 +25,7 @@ from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.bars import Stack, draw_stacks
 from trainium_edu.viz.cluster import draw_group
 from trainium_edu.viz.cluster_curves import draw_wall
-from trainium_edu.viz.units import long_time_text, size_text
+from trainium_edu.viz.units import size_text, time_text
 from trainium_edu.widgets.cluster_cost import PLAN, bill, checkpoint_interval, court, hearing
 from trainium_edu.widgets.sketch import RECIPES, Page, controls_of, say, sketch
 
@@ -105,7 +105,7 @@ def _ladder_words(model, global_batch) -> str:
     for rung, values in _CLIMB.items():
         try:
             plan = _planned(values, global_batch)
-            step = _time_text(step_time(model, plan).step_ns)
+            step = time_text(step_time(model, plan).step_ns)
             found = f"{memory(model, plan).total / _GIB:,.1f} GiB, {step} a step"
         except PlanError:
             found = "no plan"
@@ -113,12 +113,8 @@ def _ladder_words(model, global_batch) -> str:
     return "; ".join(said)
 
 
-def _time_text(ns) -> str:
-    return long_time_text(ns / 1e9)
-
-
 def _step_words(kept, time) -> str:
-    ends = list(map(_time_text, (time.low_ns, time.step_ns, time.high_ns)))
+    ends = list(map(time_text, (time.low_ns, time.step_ns, time.high_ns)))
     numbers = {"ends": ends, "mfu": 100 * time.mfu, "would": "takes" if kept.fits else "would take"}
     return say("planner", time=time, why=_spaced(time.why), **numbers)[0]
 
@@ -195,7 +191,7 @@ def _sent_row(kind, where, sent, time) -> list[str]:
         done.setdefault(each.nbytes, []).append(f"{each.count:,.0f} {_CALLED[each.operation]}")
     operations = [f"{' + '.join(names)} of {size_text(size)}" for size, names in done.items()]
     ns, nbytes = time.parts[_PARTS[kind]], sum(each.count * each.nbytes for each in sent)
-    ends = [size_text(nbytes), _time_text(ns), f"{100 * ns / time.step_ns:.3g} %"]
+    ends = [size_text(nbytes), time_text(ns), f"{100 * ns / time.step_ns:.3g} %"]
     ranks = f"{where.group(kind).ranks:,}"
     return [kind, ranks, where.wires(kind), "; ".join(operations) or "nothing", *ends]
 
@@ -278,5 +274,5 @@ def _point_words(kind, point) -> str:
         return f"**{kind}** none, for {point.reason}"
     replicas, pace = point.plan.data, float(f"{point.tokens_per_s:.3g}")
     rings = say("wall", "rings", replicas=replicas) if replicas & (replicas - 1) else [""]
-    numbers = {"step": _time_text(point.step_ns), "percent": 100 * point.efficiency}
+    numbers = {"step": time_text(point.step_ns), "percent": 100 * point.efficiency}
     return say("wall", "point", kind=kind, pace=pace, rings=rings[0], **numbers)[0]

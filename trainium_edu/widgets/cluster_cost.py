@@ -15,7 +15,7 @@ from trainium_edu.specs.arguments import number, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.bars import Stack, draw_stacks, draw_tornado
 from trainium_edu.viz.cluster_curves import draw_claim, draw_interval
-from trainium_edu.viz.units import long_time_text
+from trainium_edu.viz.units import time_text
 from trainium_edu.widgets import journal
 from trainium_edu.widgets.prediction import Prediction
 from trainium_edu.widgets.sketch import Page, control, say, sketch, slider
@@ -246,7 +246,7 @@ def checkpoint_interval(model: str = "gpt3-175b", *, instances: int = 128):
     def page(values):
         mtbf, written = times(values)
         outputs = {"instances": f"{2 ** values['instances']:,}"}
-        outputs["interval"] = long_time_text(60 * _INTERVALS[values["interval"]])
+        outputs["interval"] = time_text(60e9 * _INTERVALS[values["interval"]])
         return Page(*_interval_page(mtbf, written, values["interval"], values["width"]), outputs)
 
     def best(values):
@@ -271,9 +271,9 @@ def _interval_page(mtbf, written, place, width):
     marks = {name: (minutes, lost(minutes)[1]) for name, minutes in found.items()}
     here = _INTERVALS[place]
     scene = draw_interval(_INTERVALS, writing, both - writing, marks, here, width=width)
-    rules = [f"{n}: {long_time_text(60 * x)}, {100 * y:.3g} %" for n, (x, y) in marks.items()]
+    rules = [f"{n}: {time_text(60e9 * x)}, {100 * y:.3g} %" for n, (x, y) in marks.items()]
     seconds = {"mtbf": mtbf, "again": again, "every": 60 * here}
-    numbers = {name: long_time_text(time) for name, time in seconds.items()}
+    numbers = {name: time_text(1e9 * time) for name, time in seconds.items()}
     numbers |= {"both": 100 * both[place], "writing": 100 * writing[place]}
     numbers |= {"rules": "; ".join(rules), "terabytes": written.nbytes / 1e12}
     return scene, say("checkpoints", written=written, **numbers)

@@ -27,11 +27,12 @@ export function lossText(loss) {
   return loss.toFixed(loss >= 100 ? 0 : loss >= 10 ? 1 : loss >= 1 ? 2 : 3);
 }
 
+const TIMES = { s: 1e9, ms: 1e6, µs: 1e3, ns: 1 };
+
 /** Write a time with its unit. */
 export function nsText(ns, digits = 3) {
-  const size = Math.abs(ns);
-  const [scale, unit] = size >= 999_500 ? [1e6, "ms"] : size >= 999.5 ? [1e3, "µs"] : [1, "ns"];
-  const value = ns / scale;
+  const unit = Object.keys(TIMES).find((name) => Math.abs(ns) >= 0.9995 * TIMES[name]) ?? "ns";
+  const value = ns / TIMES[unit];
   return `${Number(value.toPrecision(Math.max(digits, Math.abs(value) >= 100 ? 3 : 1)))} ${unit}`;
 }
 
