@@ -110,8 +110,7 @@ class NumberLine(PageWidget, page="number_line"):
         if not good or hi - lo < 1e-9 * max(abs(lo), abs(hi)):
             return self.view
         width = min(max(width, 200.0), 4000.0) if isfinite(width) else 900.0
-        rest = {"shown": shown, "width": width, "ask": new["ask"]}
-        return {"x": x, "lo": lo, "hi": hi, **rest}
+        return {"x": x, "lo": lo, "hi": hi, "shown": shown, "width": width, "ask": new["ask"]}
 
     @traitlets.observe("view")
     def _answer(self, _change=None, message=""):
@@ -280,9 +279,8 @@ def _near(landing, fmt) -> str:
     spacing = short_number(landing.spacing)
     if landing.below != landing.above:
         pair = f"{number_text(landing.below, fmt)} and {number_text(landing.above, fmt)}"
-        if not (isfinite(landing.below) and isfinite(landing.above)):
-            return f"between {pair}"
-        return f"between {pair}, {spacing} apart"
+        has_ends = isfinite(landing.below) and isfinite(landing.above)
+        return f"between {pair}" + f", {spacing} apart" * has_ends
     if landing.outcome is Outcome.EXACT:
         return f"the next number is {spacing} away"
     return f"there, numbers are {spacing} apart"

@@ -108,7 +108,14 @@ class TopologyExplorer(PageWidget, page="topology"):
     @property
     def told(self) -> str:
         """The way and its hops; drawn as a hypercube, also the addresses of its ends."""
-        return _tell(self._topology(), self.path, self.drawn_as)
+        path = self.path
+        text = f"{' → '.join(map(str, path))}: {counted(len(path) - 1, 'hop')}."
+        if self.drawn_as == "hypercube":
+            address = fabric.cube_addresses(self._topology())
+            p, q = int(address[path[0]]), int(address[path[-1]])
+            bits = counted((p ^ q).bit_count(), "bit")
+            text += f" Hypercube addresses {p:04b} and {q:04b} differ in {bits}."
+        return text
 
     def _topology(self):
         whole = MACHINES[self.machine]()
@@ -139,14 +146,3 @@ def _everything():
         begin += table.size
     numbers = json.dumps(scenes, default=lambda array: np.round(array, 4).tolist())
     return numbers, b"".join(tables)
-
-
-def _tell(topology, path, drawn_as):
-    """Say the way, its hops, and on a hypercube what the addresses have to do with them."""
-    text = f"{' → '.join(map(str, path))}: {counted(len(path) - 1, 'hop')}."
-    if drawn_as == "hypercube":
-        address = fabric.cube_addresses(topology)
-        p, q = int(address[path[0]]), int(address[path[-1]])
-        bits = counted((p ^ q).bit_count(), "bit")
-        text += f" Hypercube addresses {p:04b} and {q:04b} differ in {bits}."
-    return text

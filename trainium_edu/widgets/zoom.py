@@ -8,7 +8,7 @@ import traitlets
 from trainium_edu.specs import TRN1, Record
 from trainium_edu.specs.ladder import ladder
 from trainium_edu.viz import colours
-from trainium_edu.viz.documents import documents, url_of
+from trainium_edu.viz.documents import documents, source_of, url_of
 from trainium_edu.widgets.page_widget import PageWidget
 
 __all__ = ["ZoomLadder", "zoom_ladder"]
@@ -98,11 +98,8 @@ def _counts(spec) -> dict:
 
 
 def _figure(parts, label, fact) -> dict:
-    behind = documents(fact)
-    if fact.inputs:
-        said = f"derived: {fact.locator}, from {', '.join(one.title for one in behind)}."
-    else:
-        who = f"{behind[0].title} ({behind[0].publisher}, {fact.as_of})"
-        said = f"{fact.kind}: {who}: {fact.locator}."
+    first = documents(fact)[0]
+    who = f"{first.title} ({first.publisher}, {fact.as_of})"
+    said = f"derived: {source_of(fact)}." if fact.inputs else f"{fact.kind}: {who}: {fact.locator}."
     shown = {"label": label, "value": fact.pretty, "kind": str(fact.kind), "source": said}
     return shown | {"note": fact.note, "url": url_of(fact), "part": parts.get(label, "")}
