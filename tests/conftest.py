@@ -53,7 +53,6 @@ def pytest_collection_modifyitems(config, items):
 
 def pytest_collection_finish():
     """Keep the garbage collector from what was imported: going over it took a sixth of all time."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 50)
 

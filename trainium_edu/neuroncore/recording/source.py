@@ -57,7 +57,7 @@ def source_line(places: dict, frame: FrameType | None = None) -> SourceLine | No
 
 
 def _place_of(frame, places) -> tuple:
-    """Return (code, SourceLine without callers, "function:line") of where a frame stands.
+    """Return (code, SourceLine without callers, "function:line", in this package?) of a frame.
 
     To count a long function's lines takes long, so it is done once.  What is known holds the code,
     so that no other can get its id.
@@ -67,7 +67,7 @@ def _place_of(frame, places) -> tuple:
     entry = places.get(key)
     if entry is None:
         line = SourceLine(code.co_filename, frame.f_lineno, code.co_name)
-        entry = places[key] = code, line, f"{line.function}:{line.line}"
+        entry = places[key] = code, line, f"{line.function}:{line.line}", _is_inside(code)
     return entry
 
 
@@ -111,8 +111,7 @@ def allocation_site(places: dict, caller: tuple | None = None) -> tuple:
     while frame is not None and len(route) < _LONGEST_WAY:
         if caller is not None and frame.f_code is caller[0]:
             return (*caller[1][:3], *route)
-        code, line, step = _place_of(frame, places)
-        inside = _inside.get(line.file) or _is_inside(code)
+        _, line, step, inside = _place_of(frame, places)
         if inside and place:  # the kernel's caller
             break
         if not inside and not place:
