@@ -96,5 +96,8 @@ def choose(answer, numbers):
         "bits as bytes": lambda n: best(8 * n * width),
     }
     cases = [(n,) for n in sizes]
-    compare(lambda n: answer(n, width, latency, rate), cases, lambda n: best(n * width), beliefs,
-            form, what="choices")  # fmt: skip
+
+    def chosen(n):
+        return answer(n, width, latency, rate)
+
+    compare(chosen, cases, lambda n: best(n * width), beliefs, form, what="choices")

@@ -57,7 +57,14 @@ def _beliefs(gradients):
 def ring_mean(answer, numbers):
     """Compare bit for bit with the schedule, executed move by move."""
     for ranks in dict.fromkeys((4, numbers.ranks)):
-        _check_mean(answer, ranks, numbers.seed)
+        gradients = gradients_of(ranks, numbers.seed)
+        returned = answer(gradients)
+        got, shape = array_of(returned), gradients.shape
+        if got.shape == shape and (got == got[0]).all():
+            got = got[0]  # the same row for every rank says the same
+        reject_if(got.shape != shape[1:], "wrong shape", shape=shape, returned=returned)
+        part = np.arange(got.size) // _ELEMENTS
+        compare_each(got, executed(gradients), _beliefs(gradients), part=part)
 
 
 def gradients_of(ranks: int, seed: int) -> np.ndarray:
@@ -76,17 +83,6 @@ def executed(gradients) -> np.ndarray:
     schedule = fabric.plan(fabric.ring(ranks), "all_reduce", "ring", cycles=1)
     held = fabric.execute(schedule, gradients.astype(ml_dtypes.bfloat16))
     return held[0].astype(np.float32) / np.float32(ranks)
-
-
-def _check_mean(answer, ranks, seed):
-    gradients = gradients_of(ranks, seed)
-    returned = answer(gradients)
-    got, shape = array_of(returned), gradients.shape
-    if got.shape == shape and (got == got[0]).all():
-        got = got[0]  # the same row for every rank says the same
-    reject_if(got.shape != shape[1:], "wrong shape", shape=shape, returned=returned)
-    part = np.arange(got.size) // _ELEMENTS
-    compare_each(got, executed(gradients), _beliefs(gradients), part=part)
 
 
 # --- communication that shows ---------------------------------------------------------------------

@@ -100,10 +100,6 @@ def faulty_kernel(numbers) -> str:
     return NAMES[numbers.seed % len(NAMES)]
 
 
-def _unwritten_elements(name, step):
-    return {"shifted": step, "row_parts": 32 // step, "running_total": step, "padded": step}[name]
-
-
 def suspects(student: str = "") -> str:
     """Return the sources of this student's four kernels; one of them reads what nobody wrote."""
     from trainium_edu.nki.examples.suspects import listing
@@ -121,6 +117,6 @@ def unwritten(answer, numbers):
     true = faulty_kernel(numbers)
     reject_if(name not in NAMES, "no such kernel", kernels=", ".join(NAMES))
     reject_if(name != true, "a sound kernel", name=name)
-    count = _unwritten_elements(true, numbers.step)
+    count = 32 // numbers.step if true == "row_parts" else numbers.step
     reject_if(columns == 128 * count, "elements, not columns")
     reject_if(columns != count, "wrong count", name=name, columns=columns)

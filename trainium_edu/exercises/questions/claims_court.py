@@ -37,17 +37,15 @@ def overhead_share(share, before, after):
         rows.append((bar.generation, *shares))
         for reading, value in zip(readings, shares, strict=True):
             bars[f"{bar.generation.name.split('.')[0]}, {reading}"] = 100 * value
-    slide = 100 * list(_SAID.values())[1]
     return Answer(
         round(100 * overhead(share, (before, after), "weak")[1].share, 1),
         wrong={
             "divided by the bandwidth": 100 * share / wires,
             "arithmetic stood still": 100 / (1 + wires),
             "as before": 100 * share,
-            "the slide's figure": slide,
+            "the slide's figure": 100 * list(_SAID.values())[1],
         },
         terms={
-            "slide": slide,
             "wires": wires,
             "arithmetic": arithmetic,
             "as_fast_wires": 50 / wires,

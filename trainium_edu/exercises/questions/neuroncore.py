@@ -49,7 +49,6 @@ def knee(curve):
             "half of the best": curve.knee(0.5),
         },
         terms={
-            "shortest": curve.row_bytes[0],
             "held": held,
             "kib": curve.row_bytes[at] // 1024,
             "rate": rate,

@@ -154,7 +154,7 @@ def bubble(stages, micro, batch):
             "all stages counted": 100 * stages / (micro + stages),
             "stages over micro-batches": 100 * stages / micro,
         },
-        terms={"micro": micro, "waits": waits, "slots": micro + waits},
+        terms={"waits": waits, "slots": micro + waits},
         show=lambda guess: numbers(_SHOWN["bubble"], rows, bars),
     )
 

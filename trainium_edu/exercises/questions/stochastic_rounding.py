@@ -110,7 +110,7 @@ def who_falls_behind(learning_rate, epochs):
             "no update arrives": _ends(learning_rate, epochs, nearest=0.1),
             "as with ten times shorter steps": _ends(learning_rate / 10, epochs),
         },
-        terms={"learning_rate": learning_rate, "moved": 100 * moved},
+        terms={"moved": 100 * moved},
         show=lambda guess: [
             training_explorer(learning_rate, epochs=epochs),
             "\n".join(["One update of one network, nearest-even:", *map(repr, frozen)]),
