@@ -149,7 +149,7 @@ def test_what_is_no_reply_ends_the_process_and_the_next_may_start(process, line)
     writes = ("import gc, io\npipe = next(o for o in gc.get_objects() if isinstance(o, io.FileIO)"
               f" and o.mode == 'wb' and o.fileno() > 2)\npipe.write({line!r})")  # fmt: skip
     raises(apart.Stopped, "tampered with the process", process.run, writes)
-    assert process.run("1 / 0") == "ZeroDivisionError: division by zero"
+    assert process.run("1 / 0") == 'ZeroDivisionError: division by zero (in the line "1 / 0")'
 
 
 @pytest.mark.slow
@@ -168,7 +168,7 @@ def test_games_with_modules_reach_no_check(tmp_path):
 
 @pytest.mark.slow
 def test_a_forged_reply_is_called_tampering(tmp_path):
-    forge = "from trainium_edu.cli import in_kernel\nin_kernel.call = lambda *a: 'no'\n"
+    forge = 'import __main__\n__main__.reply = lambda *a: \'["tuple","no"]\'\n'
     row = graded(submission(tmp_path / "a.ipynb", double=f"{forge}def double(x): return 2 * x"))
     assert row.exercises["99/double"]["reason"] == "tampered with the process that grades it"
 

@@ -1,6 +1,7 @@
 """A process for one submission: asked for one thing at a time, in plain data, over its own pipes.
 
-What it is asked is a function of a module of ours over there (``in_kernel``, ``kernel_call``).
+What it is asked is a function of a module of ours over there (``in_kernel``, ``kernel_call``),
+which returns plain data or raises.
 Everything is bounded: each answer by time and size, the process by memory (the grader's process
 sets the limit before it starts one), what is printed by bytes.  Where the system has walls
 (``sandbox``) the process stands behind them.  Whatever ends it raises :class:`Stopped` with the
@@ -18,18 +19,22 @@ from trainium_edu.cli import sandbox
 from trainium_edu.cli.limits import Limits, end_family
 from trainium_edu.exercises import plain_data
 
-__all__ = ["Apart", "Stopped"]
+__all__ = ["Apart", "Raised", "Stopped"]
 
 _START_SECONDS = 60.0
-#: What the other end may reply: a word, and the types of what follows it.
-_REPLIES: dict[str, tuple] = {
-    "ready": (), "missing": (), "printed": (), "callable": (str,), "value": (object,),
-    "unsendable": (str,), "error": (str,), "program": (object, object), "raised": (str, str, str),
-}  # fmt: skip
+_TAMPERED = "tampered with the process that grades it"
 
 
 class Stopped(BaseException):
     """The submission was stopped; no check may swallow this."""
+
+
+class Raised(ValueError):
+    """A function over there raised an exception of this kind."""
+
+    def __init__(self, kind: str, text: str):
+        super().__init__(text)
+        self.kind = kind
 
 
 class Apart:
@@ -64,8 +69,8 @@ class Apart:
 
     def ask(
         self, function: str, *arguments: Any, doing: str = "a call", seconds: float | None = None
-    ) -> tuple:
-        """Return what a function over there replies: its kind and its parts.
+    ) -> Any:
+        """Return what a function over there returns.
 
         Parameters
         ----------
@@ -79,6 +84,8 @@ class Apart:
 
         Raises
         ------
+        Raised
+            If the function raises.
         Stopped
             If it takes too long, prints too much, ends its process or replies what ours would not.
         """
@@ -92,7 +99,14 @@ class Apart:
             except OSError as error:
                 raise Stopped(f"its process does not start ({error})") from None
             self._exchange("", "its start", _START_SECONDS)
-        return self._exchange(f"{line}\n", doing, seconds or self._limits.seconds)
+        match self._exchange(f"{line}\n", doing, seconds or self._limits.seconds):
+            case "value", value:
+                return value
+            case "raised", str(kind), str(text):
+                raise Raised(kind, text)
+            case ("printed",):
+                raise self.stopped(f"printed more than {self._limits.print_bytes / 1e6:g} MB")
+        raise self.stopped()
 
     def _exchange(self, line, doing, seconds):
         """Send a line and read one; whoever waits for it is a thread, so that none waits long."""
@@ -108,35 +122,35 @@ class Apart:
         self._thread.start()
         self._thread.join(seconds)
         if self._thread.is_alive():
-            reason = f"{doing} did not end within {seconds:g} s"
-        elif not any(replies):
-            reason = f"{doing} ended its process"
-        elif len(replies[0]) > plain_data.MOST_BYTES:
-            reason = f"its result is larger than {plain_data.MOST_BYTES >> 20} MiB"
-        else:
-            reason = "tampered with the process that grades it"
-            with contextlib.suppress(ValueError, LookupError, TypeError):
-                kind, *parts = told = plain_data.loads(replies[0].decode())
-                kinds = _REPLIES[kind]
-                if len(parts) == len(kinds) and all(map(isinstance, parts, kinds)):
-                    if kind != "printed":
-                        return told
-                    reason = f"printed more than {self._limits.print_bytes / 1e6:g} MB"
+            raise self.stopped(f"{doing} did not end within {seconds:g} s")
+        if not any(replies):
+            raise self.stopped(f"{doing} ended its process")
+        if len(replies[0]) > plain_data.MOST_BYTES:
+            raise self.stopped(f"its result is larger than {plain_data.MOST_BYTES >> 20} MiB")
+        try:
+            return plain_data.loads(replies[0].decode())
+        except ValueError:
+            raise self.stopped() from None
+
+    def stopped(self, reason: str = _TAMPERED) -> Stopped:
+        """End the process; return the exception that says why."""
         self.stop()
-        raise Stopped(reason)
+        return Stopped(reason)
 
     def begin(self) -> bool:
         """Give the next exercise the names that were kept; return whether the process kept any."""
         try:
-            told = self.ask("begin")
+            return self.ask("begin") is True
         except Stopped:  # by what ran there before
-            told = self.ask("begin")
-        return told == ("ready",)
+            return self.ask("begin") is True
 
     def run(self, source: str) -> str:
         """Run one cell; return the exception that it raised, in one line, or an empty string."""
-        kind, *parts = self.ask("run", source, doing="a cell")
-        return str(parts[0]) if kind == "value" else f"{parts[0]}: {parts[1]}"
+        try:
+            self.ask("run", source, doing="a cell")
+        except Raised as error:
+            return " ".join(f"{error.kind}: {error}".split())[:300]
+        return ""
 
     def look(self, name: str):
         """Return the value that a name holds, or a function that calls it over there.
@@ -148,31 +162,28 @@ class Apart:
         ValueError
             If it holds what is no plain data.
         """
-        kind, *parts = self.ask("look", name)
-        if kind == "missing":
-            raise KeyError(name)
-        if kind == "callable":
 
-            def answer(*args, **kwargs):
-                return self.call(name, args, kwargs)
+        def answer(*args, **kwargs):
+            return self.call(name, args, kwargs)
 
-            answer.__name__ = parts[0]
-            return answer
-        if kind == "value":
-            return parts[0]
-        raise ValueError(f"it is {parts[0]}; plain data or a function is asked for")
+        match self.ask("look", name):
+            case "missing", _:
+                raise KeyError(name)
+            case "callable", str(title):
+                answer.__name__ = title
+                return answer
+            case "value", value:
+                return value
+        raise self.stopped()
 
     def call(self, name: str, args, kwargs):
         """Call a function of the submission and return its plain result, or raise as it did."""
-        kind, *parts = self.ask("call", name, args, kwargs)
-        if kind == "value":
-            return parts[0]
-        if kind == "raised":
-            raised, text, line = parts
+        try:
+            return self.ask("call", name, args, kwargs)
+        except Raised as error:
             known = {e.__name__: e for e in (NotImplementedError, RecursionError, SystemExit)}
-            like = known.get(raised) or type(raised, (Exception,), {})
-            raise like(f'{text} (in the line "{line}")' if line else text)
-        raise TypeError(f"it returns {parts[0]}; plain data is asked for")
+            like = known.get(error.kind) or type(error.kind, (Exception,), {})
+            raise like(*error.args) from None
 
     def __enter__(self):
         return self

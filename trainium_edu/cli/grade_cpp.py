@@ -7,9 +7,11 @@ is the same, so that hidden rounds compile nothing again.
 """
 
 import tempfile
+from dataclasses import replace
+from itertools import starmap
 from pathlib import Path
 
-from trainium_edu.cli.apart import Apart, Stopped
+from trainium_edu.cli.apart import Apart
 from trainium_edu.cli.limits import Limits
 from trainium_edu.exercises import cpp
 from trainium_edu.neuroncore.engines.custom_op import Work
@@ -54,10 +56,11 @@ class CppApart(Apart):
         if job.kernel != self._text:
             self.stop()
             self._text = job.kernel
-        _, told, *_ = self.ask("run_cpp", job, doing="its C++", seconds=patience_s + self._seconds)
         try:
-            outcomes = [cpp.Outcome(found.output, tuple(Work(*w) for w in found.works), found.ns)
-                        for found in told["outcomes"]]  # fmt: skip
+            told = self.ask("run_cpp", job, doing="its C++", seconds=patience_s + self._seconds)
+            outcomes = [
+                replace(one, works=tuple(starmap(Work, one.works))) for one in told["outcomes"]
+            ]
             return {**told, "outcomes": outcomes}
-        except (AttributeError, LookupError, TypeError):
-            raise Stopped("its C++ ended the process that runs it") from None
+        except (AttributeError, LookupError, TypeError, ValueError):
+            raise self.stopped("its C++ ended the process that runs it") from None

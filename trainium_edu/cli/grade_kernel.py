@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trainium_edu.cli.apart import Apart, Stopped
+from trainium_edu.cli.apart import Apart, Raised, Stopped
 from trainium_edu.cli.assignment import Assignment, Case, Threshold
 from trainium_edu.cli.limits import Limits, Unreadable, read_text
 from trainium_edu.cli.refusals import sentence
@@ -36,7 +36,6 @@ __all__ = ["Figures", "Rejected", "difference", "grade_file", "judge", "reach", 
 
 _MOST_SOURCE = 1 << 20
 _MOST_ADVICE, _MOST_CHARACTERS = 3, 800
-_TAMPERED = "tampered with the process that grades it"
 _PREFIXES = ("neuronxcc.nki.", "trainium_edu.nki.", "nki.")
 _USUAL = {"nl": "language", "nisa": "isa", "ncc": "compiler", "np": "numpy"}
 
@@ -277,26 +276,17 @@ class _Kernel(Apart):
         """Import the file, in a new process; raise Rejected if that fails."""
         self.stop()
         try:
-            self._reply("load", *self._load, doing="importing it")
-        except (Stopped, ValueError) as problem:
+            self.ask("load", *self._load, doing="importing it")
+        except (Stopped, Raised) as problem:
             status = "stopped" if isinstance(problem, Stopped) else "error"
             raise Rejected(status, f"its file: {problem}") from None
 
     def record(self, request):
         """Return what the kernel records, and the passes that it goes through."""
-        recorded, passes = self._reply("ask", request)
-        if not any(passes is known for known in (None, True)) and passes != ():
-            raise Rejected("error", _TAMPERED)
-        return recorded, passes
-
-    def _reply(self, function, *arguments, doing="a call"):
-        """Return what our function over there replies; raise for a sentence on what went wrong."""
-        kind, *parts = self.ask(function, *arguments, doing=doing)
-        if kind == "error":
-            raise ValueError(parts[0])
-        if kind != {"load": "ready", "ask": "program"}[function]:
-            raise Rejected("error", _TAMPERED)
-        return parts
+        match self.ask("ask", request):
+            case recorded, (True | None | ()) as passes:
+                return recorded, passes
+        raise self.stopped()
 
 
 def grade_file(
@@ -373,8 +363,6 @@ def _grade_cases(assignment: Assignment, kernel: _Kernel, row: Row, say) -> dict
         except Stopped as stop:
             grade = Grade(0, case.points, "stopped", str(stop))
             kernel.load()  # in a new process, for the next case
-        except Rejected:
-            raise
         except Exception as problem:  # a program can be forged
             said = f"its program cannot be issued again ({type(problem).__name__}: {problem})"
             grade = Grade(0, case.points, "error", said)

@@ -3,7 +3,7 @@
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from trainium_edu.exercises.answers import PrintedTooMuch, canonical
+from trainium_edu.exercises.answers import canonical
 
 __all__ = ["begin", "call", "keep", "look", "run"]
 
@@ -29,41 +29,33 @@ def _shell():
 
 
 def begin():
-    """Forget all names but those that are kept; say whether any are."""
+    """Forget all names but those that are kept; return whether any are."""
     _shell().reset(new_session=False)
     _shell().user_ns.update(*_KEPT)
-    return ("ready" if _KEPT else "missing",)
+    return bool(_KEPT)
 
 
 def keep():
     """Keep the names that there are now."""
     hidden = _shell().user_ns_hidden
     _KEPT[:] = [{name: value for name, value in _shell().user_ns.items() if name not in hidden}]
-    return ("ready",)
 
 
 def run(source):
-    """Run a cell; return the exception that it raised in one line."""
-    result = _shell().run_cell(source, silent=True)
-    error = result.error_before_exec or result.error_in_exec
-    if isinstance(error, PrintedTooMuch):
-        raise error
-    return "value", " ".join(f"{type(error).__name__}: {error}".split())[:300] if error else ""
+    """Run a cell; raise what it raised."""
+    _shell().run_cell(source, silent=True).raise_error()
 
 
 def look(name):
-    """Return what a name holds: a value, or that it can be called, or that it is missing."""
+    """Return the kind of what a name holds ("missing", "callable" or "value"), and the value."""
     if name not in _shell().user_ns:
-        return ("missing",)
+        return "missing", None
     value = _shell().user_ns[name]
     if callable(value):
         return "callable", str(getattr(value, "__name__", name))
-    try:
-        return "value", canonical(value)
-    except Exception:
-        return "unsendable", f"a {type(value).__name__}"
+    return "value", canonical(value)
 
 
 def call(name, args, kwargs):
-    """Call what a name holds."""
-    return "value", canonical(_shell().user_ns[name](*args, **kwargs))
+    """Call what a name holds; return its value."""
+    return canonical(_shell().user_ns[name](*args, **kwargs))

@@ -4,6 +4,7 @@ Nothing that is computed here is believed but a program, which is issued again w
 was (``exercises.request``), and what C++ returned, which is compared there.
 """
 
+import contextlib
 import runpy
 import sys
 from pathlib import Path
@@ -27,7 +28,16 @@ class _File:
     kernel: Any = None
 
 
-def load(path: str, name: str, chip: str) -> tuple:
+@contextlib.contextmanager
+def _in_one_line():
+    """Raise what the file's code raises as one line, with the line of the file."""
+    try:
+        yield
+    except (Exception, SystemExit) as problem:
+        raise ValueError(said_of(problem, _File.path)) from None
+
+
+def load(path: str, name: str, chip: str) -> None:
     """Import a kernel file, which can import what stands beside it.
 
     Parameters
@@ -36,54 +46,39 @@ def load(path: str, name: str, chip: str) -> tuple:
     name : str
         The kernel's function in it.
     chip : {"trn1", "inf2"}
-
-    Returns
-    -------
-    reply : tuple
-        Of "ready"; or of "error" and a sentence.
     """
     nki.activate(replace=True)
     chip_for_all(chip)
     _File.path = str(Path(path).resolve())
     sys.path.append(str(Path(path).parent))  # last: it hides nothing of Python's
-    try:
+    with _in_one_line():
         names = runpy.run_path(_File.path, run_name="kernel_file")
-        function = names.get(name)
-        if not callable(function):
-            return "error", f"it defines no function {name!r}"
-        parts = [part.__name__ for part in names.values() if isinstance(part, ModuleType)]
-        older = any(part.startswith(("neuronxcc", beta1.__name__)) for part in parts)
-        if not isinstance(function, Kernel):
+    function = names.get(name)
+    if not callable(function):
+        raise ValueError(f"it defines no function {name!r}")
+    parts = [part.__name__ for part in names.values() if isinstance(part, ModuleType)]
+    older = any(part.startswith(("neuronxcc", beta1.__name__)) for part in parts)
+    if not isinstance(function, Kernel):
+        with _in_one_line():
             function = beta1.jit(function) if older else nki.jit(function)
-    except (Exception, SystemExit) as problem:
-        return "error", said_of(problem, _File.path)
     _File.kernel = function
-    return ("ready",)
 
 
 def ask(request: Request) -> tuple:
-    """Ask the kernel for its program.
+    """Return the kernel's program, and the older compiler's passes that it goes through.
 
     Returns
     -------
-    reply : tuple
-        Of "program", its bytes, and the older compiler's passes that it goes through, as
-        ``nki.run`` takes them; or of "error" and a sentence.
+    program : bytes or None
+    passes : True, None or ()
+        As ``nki.run`` takes them.
     """
-    try:
+    with _in_one_line():
         program = request.report(_File.kernel)
-    except (Exception, SystemExit) as problem:
-        return "error", said_of(problem, _File.path)
     passes = _File.kernel.passes
-    return "program", program, passes if passes in (None, ()) else True
+    return program, passes if passes in (None, ()) else True
 
 
-def run_cpp(job: cpp.Job) -> tuple:
-    """Compile a text of C++ and run it on cases.
-
-    Returns
-    -------
-    reply : tuple
-        Of "value" and what :func:`cpp.run_here` returns.
-    """
-    return "value", cpp.run_here(job)
+def run_cpp(job: cpp.Job) -> dict:
+    """Compile a text of C++ and run it on cases, as :func:`cpp.run_here` does."""
+    return cpp.run_here(job)

@@ -17,27 +17,27 @@ __all__ = ["reply"]
 
 
 def reply(functions, line: str) -> str:
-    """Return the line that answers one.
+    """Return the line that answers one: what a function returned, or what it raised.
 
     Parameters
     ----------
     functions : module
     line : str
-        A function's name and its arguments; the function returns what kind of reply it has, and
-        its parts.
+        A function's name and its arguments.
     """
     name, *arguments = plain_data.loads(line)
     told: tuple
     try:
-        told = getattr(functions, name)(*arguments)
+        return plain_data.dumps(("value", getattr(functions, name)(*arguments)))
     except PrintedTooMuch:
         told = ("printed",)
+    except plain_data.NotPlain as error:
+        told = "raised", "TypeError", f"it is {error}; plain data is asked for"
     except BaseException as error:
-        told = "raised", type(error).__name__, str(error)[:500], line_of(error)[:120]
-    try:
-        return plain_data.dumps(told)
-    except Exception as error:
-        return plain_data.dumps(("unsendable", str(error)[:200]))
+        code = line_of(error)[:120]
+        where = f' (in the line "{code}")' if code else ""
+        told = "raised", type(error).__name__, f"{str(error)[:500]}{where}"
+    return plain_data.dumps(told)
 
 
 def main():
@@ -48,7 +48,7 @@ def main():
         os.dup2(nothing, descriptor)
     module, most = sys.argv[1:]
     functions, stdout = importlib.import_module(module), sys.stdout
-    print(plain_data.dumps(("ready",)), file=told, flush=True)
+    print(plain_data.dumps("ready"), file=told, flush=True)
     for line in asked:
         sys.stdout = Printed(stdout, int(most))
         print(reply(functions, line), file=told, flush=True)
