@@ -168,7 +168,7 @@ def test_games_with_modules_reach_no_check(tmp_path):
 
 @pytest.mark.slow
 def test_a_forged_reply_is_called_tampering(tmp_path):
-    forge = 'import __main__\n__main__.reply = lambda *a: \'["tuple","no"]\'\n'
+    forge = text_beside(__file__, "forged_reply.py.txt")
     row = graded(submission(tmp_path / "a.ipynb", double=f"{forge}def double(x): return 2 * x"))
     assert row.exercises["99/double"]["reason"] == "tampered with the process that grades it"
 

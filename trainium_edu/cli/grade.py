@@ -11,6 +11,7 @@ import csv
 import hashlib
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import trainium_edu
-from trainium_edu import exercises
+from trainium_edu import exercises, files
 from trainium_edu.cli import sandbox
 from trainium_edu.cli.assignment import Assignment
 from trainium_edu.cli.grade_one import exercises_of
@@ -152,7 +153,7 @@ def grade_all(
     ):
         if assignment:  # with its data, which are drawn once for all
             order["assignment"] = str(Path(folder, "assignment"))
-            assignment.save(Path(order["assignment"]))
+            files.write(order["assignment"], pickle.dumps(assignment))
         parts, rows, places = assignment and assignment.parts, {}, {}
         try:
             for place, path in enumerate(paths):

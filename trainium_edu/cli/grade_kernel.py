@@ -9,8 +9,8 @@ counts.  ``python -m trainium_edu.cli.grade_one`` calls :func:`grade_file`.
 
 import ast
 import dataclasses
+import operator
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +19,11 @@ from trainium_edu.cli.apart import Apart, Raised, Stopped
 from trainium_edu.cli.assignment import Assignment, Case, Threshold
 from trainium_edu.cli.limits import Limits, Unreadable, read_text
 from trainium_edu.cli.refusals import sentence
-from trainium_edu.cli.row import Row, said_of
+from trainium_edu.cli.row import METRICS, Row, plain
+from trainium_edu.exercises.answers import said_of
 from trainium_edu.exercises.cells import stated
 from trainium_edu.exercises.exercise import Grade
-from trainium_edu.exercises.leaderboard import FIGURES, Entry
+from trainium_edu.exercises.leaderboard import FIGURES
 from trainium_edu.exercises.request import measured
 from trainium_edu.files import write
 from trainium_edu.neuroncore.advice.evidence import several
@@ -31,11 +32,10 @@ from trainium_edu.nki.chips import chip_named
 from trainium_edu.nki.published import device_ns
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["Figures", "Rejected", "difference", "grade_file", "judge", "reach", "read_source",
-           "uses"]  # fmt: skip
+__all__ = ["Rejected", "difference", "figures_of", "grade_file", "judge", "reach", "uses"]
 
 _MOST_SOURCE = 1 << 20
-_MOST_ADVICE, _MOST_CHARACTERS = 3, 800
+_MOST_ADVICE = 3
 _PREFIXES = ("neuronxcc.nki.", "trainium_edu.nki.", "nki.")
 _USUAL = {"nl": "language", "nisa": "isa", "ncc": "compiler", "np": "numpy"}
 
@@ -44,43 +44,32 @@ class Rejected(Exception):
     """All of the file is rejected: the status of its grades, and why in a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """The time, traffic and MFU of a right kernel in one case."""
+def figures_of(run: Run, case: Case, latency: str) -> dict[str, float]:
+    """Return the time, traffic and MFU of a kernel in one case, by the names of a row.
 
-    latency_us: float
-    low_us: float
-    high_us: float
-    hbm_bytes: int
-    hbm_times: float  #: traffic, as a multiple of the bytes of arguments and outputs
-    mfu: float
-    mfu_low: float
-    mfu_high: float
-    instructions: int
-
-    @classmethod
-    def of(cls, run: Run, case: Case, latency: str) -> "Figures":
-        """Take the figures of a run.
-
-        Parameters
-        ----------
-        run : Run
-        case : Case
-        latency : {"kernel", "benchmark"}
-            The makespan alone, or with the start and stop that ``nki.benchmark`` reports too.
-        """
-        band, timeline = run.band, run.timeline
-        times = {"middle": band.nominal_ns, "low": band.low_ns, "high": band.high_ns}
-        mfu = [timeline.mfu * band.nominal_ns / ns if ns else 0.0 for ns in times.values()]
-        if latency == "benchmark":
-            times = {which: device_ns(ns, which) for which, ns in times.items()}
-        moved, (middle, low, high) = int(timeline.hbm_bytes), (ns / 1e3 for ns in times.values())
-        return cls(middle, low, high, moved, moved / max(case.least_bytes, 1), mfu[0], mfu[2],
-                   mfu[1], len(run.program))  # fmt: skip
-
-
-#: The best and the worst end of the band of a metric that has one.
-_ENDS = {"latency_us": ("low_us", "high_us"), "mfu": ("mfu_high", "mfu_low")}
+    Parameters
+    ----------
+    run : Run
+    case : Case
+    latency : {"kernel", "benchmark"}
+        The makespan alone, or with the start and stop that ``nki.benchmark`` reports too.
+    """
+    band, timeline, moved = run.band, run.timeline, int(run.timeline.hbm_bytes)
+    ns = {"middle": band.nominal_ns, "low": band.low_ns, "high": band.high_ns}
+    mfu = {end: timeline.mfu * band.nominal_ns / time if time else 0.0 for end, time in ns.items()}
+    if latency == "benchmark":
+        ns = {end: device_ns(time, end) for end, time in ns.items()}
+    return {
+        "latency_us": ns["middle"] / 1e3,
+        "low_us": ns["low"] / 1e3,
+        "high_us": ns["high"] / 1e3,
+        "hbm_bytes": moved,
+        "hbm_times": moved / max(case.least_bytes, 1),
+        "mfu": mfu["middle"],
+        "mfu_low": mfu["high"],
+        "mfu_high": mfu["low"],
+        "instructions": len(run.program),
+    }
 
 
 def judge(case: Case, ask: Callable, assignment: Assignment) -> tuple[Grade, Run | None]:
@@ -100,26 +89,20 @@ def judge(case: Case, ask: Callable, assignment: Assignment) -> tuple[Grade, Run
     run : Run or None
         None where the program could not be issued again.
     """
-
-    def no(status, reason, run=None):
-        return Grade(0, case.points, status, reason), run
-
+    run, status = None, "error"
     try:
         recorded, passes = ask(case.request)
         spec, writes = chip_named(assignment.chip), assignment.writes
         run = measured(recorded, *case.arguments, passes=passes, writes=writes, spec=spec)
+        reason = difference(run.outputs, case.expected, case.rtol, case.atol, case.l2)
+        status = "wrong" if reason else "full"
     except NkiValidationError as problem:
-        return no("error", f"the chip refuses it: {problem}")
+        reason = f"the chip refuses it: {problem}"
     except MemoryError:
-        return no("stopped", "it needs more memory than the assignment allows")
+        status, reason = "stopped", "it needs more memory than the assignment allows"
     except ValueError as problem:
-        return no("error", str(problem))
-    if not run.outputs:
-        return no("wrong", sentence("grade_kernel.no_output"), run)
-    said = difference(run.outputs, case.expected, case.rtol, case.atol, case.l2)
-    if said:
-        return no("wrong", said, run)
-    return Grade(case.points, case.points, "full"), run
+        reason = str(problem)
+    return Grade(case.points if status == "full" else 0, case.points, status, reason), run
 
 
 def difference(
@@ -132,6 +115,8 @@ def difference(
     norm of what is expected.
     """
     outputs, expected = list(outputs), list(expected)
+    if not outputs:
+        return sentence("grade_kernel.no_output")
     if len(outputs) != len(expected):
         return f"it returns {several(len(outputs), 'output')}; {len(expected)} expected"
     for i, (out, wanted) in enumerate(zip(outputs, expected, strict=True), 1):
@@ -139,31 +124,32 @@ def difference(
         if out.shape != wanted.shape:
             return f"{which} has shape {out.shape}; {wanted.shape} expected"
         found, true = np.asarray(out, np.float64), np.asarray(wanted, np.float64)
-        with np.errstate(invalid="ignore", over="ignore"):
-            right = np.isclose(found, true, rtol=rtol, atol=atol, equal_nan=True)
-            off = np.linalg.norm(found - true) / np.maximum(np.linalg.norm(true), 1e-300)
-        if right.all() if l2 is None else off <= l2:
-            continue
-        empty = np.isnan(found) & ~np.isnan(true)
-        if l2 is not None and not empty.any():
-            return f"the error of {which} is {off:.3g} of it, in the L2 norm; {l2:g} is allowed"
-        wrong = empty if empty.any() else ~right
+        wrong, key = np.isnan(found) & ~np.isnan(true), "grade_kernel.empty"
+        if not wrong.any():
+            with np.errstate(invalid="ignore", over="ignore"):
+                wrong, key = (
+                    ~np.isclose(found, true, rtol, atol, equal_nan=True),
+                    "grade_kernel.wrong",
+                )
+                off = np.linalg.norm(found - true) / np.maximum(np.linalg.norm(true), 1e-300)
+            if l2 is not None and not off <= l2:
+                return sentence("grade_kernel.l2", off=off, which=which, l2=l2)
+            if l2 is not None or not wrong.any():
+                continue
         place = tuple(np.argwhere(wrong)[0].tolist())
-        about = {"wrong": int(wrong.sum()), "size": out.size, "which": which, "place": place}
-        if empty.any():
-            return sentence("grade_kernel.empty", **about)
-        about |= {"found": found[place], "true": true[place], "rtol": rtol, "atol": atol}
-        return sentence("grade_kernel.wrong", **about)
+        values = {"wrong": int(wrong.sum()), "size": out.size, "which": which, "place": place}
+        values |= {"found": found[place], "true": true[place], "rtol": rtol, "atol": atol}
+        return sentence(key, **values)
     return ""
 
 
-def reach(threshold: Threshold, figures: Figures | None, *, right: bool = True) -> Grade:
+def reach(threshold: Threshold, figures: Mapping | None, *, right: bool = True) -> Grade:
     """Return the points for a threshold.
 
     Parameters
     ----------
     threshold : Threshold
-    figures : Figures or None
+    figures : dict or None
         Of its case; None where the program could not be timed.
     right : bool
         Whether the kernel is right in all cases: a fast wrong kernel earns nothing.
@@ -174,20 +160,18 @@ def reach(threshold: Threshold, figures: Figures | None, *, right: bool = True) 
         Its status is "inside the band" where the band holds the threshold, so that the model
         cannot tell; the assignment says what that is worth.
     """
-    most = threshold.points
+    most, metric = threshold.points, threshold.metric
     if figures is None or not right:
         return Grade(0, most, "wrong", "counts only for a kernel that is right in every case")
-    metric = threshold.metric
-    said = said_of(dataclasses.asdict(figures), metric)
-    sign = -1 if metric == "mfu" else 1  # the more, the better
-    ends = (metric, *_ENDS.get(metric, (metric, metric)))
-    found, better, worse = (sign * getattr(figures, name) for name in ends)
-    value = sign * threshold.value
-    if worse <= value:
+    said = METRICS[metric]["said"].format(**figures)
+    reaches = operator.ge if metric == "mfu" else operator.le
+    best, worst = METRICS[metric].get("band", (metric, metric))
+    if reaches(figures[worst], threshold.value):
         return Grade(most, most, "full", said)
-    if better > value:
+    if not reaches(figures[best], threshold.value):
         return Grade(0, most, "wrong", said)
-    side, points = "reaches" if found <= value else "misses", threshold.points_inside_band
+    side = "reaches" if reaches(figures[metric], threshold.value) else "misses"
+    points = threshold.points_inside_band
     reason = sentence("grade_kernel.inside_band", said=said, side=side, points=points, most=most)
     return Grade(points, most, "inside the band", reason)
 
@@ -242,35 +226,13 @@ def _full(chain: str, called: Mapping) -> str:
     return whole.removeprefix(prefix)
 
 
-def read_source(path: Path) -> str:
-    """Read a kernel file.
-
-    Raises
-    ------
-    Unreadable
-        With the reason in words.
-    """
-    if path.suffix == ".ipynb":
-        raise Unreadable("a notebook; a Python file with the kernel is asked for")
-    text = read_text(path, "a Python file")
-    if len(text) > _MOST_SOURCE:
-        raise Unreadable("larger than 1 MB; a kernel file is a page or two")
-    return text
-
-
 class _Kernel(Apart):
     """A kernel file in its own process."""
 
-    def __init__(self, name: str, source: str, assignment: Assignment, limits: Limits,
-                 folder: Path, walls: bool):  # fmt: skip
-        place = folder / "submission"  # not where Python looks first: a file may be called numpy.py
-        place.mkdir()
-        write(place / name, source)
-        for path in assignment.files:
-            write(place / path.name, path.read_bytes())
+    def __init__(self, folder: Path, limits: Limits, walls: bool, *load: str):
         home = str(folder / ".home")
         super().__init__("kernel_call", folder, limits, walls=walls, TRAINIUM_EDU_HOME=home)
-        self._load = str(place / name), assignment.kernel, assignment.chip
+        self._load = load
 
     def load(self):
         """Import the file, in a new process; raise Rejected if that fails."""
@@ -312,60 +274,60 @@ def grade_file(
     Unreadable
         If there is no such file, or it is not text.
     """
-    source = read_source(path)
+    if path.suffix == ".ipynb":
+        raise Unreadable("a notebook; a Python file with the kernel is asked for")
+    source = read_text(path, "a Python file")
+    if len(source) > _MOST_SOURCE:
+        raise Unreadable("larger than 1 MB; a kernel file is a page or two")
     row.lesson = assignment.name
     row.states(stated(source, "student") or "")
     try:
-        if used := _parsed(source, assignment.forbidden):
-            raise Rejected("error", f"{used}, which this assignment forbids")
-        with _Kernel(path.name, source, assignment, limits, folder, row.has_walls) as kernel:
+        _refuse(source, assignment.forbidden)
+        place = folder / "submission"  # not where Python looks first: a file may be called numpy.py
+        for name, content in {path.name: source.encode(), **assignment.files}.items():
+            write(place / name, content, makes_folder=True)
+        load = str(place / path.name), assignment.kernel, assignment.chip
+        with _Kernel(folder, limits, row.has_walls, *load) as kernel:
             kernel.load()
-            figures = _grade_cases(assignment, kernel, row, say)
+            for case in assignment.cases:
+                row.add(case.key, _grade_case(case, assignment, kernel, row))
+                say(row)
     except Rejected as all_of_it:
+        row.figures = {}
         for key, points in assignment.parts.items():
             row.add(key, Grade(0, points, *all_of_it.args))
         return
     right = all(row.exercises[case.key]["status"] == "full" for case in assignment.cases)
     for threshold in assignment.thresholds:
-        row.add(threshold.key, reach(threshold, figures.get(threshold.case), right=right))
-    row.figures = {case: dataclasses.asdict(found) for case, found in figures.items()}
+        row.add(threshold.key, reach(threshold, row.figures.get(threshold.case), right=right))
     if right:
-        name, best = stated(source, "pseudonym") or row.student or path.stem, row.figures
-        best = {field: best[assignment.board][field] for field in FIGURES}
-        entry = Entry(assignment.name, assignment.board, _plain(name)[:40], **best)
-        row.leaderboard = dataclasses.asdict(entry)
+        best = row.figures[assignment.leaderboard]
+        entry = {"case": assignment.leaderboard, **{field: best[field] for field in FIGURES}}
+        row.enter(assignment.name, entry, stated(source, "pseudonym") or "")
 
 
-def _parsed(source, forbidden):
+def _refuse(source, forbidden):
+    """Raise Rejected if a source uses forbidden names, or is not Python."""
     try:
-        return uses(source, forbidden)
-    except SyntaxError as problem:
-        reason = f"line {problem.lineno}: SyntaxError: {problem.msg}"
-    except (ValueError, RecursionError, MemoryError) as problem:
-        reason = f"it cannot be read as Python ({type(problem).__name__})"
-    raise Rejected("error", reason)
+        used = uses(source, forbidden)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
+        raise Rejected("error", said_of(problem, "<unknown>")) from None
+    if used:
+        raise Rejected("error", f"{used}, which this assignment forbids")
 
 
-def _plain(text: str) -> str:
-    """Return text, some of which a submission may have chosen, as one short printable line."""
-    return "".join(c for c in " ".join(text.split()) if c.isprintable())[:_MOST_CHARACTERS]
-
-
-def _grade_cases(assignment: Assignment, kernel: _Kernel, row: Row, say) -> dict[str, Figures]:
-    figures: dict[str, Figures] = {}
-    for case in assignment.cases:
-        try:
-            grade, run = judge(case, kernel.record, assignment)
-            if run is not None:
-                figures[case.name] = Figures.of(run, case, assignment.latency)
-                if case.name == assignment.board:
-                    row.advice = [_plain(str(one)) for one in run.advice[:_MOST_ADVICE]]
-        except Stopped as stop:
-            grade = Grade(0, case.points, "stopped", str(stop))
-            kernel.load()  # in a new process, for the next case
-        except Exception as problem:  # a program can be forged
-            said = f"its program cannot be issued again ({type(problem).__name__}: {problem})"
-            grade = Grade(0, case.points, "error", said)
-        row.add(case.key, dataclasses.replace(grade, reason=_plain(grade.reason)))
-        say(row)
-    return figures
+def _grade_case(case: Case, assignment: Assignment, kernel: _Kernel, row: Row) -> Grade:
+    """Grade one case; its figures, and advice on the leaderboard's, go into the row."""
+    try:
+        grade, run = judge(case, kernel.record, assignment)
+        if run is not None:
+            row.figures[case.name] = figures_of(run, case, assignment.latency)
+            if case.name == assignment.leaderboard:
+                row.advice = [plain(str(advice)) for advice in run.advice[:_MOST_ADVICE]]
+        return dataclasses.replace(grade, reason=plain(grade.reason))
+    except Stopped as stop:
+        kernel.load()  # in a new process, for the next case
+        return Grade(0, case.points, "stopped", str(stop))
+    except Exception as problem:  # a program can be forged
+        said = f"its program cannot be issued again ({type(problem).__name__}: {problem})"
+        return Grade(0, case.points, "error", plain(said))

@@ -10,6 +10,7 @@ Whatever is wrong with a submission becomes a reason, never a traceback.
 import contextlib
 import json
 import os
+import pickle
 import re
 import sys
 import tempfile
@@ -242,9 +243,9 @@ def main():
         with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as folder:
             given = {"limits": limits, "folder": Path(folder), "say": say}
             if order.get("assignment"):
-                from trainium_edu.cli.grade_kernel import Assignment, grade_file
+                from trainium_edu.cli.grade_kernel import grade_file
 
-                grade_file(path, row, Assignment.load(Path(order["assignment"])), **given)
+                grade_file(path, row, pickle.loads(Path(order["assignment"]).read_bytes()), **given)
             else:
                 book = read_submission(path)
                 row.lesson = lesson_of(book, path.name)

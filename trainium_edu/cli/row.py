@@ -15,9 +15,11 @@ from trainium_edu.exercises.exercise import Grade
 from trainium_edu.files import tables
 from trainium_edu.tools.schema import checked
 
-__all__ = ["Row", "keep_row", "last_of", "read_kept", "said_of", "write_csv"]
+__all__ = ["METRICS", "Row", "keep_row", "last_of", "plain", "read_kept", "write_csv"]
 
 _SCHEMA = tables(__file__)
+_WORDS = tables(__file__, "metrics.toml")
+METRICS = _WORDS["metrics"]  #: what a threshold can bound, and how a report says it
 #: Fields of a row that the table begins with.
 _COLUMNS = ("submission", "student", "lesson", "points", "of", "status", "reason", "notes",
             "seconds", "walls")  # fmt: skip
@@ -60,8 +62,12 @@ class Row:
         """Write down an exercise's grade, and its entry of a leaderboard."""
         self.exercises[key] = asdict(grade)
         if entry := self.exercises[key].pop("entry"):
-            name = (self.student or Path(self.submission).stem)[:40]
-            self.leaderboard = {"assignment": f"lesson {key}", "name": name, **entry}
+            self.enter(f"lesson {key}", entry)
+
+    def enter(self, assignment: str, figures: Mapping, name: str = ""):
+        """Write down an entry of a leaderboard, under the student's id unless a name is given."""
+        name = plain(name or self.student or Path(self.submission).stem)[:40]
+        self.leaderboard = {"assignment": assignment, "name": name, **figures}
 
     def has(self, status: str) -> bool:
         """Return whether an exercise's status is "stopped", "not checked", or any other."""
@@ -71,18 +77,19 @@ class Row:
         """Return what an exercise's grade says to its author."""
         return "{status}: {reason}".format(**self.exercises[key]).strip(": ")
 
-    def said(self, what: str = "figures") -> list[str]:
+    def said(self, metric: str = "") -> list[str]:
         """Return the figures of each case, or those of a metric, as a report has them."""
-        return [f"{case}: {said_of(found, what)}" for case, found in self.figures.items()]
+        words = METRICS[metric]["said"] if metric else _WORDS["figures"]
+        return [f"{case}: {words.format(**found)}" for case, found in self.figures.items()]
 
     def line(self) -> str:
         """Return it as a line of a file."""
         return json.dumps(asdict(self))
 
 
-def said_of(figures: Mapping, what: str) -> str:
-    """Return the figures of a case, or those of a metric."""
-    return tables(__file__, "grade_kernel.toml")["said"][what].format(**figures)
+def plain(text: str) -> str:
+    """Return text, some of which a submission may have chosen, as one short printable line."""
+    return "".join(c for c in " ".join(text.split()) if c.isprintable())[:800]
 
 
 def last_of(lines) -> Row | None:
