@@ -9,14 +9,13 @@ reason in words; the next question starts another.
 """
 
 import contextlib
-import subprocess
 import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 from trainium_edu.cli import sandbox
-from trainium_edu.cli.limits import Limits, end_family
+from trainium_edu.cli.limits import Limits, end_family, start
 from trainium_edu.exercises import plain_data
 
 __all__ = ["Apart", "Raised", "Stopped"]
@@ -57,15 +56,16 @@ class Apart:
     def __init__(
         self, module: str, folder: Path, limits: Limits, *, walls: bool = False, **variables: str
     ):
+        program = [sys.executable, "-P", "-m", "trainium_edu.cli.within"]
+        program += [f"trainium_edu.cli.{module}", str(limits.print_bytes)]
         run_apart = sandbox.command if walls else sandbox.as_another_user
-        self._limits = limits
+
+        def begin():
+            environment = sandbox.environment(folder, **variables)
+            return start(run_apart(folder, program), folder, environment)
+
+        self._limits, self._start = limits, begin
         self._process: Any = None  # while one runs
-        self._start = lambda: subprocess.Popen(
-            run_apart(folder, [sys.executable, "-P", "-m", "trainium_edu.cli.within",
-                               f"trainium_edu.cli.{module}", str(limits.print_bytes)]),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder,
-            env=sandbox.environment(folder, **variables), start_new_session=True,
-        )  # fmt: skip
 
     def ask(
         self, function: str, *arguments: Any, doing: str = "a call", seconds: float | None = None

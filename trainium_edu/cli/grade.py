@@ -27,7 +27,7 @@ from trainium_edu import exercises, files
 from trainium_edu.cli import sandbox
 from trainium_edu.cli.assignment import Assignment
 from trainium_edu.cli.grade_one import exercises_of
-from trainium_edu.cli.limits import Limits, Unreadable, end_family, open_submission
+from trainium_edu.cli.limits import Limits, Unreadable, end_family, open_submission, start
 from trainium_edu.cli.refusals import sentence
 from trainium_edu.cli.row import Row, last_of
 from trainium_edu.exercises import lessons
@@ -37,16 +37,13 @@ __all__ = ["absent", "filled", "grade_all", "read_roster", "submissions"]
 
 def _watched(path, row: Row, order: Mapping, running: list, parts=None) -> Row:
     """Grade one submission in a process of its own, and return the row that this wrote."""
-    package, begun, late = str(Path(trainium_edu.__file__).parents[1]), time.monotonic(), ""
+    begun, late, seconds = time.monotonic(), "", row.limits["submission_seconds"]
+    package = str(Path(trainium_edu.__file__).parents[1])
     paths = filter(None, (package, os.environ.get("PYTHONPATH")))
-    seconds = row.limits["submission_seconds"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     text = json.dumps({**order, "path": str(path.absolute()), "row": asdict(row)})
     with tempfile.TemporaryDirectory(prefix="grading-", ignore_cleanup_errors=True) as folder:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "trainium_edu.cli.grade_one"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, start_new_session=True,
-        )  # fmt: skip
+        process = start([sys.executable, "-m", "trainium_edu.cli.grade_one"], folder, environment)
         running.append(process)
         try:
             told, _ = process.communicate(f"{text}\n".encode(), seconds)

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 
 __all__ = ["Limits", "Unreadable", "end_family", "limit_this_process", "open_submission",
-           "read_text"]  # fmt: skip
+           "read_text", "start"]  # fmt: skip
 
 _LARGEST_BYTES = 100 << 20
 #: Why a file of a kind is not read; empty where it is.
@@ -88,6 +88,13 @@ def limit_this_process(limits: Limits):
         which = getattr(resource, f"RLIMIT_{name}")
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(which, (value, resource.getrlimit(which)[1]))
+
+
+def start(arguments: list, folder: Path | str, environment: dict) -> subprocess.Popen:
+    """Start a process in a folder, with two pipes to talk to it, in a session of its own."""
+    how: dict[str, Any] = {"cwd": folder, "env": environment, "start_new_session": True}
+    how |= {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen(arguments, **how)
 
 
 def end_family(process: subprocess.Popen | None):

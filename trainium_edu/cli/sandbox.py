@@ -20,20 +20,13 @@ from pathlib import Path
 
 import trainium_edu
 from trainium_edu.exercises import afterwards
+from trainium_edu.files import tables
 
 __all__ = ["as_another_user", "command", "described", "environment", "harden", "missing"]
 
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
-_FILES = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/nix/store")
-#: What a kernel inherits of the environment; everything else is the instructor's.
-_KEPT = ("PATH", "LANG", "LANGUAGE", "TZ", "SYSTEMROOT", "LD_LIBRARY_PATH", "VIRTUAL_ENV",
-         "NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT", "NUMBA_NUM_THREADS")  # fmt: skip
-_KEPT_FAMILIES = ("LC_", "OMP_", "OPENBLAS_", "MKL_", "NPY_", "DYLD_")
-
-
+_TABLES = tables(__file__)
 _USER, _USER_ID = "nobody", 65534
-_AS_USER = ["setpriv", f"--reuid={_USER_ID}", f"--regid={_USER_ID}", "--clear-groups",
-            "--no-new-privs", "--"]  # fmt: skip
+_AS_USER = [word.format(id=_USER_ID) for word in _TABLES["as_another_user"]]
 
 
 @functools.cache
@@ -43,16 +36,19 @@ def missing() -> str:
         return "there are no namespaces on this system"
     if shutil.which("bwrap") is None:
         return "bubblewrap is not installed"
+    why = _failure(command(None, [sys.executable, "-c", ""]))
+    return why and f"bubblewrap does not start here ({why})"
+
+
+def _failure(arguments: list, **how) -> str:
+    """Run a command; return why it fails, or an empty string."""
+    how |= {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "timeout": 60}
     try:
-        trial = subprocess.run(
-            command(None, [sys.executable, "-c", ""]),
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            text=True, timeout=60,
-        )  # fmt: skip
+        trial = subprocess.run(arguments, **how)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"bubblewrap does not start ({error})"
-    said = (trial.stderr or "").strip().splitlines() or [f"code {trial.returncode}"]
-    return f"bubblewrap does not start here ({said[-1][:120]})" if trial.returncode else ""
+        return str(error)
+    lines = trial.stderr.strip().splitlines() or [f"code {trial.returncode}"]
+    return lines[-1][:120] if trial.returncode else ""
 
 
 def described() -> str:
@@ -70,10 +66,7 @@ def has_another_user() -> bool:
     trial = [*_AS_USER, sys.executable, "-c", "import os, trainium_edu; os.mkdir('mine')"]
     with tempfile.TemporaryDirectory() as folder:
         os.chown(folder, _USER_ID, _USER_ID)
-        done = subprocess.run(
-            trial, env=environment(Path(folder)), cwd=folder, capture_output=True, timeout=60
-        )
-    return done.returncode == 0
+        return not _failure(trial, env=environment(Path(folder)), cwd=folder)
 
 
 def as_another_user(folder: Path, arguments: list) -> list:
@@ -110,14 +103,8 @@ def command(folder: Path | None, arguments: list) -> list:
     -------
     list of str
     """
-    walls = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session",
-             "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # fmt: skip
-    for path in _SYSTEM:
-        if os.path.islink(path):
-            walls += ["--symlink", os.readlink(path), path]
-        elif os.path.isdir(path):
-            walls += ["--ro-bind", path, path]
-    for path in (*_FILES, *_python()):
+    walls = list(_TABLES["walls"])
+    for path in (*_TABLES["places"], *_python()):
         walls += ["--ro-bind-try", path, path]
     if afterwards.FOLDER.is_dir():
         walls += ["--tmpfs", str(afterwards.FOLDER)]
@@ -151,19 +138,14 @@ def _loops_of_its_own(folder: Path):
 
 def environment(folder: Path, **more: str) -> dict:
     """Return the environment of a submission's kernel: what Python needs, nothing of yours."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name in _KEPT or name.startswith(_KEPT_FAMILIES)
-    }
-    package = str(Path(trainium_edu.__file__).resolve().parents[1])
-    homes = dict.fromkeys(("HOME", "USERPROFILE", "TMPDIR"), str(folder))
-    names = dict.fromkeys(("USER", "LOGNAME"), "student")
-    own = {"IPYTHONDIR": str(folder / ".ipython"), "JUPYTER_PLATFORM_DIRS": "1"}
+    names, families = set(_TABLES["inherited"]), tuple(_TABLES["inherited_families"])
+    kept = {key: own for key, own in os.environ.items() if key in names or key.startswith(families)}
+    fixed = {key: own.format(folder=folder) for key, own in _TABLES["environment"].items()}
     if missing() and "NUMBA_CACHE_DIR" in kept:  # a cache of its own, as behind walls
-        ((_, copy),) = _loops_of_its_own(folder) or [("", folder)]
-        own["NUMBA_CACHE_DIR"] = str(copy)
-    return {**kept, "PYTHONPATH": package, **homes, **names, **own, **more}
+        for _, copy in _loops_of_its_own(folder):
+            fixed["NUMBA_CACHE_DIR"] = str(copy)
+    package = str(Path(trainium_edu.__file__).resolve().parents[1])
+    return {**kept, "PYTHONPATH": package, **fixed, **more}
 
 
 def harden():
