@@ -4,15 +4,16 @@ A committed prediction stands in the notebook's own output (see ``widgets/predic
 nothing is run here.  What counts is what was committed before the answer was shown.
 """
 
-import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from itertools import pairwise
 from pathlib import Path
 
-from trainium_edu.exercises.cells import shown_by
+from trainium_edu.cli.grade_one import read_submission
+from trainium_edu.cli.limits import Unreadable
+from trainium_edu.exercises.cells import shown_by, text_of
 from trainium_edu.files import tables
 from trainium_edu.tools.schema import checked
 from trainium_edu.widgets.prediction import MIME, RECOGNISED
@@ -41,13 +42,15 @@ class ClassPrediction:
         """The right answer, as most notebooks spell it; empty if no notebook reveals it."""
         return next((text for text, _ in self.answers.most_common(1)), "")
 
-    def _kinds(self) -> list[tuple[str, Callable]]:
-        """Return (label, what tells whether a value is of that kind) of each bin."""
+    def _given(self) -> list:
+        return self.values if self.kind == "number" else [_spelled(value) for value in self.values]
+
+    def _bins(self) -> list[tuple]:
+        """Return the label, the least and the greatest value of each bin."""
         if self.kind == "number":
-            return _number_bins(list(map(float, self.values)))
-        given = Counter(map(_spelled, self.values)).most_common()
-        names = self.options if self.kind == "choice" else [name for name, _ in given]
-        return [(name, lambda value, name=name: _spelled(value) == name) for name in names]
+            return _number_bins(sorted(set(self.values)))
+        given = [text for text, _ in Counter(self._given()).most_common()]
+        return [(text, text, text) for text in (self.options if self.kind == "choice" else given)]
 
     def right_bin(self) -> int | None:
         """Return the place of the right answer among the bins, or None."""
@@ -55,11 +58,13 @@ class ClassPrediction:
         if self.kind == "number":
             number = re.match(r"[-+.e\d]+", self.answer.replace(",", ""))
             right = float(number[0]) if number else math.nan
-        return next((i for i, (_, holds) in enumerate(self._kinds()) if holds(right)), None)
+        places = (i for i, (_, low, high) in enumerate(self._bins()) if low <= right <= high)
+        return next(places, None)
 
     def bins(self) -> list[tuple[str, int]]:
         """Return (label, count), in the order of the options or of the numbers."""
-        return [(label, sum(map(holds, self.values))) for label, holds in self._kinds()]
+        given = self._given()
+        return [(label, sum(a <= value <= b for value in given)) for label, a, b in self._bins()]
 
     def __str__(self):
         unit = f" ({self.unit})" if self.unit else ""
@@ -101,27 +106,27 @@ def collect(paths) -> tuple[dict, list]:
     unreadable = []
     for path in map(Path, paths):
         try:
-            cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            unreadable.append(f"{path}: cannot be read ({type(error).__name__})")
+            cells = read_submission(path)["cells"]
+        except Unreadable as error:
+            unreadable.append(f"{path}: {error}")
             continue
-        mine, slips, told = {}, {}, {}
-        for cell in cells if isinstance(cells, list) else ():
+        records, slips, answers = {}, {}, {}
+        for cell in cells:
             shown = [out["data"] for out in shown_by(cell)]
             for data in shown:
                 if record := _sound(data.get(MIME)):
-                    mine[record["key"]] = record
+                    records[record["key"]] = record
                 if isinstance(known := data.get(RECOGNISED), dict):
                     slips[str(known.get("key"))] = str(known.get("misconception"))[:80]
-            told |= _revealed(_text(cell.get("source")), shown) if shown else {}
-        for key, record in mine.items():
+            answers |= _revealed(text_of(cell), shown)
+        for key, record in records.items():
             about = (record[name] for name in ("key", "question", "kind", "unit", "options"))
             question = found.setdefault(key, ClassPrediction(*about))
             if question.kind == record["kind"]:
                 question.values.append(record["value"])
                 question.changed_after_answer += bool(record["changes_after_answer"])
                 question.misconceptions.update([slips[key]] if key in slips else ())
-                question.answers.update([told[key]] if key in told else ())
+                question.answers.update([answers[key]] if key in answers else ())
     return dict(sorted(found.items())), unreadable
 
 
@@ -143,11 +148,11 @@ def plot_predictions(prediction: ClassPrediction):
     bins = prediction.bins()
     fig = Figure((7.0, 0.9 + 0.42 * max(len(bins), 2)), layout="constrained")
     ax = fig.subplots()
-    places = range(len(bins))
-    bars = ax.barh(list(places), [count for _, count in bins], color=COLOURS["blue"])
+    labels, counts = zip(*bins, strict=True)
+    colours = [COLOURS["blue"]] * len(bins)
     if (right := prediction.right_bin()) is not None:
-        bars[right].set_color(COLOURS["green"])
-    ax.set_yticks(list(places), [label for label, _ in bins])
+        colours[right] = COLOURS["green"]
+    ax.barh(range(len(bins)), counts, tick_label=labels, color=colours)
     ax.invert_yaxis()
     ax.locator_params(axis="x", integer=True)
     unit = f" ({prediction.unit})" if prediction.unit else ""
@@ -157,15 +162,11 @@ def plot_predictions(prediction: ClassPrediction):
     return fig
 
 
-def _text(value) -> str:
-    return "".join(map(str, value)) if isinstance(value, str | list) else ""
-
-
-def _revealed(source, shown) -> dict[str, str]:
+def _revealed(source: str, shown: list[dict]) -> dict[str, str]:
     """Return the answers that a cell's outputs state, by the keys that its source reveals."""
     keys = re.findall(r"predict\.reveal\(\s*[\"']([^\"']+)", source)
-    texts = [_text(data.get("text/plain")) for data in shown]
-    stated = [found[1] for text in texts if (found := re.search(r"^Answer: (.*)$", text, re.M))]
+    text = "\n".join(str(data.get("text/plain")) for data in shown)
+    stated = re.findall(r"^Answer: (.*)$", text, re.M)
     return dict(zip(keys, stated, strict=True)) if len(keys) == len(stated) else {}
 
 
@@ -185,17 +186,16 @@ def _spelled(value) -> str:
     return value if isinstance(value, str) else " → ".join(value)
 
 
-def _number_bins(values) -> list[tuple[str, Callable]]:
+def _number_bins(different: list[float]) -> list[tuple[str, float, float]]:
     """Return bins of numbers: by value if few differ, over a decade by powers of two."""
-    different = sorted(set(values))
     if len(different) <= 8:
-        return [(f"{value:g}", lambda v, value=value: v == value) for value in different]
+        return [(f"{number:g}", number, number) for number in different]
     low, high = different[0], different[-1]
     edges = [low + (high - low) * i / 8 for i in range(9)]
     if low > 0 and high / low > 10:
         first, last = math.log2(low), math.log2(high)
         step = max(1, math.ceil((last - first) / 12))
         edges = [2.0**e for e in range(math.floor(first), math.floor(last) + step + 1, step)]
-    ends = [*edges[1:-1], math.nextafter(edges[-1], math.inf)]
-    return [(f"{low:g} to {edge:g}", lambda v, low=low, end=end: low <= v < end)
-            for low, edge, end in zip(edges[:-1], edges[1:], ends, strict=True)]  # fmt: skip
+    ends = [*(math.nextafter(edge, -math.inf) for edge in edges[1:-1]), edges[-1]]
+    labels = [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
+    return list(zip(labels, edges[:-1], ends, strict=True))
