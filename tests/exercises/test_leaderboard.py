@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from trainium_edu import __main__
 from trainium_edu.cli import class_leaderboard
+from trainium_edu.cli.row import Row
 from trainium_edu.exercises.leaderboard import Entry, as_csv, as_text, boards, places
 
 
@@ -62,7 +64,8 @@ def test_boards_are_one_for_each_assignment_and_case():
 
 def test_text_and_csv_have_every_row():
     rows = [entry("ada", 1, 3), entry("=SUM(A1)", 5, 6)]
-    text = as_text(places(rows)).splitlines()
+    title, *text = as_text(rows).splitlines()
+    assert title == "product, case large"
     assert text[0].split() == ["place", "name", "latency", "µs", "band", "µs", "HBM", "bytes",
                                "MFU"]  # fmt: skip
     assert text[1].split() == ["1", "ada", "2.00", "1.00", "to", "3.00", "4,096", "25.0%"]
@@ -92,15 +95,19 @@ def test_a_pseudonym_hides_the_name_and_stays_the_same():
     ],
 )
 def test_a_file_that_holds_no_row_is_one_sentence(tmp_path, capsys, change, says):
-    good = {"leaderboard": vars_of(entry("ada", 1, 3))}
-    bad = {"leaderboard": {**good["leaderboard"], **change}}
+    good = row(**vars_of(entry("ada", 1, 3)))
+    bad = row(**good["leaderboard"] | change)
     (tmp_path / "bad.json").write_text(json.dumps(bad))
-    (tmp_path / "good.json").write_text(json.dumps([good, {"leaderboard": {}}]))
+    (tmp_path / "good.json").write_text(json.dumps([good, row()]))
     assert __main__.main(["leaderboard", str(tmp_path)]) == 0
     said = capsys.readouterr()
     assert says in said.err
     assert said.err.count("\n") == 1
     assert " ada " in said.out
+
+
+def row(**entry):
+    return asdict(Row("a.py", leaderboard=entry))
 
 
 def vars_of(one):
@@ -113,9 +120,9 @@ def test_files_that_cannot_be_read_are_sentences_and_none_at_all_an_error(tmp_pa
     assert __main__.main(["leaderboard", str(tmp_path), str(tmp_path / "none.json")]) == 1
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 5
-    assert "a.json: not text" in said[0]
-    assert "b.json: not what grade --json prints" in said[1]
-    assert "none.json: No such file" in said[3]
+    assert "a.json: not JSON (Expecting value" in said[0]
+    assert "b.json: the file is 3; it must be a row that grade printed" in said[1]
+    assert "none.json: cannot be read (No such file" in said[3]
     assert "holds no row of a right kernel" in said[4]
 
 
@@ -126,7 +133,7 @@ def test_the_page_has_the_board_and_escapes_names(tmp_path):
     assert "&lt;script&gt;" in page
     assert "<script>" not in page
     assert page.index("&lt;script&gt;") < page.index("ada")
-    (tmp_path / "rows.json").write_text(json.dumps([{"leaderboard": vars_of(r)} for r in rows]))
+    (tmp_path / "rows.json").write_text(json.dumps([row(**vars_of(r)) for r in rows]))
     out = [str(tmp_path / "board.html"), str(tmp_path / "board.csv")]
     arguments = ["leaderboard", str(tmp_path / "rows.json"), "--pseudonyms", "pepper",
                  "--html", out[0], "--csv", out[1]]  # fmt: skip

@@ -1,19 +1,17 @@
-"""Collect a class's leaderboard rows from graded kernels, and show them as text or a page."""
+"""Collect a class's leaderboard rows from graded kernels, and show them as a page."""
 
-import contextlib
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
+from trainium_edu.cli.limits import Unreadable
 from trainium_edu.cli.page import rendered
 from trainium_edu.cli.refusals import sentence
-from trainium_edu.cli.row import read_kept
+from trainium_edu.cli.row import read_rows
 from trainium_edu.exercises.leaderboard import HEAD, Entry, boards, cells
-from trainium_edu.exercises.leaderboard import as_text as board_as_text
 
-__all__ = ["as_page", "as_text", "collect"]
+__all__ = ["RULE", "as_page", "collect"]
 
-_RULE = sentence("class_leaderboard.rule")
+RULE = sentence("class_leaderboard.rule")
 
 
 def collect(paths: Iterable[Path]) -> tuple[list[Entry], list[str]]:
@@ -36,37 +34,12 @@ def collect(paths: Iterable[Path]) -> tuple[list[Entry], list[str]]:
     for path in paths:
         for file in sorted(path.glob("**/*.json*")) if path.is_dir() else [path]:
             try:
-                for row in _rows(file):
-                    if row.get("leaderboard"):
-                        entries[Entry.of(row["leaderboard"])] = None
-            except (OSError, ValueError, RecursionError) as error:
-                why = error.strerror if isinstance(error, OSError) else error
-                unreadable.append(f"{file}: {str(why)[:200]}")
+                for row in read_rows(file):
+                    if row.leaderboard:
+                        entries[Entry.of(row.leaderboard)] = None
+            except (Unreadable, ValueError) as error:
+                unreadable.append(f"{file}: {str(error)[:200]}")
     return list(entries), unreadable
-
-
-def _rows(file: Path) -> Iterator[dict]:
-    """Yield the rows of a file of JSON."""
-    if file.suffix == ".jsonl":
-        yield from ({"leaderboard": row.leaderboard} for row in read_kept(file).values())
-        return
-    with contextlib.suppress(UnicodeDecodeError):
-        found = json.loads(file.read_text(encoding="utf-8"))
-        for row in found if isinstance(found, list) else [found]:
-            if not isinstance(row, dict):
-                raise ValueError("not what grade --json prints")
-            yield row
-        return
-    raise ValueError("not text")
-
-
-def as_text(entries: Iterable[Entry]) -> str:
-    """Return all boards as text."""
-    parts = [
-        f"{assignment}, case {case}\n{board_as_text(placed)}"
-        for (assignment, case), placed in boards(entries).items()
-    ]
-    return "\n\n".join([*parts, _RULE])
 
 
 def as_page(entries: Iterable[Entry]) -> str:
@@ -74,13 +47,8 @@ def as_page(entries: Iterable[Entry]) -> str:
     found = boards(entries)
     titles = {assignment for assignment, _ in found}
     title = f"Leaderboard of {titles.pop()}" if len(titles) == 1 else "Leaderboards"
-    shown = [(f"{assignment}, case {case}", [_name_first(*row) for row in placed])
-             for (assignment, case), placed in found.items()]  # fmt: skip
-    return rendered("leaderboard.html", title=title, rule=_RULE, boards=shown,
-                    head=HEAD[1:2] + HEAD[:1] + HEAD[2:])  # fmt: skip
-
-
-def _name_first(place: int, entry: Entry) -> tuple[str, ...]:
-    """Return a row whose head is the name, as a table's row begins with what it is about."""
-    first, name, *rest = cells(place, entry)
-    return name, first, *rest
+    shown = {
+        f"{assignment}, case {case}": [cells(*row) for row in placed]
+        for (assignment, case), placed in found.items()
+    }
+    return rendered("leaderboard.html", title=title, rule=RULE, head=HEAD, boards=shown.items())

@@ -138,7 +138,7 @@ def leaderboard(options) -> None:
     if options.html:
         files.write(options.html, class_leaderboard.as_page(entries))
     if not (options.csv or options.html):
-        print(class_leaderboard.as_text(entries))
+        print(f"{leaderboard.as_text(entries)}\n\n{class_leaderboard.RULE}")
 
 
 def _predictions(paths, options):

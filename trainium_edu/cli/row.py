@@ -11,11 +11,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from trainium_edu import files
+from trainium_edu.cli.limits import Unreadable, open_submission
 from trainium_edu.exercises.exercise import Grade
 from trainium_edu.files import tables
 from trainium_edu.tools.schema import checked
 
-__all__ = ["METRICS", "Row", "keep_row", "last_of", "plain", "read_kept", "write_csv"]
+__all__ = ["METRICS", "Row", "keep_row", "last_of", "plain", "read_kept", "read_rows", "write_csv"]
 
 _SCHEMA = tables(__file__)
 _WORDS = tables(__file__, "metrics.toml")
@@ -107,13 +108,31 @@ def keep_row(row: Row, path: Path):
 
 
 def read_kept(path: Path) -> dict:
-    """Read the rows of an earlier run; a line that is torn, or no row, is left out."""
-    lines: list[str] = []
-    with contextlib.suppress(OSError):
-        if Path(path).is_file():  # a device may have no end
-            lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
-    rows = filter(None, (last_of([line]) for line in lines))
-    return {(row.submission, row.digest): row for row in rows}
+    """Read the rows of an earlier run, by (submission, digest)."""
+    with contextlib.suppress(Unreadable):
+        return {(row.submission, row.digest): row for row in read_rows(path)}
+    return {}
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Read the rows that ``grade --json`` printed; of lines that it kept, those that are rows.
+
+    Raises
+    ------
+    Unreadable
+        If the file cannot be read.
+    ValueError
+        One sentence, if a file of JSON holds something else.
+    """
+    with open_submission(path) as file:
+        text = file.read().decode(errors="replace")
+    if path.suffix == ".jsonl":
+        return [*filter(None, (last_of([line]) for line in text.splitlines()))]
+    try:
+        found = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"not JSON ({error})") from None
+    return [Row(**checked(row, _SCHEMA)) for row in (found if isinstance(found, list) else [found])]
 
 
 def write_csv(rows: list[Row], out: Path):
