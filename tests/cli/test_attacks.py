@@ -105,7 +105,9 @@ def test_points_are_those_of_the_exercise_whatever_a_row_says(tmp_path, monkeypa
         key: {"points": points, "of": of, "status": "full", "reason": "", "misconception": ""}
         for key, (points, of) in given.items()
     })  # fmt: skip
-    row = grade.filled(Row("a.ipynb", walls="none"), [b"{torn", forged.line().encode(), b"[1]"])
+    row = grade.filled(
+        Row("a.ipynb", walls="none"), [b"{torn", forged.line().encode(), b"[1]"], None
+    )
     assert (row.submission, row.walls) == ("a.ipynb", "none")
     assert {key: g["points"] for key, g in row.exercises.items()} == {
         "99/double": 2, "99/sum": 0, "99/row": 0,

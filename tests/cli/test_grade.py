@@ -479,7 +479,7 @@ def test_what_cannot_be_graded_is_one_sentence_before_anything_is(tmp_path, caps
     (tmp_path / "ids.csv").write_text("name\nx\n")
     submission(tmp_path / "in" / "a.ipynb")
     for place, options, says in (
-        ("none", (), "holds no notebook"), ("gone", (), "gone"), ("in", ("--jobs", 0), "--jobs"),
+        ("none", (), "holds no .ipynb file"), ("gone", (), "gone"), ("in", ("--jobs", 0), "--jobs"),
         ("in", ("--roster", tmp_path / "ids.csv"), "ids.csv"),
         ("in", ("--csv", tmp_path / "no" / "grades.csv"), "there is no folder"),
         ("in", ("--feedback", tmp_path / "in" / "pages"),
@@ -490,7 +490,9 @@ def test_what_cannot_be_graded_is_one_sentence_before_anything_is(tmp_path, caps
         assert says in said
 
 
-def test_a_folder_that_cannot_be_read_is_named_and_the_others_are_graded(tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_read_is_named_and_the_others_are_graded(
+    tmp_path, monkeypatch, capsys
+):
     (tmp_path / "open").mkdir()
     (tmp_path / "shut").mkdir()
     submission(tmp_path / "open" / "a.ipynb")
@@ -502,6 +504,6 @@ def test_a_folder_that_cannot_be_read_is_named_and_the_others_are_graded(tmp_pat
         return real(path)
 
     monkeypatch.setattr(os, "scandir", scandir)
-    said = []
-    assert [p.name for p in grade.submissions(tmp_path, said.append)] == ["a.ipynb"]
-    assert said == [f"{tmp_path / 'shut'}: cannot be read (Permission denied)"]
+    assert [p.name for p in grade.submissions(tmp_path)] == ["a.ipynb"]
+    said = capsys.readouterr().err
+    assert said == f"{tmp_path / 'shut'}: cannot be read (Permission denied)\n"

@@ -12,12 +12,13 @@ import hashlib
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from trainium_edu.exercises import lessons
 __all__ = ["absent", "filled", "grade_all", "read_roster", "submissions"]
 
 
-def _watched(path, row: Row, order: Mapping, running: list, parts=None) -> Row:
+def _watched(path, row: Row, order: Mapping, running: list, parts) -> Row:
     """Grade one submission in a process of its own, and return the row that this wrote."""
     begun, late, seconds = time.monotonic(), "", row.limits["submission_seconds"]
     package = str(Path(trainium_edu.__file__).parents[1])
@@ -52,13 +53,14 @@ def _watched(path, row: Row, order: Mapping, running: list, parts=None) -> Row:
             late, told = f"took more than {seconds:g} s", error.output or b""
             with contextlib.suppress(subprocess.TimeoutExpired):  # its pipe ended with it
                 told, _ = process.communicate(timeout=5)
-        row = filled(row, told.splitlines(), late, process.returncode, parts)
+        row = filled(row, told.splitlines(), parts, late, process.returncode)
     row.seconds = round(time.monotonic() - begun, 2)
     return row
 
 
-def filled(row: Row, lines: Sequence[bytes], late: str = "", code: int = 0,
-           parts: Mapping[str, int] | None = None) -> Row:  # fmt: skip
+def filled(
+    row: Row, lines: Sequence[bytes], parts: Mapping[str, int] | None, late: str = "", code: int = 0
+) -> Row:
     """Return a row with what its grader's process wrote, as far as its exercises allow that.
 
     A submission may have written some of it: points are bounded by the exercise's own, and
@@ -69,29 +71,28 @@ def filled(row: Row, lines: Sequence[bytes], late: str = "", code: int = 0,
     row : Row
         As the process was given it.
     lines : sequence of bytes
+    parts : dict of str to int or None
+        An assignment's points by key; None for a lesson's exercises.
     late : str
         Why the process was ended, if it was.
     code : int
         That the process ended with.
-    parts : dict of str to int, optional
-        An assignment's points by key; a lesson's exercises unless given.
     """
     if code and not late:
         late = f"its grader ended early ({'signal' if code < 0 else 'code'} {abs(code)})"
     told = last_of(lines) or replace(row, status="not graded")
     own = {name: getattr(row, name) for name in ("submission", "digest", "walls", "limits")}
-    row = replace(told, **own, reason=late or told.reason)
+    row = replace(told, **own, reason=late or told.reason, points=0, of=0)
     mine = parts if parts is not None else {e.key: e.points for e in exercises_of(row.lesson)}
-    grades, stops = row.exercises, dict[str, list[str]]()
-    row.exercises = {}
+    grades, row.exercises = row.exercises, {}
+    stops: dict[str, list[str]] = {}
     for key, points in mine.items() if row.lesson else ():
         missing = {"points": 0, "status": "stopped", "reason": late, "misconception": ""}
         grade = {**grades.get(key, missing), "of": points}
         row.exercises[key] = {**grade, "points": min(max(grade["points"], 0), points)}
+        row.points, row.of = row.points + row.exercises[key]["points"], row.of + points
         if grade["status"] in ("stopped", "error", "not checked"):
             stops.setdefault(grade["reason"], []).append(key)
-    row.points = sum(grade["points"] for grade in row.exercises.values())
-    row.of = sum(grade["of"] for grade in row.exercises.values())
     row.reason = row.reason or "; ".join(
         f"{', '.join(keys)}: {reason}" if len(keys) < len(mine) or len(mine) == 1 else reason
         for reason, keys in stops.items()
@@ -151,23 +152,18 @@ def grade_all(
         if assignment:  # with its data, which are drawn once for all
             order["assignment"] = str(Path(folder, "assignment"))
             files.write(order["assignment"], pickle.dumps(assignment))
-        parts, rows, places = assignment and assignment.parts, {}, {}
+        rows: list[Row | Future] = []
+        parts = assignment and assignment.parts
         try:
-            for place, path in enumerate(paths):
+            for path in paths:
                 student = roster.get(str(path)) or roster.get(path.name) or ""
-                digest = _digest(path, student, salt, assignment)
-                row = Row(
-                    str(path), student=student, digest=digest, walls=walls, limits=asdict(limits)
-                )
+                digest, taken = _digest(path, student, salt, assignment), asdict(limits)
+                row = Row(str(path), student=student, digest=digest, walls=walls, limits=taken)
                 old = known.get((row.submission, row.digest))
-                if old and not old.has("not checked") and (
-                    old.limits == row.limits or not old.has("stopped")
-                ):  # fmt: skip
-                    rows[place] = old
-                else:
-                    places[pool.submit(_watched, path, row, order, running, parts)] = place
-            for future in as_completed(places):
-                rows[places[future]] = future.result()
+                if old is None or not old.is_final(taken):
+                    old = pool.submit(_watched, path, row, order, running, parts)
+                rows.append(old)
+            for future in as_completed(row for row in rows if isinstance(row, Future)):
                 done(future.result())
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -175,18 +171,16 @@ def grade_all(
                 if process.poll() is None:
                     end_family(process)
             raise
-    result = [rows[place] for place in sorted(rows)]
+    result = [row.result() if isinstance(row, Future) else row for row in rows]
     _note_shared_ids(result)
     return result
 
 
 #: Endings of other files that students submit instead of a notebook or a kernel.
-_ALSO_HANDED_IN = (".ipynb", ".py", ".txt", ".md", ".doc", ".docx", ".odt", ".pdf", ".rtf", ".html",
-                   ".zip")  # fmt: skip
+_ALSO_HANDED_IN = re.compile(r"\.(ipynb|py|txt|md|docx?|odt|pdf|rtf|html|zip)")
 
 
-def submissions(target: Path, complain: Callable = lambda sentence: None, *,
-                suffix: str = ".ipynb", leave: Iterable[Path] = ()) -> list[Path]:  # fmt: skip
+def submissions(target: Path, suffix: str = ".ipynb", leave: Iterable[Path] = ()) -> list[Path]:
     """Return the notebooks of a folder, checkpoints and hidden folders left out.
 
     Files of other kinds (a document, a script) are listed too, so that they get a row with the
@@ -196,8 +190,6 @@ def submissions(target: Path, complain: Callable = lambda sentence: None, *,
     Parameters
     ----------
     target : Path
-    complain : callable
-        Called with one sentence for each folder that cannot be read.
     suffix : str
         ".py" for kernel files.
     leave : iterable of Path
@@ -215,7 +207,7 @@ def submissions(target: Path, complain: Callable = lambda sentence: None, *,
         return [target]
 
     def unreadable(error):
-        complain(f"{error.filename}: cannot be read ({error.strerror})")
+        print(f"{error.filename}: cannot be read ({error.strerror})", file=sys.stderr)
 
     found: list[Path] = []
     for folder, names, others in os.walk(target, onerror=unreadable):
@@ -226,11 +218,12 @@ def submissions(target: Path, complain: Callable = lambda sentence: None, *,
         stems = {path.stem for path in here if path.suffix == suffix}
         if stems and Path(folder) != target:
             stems = {path.stem for path in here}
-        found += [path for path in here if path.suffix == suffix
-                  or (path.suffix in _ALSO_HANDED_IN and path.stem not in stems)]  # fmt: skip
+        for path in here:
+            is_other = _ALSO_HANDED_IN.fullmatch(path.suffix) and path.stem not in stems
+            if path.suffix == suffix or is_other:
+                found.append(path)
     if not any(path.suffix == suffix for path in found):
-        what = "notebook" if suffix == ".ipynb" else f"{suffix} file to grade"
-        raise ValueError(f"{target} holds no {what}")
+        raise ValueError(f"{target} holds no {suffix} file to grade")
     return found
 
 
@@ -271,13 +264,11 @@ def read_roster(path: Path, paths: Iterable[Path] = ()) -> dict:
 def _note_shared_ids(rows):
     by_id: dict = {}
     for row in rows:
-        if row.student:
-            by_id.setdefault((row.lesson, row.student.casefold()), []).append(row)
-    for same in by_id.values():
-        for row in same if len(same) > 1 else ():
+        by_id.setdefault((row.lesson, row.student.casefold()), []).append(row)
+    for (_, student), same in by_id.items():
+        for row in same if student and len(same) > 1 else ():
             others = ", ".join(Path(r.submission).name for r in same if r is not row)[:200]
-            note = f"same student id as {others}"
-            if note not in row.notes:
+            if (note := f"same student id as {others}") not in row.notes:
                 row.notes.append(note)
 
 

@@ -69,10 +69,8 @@ def grade(options) -> int:
     if salt and why:
         sandbox.harden()
     asked = read(options.assignment, salt=salt) if options.assignment else None
-    paths = grade.submissions(
-        options.target, lambda said: print(said, file=sys.stderr),
-        suffix=".py" if asked else ".ipynb", leave=asked.own if asked else (),
-    )  # fmt: skip
+    target = options.target
+    paths = grade.submissions(target, ".py", asked.own) if asked else grade.submissions(target)
     if options.predictions:
         return _predictions(paths, options)
     jobs = given.pop("jobs") or os.cpu_count() or 1

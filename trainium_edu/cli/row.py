@@ -21,9 +21,7 @@ __all__ = ["METRICS", "Row", "keep_row", "last_of", "plain", "read_kept", "read_
 _SCHEMA = tables(__file__)
 _WORDS = tables(__file__, "metrics.toml")
 METRICS = _WORDS["metrics"]  #: what a threshold can bound, and how a report says it
-#: Fields of a row that the table begins with.
-_COLUMNS = ("submission", "student", "lesson", "points", "of", "status", "reason", "notes",
-            "seconds", "walls")  # fmt: skip
+_COLUMNS = _SCHEMA["columns"]  #: fields that the table begins with
 
 
 @dataclass(slots=True)
@@ -70,9 +68,12 @@ class Row:
         name = plain(name or self.student or Path(self.submission).stem)[:40]
         self.leaderboard = {"assignment": assignment, "name": name, **figures}
 
-    def has(self, status: str) -> bool:
-        """Return whether an exercise's status is "stopped", "not checked", or any other."""
-        return any(grade["status"] == status for grade in self.exercises.values())
+    def is_final(self, limits: dict) -> bool:
+        """Return whether it stands under these limits: all was checked, and no other limit met."""
+        statuses = {grade["status"] for grade in self.exercises.values()}
+        return "not checked" not in statuses and (
+            limits == self.limits or "stopped" not in statuses
+        )
 
     def feedback(self, key: str) -> str:
         """Return what an exercise's grade says to its author."""
