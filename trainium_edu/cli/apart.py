@@ -49,19 +49,15 @@ class Apart:
         Its ``seconds`` are those of one answer.
     walls : bool
         Put the process behind the system's walls.
-    **variables : str
-        Of its environment.
     """
 
-    def __init__(
-        self, module: str, folder: Path, limits: Limits, *, walls: bool = False, **variables: str
-    ):
+    def __init__(self, module: str, folder: Path, limits: Limits, *, walls: bool = False):
         program = [sys.executable, "-P", "-m", "trainium_edu.cli.within"]
         program += [f"trainium_edu.cli.{module}", str(limits.print_bytes)]
         run_apart = sandbox.command if walls else sandbox.as_another_user
 
         def begin():
-            environment = sandbox.environment(folder, **variables)
+            environment = sandbox.environment(folder)
             return start(run_apart(folder, program), folder, environment)
 
         self._limits, self._start = limits, begin

@@ -12,6 +12,7 @@ import dataclasses
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -229,9 +230,8 @@ def _full(chain: str, called: Mapping) -> str:
 class _Kernel(Apart):
     """A kernel file in its own process."""
 
-    def __init__(self, folder: Path, limits: Limits, walls: bool, *load: str):
-        home = str(folder / ".home")
-        super().__init__("kernel_call", folder, limits, walls=walls, TRAINIUM_EDU_HOME=home)
+    def __init__(self, *load: str, **how: Any):
+        super().__init__("kernel_call", **how)
         self._load = load
 
     def load(self):
@@ -287,7 +287,7 @@ def grade_file(
         for name, content in {path.name: source.encode(), **assignment.files}.items():
             write(place / name, content, makes_folder=True)
         load = str(place / path.name), assignment.kernel, assignment.chip
-        with _Kernel(folder, limits, row.has_walls, *load) as kernel:
+        with _Kernel(*load, folder=folder, limits=limits, walls=row.has_walls) as kernel:
             kernel.load()
             for case in assignment.cases:
                 row.add(case.key, _grade_case(case, assignment, kernel, row))

@@ -24,6 +24,7 @@ from trainium_edu.cli.apart import Apart, Stopped
 from trainium_edu.cli.grade_cpp import CppApart
 from trainium_edu.cli.limits import Limits, Unreadable, end_family, limit_this_process, read_text
 from trainium_edu.cli.row import Row
+from trainium_edu.cli.within import own_pipes
 from trainium_edu.exercises.cells import key_of, parts_of, shown_by, stated, text_of, with_student
 from trainium_edu.exercises.exercise import SOLUTION_SEEN, Grade
 from trainium_edu.exercises.lessons import cells_of, number_of
@@ -48,14 +49,12 @@ def read_submission(path: Path):
         raw = json.loads(text)
     except (ValueError, RecursionError):
         cut = text.lstrip().startswith("{") and not text.rstrip().endswith("}")
-        raise Unreadable(
-            "truncated: the file ends in the middle" if cut else "not a notebook (not JSON)"
-        ) from None
-    if not isinstance(raw, dict) or not ("cells" in raw or "worksheets" in raw):
+        why = "truncated: the file ends in the middle" if cut else "not a notebook (not JSON)"
+        raise Unreadable(why) from None
+    if not isinstance(raw, dict) or not {"cells", "worksheets"} & {*raw}:
         raise Unreadable("not a notebook (no cells)")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             book = nbformat.reads(text, as_version=4)
         for cell in book["cells"]:
             str(cell["cell_type"]), cell.get("source", "")
@@ -81,15 +80,14 @@ def lesson_of(book, name: str = "") -> str:
     Unreadable
         If it is no lesson with exercises.
     """
-    keys = {key for cell in book["cells"] for kind in ("exercise", "check")
-            if (key := key_of(cell, kind))}  # fmt: skip
-    known = [key for key in keys if exercises.find(key)]
-    counted = Counter(sorted(map(number_of, known)))
-    most = counted.most_common(1)
+    marks = (key_of(cell, kind) for cell in book["cells"] for kind in ("exercise", "check"))
+    keys = {key for key in marks if key}
+    counted = Counter(sorted(number_of(key) for key in keys if exercises.find(key)))
+    (first, _), *_ = counted.most_common(1) or [("", 0)]
     lessons = [
         lesson
         for lesson, count in counted.items()
-        if lesson == most[0][0] or 2 * count >= len(exercises.of_lesson(lesson))
+        if lesson == first or 2 * count >= len(exercises.of_lesson(lesson))
     ]
     if lessons:
         return "+".join(lessons)
@@ -171,10 +169,7 @@ def grade_notebook(book, row: Row, *, salt: str, only: str, limits: Limits, fold
     say : callable
         Called with the row as each exercise is graded.
     """
-    process = Apart(
-        "in_kernel", folder, limits, walls=row.has_walls, TRAINIUM_EDU_COMMITTED="1",
-        TRAINIUM_EDU_HOME=str(folder / ".home"), MPLBACKEND="agg",
-    )  # fmt: skip
+    process = Apart("in_kernel", folder, limits, walls=row.has_walls)
     notebook = _Notebook(book, row.student, process, row.notes)
     starters = {key_of(c): "".join(c["source"]).strip() for c in _lesson_cells(row.lesson)}
     with process, CppApart(row.has_walls, limits):
@@ -204,29 +199,29 @@ def _lesson_cells(lessons):
 
 def suspicions(book, lesson) -> list[str]:
     """Name what an instructor may want to look at; it changes no points."""
-    source = "\n".join(c.get("source", "") for c in book["cells"] if c["cell_type"] == "code")
+    codes = [cell for cell in book["cells"] if cell["cell_type"] == "code"]
+    source = "\n".join(map(text_of, codes))
     told = ("sys.modules", "os._exit", "trainium_edu.cli", ".solution(", "exercises.afterwards")
     notes = [f"uses {text}" for text in told if text in source]
-    seen = {key_of(c, "check") for c in book["cells"] if shown_by(c, SOLUTION_SEEN)}
-    notes += [f"saw the solution of {e.key} before it passed" for e in exercises_of(lesson)
-              if e.key in seen]  # fmt: skip
-    given = {key_of(c, "check"): "".join(c["source"]).strip() for c in _lesson_cells(lesson)}
-    changed = {key for c in book["cells"] if (key := key_of(c, "check")) and key in given
-               and given[key] != c.get("source", "").strip()}  # fmt: skip
-    notes += [f"changed the check of {key}" for key in sorted(changed)]
+    given = {key_of(cell, "check"): text_of(cell).strip() for cell in _lesson_cells(lesson)}
+    given.pop("", None)
     mine = {exercise.key for exercise in exercises_of(lesson)}
-    others = sorted({k for c in book["cells"] if (k := key_of(c)) and k not in mine})
-    return notes + [f"{'exercise of another lesson' if exercises.find(key) else 'unknown exercise'}"
-                    f" {key!r}" for key in others]  # fmt: skip
+    for cell in book["cells"]:
+        key, check = key_of(cell), key_of(cell, "check")
+        if check in mine and shown_by(cell, SOLUTION_SEEN):
+            notes.append(f"saw the solution of {check} before it passed")
+        if check in given and text_of(cell).strip() != given[check]:
+            notes.append(f"changed the check of {check}")
+        if key and key not in mine:
+            what = "exercise of another lesson" if exercises.find(key) else "unknown exercise"
+            notes.append(f"{what} {key!r}")
+    return list(dict.fromkeys(notes))
 
 
 def main():
     """Grade what a line of JSON on stdin names; write the row to stdout, again and again."""
-    order = json.loads(sys.stdin.readline())
-    out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for stream in (sys.stdin, sys.stdout):  # what prints here, or is started here, has no pipe
-        os.dup2(nothing, stream.fileno())
+    asked, told = own_pipes()
+    order = json.loads(asked.readline())
     # jsonschema checks URIs with it if it is there, and building its grammar takes longer than all
     # the rest of a worker's start; a notebook has no URI to check.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
@@ -237,7 +232,7 @@ def main():
     limit_this_process(limits)
 
     def say(row):
-        print(row.line(), file=out, flush=True)
+        print(row.line(), file=told, flush=True)
 
     try:
         with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as folder:

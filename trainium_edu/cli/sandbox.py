@@ -136,7 +136,7 @@ def _loops_of_its_own(folder: Path):
         yield place, copy
 
 
-def environment(folder: Path, **more: str) -> dict:
+def environment(folder: Path) -> dict:
     """Return the environment of a submission's kernel: what Python needs, nothing of yours."""
     names, families = set(_TABLES["inherited"]), tuple(_TABLES["inherited_families"])
     kept = {key: own for key, own in os.environ.items() if key in names or key.startswith(families)}
@@ -145,7 +145,7 @@ def environment(folder: Path, **more: str) -> dict:
         for _, copy in _loops_of_its_own(folder):
             fixed["NUMBA_CACHE_DIR"] = str(copy)
     package = str(Path(trainium_edu.__file__).resolve().parents[1])
-    return {**kept, "PYTHONPATH": package, **fixed, **more}
+    return {**kept, "PYTHONPATH": package, **fixed}
 
 
 def harden():

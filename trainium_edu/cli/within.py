@@ -9,11 +9,12 @@ here is believed but an answer's value; the checks are in the grader's process.
 import importlib
 import os
 import sys
+from typing import TextIO
 
 from trainium_edu.exercises import plain_data
 from trainium_edu.exercises.answers import Printed, PrintedTooMuch, line_of
 
-__all__ = ["reply"]
+__all__ = ["own_pipes", "reply"]
 
 
 def reply(functions, line: str) -> str:
@@ -40,12 +41,18 @@ def reply(functions, line: str) -> str:
     return plain_data.dumps(told)
 
 
-def main():
-    """Answer lines until there are no more."""
-    asked, told = (os.fdopen(os.dup(end), mode) for end, mode in ((0, "r"), (1, "w")))
+def own_pipes() -> tuple[TextIO, TextIO]:
+    """Take the ends that this process is asked and answers by; prints and children have neither."""
+    asked, told = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1):
         os.dup2(nothing, descriptor)
+    return asked, told
+
+
+def main():
+    """Answer lines until there are no more."""
+    asked, told = own_pipes()
     module, most = sys.argv[1:]
     functions, stdout = importlib.import_module(module), sys.stdout
     print(plain_data.dumps("ready"), file=told, flush=True)
