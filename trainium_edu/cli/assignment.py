@@ -29,7 +29,7 @@ import math
 import pickle
 import runpy
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -123,21 +123,14 @@ class Assignment:
 
 _MOST_BYTES = 1 << 30  #: of a case's arrays, which stand in this machine's memory several times
 _SCHEMA = tables(__file__)
-_FORMATS: dict[str, Callable] = {
-    "printable": str.isprintable,
-    "name": str.isidentifier,
-    "callable": callable,
-    "dtype": get_dtype,
-}
+_FORMATS = {"printable": str.isprintable, "callable": callable, "dtype": get_dtype}
 
 
 def _beside(name: str, folder: Path, key: str) -> Path:
     """Return a file beside the specification, or in a folder there; no other travels with it."""
     path = folder / name
-    if not path.resolve().is_relative_to(folder):
-        raise ValueError(f"{key} names {name}, which does not stand beside this file; copy it here")
-    if not path.is_file():
-        raise ValueError(f"{key} names {name}, and there is no such file beside this one")
+    if not path.resolve().is_relative_to(folder) or not path.is_file():
+        raise ValueError(f"{key} names {name}, which is not a file beside this one; copy it here")
     return path
 
 
@@ -146,9 +139,8 @@ def _globals(path: Path) -> dict:
     try:
         return runpy.run_path(str(path))
     except (Exception, SystemExit) as problem:
-        raise ValueError(
-            f"{path.name} cannot be used ({said_of(problem, str(path), 200)})"
-        ) from None
+        why = said_of(problem, str(path), 200)
+        raise ValueError(f"{path.name} cannot be used ({why})") from None
 
 
 def _given(path: Path) -> dict:

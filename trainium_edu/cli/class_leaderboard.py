@@ -1,5 +1,6 @@
 """Collect a class's leaderboard rows from graded kernels, and show them as a page."""
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,8 +15,8 @@ __all__ = ["RULE", "as_page", "collect"]
 RULE = sentence("class_leaderboard.rule")
 
 
-def collect(paths: Iterable[Path]) -> tuple[list[Entry], list[str]]:
-    """Read the rows of right kernels.
+def collect(paths: Iterable[Path]) -> list[Entry]:
+    """Read the rows of right kernels; say on stderr which files, or rows, cannot be used.
 
     Parameters
     ----------
@@ -26,11 +27,8 @@ def collect(paths: Iterable[Path]) -> tuple[list[Entry], list[str]]:
     Returns
     -------
     entries : list of Entry
-    unreadable : list of str
-        One sentence for each file, or row, that cannot be used.
     """
     entries: dict[Entry, None] = {}
-    unreadable = []
     for path in paths:
         for file in sorted(path.glob("**/*.json*")) if path.is_dir() else [path]:
             try:
@@ -38,8 +36,8 @@ def collect(paths: Iterable[Path]) -> tuple[list[Entry], list[str]]:
                     if row.leaderboard:
                         entries[Entry.of(row.leaderboard)] = None
             except (Unreadable, ValueError) as error:
-                unreadable.append(f"{file}: {str(error)[:200]}")
-    return list(entries), unreadable
+                print(f"{file}: {str(error)[:200]}", file=sys.stderr)
+    return list(entries)
 
 
 def as_page(entries: Iterable[Entry]) -> str:

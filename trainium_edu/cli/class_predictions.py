@@ -6,8 +6,9 @@ nothing is run here.  What counts is what was committed before the answer was sh
 
 import math
 import re
+import sys
 from collections import Counter
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,7 +24,7 @@ __all__ = ["ClassPrediction", "collect", "plot_predictions"]
 _SCHEMA = tables(__file__)
 
 
-@dataclass(slots=True)
+@dataclass
 class ClassPrediction:
     """All answers to one question."""
 
@@ -83,13 +84,11 @@ class ClassPrediction:
 
     def as_data(self) -> dict:
         """Return the histogram as plain data."""
-        own = (each.name for each in fields(self) if each.name not in ("options", "answers"))
-        told = {name: getattr(self, name) for name in own}
-        return {**told, "bins": self.bins(), "answer": self.answer}
+        return {**vars(self), "bins": self.bins(), "answer": self.answer}
 
 
-def collect(paths) -> tuple[dict, list]:
-    """Read the predictions of many notebooks.
+def collect(paths) -> dict[str, ClassPrediction]:
+    """Read the predictions of many notebooks; say on stderr which cannot be read.
 
     Parameters
     ----------
@@ -98,17 +97,14 @@ def collect(paths) -> tuple[dict, list]:
     Returns
     -------
     predictions : dict
-        :class:`ClassPrediction` by key, in order of keys.
-    unreadable : list of str
-        One sentence for each notebook that could not be read.
+        By key, in order of keys.
     """
     found: dict[str, ClassPrediction] = {}
-    unreadable = []
     for path in map(Path, paths):
         try:
             cells = read_submission(path)["cells"]
         except Unreadable as error:
-            unreadable.append(f"{path}: {error}")
+            print(f"{path}: {error}", file=sys.stderr)
             continue
         records, slips, answers = {}, {}, {}
         for cell in cells:
@@ -127,7 +123,7 @@ def collect(paths) -> tuple[dict, list]:
                 question.changed_after_answer += bool(record["changes_after_answer"])
                 question.misconceptions.update([slips[key]] if key in slips else ())
                 question.answers.update([answers[key]] if key in answers else ())
-    return dict(sorted(found.items())), unreadable
+    return dict(sorted(found.items()))
 
 
 def plot_predictions(prediction: ClassPrediction):

@@ -230,8 +230,9 @@ def submissions(target: Path, suffix: str = ".ipynb", leave: Iterable[Path] = ()
 def absent(roster: Mapping[str, str], paths: Iterable[Path]) -> list[Row]:
     """Return a row for each entry of a roster that handed nothing in."""
     names = {name for path in paths for name in (str(path), path.name)}
-    return [Row(name, "not graded", "nothing was handed in", student=student)
-            for name, student in roster.items() if name not in names]  # fmt: skip
+    missing = {name: student for name, student in roster.items() if name not in names}
+    why = "not graded", "nothing was handed in"
+    return [Row(name, *why, student=student) for name, student in missing.items()]
 
 
 def read_roster(path: Path, paths: Iterable[Path] = ()) -> dict:
@@ -276,11 +277,8 @@ def _digest(path, student, salt, assignment=None):
     """Return a hash of all that a grade depends on: the file, the checks, id and salt."""
     hashed = hashlib.sha256(f"{student}|{salt}|{trainium_edu.__version__}".encode())
     with contextlib.suppress(OSError, Unreadable), open_submission(path) as file:
-        while piece := file.read(1 << 20):
-            hashed.update(piece)
-    if assignment:
-        hashed.update(assignment.digest.encode())
-        return hashed.hexdigest()[:32]
-    for path in [*sorted(Path(exercises.__file__).parent.glob("*.*")), *lessons.OWN.values()]:
-        hashed.update(path.read_bytes())
+        hashed.update(hashlib.file_digest(file, "sha256").digest())
+    checks = [*sorted(Path(exercises.__file__).parent.glob("*.*")), *lessons.OWN.values()]
+    for part in [assignment.digest.encode()] if assignment else map(Path.read_bytes, checks):
+        hashed.update(part)
     return hashed.hexdigest()[:32]

@@ -124,9 +124,7 @@ def leaderboard(options) -> None:
     from trainium_edu.cli import class_leaderboard
     from trainium_edu.exercises import leaderboard
 
-    entries, unreadable = class_leaderboard.collect(options.paths)
-    for problem in unreadable:
-        print(problem, file=sys.stderr)
+    entries = class_leaderboard.collect(options.paths)
     if not entries:
         raise ValueError(sentence("instructor.no_row", path=options.paths[0]))
     if options.pseudonyms:
@@ -142,13 +140,11 @@ def leaderboard(options) -> None:
 def _predictions(paths, options):
     from trainium_edu.cli import class_predictions
 
-    found, unreadable = class_predictions.collect(paths)
+    found = class_predictions.collect(paths)
     if options.json:
         print(json.dumps([p.as_data() for p in found.values()], indent=1))
     else:
         print("\n\n".join(str(p) for p in found.values()) or "no committed predictions found")
-    for problem in unreadable:
-        print(problem, file=sys.stderr)
     if options.png:
         for key, prediction in found.items():
             picture = BytesIO()

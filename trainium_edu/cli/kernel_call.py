@@ -21,11 +21,7 @@ from trainium_edu.nki.kernel import Kernel, chip_for_all
 __all__ = ["ask", "load", "run_cpp"]
 
 
-class _File:
-    """The one kernel file of this process."""
-
-    path = ""
-    kernel: Any = None
+_FILE: dict[str, Any] = {"path": "", "kernel": None}  #: the one kernel file of this process
 
 
 @contextlib.contextmanager
@@ -34,7 +30,7 @@ def _in_one_line():
     try:
         yield
     except (Exception, SystemExit) as problem:
-        raise ValueError(said_of(problem, _File.path)) from None
+        raise ValueError(said_of(problem, _FILE["path"])) from None
 
 
 def load(path: str, name: str, chip: str) -> None:
@@ -49,10 +45,10 @@ def load(path: str, name: str, chip: str) -> None:
     """
     nki.activate(replace=True)
     chip_for_all(chip)
-    _File.path = str(Path(path).resolve())
+    _FILE["path"] = str(Path(path).resolve())
     sys.path.append(str(Path(path).parent))  # last: it hides nothing of Python's
     with _in_one_line():
-        names = runpy.run_path(_File.path, run_name="kernel_file")
+        names = runpy.run_path(_FILE["path"], run_name="kernel_file")
     function = names.get(name)
     if not callable(function):
         raise ValueError(f"it defines no function {name!r}")
@@ -61,7 +57,7 @@ def load(path: str, name: str, chip: str) -> None:
     if not isinstance(function, Kernel):
         with _in_one_line():
             function = beta1.jit(function) if older else nki.jit(function)
-    _File.kernel = function
+    _FILE["kernel"] = function
 
 
 def ask(request: Request) -> tuple:
@@ -74,8 +70,8 @@ def ask(request: Request) -> tuple:
         As ``nki.run`` takes them.
     """
     with _in_one_line():
-        program = request.report(_File.kernel)
-    passes = _File.kernel.passes
+        program = request.report(_FILE["kernel"])
+    passes = _FILE["kernel"].passes
     return program, passes if passes in (None, ()) else True
 
 
