@@ -143,13 +143,10 @@ def _globals(path: Path) -> dict:
         raise ValueError(f"{path.name} cannot be used ({why})") from None
 
 
-def _given(path: Path) -> dict:
+def _given(path: Path):
     """Return what a specification says, as it says it."""
     if path.suffix == ".py":
-        found = _globals(path).get("assignment")
-        if not isinstance(found, Mapping):
-            raise ValueError("a Python file needs a dict called assignment")
-        return dict(found)
+        return _globals(path).get("assignment")
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as problem:

@@ -40,8 +40,8 @@ def _watched(path, row: Row, order: Mapping, running: list, parts) -> Row:
     """Grade one submission in a process of its own, and return the row that this wrote."""
     begun, late, seconds = time.monotonic(), "", row.limits["submission_seconds"]
     package = str(Path(trainium_edu.__file__).parents[1])
-    paths = filter(None, (package, os.environ.get("PYTHONPATH")))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    paths = f"{package}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    environment = {**os.environ, "PYTHONPATH": paths}
     text = json.dumps({**order, "path": str(path.absolute()), "row": asdict(row)})
     with tempfile.TemporaryDirectory(prefix="grading-", ignore_cleanup_errors=True) as folder:
         process = start([sys.executable, "-m", "trainium_edu.cli.grade_one"], folder, environment)

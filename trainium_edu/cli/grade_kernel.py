@@ -198,23 +198,24 @@ def uses(source: str, names: Iterable[str]) -> str:
     """
     tree = ast.parse(source)
     called = dict(_USUAL)
-    known = {name: _full(name, called) for name in names}
+    full_names = {name: _full(name, called) for name in names}
     nodes = sorted((n for n in ast.walk(tree) if hasattr(n, "lineno")), key=lambda n: n.lineno)
     for node in nodes:
-        used = []
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            place = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
-            for alias in node.names:
-                root = alias.name if place or alias.asname else alias.name.partition(".")[0]
-                called[alias.asname or root] = place + root
-                used.append(_full(place + alias.name, {}))
-        elif isinstance(node, ast.Attribute | ast.Name):
-            used = [_full(ast.unparse(node), called)]
-        elif isinstance(node, ast.Call) and len(node.args) > 1:  # getattr(nl, "matmul")
-            which = getattr(node.args[1], "value", None)
-            used = [_full(f"{ast.unparse(node.args[0])}.{which}", called)]
-        for name, full in known.items():
-            if any(f"{chain}.".startswith(f"{full}.") for chain in used):
+        used: list[str] = []
+        match node:
+            case ast.Import(aliases):
+                used = [alias.name for alias in aliases]
+                called |= {alias.asname: alias.name for alias in aliases if alias.asname}
+            case ast.ImportFrom(module, aliases):
+                used = [f"{module}.{alias.name}" for alias in aliases]
+                called |= {a.asname or a.name: f"{module}.{a.name}" for a in aliases}
+            case ast.Attribute() | ast.Name():
+                used = [ast.unparse(node)]
+            case ast.Call(args=[owner, ast.Constant(name), *_]):  # getattr(nl, "matmul")
+                used = [f"{ast.unparse(owner)}.{name}"]
+        chains = [f"{_full(chain, called)}." for chain in used]
+        for name, full in full_names.items():
+            if any(chain.startswith(f"{full}.") for chain in chains):
                 return f"line {node.lineno} uses {name}"
     return ""
 

@@ -171,7 +171,7 @@ def grade_notebook(book, row: Row, *, salt: str, only: str, limits: Limits, fold
     """
     process = Apart("in_kernel", folder, limits, walls=row.has_walls)
     notebook = _Notebook(book, row.student, process, row.notes)
-    starters = {key_of(c): "".join(c["source"]).strip() for c in _lesson_cells(row.lesson)}
+    starters = _shipped(row.lesson, "exercise")
     with process, CppApart(row.has_walls, limits):
         for exercise in exercises_of(row.lesson):
             if only not in ("", exercise.key):
@@ -188,13 +188,13 @@ def grade_notebook(book, row: Row, *, salt: str, only: str, limits: Limits, fold
             say(row)
 
 
-def _lesson_cells(lessons):
-    """Return the cells of installed lessons, those that there are."""
+def _shipped(lessons, kind):
+    """Return the sources of the lessons' own cells of a kind, by key, where they are installed."""
     cells = []
     for lesson in lessons.split("+"):
         with contextlib.suppress(OSError, ValueError, KeyError):
             cells += cells_of(lesson)
-    return cells
+    return {key: text_of(cell).strip() for cell in cells if (key := key_of(cell, kind))}
 
 
 def suspicions(book, lesson) -> list[str]:
@@ -203,8 +203,7 @@ def suspicions(book, lesson) -> list[str]:
     source = "\n".join(map(text_of, codes))
     told = ("sys.modules", "os._exit", "trainium_edu.cli", ".solution(", "exercises.afterwards")
     notes = [f"uses {text}" for text in told if text in source]
-    given = {key_of(cell, "check"): text_of(cell).strip() for cell in _lesson_cells(lesson)}
-    given.pop("", None)
+    given = _shipped(lesson, "check")
     mine = {exercise.key for exercise in exercises_of(lesson)}
     for cell in book["cells"]:
         key, check = key_of(cell), key_of(cell, "check")

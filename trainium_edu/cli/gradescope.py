@@ -21,15 +21,14 @@ from trainium_edu.cli.feedback import title_of
 from trainium_edu.cli.refusals import sentence
 from trainium_edu.exercises import afterwards
 from trainium_edu.exercises.assignment import files_of
-from trainium_edu.exercises.leaderboard import FIGURES
 from trainium_edu.exercises.lessons import lesson_notebook
+from trainium_edu.files import tables
 
 __all__ = ["export", "write_results"]
 
 #: The two scripts that Gradescope asks for.
 _SCRIPTS = Path(__file__).with_name("autograder")
-#: Columns of its leaderboard; the first one ranks.
-_HEADS = "latency µs", "from µs", "to µs", "HBM bytes", "MFU"
+_COLUMNS = tables(__file__)["columns"]  #: of its leaderboard; the first one ranks
 
 
 def export(lesson: str, out: Path, *, salt: str = "") -> str:
@@ -54,24 +53,18 @@ def export(lesson: str, out: Path, *, salt: str = "") -> str:
         If the lesson has no exercises, the specification is wrong, or this package is not in a
         checkout that can be packed.
     """
-    option = ""
     if Path(lesson).suffix in (".toml", ".py"):
-        specification = Path(lesson).resolve()
-        asked = read(specification, salt=salt)
-        own = {f"assignment/{path.relative_to(specification.parent).as_posix()}": path
-               for path in sorted(asked.own)}  # fmt: skip
-        option = f" --assignment {shlex.quote(f'source/assignment/{specification.name}')}"
-        what, parts = f"assignment {asked.name}, {len(asked.parts)} parts", asked.parts
+        asked = read(Path(lesson), salt=salt)
+        kind, own, parts = "assignment", [Path(lesson).resolve(), *asked.own], asked.parts
+        what = f"assignment {asked.name}, {len(parts)} parts"
     else:
-        mine = exercises.of_lesson(str(lesson))
-        if not mine:
+        parts = {exercise.key: exercise.points for exercise in exercises.of_lesson(lesson)}
+        if not parts:
             raise ValueError(f"lesson {lesson} has no exercises")
-        what, parts = f"lesson {lesson}, {len(mine)} exercises", {e.key: e.points for e in mine}
-        files_of_own = files_of(str(lesson))
-        if files_of_own:
-            option = f" --exercises {shlex.quote(f'source/exercises/{files_of_own[0].name}')}"
-            files_of_own.append(lesson_notebook(str(lesson)))
-        own = {f"exercises/{path.name}": path for path in files_of_own}
+        kind, own = "exercises", files_of(lesson)
+        own += [lesson_notebook(lesson)] if own else []
+        what = f"lesson {lesson}, {len(parts)} exercises"
+    option = f" --{kind} {shlex.quote(f'source/{kind}/{own[0].name}')}" if own else ""
     package = Path(trainium_edu.__file__).resolve().parent
     root = package.parent
     if not (root / "pyproject.toml").is_file():
@@ -88,7 +81,8 @@ def export(lesson: str, out: Path, *, salt: str = "") -> str:
         kept_out = {"__pycache__", ".ipynb_checkpoints", afterwards.FOLDER.name}
         packed = [path for path in packed if not kept_out & {*path.parts}]
         named = {f"package/{path.relative_to(root).as_posix()}": path for path in packed}
-        for name, path in {**named, **own}.items():
+        named |= {f"{kind}/{path.relative_to(own[0].parent).as_posix()}": path for path in own}
+        for name, path in named.items():
             _put(archive, name, path.read_bytes())
     return f"{out}: autograder for {what}, {sum(parts.values())} points"
 
@@ -109,26 +103,18 @@ def write_results(row, out: Path):
     out : Path
         ``results.json``: score, and a test with score, status and feedback for each exercise.
     """
-    tests = [
-        {
-            "name": title_of(key), "number": key, "score": grade["points"],
-            "max_score": grade["of"], "status": "passed" if grade["points"] else "failed",
-            "output": row.feedback(key), "visibility": "visible",
-        }
-        for key, grade in row.exercises.items()
-    ]  # fmt: skip
-    results = {
-        "score": row.points, "execution_time": round(row.seconds), "stdout_visibility": "hidden",
-        "visibility": "visible", "tests": tests,
-        "output": "\n".join(filter(None, [
-            row.reason * (row.status != "graded"), f"walls: {row.walls}", *row.said("latency_us"),
-            *row.advice,
-        ])),
-    }  # fmt: skip
+    tests = []
+    for key, grade in row.exercises.items():
+        test = {"name": title_of(key), "number": key, "output": row.feedback(key)}
+        test |= {"score": grade["points"], "max_score": grade["of"], "visibility": "visible"}
+        tests.append({**test, "status": "passed" if grade["points"] else "failed"})
+    why = "" if row.status == "graded" else row.reason
+    lines = filter(None, [why, f"walls: {row.walls}", *row.said("latency_us"), *row.advice])
+    results = {"score": row.points, "execution_time": round(row.seconds), "tests": tests}
+    results |= {"stdout_visibility": "hidden", "visibility": "visible", "output": "\n".join(lines)}
     if row.leaderboard:  # Gradescope ranks by the first of them and shows names of its own
         results["leaderboard"] = [
-            {"name": head, "value": round(row.leaderboard[key], 4),
-             "order": "desc" if key == "mfu" else "asc"}
-            for key, head in zip(FIGURES, _HEADS, strict=True)
-        ]  # fmt: skip
+            {"name": head, "value": round(row.leaderboard[key], 4), "order": order}
+            for key, head, order in _COLUMNS
+        ]
     files.write(out, json.dumps(results, indent=1) + "\n", makes_folder=True)

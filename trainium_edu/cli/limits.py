@@ -14,8 +14,6 @@ __all__ = ["Limits", "Unreadable", "end_family", "limit_this_process", "open_sub
            "read_text", "start"]  # fmt: skip
 
 _LARGEST_BYTES = 100 << 20
-#: Why a file of a kind is not read; empty where it is.
-_KINDS = {stat.S_IFREG: "", stat.S_IFDIR: "cannot be read (Is a directory)"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,13 +49,12 @@ def open_submission(path: Path):
     except OSError as error:
         raise Unreadable(f"cannot be read ({error.strerror})") from None
     about = os.fstat(descriptor)
-    wrong = _KINDS.get(stat.S_IFMT(about.st_mode), "not a regular file (a pipe or a device)")
-    if not wrong and about.st_size > _LARGEST_BYTES:
-        wrong = "larger than 100 MB: clear its outputs"
-    if wrong:
-        os.close(descriptor)
-        raise Unreadable(wrong)
-    return os.fdopen(descriptor, "rb")
+    if stat.S_ISREG(about.st_mode) and about.st_size <= _LARGEST_BYTES:
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    if stat.S_ISREG(about.st_mode):
+        raise Unreadable("larger than 100 MB: clear its outputs")
+    raise Unreadable("not a regular file (a folder, a pipe or a device)")
 
 
 def read_text(path: Path, kind: str) -> str:
