@@ -14,6 +14,7 @@ from pathlib import Path
 
 from trainium_edu.cli.grade_one import read_submission
 from trainium_edu.cli.limits import Unreadable
+from trainium_edu.cli.page import rendered
 from trainium_edu.exercises.cells import shown_by, text_of
 from trainium_edu.files import tables
 from trainium_edu.tools.schema import checked
@@ -68,19 +69,7 @@ class ClassPrediction:
         return [(label, sum(a <= value <= b for value in given)) for label, a, b in self._bins()]
 
     def __str__(self):
-        unit = f" ({self.unit})" if self.unit else ""
-        lines = [f"{self.key}: {self.question}{unit}", f"{len(self.values)} predictions"]
-        if self.changed_after_answer:
-            lines[-1] += f", {self.changed_after_answer} changed after the answer (not counted)"
-        bins = self.bins()
-        width = max((len(label) for label, _ in bins), default=0)
-        most = max((count for _, count in bins), default=1) or 1
-        for i, (label, count) in enumerate(bins):
-            bar, mark = "#" * math.ceil(30 * count / most), "  <- right" * (i == self.right_bin())
-            lines.append(f"  {label:<{width}} | {bar:<30} {count}{mark}")
-        lines += [f"  answer: {self.answer}"] if self.answer else []
-        lines += [f"  {count} x {name}" for name, count in self.misconceptions.most_common()]
-        return "\n".join(lines)
+        return rendered("prediction.txt", asked=self, bins=self.bins(), right=self.right_bin())
 
     def as_data(self) -> dict:
         """Return the histogram as plain data."""

@@ -23,15 +23,8 @@ def title_of(key: str) -> str:
 
 def page(row: Row) -> str:
     """Return the page of one submission, as HTML."""
-    name = Path(row.submission).name
-    total = f"{row.points} of {row.of} points" if row.status == "graded" else row.status
-    about = ", ".join(filter(None, (total, row.student and f"student {row.student}")))
-    points = [
-        [title_of(key), f"{grade['points']} of {grade['of']}", grade["status"], grade["reason"]]
-        for key, grade in row.exercises.items()
-    ]
-    return rendered("feedback.html", title=f"Feedback: {name}", head=[about, row.reason],
-                    points=points, figures=row.said(), advice=row.advice)  # fmt: skip
+    title = f"Feedback: {Path(row.submission).name}"
+    return rendered("feedback.html", title=title, row=row, title_of=title_of)
 
 
 def write(rows: Sequence[Row], target: Path, folder: Path) -> str:

@@ -211,7 +211,7 @@ def uses(source: str, names: Iterable[str]) -> str:
                 called |= {a.asname or a.name: f"{module}.{a.name}" for a in aliases}
             case ast.Attribute() | ast.Name():
                 used = [ast.unparse(node)]
-            case ast.Call(args=[owner, ast.Constant(name), *_]):  # getattr(nl, "matmul")
+            case ast.Call(args=[owner, ast.Constant(str(name)), *_]):  # getattr(nl, "matmul")
                 used = [f"{ast.unparse(owner)}.{name}"]
         chains = [f"{_full(chain, called)}." for chain in used]
         for name, full in full_names.items():

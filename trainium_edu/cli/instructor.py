@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import Path
 
 from trainium_edu import files
+from trainium_edu.cli.page import rendered
 from trainium_edu.cli.refusals import sentence
 
 __all__ = ["export", "grade", "leaderboard"]
@@ -115,7 +116,7 @@ def grade(options) -> int:
         print(f"{len(rows)} rows in {options.csv} ({len(new)} new)")
     else:
         for each in rows:
-            print(_in_full(each))
+            print(rendered("row.txt", row=each, summary=_summary(each)))
     return 0
 
 
@@ -157,12 +158,3 @@ def _predictions(paths, options):
 def _summary(row):
     text = f"{row.points} of {row.of}" if row.status == "graded" else row.status
     return f"{text}; {row.reason}" if row.reason else text
-
-
-def _in_full(row):
-    lines = [f"{row.submission}: {_summary(row)}"]
-    for key, grade in row.exercises.items():
-        lines.append(f"  {key}: {grade['points']} of {grade['of']}, {row.feedback(key)}")
-    lines += [f"  {said}" for said in row.said()]
-    lines += [f"  advice: {said}" for said in row.advice]
-    return "\n".join([*lines, *(f"  note: {note}" for note in row.notes)])

@@ -1,4 +1,4 @@
-"""Our pages, written by Jinja from the templates in ``pages/``."""
+"""Our pages, and texts for the screen, written by Jinja from the templates in ``pages/``."""
 
 import functools
 import unicodedata
@@ -22,13 +22,16 @@ def rendered(template: str, **values) -> str:
 
 @functools.cache
 def _templates():
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    import jinja2
 
-    return Environment(
-        loader=FileSystemLoader(Path(__file__).with_name("pages")), autoescape=True,
-        undefined=StrictUndefined, keep_trailing_newline=True, extensions=["jinja2.ext.do"],
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).with_name("pages")),
+        autoescape=jinja2.select_autoescape(),
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+        extensions=["jinja2.ext.do"],
         finalize=_printable,
-    )  # fmt: skip
+    )
 
 
 def _printable(value):
