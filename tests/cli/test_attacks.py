@@ -164,7 +164,7 @@ def test_pipes_devices_and_large_files_are_rows_and_stop_nobody(tmp_path):
         file.truncate((100 << 20) + 1)
     submission(tmp_path / "d.ipynb")
     rows = grade.grade_all(grade.submissions(tmp_path), modules=[LESSON], limits=LIMITS)
-    special = "not a regular file (a folder, a pipe or a device)"
+    special = "not a regular file (a pipe or a device)"
     large = "larger than 100 MB: clear its outputs"
     assert [row.reason for row in rows] == [special, special, large, ""]
     assert rows[-1].points == 6

@@ -276,7 +276,7 @@ def test_a_folder_or_a_dead_link_named_like_a_notebook_is_a_row(tmp_path):
     (tmp_path / "b.ipynb").symlink_to(tmp_path / "nowhere")
     rows = grade.grade_all(grade.submissions(tmp_path), modules=[LESSON], limits=LIMITS)
     assert [r.reason for r in rows] == [
-        "not a regular file (a folder, a pipe or a device)",
+        "cannot be read (Is a directory)",
         "cannot be read (No such file or directory)",
     ]
 

@@ -9,6 +9,7 @@ reason in words; the next question starts another.
 """
 
 import contextlib
+import functools
 import sys
 import threading
 from pathlib import Path
@@ -29,7 +30,7 @@ class Stopped(BaseException):
 
 
 class Raised(ValueError):
-    """A function over there raised an exception of this kind."""
+    """A function over there raised an exception; ``kind`` is the name of its class."""
 
     def __init__(self, kind: str, text: str):
         super().__init__(text)
@@ -135,10 +136,10 @@ class Apart:
 
     def begin(self) -> bool:
         """Give the next exercise the names that were kept; return whether the process kept any."""
-        try:
+        with contextlib.suppress(Stopped, Raised):  # by what ran there before
             return self.ask("begin") is True
-        except Stopped:  # by what ran there before
-            return self.ask("begin") is True
+        self.stop()
+        return self.ask("begin") is True
 
     def run(self, source: str) -> str:
         """Run one cell; return the exception that it raised, in one line, or an empty string."""
@@ -158,10 +159,7 @@ class Apart:
         ValueError
             If it holds what is no plain data.
         """
-
-        def answer(*args, **kwargs):
-            return self.call(name, args, kwargs)
-
+        answer: Any = functools.partial(self.call, name)
         match self.ask("look", name):
             case "missing", _:
                 raise KeyError(name)
@@ -172,7 +170,7 @@ class Apart:
                 return value
         raise self.stopped()
 
-    def call(self, name: str, args, kwargs):
+    def call(self, name: str, /, *args, **kwargs):
         """Call a function of the submission and return its plain result, or raise as it did."""
         try:
             return self.ask("call", name, args, kwargs)

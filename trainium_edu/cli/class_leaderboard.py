@@ -1,32 +1,43 @@
-"""Collect a class's leaderboard rows from graded kernels, and show them as a page."""
+"""The command ``leaderboard``: a class's rows of graded kernels, ranked."""
 
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from trainium_edu import files
 from trainium_edu.cli.limits import Unreadable
 from trainium_edu.cli.page import rendered
 from trainium_edu.cli.refusals import sentence
 from trainium_edu.cli.row import read_rows
-from trainium_edu.exercises.leaderboard import HEAD, Entry, boards, cells
+from trainium_edu.exercises.leaderboard import HEAD, Entry, as_csv, as_text, boards, cells
 
-__all__ = ["RULE", "as_page", "collect"]
+__all__ = ["as_page", "command"]
 
-RULE = sentence("class_leaderboard.rule")
+_RULE = sentence("class_leaderboard.rule")
 
 
-def collect(paths: Iterable[Path]) -> list[Entry]:
+def command(options) -> None:
+    """Rank kernels that were graded."""
+    entries = _collect(options.paths)
+    if not entries:
+        raise ValueError(sentence("class_leaderboard.no_row", path=options.paths[0]))
+    if options.pseudonyms:
+        entries = [entry.under(options.pseudonyms) for entry in entries]
+    if options.csv:
+        files.write(options.csv, as_csv(entries))
+    if options.html:
+        files.write(options.html, as_page(entries))
+    if not (options.csv or options.html):
+        for (assignment, case), placed in boards(entries).items():
+            print(f"{assignment}, case {case}\n{as_text(placed)}\n")
+        print(_RULE)
+
+
+def _collect(paths: Iterable[Path]) -> list[Entry]:
     """Read the rows of right kernels; say on stderr which files, or rows, cannot be used.
 
-    Parameters
-    ----------
-    paths : iterable of Path
-        What ``grade --json`` printed (``.json``), what ``grade --csv`` keeps (``.jsonl``; a line
-        that is no row is left out), or folders with such files.
-
-    Returns
-    -------
-    entries : list of Entry
+    Files are what ``grade --json`` printed (``.json``), or what ``grade --csv`` keeps (``.jsonl``;
+    a line that is no row is left out).
     """
     entries: dict[Entry, None] = {}
     for path in paths:
@@ -43,10 +54,4 @@ def collect(paths: Iterable[Path]) -> list[Entry]:
 def as_page(entries: Iterable[Entry]) -> str:
     """Return all boards as a page that needs nothing but itself."""
     found = boards(entries)
-    titles = {assignment for assignment, _ in found}
-    title = f"Leaderboard of {titles.pop()}" if len(titles) == 1 else "Leaderboards"
-    shown = {
-        f"{assignment}, case {case}": [cells(*row) for row in placed]
-        for (assignment, case), placed in found.items()
-    }
-    return rendered("leaderboard.html", title=title, rule=RULE, head=HEAD, boards=shown.items())
+    return rendered("leaderboard.html", rule=_RULE, head=HEAD, boards=found, cells=cells)

@@ -4,14 +4,17 @@ A committed prediction stands in the notebook's own output (see ``widgets/predic
 nothing is run here.  What counts is what was committed before the answer was shown.
 """
 
+import json
 import math
 import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 
+from trainium_edu import files
 from trainium_edu.cli.grade_one import read_submission
 from trainium_edu.cli.limits import Unreadable
 from trainium_edu.cli.page import rendered
@@ -20,7 +23,7 @@ from trainium_edu.files import tables
 from trainium_edu.tools.schema import checked
 from trainium_edu.widgets.prediction import MIME, RECOGNISED
 
-__all__ = ["ClassPrediction", "collect", "plot_predictions"]
+__all__ = ["ClassPrediction", "collect", "plot_predictions", "show"]
 
 _SCHEMA = tables(__file__)
 
@@ -71,10 +74,6 @@ class ClassPrediction:
     def __str__(self):
         return rendered("prediction.txt", asked=self, bins=self.bins(), right=self.right_bin())
 
-    def as_data(self) -> dict:
-        """Return the histogram as plain data."""
-        return {**vars(self), "bins": self.bins(), "answer": self.answer}
-
 
 def collect(paths) -> dict[str, ClassPrediction]:
     """Read the predictions of many notebooks; say on stderr which cannot be read.
@@ -115,6 +114,21 @@ def collect(paths) -> dict[str, ClassPrediction]:
     return dict(sorted(found.items()))
 
 
+def show(paths, *, as_json: bool, folder) -> None:
+    """Print the predictions of many notebooks, and draw a histogram of each into a folder."""
+    found = collect(paths)
+    if as_json:
+        data = [{**vars(p), "bins": p.bins(), "answer": p.answer} for p in found.values()]
+        print(json.dumps(data, indent=1))
+    else:
+        print("\n\n".join(map(str, found.values())) or "no committed predictions found")
+    for key, asked in found.items() if folder else ():
+        picture = BytesIO()
+        plot_predictions(asked).savefig(picture, dpi=150)
+        out = Path(folder, f"{key.replace('/', '-')}.png")
+        files.write(out, picture.getvalue(), makes_folder=True)
+
+
 def plot_predictions(prediction: ClassPrediction):
     """Draw one histogram.
 
@@ -134,9 +148,8 @@ def plot_predictions(prediction: ClassPrediction):
     fig = Figure((7.0, 0.9 + 0.42 * max(len(bins), 2)), layout="constrained")
     ax = fig.subplots()
     labels, counts = zip(*bins, strict=True)
-    colours = [COLOURS["blue"]] * len(bins)
-    if (right := prediction.right_bin()) is not None:
-        colours[right] = COLOURS["green"]
+    right = prediction.right_bin()
+    colours = [COLOURS["green" if i == right else "blue"] for i in range(len(bins))]
     ax.barh(range(len(bins)), counts, tick_label=labels, color=colours)
     ax.invert_yaxis()
     ax.locator_params(axis="x", integer=True)

@@ -28,7 +28,7 @@ from trainium_edu import exercises, files
 from trainium_edu.cli import sandbox
 from trainium_edu.cli.assignment import Assignment
 from trainium_edu.cli.grade_one import exercises_of
-from trainium_edu.cli.limits import Limits, Unreadable, end_family, open_submission, start
+from trainium_edu.cli.limits import Limits, Unreadable, end_family, read_bytes, start
 from trainium_edu.cli.refusals import sentence
 from trainium_edu.cli.row import Row, last_of
 from trainium_edu.exercises import lessons
@@ -36,7 +36,7 @@ from trainium_edu.exercises import lessons
 __all__ = ["absent", "filled", "grade_all", "read_roster", "submissions"]
 
 
-def _watched(path, row: Row, order: Mapping, running: list, parts) -> Row:
+def _watched(path, row: Row, order: Mapping, parts) -> Row:
     """Grade one submission in a process of its own, and return the row that this wrote."""
     begun, late, seconds = time.monotonic(), "", row.limits["submission_seconds"]
     package = str(Path(trainium_edu.__file__).parents[1])
@@ -45,7 +45,6 @@ def _watched(path, row: Row, order: Mapping, running: list, parts) -> Row:
     text = json.dumps({**order, "path": str(path.absolute()), "row": asdict(row)})
     with tempfile.TemporaryDirectory(prefix="grading-", ignore_cleanup_errors=True) as folder:
         process = start([sys.executable, "-m", "trainium_edu.cli.grade_one"], folder, environment)
-        running.append(process)
         try:
             told, _ = process.communicate(f"{text}\n".encode(), seconds)
         except subprocess.TimeoutExpired as error:
@@ -144,7 +143,6 @@ def grade_all(
         exercises.register(module)
     walls = sandbox.described()
     order: dict[str, Any] = {"salt": salt, "modules": modules, "assignment": ""}
-    running: list[subprocess.Popen] = []
     with (
         tempfile.TemporaryDirectory(prefix="assignment-", ignore_cleanup_errors=True) as folder,
         ThreadPoolExecutor(max(1, jobs)) as pool,  # of threads that watch a process each
@@ -161,15 +159,13 @@ def grade_all(
                 row = Row(str(path), student=student, digest=digest, walls=walls, limits=taken)
                 old = known.get((row.submission, row.digest))
                 if old is None or not old.is_final(taken):
-                    old = pool.submit(_watched, path, row, order, running, parts)
+                    old = pool.submit(_watched, path, row, order, parts)
                 rows.append(old)
             for future in as_completed(row for row in rows if isinstance(row, Future)):
                 done(future.result())
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in running:
-                if process.poll() is None:
-                    end_family(process)
+            end_family(None)
             raise
     result = [row.result() if isinstance(row, Future) else row for row in rows]
     _note_shared_ids(result)
@@ -229,19 +225,18 @@ def submissions(target: Path, suffix: str = ".ipynb", leave: Iterable[Path] = ()
 
 def absent(roster: Mapping[str, str], paths: Iterable[Path]) -> list[Row]:
     """Return a row for each entry of a roster that handed nothing in."""
-    names = {name for path in paths for name in (str(path), path.name)}
-    missing = {name: student for name, student in roster.items() if name not in names}
+    seen = {name for path in paths for name in (str(path), path.name)}
     why = "not graded", "nothing was handed in"
-    return [Row(name, *why, student=student) for name, student in missing.items()]
+    return [Row(name, *why, student=roster[name]) for name in roster if name not in seen]
 
 
-def read_roster(path: Path, paths: Iterable[Path] = ()) -> dict:
+def read_roster(path: Path, paths: Sequence[Path]) -> dict:
     """Read student ids from a CSV with the columns ``submission`` (file name) and ``student``.
 
     Parameters
     ----------
     path : Path
-    paths : iterable of Path
+    paths : sequence of Path
         The submissions; the table has to name at least one of them.
 
     Raises
@@ -254,9 +249,8 @@ def read_roster(path: Path, paths: Iterable[Path] = ()) -> dict:
     if not rows or not {"submission", "student"} <= set(rows[0]):
         raise ValueError(f"{path} needs the columns submission and student")
     found = {row["submission"] or "": (row["student"] or "").strip() for row in rows}
-    paths = list(paths)
     found.pop("", None)
-    if paths and not any(str(p) in found or p.name in found for p in paths):
+    if not any(str(p) in found or p.name in found for p in paths):
         about = {"count": len(paths), "name": next(iter(found)), "first": paths[0].name}
         raise ValueError(sentence("grade.roster", path=path, **about))
     return found
@@ -276,8 +270,8 @@ def _note_shared_ids(rows):
 def _digest(path, student, salt, assignment=None):
     """Return a hash of all that a grade depends on: the file, the checks, id and salt."""
     hashed = hashlib.sha256(f"{student}|{salt}|{trainium_edu.__version__}".encode())
-    with contextlib.suppress(OSError, Unreadable), open_submission(path) as file:
-        hashed.update(hashlib.file_digest(file, "sha256").digest())
+    with contextlib.suppress(Unreadable):
+        hashed.update(read_bytes(path))
     checks = [*sorted(Path(exercises.__file__).parent.glob("*.*")), *lessons.OWN.values()]
     for part in [assignment.digest.encode()] if assignment else map(Path.read_bytes, checks):
         hashed.update(part)

@@ -84,12 +84,11 @@ def lesson_of(book, name: str = "") -> str:
     keys = {key for key in marks if key}
     counted = Counter(sorted(number_of(key) for key in keys if exercises.find(key)))
     (first, _), *_ = counted.most_common(1) or [("", 0)]
-    lessons = [
-        lesson
-        for lesson, count in counted.items()
-        if lesson == first or 2 * count >= len(exercises.of_lesson(lesson))
-    ]
-    if lessons:
+
+    def is_handed_in(lesson):
+        return lesson == first or 2 * counted[lesson] >= len(exercises.of_lesson(lesson))
+
+    if lessons := [*filter(is_handed_in, counted)]:
         return "+".join(lessons)
     match = re.search(r"(?<!\d)(\d\d[a-z]?)_[a-z]", name)
     if match and exercises.of_lesson(match.group(1)):

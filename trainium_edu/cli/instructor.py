@@ -1,17 +1,15 @@
-"""The instructor's commands: ``grade``, ``leaderboard`` and ``export``."""
+"""The instructor's commands ``grade`` and ``export``."""
 
 import json
 import os
 import sys
 from dataclasses import asdict
-from io import BytesIO
 from pathlib import Path
 
-from trainium_edu import files
 from trainium_edu.cli.page import rendered
 from trainium_edu.cli.refusals import sentence
 
-__all__ = ["export", "grade", "leaderboard"]
+__all__ = ["export", "grade"]
 
 
 def _salt(options):
@@ -47,7 +45,7 @@ def export(options) -> None:
 
 def grade(options) -> int:
     """Grade submissions, or collect their predictions."""
-    from trainium_edu.cli import grade, row, sandbox
+    from trainium_edu.cli import feedback, grade, gradescope, row, sandbox
     from trainium_edu.cli.assignment import read
     from trainium_edu.cli.limits import Limits
 
@@ -73,7 +71,10 @@ def grade(options) -> int:
     target = options.target
     paths = grade.submissions(target, ".py", asked.own) if asked else grade.submissions(target)
     if options.predictions:
-        return _predictions(paths, options)
+        from trainium_edu.cli import class_predictions
+
+        class_predictions.show(paths, as_json=options.json, folder=options.png)
+        return 0
     jobs = given.pop("jobs") or os.cpu_count() or 1
     limits = (asked.limits if asked else Limits()).but(**given)
     roster = grade.read_roster(options.roster, paths) if options.roster else {}
@@ -86,19 +87,15 @@ def grade(options) -> int:
             print(f"{one.submission}: {_summary(one)}", flush=True)
         new.append(one)
 
-    known = row.read_kept(kept) if kept else {}
+    how: dict = {"roster": roster, "known": row.read_kept(kept) if kept else {}, "done": done}
+    how |= {"limits": limits, "jobs": jobs, "salt": salt, "modules": options.exercises}
     try:
-        rows = grade.grade_all(
-            paths, roster=roster, salt=salt, modules=options.exercises, limits=limits, jobs=jobs,
-            known=known, done=done, assignment=asked,
-        )  # fmt: skip
+        rows = grade.grade_all(paths, assignment=asked, **how)
         if options.target.is_dir():
             rows += grade.absent(roster, paths)
         if options.csv:
             row.write_csv(rows, options.csv)
         if pages:
-            from trainium_edu.cli import feedback
-
             print(feedback.write(rows, options.target, pages), file=sys.stderr)
     except (KeyboardInterrupt, OSError) as error:
         why = "stopped" if isinstance(error, KeyboardInterrupt) else str(error.strerror or error)
@@ -106,8 +103,6 @@ def grade(options) -> int:
         print(f"{why} after {len(new)} new rows{where}", file=sys.stderr)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     if options.gradescope:
-        from trainium_edu.cli import gradescope
-
         gradescope.write_results(rows[0], options.gradescope)
     if options.json:
         data = [asdict(each) for each in rows]
@@ -115,43 +110,7 @@ def grade(options) -> int:
     elif options.csv:
         print(f"{len(rows)} rows in {options.csv} ({len(new)} new)")
     else:
-        for each in rows:
-            print(rendered("row.txt", row=each, summary=_summary(each)))
-    return 0
-
-
-def leaderboard(options) -> None:
-    """Rank kernels that were graded."""
-    from trainium_edu.cli import class_leaderboard
-    from trainium_edu.exercises import leaderboard
-
-    entries = class_leaderboard.collect(options.paths)
-    if not entries:
-        raise ValueError(sentence("instructor.no_row", path=options.paths[0]))
-    if options.pseudonyms:
-        entries = [entry.under(options.pseudonyms) for entry in entries]
-    if options.csv:
-        files.write(options.csv, leaderboard.as_csv(entries))
-    if options.html:
-        files.write(options.html, class_leaderboard.as_page(entries))
-    if not (options.csv or options.html):
-        print(f"{leaderboard.as_text(entries)}\n\n{class_leaderboard.RULE}")
-
-
-def _predictions(paths, options):
-    from trainium_edu.cli import class_predictions
-
-    found = class_predictions.collect(paths)
-    if options.json:
-        print(json.dumps([p.as_data() for p in found.values()], indent=1))
-    else:
-        print("\n\n".join(str(p) for p in found.values()) or "no committed predictions found")
-    if options.png:
-        for key, prediction in found.items():
-            picture = BytesIO()
-            class_predictions.plot_predictions(prediction).savefig(picture, dpi=150)
-            out = options.png / f"{key.replace('/', '-')}.png"
-            files.write(out, picture.getvalue(), makes_folder=True)
+        print("\n".join(rendered("row.txt", row=r, summary=_summary(r)) for r in rows))
     return 0
 
 

@@ -55,8 +55,7 @@ def load(path: str, name: str, chip: str) -> None:
     parts = [part.__name__ for part in names.values() if isinstance(part, ModuleType)]
     older = any(part.startswith(("neuronxcc", beta1.__name__)) for part in parts)
     if not isinstance(function, Kernel):
-        with _in_one_line():
-            function = beta1.jit(function) if older else nki.jit(function)
+        function = beta1.jit(function) if older else nki.jit(function)
     _FILE["kernel"] = function
 
 
@@ -75,6 +74,4 @@ def ask(request: Request) -> tuple:
     return program, passes if passes in (None, ()) else True
 
 
-def run_cpp(job: cpp.Job) -> dict:
-    """Compile a text of C++ and run it on cases, as :func:`cpp.run_here` does."""
-    return cpp.run_here(job)
+run_cpp = cpp.run_here  #: compile a text of C++, and run it on cases

@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 
-__all__ = ["Limits", "Unreadable", "end_family", "limit_this_process", "open_submission",
+__all__ = ["Limits", "Unreadable", "end_family", "limit_this_process", "read_bytes",
            "read_text", "start"]  # fmt: skip
 
 _LARGEST_BYTES = 100 << 20
@@ -36,25 +36,28 @@ class Unreadable(Exception):
     """What was handed in is no submission; says why in half a sentence."""
 
 
-def open_submission(path: Path):
-    """Open a regular file of up to 100 MB for reading; a pipe or a device is never waited for.
+def read_bytes(path: Path) -> bytes:
+    """Read a regular file of up to 100 MB; a pipe or a device is never waited for.
 
     Raises
     ------
     Unreadable
         With the reason in words.
     """
+
+    def opener(name, flags):
+        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with open(path, "rb", opener=opener) as file:
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise Unreadable("not a regular file (a pipe or a device)")
+            if about.st_size > _LARGEST_BYTES:
+                raise Unreadable("larger than 100 MB: clear its outputs")
+            return file.read()
     except OSError as error:
         raise Unreadable(f"cannot be read ({error.strerror})") from None
-    about = os.fstat(descriptor)
-    if stat.S_ISREG(about.st_mode) and about.st_size <= _LARGEST_BYTES:
-        return os.fdopen(descriptor, "rb")
-    os.close(descriptor)
-    if stat.S_ISREG(about.st_mode):
-        raise Unreadable("larger than 100 MB: clear its outputs")
-    raise Unreadable("not a regular file (a folder, a pipe or a device)")
 
 
 def read_text(path: Path, kind: str) -> str:
@@ -66,10 +69,7 @@ def read_text(path: Path, kind: str) -> str:
         With the reason in words.
     """
     try:
-        with open_submission(path) as file:
-            return file.read().decode("utf-8-sig")
-    except OSError as error:
-        raise Unreadable(f"cannot be read ({error.strerror})") from None
+        return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Unreadable(f"not {kind} (not text)") from None
 

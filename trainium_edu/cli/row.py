@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from trainium_edu import files
-from trainium_edu.cli.limits import Unreadable, open_submission
+from trainium_edu.cli.limits import Unreadable, read_bytes
 from trainium_edu.exercises.exercise import Grade
 from trainium_edu.files import tables
 from trainium_edu.tools.schema import checked
@@ -79,9 +79,9 @@ class Row:
         """Return what an exercise's grade says to its author."""
         return "{status}: {reason}".format(**self.exercises[key]).strip(": ")
 
-    def said(self, metric: str = "") -> list[str]:
-        """Return the figures of each case, or those of a metric, as a report has them."""
-        words = METRICS[metric]["said"] if metric else _WORDS["figures"]
+    def said(self) -> list[str]:
+        """Return the figures of each case, as a report has them."""
+        words = _WORDS["figures"]
         return [f"{case}: {words.format(**found)}" for case, found in self.figures.items()]
 
     def line(self) -> str:
@@ -125,8 +125,7 @@ def read_rows(path: Path) -> list[Row]:
     ValueError
         One sentence, if a file of JSON holds something else.
     """
-    with open_submission(path) as file:
-        text = file.read().decode(errors="replace")
+    text = read_bytes(path).decode(errors="replace")
     if path.suffix == ".jsonl":
         return [*filter(None, (last_of([line]) for line in text.splitlines()))]
     try:
@@ -139,9 +138,8 @@ def read_rows(path: Path) -> list[Row]:
 def write_csv(rows: list[Row], out: Path):
     """Write one line per submission, whole or not at all."""
     keys = sorted({key for row in rows for key in row.exercises})
-    measured = sorted(
-        {(case, name) for row in rows for case, found in row.figures.items() for name in found}
-    )
+    found = (figures for row in rows for figures in row.figures.items())
+    measured = sorted({(case, name) for case, figures in found for name in figures})
     heads = [f"{key}{what}" for key in keys for what in ("", " feedback", " misconception")]
     table: list[list] = [[*_COLUMNS, *heads, *(f"{case} {name}" for case, name in measured)]]
     for row in rows:

@@ -25,6 +25,7 @@ from trainium_edu.files import tables
 __all__ = ["as_another_user", "command", "described", "environment", "harden", "missing"]
 
 _TABLES = tables(__file__)
+_PACKAGE = Path(trainium_edu.__file__).resolve().parent
 _USER, _USER_ID = "nobody", 65534
 _AS_USER = [word.format(id=_USER_ID) for word in _TABLES["as_another_user"]]
 
@@ -117,9 +118,8 @@ def command(folder: Path | None, arguments: list) -> list:
 
 def _python():
     """Return the folders that Python itself, its libraries and this package live in."""
-    package = Path(trainium_edu.__file__).resolve().parent
     # Not the folder that holds the package: in a checkout the solutions are in it.
-    found = {str(package), sys.prefix, sys.base_prefix, os.path.realpath(sys.prefix)}
+    found = {str(_PACKAGE), sys.prefix, sys.base_prefix, os.path.realpath(sys.prefix)}
     found |= {os.path.dirname(os.path.realpath(sys.executable)), os.path.dirname(sys.executable)}
     found |= {path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")}
     return sorted(found)  # a folder before what is in it
@@ -127,9 +127,8 @@ def _python():
 
 def _loops_of_its_own(folder: Path):
     """Copy the compiled loops into a kernel's folder; yield (where they belong, the copy)."""
-    package = Path(trainium_edu.__file__).resolve().parent
     kept = os.environ.get("NUMBA_CACHE_DIR")
-    places = {p.parent for p in package.rglob("*.nbi")} if not kept else {Path(kept).absolute()}
+    places = {p.parent for p in _PACKAGE.rglob("*.nbi")} if not kept else {Path(kept).absolute()}
     for i, place in enumerate(sorted(p for p in places if p.is_dir())):
         copy = folder / ".loops" / str(i)
         shutil.copytree(place, copy, dirs_exist_ok=True)
@@ -144,8 +143,7 @@ def environment(folder: Path) -> dict:
     if missing() and "NUMBA_CACHE_DIR" in kept:  # a cache of its own, as behind walls
         for _, copy in _loops_of_its_own(folder):
             fixed["NUMBA_CACHE_DIR"] = str(copy)
-    package = str(Path(trainium_edu.__file__).resolve().parents[1])
-    return {**kept, "PYTHONPATH": package, **fixed}
+    return {**kept, "PYTHONPATH": str(_PACKAGE.parent), **fixed}
 
 
 def harden():

@@ -27,17 +27,16 @@ def reply(functions, line: str) -> str:
         A function's name and its arguments.
     """
     name, *arguments = plain_data.loads(line)
-    told: tuple
     try:
         return plain_data.dumps(("value", getattr(functions, name)(*arguments)))
     except PrintedTooMuch:
-        told = ("printed",)
+        told = ["printed"]
     except plain_data.NotPlain as error:
-        told = "raised", "TypeError", f"it is {error}; plain data is asked for"
+        told = ["raised", "TypeError", f"it is {error}; plain data is asked for"]
     except BaseException as error:
         code = line_of(error)[:120]
         where = f' (in the line "{code}")' if code else ""
-        told = "raised", type(error).__name__, f"{str(error)[:500]}{where}"
+        told = ["raised", type(error).__name__, f"{str(error)[:500]}{where}"]
     return plain_data.dumps(told)
 
 

@@ -106,13 +106,9 @@ def cells(place: int, entry: Entry) -> tuple[str, ...]:
     return str(place), entry.name, *figures
 
 
-def as_text(entries: Iterable[Entry]) -> str:
-    """Return all boards as tables."""
-    parts = []
-    for (assignment, case), placed in boards(entries).items():
-        lines = aligned([HEAD, *(cells(*row) for row in placed)], "><>>>>")
-        parts.append("\n".join([f"{assignment}, case {case}", *lines]))
-    return "\n\n".join(parts)
+def as_text(placed: Iterable[tuple[int, Entry]]) -> str:
+    """Return a board as a table."""
+    return "\n".join(aligned([HEAD, *(cells(*row) for row in placed)], "><>>>>"))
 
 
 def as_csv(entries: Iterable[Entry]) -> str:
