@@ -6,7 +6,7 @@ around a value only through the format's fields, and uses no floating-point step
 
 import os
 from fractions import Fraction
-from math import inf, nan
+from math import frexp, inf, nan
 
 import gfloat
 import ml_dtypes
@@ -34,9 +34,8 @@ def exactly(x, fmt, rounding, random_bits=0, n_random_bits=16):
     if exact < 0 and not fmt.sign_bits:
         return Fraction(0)
     exponent = fmt.min_exponent
-    if not fmt.is_integer and fmt.exponent_bits and size >= Fraction(2) ** exponent:
-        while Fraction(2) ** (exponent + 1) <= size:
-            exponent += 1
+    if not fmt.is_integer and fmt.exponent_bits:
+        exponent = max(exponent, frexp(size)[1] - 1)  # float64 holds x, and so its size
     step = Fraction(1) if fmt.is_integer else Fraction(2) ** (exponent - fmt.mantissa_bits)
     below, dropped = divmod(size / step, 1)
     match rounding:

@@ -69,8 +69,8 @@ def assert_same_registers(recorded, history):
             ),
         ):
             twin, there = plane(pes, look)
-            np.testing.assert_array_equal(valid, there, err_msg=f"cycle {t}")
-            np.testing.assert_array_equal(bits(values), bits(twin), err_msg=f"cycle {t}")
+            assert np.array_equal(valid, there), f"cycle {t}"
+            assert np.array_equal(bits(values), bits(twin)), f"cycle {t}"
 
 
 @settings(max_examples=40)
