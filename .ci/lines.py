@@ -13,7 +13,7 @@ BUDGETS = {
     "files.py": 52, "names.py": 69, "sealed.py": 73, "neuroncore": 12019, "nki": 8055, "xla": 5922,
     "fabric": 3160, "training": 4559, "cluster": 3043, "torch": 6220, "live.py": 284, "viz": 2903,
     "tools": 995, "widgets": 3022, "exercises": 5654, "cli": 2472, "doctor.py": 120,
-    "tests": 49829,
+    "tests": 49831,
 }  # fmt: skip
 #: Of what stands in the package beside Python: endings, budget.
 OTHERS = {
