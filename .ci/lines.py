@@ -1,5 +1,7 @@
 """Count code lines (no docstrings, comments, blanks) per package, of tests, JavaScript, CSS, C++.
 
+Statements that the formatter has to leave alone are counted, too.
+
 A gentle ratchet, not a golf score: the exit code is 1 when a package is over its budget.
 """
 
@@ -9,16 +11,39 @@ import sys
 from pathlib import Path
 
 BUDGETS = {
-    "specs": 1091, "numerics": 2209, "timeline.py": 55, "settings.py": 122, "aside.py": 59,
-    "files.py": 52, "names.py": 69, "sealed.py": 73, "neuroncore": 12019, "nki": 8055, "xla": 5922,
-    "fabric": 3160, "training": 4559, "cluster": 3043, "torch": 6220, "live.py": 284, "viz": 2903,
-    "tools": 995, "widgets": 3022, "exercises": 5654, "cli": 2472, "doctor.py": 120,
+    "specs": 1091,
+    "numerics": 2209,
+    "timeline.py": 55,
+    "settings.py": 122,
+    "aside.py": 59,
+    "files.py": 52,
+    "names.py": 69,
+    "sealed.py": 73,
+    "neuroncore": 12019,
+    "nki": 8055,
+    "xla": 5922,
+    "fabric": 3160,
+    "training": 4559,
+    "cluster": 3043,
+    "torch": 6220,
+    "live.py": 284,
+    "viz": 2903,
+    "tools": 995,
+    "widgets": 3022,
+    "exercises": 5654,
+    "cli": 2472,
+    "doctor.py": 120,
     "tests": 49831,
-}  # fmt: skip
+}
 #: Of what stands in the package beside Python: endings, budget.
 OTHERS = {
-    "JavaScript": ((".js",), 8168), "CSS": ((".css",), 2378), "C++": ((".cpp", ".h", ".hpp"), 1749),
-}  # fmt: skip
+    "JavaScript": ((".js",), 8168),
+    "CSS": ((".css",), 2378),
+    "C++": ((".cpp", ".h", ".hpp"), 1749),
+}
+
+#: Statements that are kept from the formatter, in which lines could hide.
+MARK, MARKS = "# fmt: " + "skip", 1850
 
 
 def code_lines(path):
@@ -59,6 +84,8 @@ def counted():
     for name, (endings, budget) in OTHERS.items():
         files = [f for end in endings for f in Path("trainium_edu").rglob(f"*{end}")]
         found[name] = sum(map(javascript_lines, files)), budget
+    files = [f for top in ("trainium_edu", "tests", ".ci") for f in Path(top).rglob("*.py")]
+    found[MARK] = sum(f.read_text(encoding="utf-8").count(MARK) for f in files), MARKS
     return found
 
 

@@ -14,14 +14,23 @@ import sys
 
 #: OpenBLAS's names of core types, oldest first, with what Linux calls the instructions they need.
 CORE_TYPES = {
-    "Prescott": "pni", "Nehalem": "sse4_2", "Sandybridge": "avx", "Haswell": "avx2 fma",
-    "Zen": "avx2 fma", "SkylakeX": "avx512f avx512cd avx512bw avx512dq avx512vl",
-    "Cooperlake": "avx512_bf16", "Sapphirerapids": "amx_bf16",
-}  # fmt: skip
+    "Prescott": "pni",
+    "Nehalem": "sse4_2",
+    "Sandybridge": "avx",
+    "Haswell": "avx2 fma",
+    "Zen": "avx2 fma",
+    "SkylakeX": "avx512f avx512cd avx512bw avx512dq avx512vl",
+    "Cooperlake": "avx512_bf16",
+    "Sapphirerapids": "amx_bf16",
+}
 NUMERIC = (
-    "numerics", "training", "neuroncore/engines", "neuroncore/tilings", "nki/kernels",
+    "numerics",
+    "training",
+    "neuroncore/engines",
+    "neuroncore/tilings",
+    "nki/kernels",
     "test_docstrings.py",
-)  # fmt: skip
+)
 _ARCHITECTURE = (
     "import numpy, threadpoolctl; print({i['architecture'] for i in"
     " threadpoolctl.threadpool_info() if i['internal_api'] == 'openblas' and 'numpy' in"
@@ -42,8 +51,13 @@ def _kernels():
 
 def _kernels_of(setting):
     """Return what OpenBLAS calls the kernels that it takes in an environment."""
-    done = subprocess.run([sys.executable, "-c", _ARCHITECTURE], env=os.environ | setting,
-                          capture_output=True, text=True, check=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", _ARCHITECTURE],
+        env=os.environ | setting,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return done.stdout
 
 
@@ -74,10 +88,16 @@ def main():
         print(f"-- {said}", flush=True)
         tests = " ".join(f"tests/{name}" for name in NUMERIC)
         done = subprocess.run(
-            ["make", "--no-print-directory", "--keep-going", "test-fast", "test-notebooks",
-             f"FAST={tests}"],
+            [
+                "make",
+                "--no-print-directory",
+                "--keep-going",
+                "test-fast",
+                "test-notebooks",
+                f"FAST={tests}",
+            ],
             env=os.environ | setting,
-        )  # fmt: skip
+        )
         if done.returncode:
             failed.append(said)
     for said in failed:

@@ -14,8 +14,14 @@ from trainium_edu.training.instances import compare_instances
 from trainium_edu.training.run_numbers import main_graph
 
 FOLDER = Path(__file__).parents[1] / "notebooks" / "programs"
-NAMES = ("digits_three_lines", "digits_prints", "digits_short_batch", "digits_falls_back",
-         "digits_starved", "mlp_tutorial")  # fmt: skip
+NAMES = (
+    "digits_three_lines",
+    "digits_prints",
+    "digits_short_batch",
+    "digits_falls_back",
+    "digits_starved",
+    "mlp_tutorial",
+)
 BATCH = 16  # of the comparison
 
 

@@ -10,8 +10,15 @@ from typing import Any
 
 import psutil
 
-__all__ = ["Limits", "Unreadable", "end_family", "limit_this_process", "read_bytes",
-           "read_text", "start"]  # fmt: skip
+__all__ = [
+    "Limits",
+    "Unreadable",
+    "end_family",
+    "limit_this_process",
+    "read_bytes",
+    "read_text",
+    "start",
+]
 
 _LARGEST_BYTES = 100 << 20
 

@@ -27,8 +27,17 @@ from trainium_edu.neuroncore import gpsimd_cpp
 from trainium_edu.neuroncore.engines.custom_op import Work
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["Job", "Outcome", "Source", "operator", "run_here", "shape_source", "stored", "tried",
-           "use"]  # fmt: skip
+__all__ = [
+    "Job",
+    "Outcome",
+    "Source",
+    "operator",
+    "run_here",
+    "shape_source",
+    "stored",
+    "tried",
+    "use",
+]
 
 _STORED = Path(__file__).with_name("your_own_operator.json.xz")
 _CPU_SECONDS = 2  #: of one processor, in a check

@@ -37,8 +37,18 @@ from trainium_edu.exercises.lessons import cells_of, number_of
 from trainium_edu.files import tables
 from trainium_edu.widgets.card import part
 
-__all__ = ["SOLUTION_SEEN", "Draw", "Exercise", "Grade", "Numbers", "Result", "Said", "Status",
-           "exercise", "words_of"]  # fmt: skip
+__all__ = [
+    "SOLUTION_SEEN",
+    "Draw",
+    "Exercise",
+    "Grade",
+    "Numbers",
+    "Result",
+    "Said",
+    "Status",
+    "exercise",
+    "words_of",
+]
 
 #: Under this type a check's output says that its solution was seen before it passed.
 SOLUTION_SEEN = "application/vnd.trainium-edu.solution+json"

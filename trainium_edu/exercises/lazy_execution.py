@@ -127,10 +127,14 @@ def _names(device):
 
     functions = {name: getattr(xnp, name) for name in ("tanh", "square", "concatenate")}
     return functions | {
-        "device": device, "model": model, "optimizer": optimizer, "batch": batch,
-        "cross_entropy": cross_entropy, "noise": lambda shape: rng.normal(0, 0.1, shape),
+        "device": device,
+        "model": model,
+        "optimizer": optimizer,
+        "batch": batch,
+        "cross_entropy": cross_entropy,
+        "noise": lambda shape: rng.normal(0, 0.1, shape),
         "zeros": lambda *shape: as_tensor(np.zeros(shape), device),
-    }  # fmt: skip
+    }
 
 
 def scripts(student: str = "") -> list[Script]:

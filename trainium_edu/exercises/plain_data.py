@@ -24,11 +24,14 @@ __all__ = ["RECORDS", "NotPlain", "dumps", "loads"]
 
 #: Records that may cross, by the module that has them.
 RECORDS = {
-    "Blank": "trainium_edu.exercises.request", "Request": "trainium_edu.exercises.request",
-    "LoopRequest": "trainium_edu.exercises.loops", "Transformer": "trainium_edu.cluster.models",
-    "Pass": "trainium_edu.neuroncore.systolic_array.plan", "Job": "trainium_edu.exercises.cpp",
+    "Blank": "trainium_edu.exercises.request",
+    "Request": "trainium_edu.exercises.request",
+    "LoopRequest": "trainium_edu.exercises.loops",
+    "Transformer": "trainium_edu.cluster.models",
+    "Pass": "trainium_edu.neuroncore.systolic_array.plan",
+    "Job": "trainium_edu.exercises.cpp",
     "Outcome": "trainium_edu.exercises.cpp",
-}  # fmt: skip
+}
 MOST_BYTES, MOST_ITEMS, MOST_DEPTH = 96 << 20, 4_000_000, 50
 _TYPES = (kind for kind in vars(ml_dtypes).values() if isinstance(kind, type))
 _NARROW = {str(np.dtype(t)): np.dtype(t) for t in _TYPES if issubclass(t, np.generic)}

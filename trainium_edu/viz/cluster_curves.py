@@ -11,8 +11,16 @@ from trainium_edu.viz.units import time_text
 __all__ = ["VERDICT", "draw_claim", "draw_interval", "draw_wall"]
 
 _STRONG, _WEAK = COLOURS["orange"], COLOURS["blue"]
-_MOMENTS = ((0.1, "6 s"), (1 / 6, "10 s"), (1, "1 min"), (10, "10 min"), (60, "1 h"), (360, "6 h"),
-            (1440, "1 day"), (10080, "1 week"))  # fmt: skip
+_MOMENTS = (
+    (0.1, "6 s"),
+    (1 / 6, "10 s"),
+    (1, "1 min"),
+    (10, "10 min"),
+    (60, "1 h"),
+    (360, "6 h"),
+    (1440, "1 day"),
+    (10080, "1 week"),
+)
 _ALLOWED, _COMPUTED = COLOURS["green"], COLOURS["blue"]
 
 

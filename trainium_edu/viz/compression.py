@@ -74,6 +74,8 @@ def describe_sizes(sizes: Mapping[str, Sizes]) -> str:
     ]
     for name, row in zip(sizes, _rows(sizes), strict=True):
         f, rate = row.fields, effective_bytes_per_s(row.bits) / 1e9
-        lines.append(f"{name:13}{f.sign:8.1f}{f.exponent:8.1f}{f.mantissa:9.1f}{row.bits:9.1f}"
-                     f"{row.bzip2_bits:8.1f}{rate:10.0f}")  # fmt: skip
+        lines.append(
+            f"{name:13}{f.sign:8.1f}{f.exponent:8.1f}{f.mantissa:9.1f}{row.bits:9.1f}"
+            f"{row.bzip2_bits:8.1f}{rate:10.0f}"
+        )
     return "\n".join(lines)

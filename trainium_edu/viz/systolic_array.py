@@ -49,9 +49,13 @@ _LOOKS = looks("reuse")
 
 @checked
 def draw_reuse(
-    n: int, *, m: int = 128, array: SystolicArray = TRN1_ARRAY, guess: float | None = None,
+    n: int,
+    *,
+    m: int = 128,
+    array: SystolicArray = TRN1_ARRAY,
+    guess: float | None = None,
     width: float = 890.0,
-) -> Scene:  # fmt: skip
+) -> Scene:
     """Draw utilisation against the number of moving vectors, and the TFLOPS of a chip beside it.
 
     Parameters

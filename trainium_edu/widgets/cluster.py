@@ -29,8 +29,15 @@ from trainium_edu.viz.units import size_text, time_text
 from trainium_edu.widgets.cluster_cost import PLAN, bill, checkpoint_interval, court, hearing
 from trainium_edu.widgets.sketch import RECIPES, Page, controls_of, say, sketch
 
-__all__ = ["bill", "checkpoint_interval", "court", "hearing", "memory_planner",
-           "plan_on_cluster", "wall"]  # fmt: skip
+__all__ = [
+    "bill",
+    "checkpoint_interval",
+    "court",
+    "hearing",
+    "memory_planner",
+    "plan_on_cluster",
+    "wall",
+]
 
 _GIB = 2**30
 _KEPT = ("weights", "gradients", "master", "states", "activations", "buffers")

@@ -77,8 +77,15 @@ MACHINES = {
     "2 × Trn1 (64 ranks)": lambda: fabric.ultracluster(32),
     "Trn2 (16 chips, 64 ranks)": fabric.trn2_48xlarge,
 }
-_ALGORITHMS = ("kangaring", "ring", "mesh", "rdh", "ring_by_dimension", "halving_doubling",
-               "hierarchical")  # fmt: skip
+_ALGORITHMS = (
+    "kangaring",
+    "ring",
+    "mesh",
+    "rdh",
+    "ring_by_dimension",
+    "halving_doubling",
+    "hierarchical",
+)
 _COLLECTIVES = ["all_reduce", "reduce_scatter", "all_gather"]
 _SIZES = {"64 KiB": 2**16, "1 MiB": 2**20, "16 MiB": 2**24, "256 MiB": 2**28}
 

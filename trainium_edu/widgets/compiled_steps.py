@@ -23,8 +23,16 @@ from trainium_edu.xla.executable import Executable, describe
 from trainium_edu.xla.graph import Graph, Node, intern
 from trainium_edu.xla.operations import parameter
 
-__all__ = ["alone", "explore", "fusion_table", "history", "open_alone", "size_of", "time_on_chip",
-           "where_time_goes"]  # fmt: skip
+__all__ = [
+    "alone",
+    "explore",
+    "fusion_table",
+    "history",
+    "open_alone",
+    "size_of",
+    "time_on_chip",
+    "where_time_goes",
+]
 
 _SAYS = tables(__file__)
 _SIDE, _VECTORS = 8, 12  # of the small array that shows a product

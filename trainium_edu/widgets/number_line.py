@@ -143,8 +143,14 @@ class NumberLine(PageWidget, page="number_line"):
         fields = zip(("sign", "exponent", "mantissa"), bit_fields(landing.code, fmt), strict=True)
         beyond = "infinity" if fmt.has_infinities else "NaN" if fmt.has_nan else "its last number"
         row = {
-            "name": fmt.name, "x": landing.x, "labelled": fmt.bits <= 8, "way": 0,
-            "before": before, "lands": lands, "error": error, "near": near,
+            "name": fmt.name,
+            "x": landing.x,
+            "labelled": fmt.bits <= 8,
+            "way": 0,
+            "before": before,
+            "lands": lands,
+            "error": error,
+            "near": near,
             "sentence": f"{label_of(fmt)}: {before} {lands} {error}; {near}",
             "pieces": [[run.first, run.last, run.spacing, run.count] for run in found],
             "bits": [[kind, text] for kind, text in fields if text],
@@ -152,7 +158,7 @@ class NumberLine(PageWidget, page="number_line"):
             "beyond": [[fmt.max, 1e39], [-1e39, fmt.min]],
             "beyond_text": f"no numbers here: x becomes {beyond}",
             "can_zoom": isfinite(landing.value) and landing.spacing < 8 * pixel,
-        }  # fmt: skip
+        }
         if not isfinite(landing.value):
             row["way"] = 1 if landing.x > 0 else -1
         for side in ("value", "below", "above"):
