@@ -27,11 +27,11 @@ BUDGETS = {
     "cluster": 3043,
     "torch": 6220,
     "live.py": 284,
-    "viz": 2903,
+    "viz": 2917,
     "tools": 995,
-    "widgets": 3022,
-    "exercises": 5654,
-    "cli": 2472,
+    "widgets": 3050,
+    "exercises": 5680,
+    "cli": 2479,
     "doctor.py": 120,
     "tests": 49831,
 }
@@ -43,7 +43,7 @@ OTHERS = {
 }
 
 #: Statements that are kept from the formatter, in which lines could hide.
-MARK, MARKS = "# fmt: " + "skip", 1850
+MARK, MARKS = "# fmt: " + "skip", 1872
 
 
 def code_lines(path):
