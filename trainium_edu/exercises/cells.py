@@ -7,6 +7,7 @@ states the student's id, or with the first answer.  Nothing else of a lesson is 
 
 import ast
 import re
+from functools import cache
 
 __all__ = ["imports_of", "key_of", "parts_of", "shown_by", "stated", "text_of", "with_student"]
 
@@ -79,6 +80,7 @@ def parts_of(notebook) -> tuple[list[str], dict[str, list[str]]]:
     return list(filter(str.strip, prepares)), answers
 
 
+@cache
 def imports_of(source: str) -> str:
     r"""Return what a cell imports or registers; also where it turns ``neuronxcc.nki`` into ours.
 
