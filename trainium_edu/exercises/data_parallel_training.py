@@ -19,17 +19,13 @@ def _bf16(values):
 
 
 def _summed(gradients, begin, way=1, rounded=_bf16, but=0):
-    """Return the sum over ranks, part by part: who begins, which way it goes, who is left out."""
+    """Return the sum over ranks of each part: who begins, which way it goes, who is left out."""
     ranks = len(gradients)
-    parts = gradients.reshape(ranks, ranks, -1)
-    totals = []
-    for part in range(ranks):
-        order = [(begin(part) + way * k) % ranks for k in range(ranks - but)]
-        total = parts[order[0], part]
-        for rank in order[1:]:
-            total = rounded(total + parts[rank, part])
-        totals.append(total)
-    return np.concatenate(totals)
+    parts, part = gradients.reshape(ranks, ranks, -1), np.arange(ranks)
+    total = parts[begin(part) % ranks, part]
+    for k in range(1, ranks - but):
+        total = rounded(total + parts[(begin(part) + way * k) % ranks, part])
+    return total.reshape(-1)
 
 
 def _beliefs(gradients):
