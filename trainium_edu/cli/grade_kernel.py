@@ -127,11 +127,9 @@ def difference(
         found, true = np.asarray(out, np.float64), np.asarray(wanted, np.float64)
         wrong, key = np.isnan(found) & ~np.isnan(true), "grade_kernel.empty"
         if not wrong.any():
+            key = "grade_kernel.wrong"
             with np.errstate(invalid="ignore", over="ignore"):
-                wrong, key = (
-                    ~np.isclose(found, true, rtol, atol, equal_nan=True),
-                    "grade_kernel.wrong",
-                )
+                wrong = ~np.isclose(found, true, rtol, atol, equal_nan=True)
                 off = np.linalg.norm(found - true) / np.maximum(np.linalg.norm(true), 1e-300)
             if l2 is not None and not off <= l2:
                 return sentence("grade_kernel.l2", off=off, which=which, l2=l2)

@@ -114,7 +114,8 @@ def line_of(error: BaseException) -> str:
 
 def said_of(problem: BaseException, path: str, most: int = 400) -> str:
     """Return an exception on one line, with the line of a file, or a folder's, where it arose."""
-    text = " ".join(f"{type(problem).__name__}: {problem}".split())[:most]
+    said = problem.msg if isinstance(problem, SyntaxError) else problem  # without its line
+    text = " ".join(f"{type(problem).__name__}: {said}".split())[:most]
     frames = traceback.extract_tb(problem.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename.startswith(path)]
     line = lines[-1] if lines else getattr(problem, "lineno", None)
