@@ -75,7 +75,9 @@ class Question:
     @property
     def kind(self) -> str:
         """What is asked for: "number", "choice" or "order"."""
-        return "order" if self.ordered else "choice" if self.options else "number"
+        if self.ordered:
+            return "order"
+        return "choice" if self.options else "number"
 
     def check(self, value: float) -> None:
         """Raise ValueError, with a sentence, for a number that cannot be an answer."""

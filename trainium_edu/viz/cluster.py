@@ -42,7 +42,7 @@ def draw_group(topology, instances: int, members, chosen: int, *, closed=True, w
     """
     members, each = np.asarray(members), topology.ranks
     where = members // each
-    columns = 4 if width > 800 else 3 if width > 600 else 2
+    columns = 2 + sum(width > wide for wide in (600, 800))
     shown = _shown(where, chosen // each, instances, 2 * columns)
     rows = -(-len(shown) // columns)
     chip_rows = -(-topology.chips // _ACROSS)
@@ -123,10 +123,11 @@ def _draw_instance(scene, topology, at, inside, chosen, links):
         scene.rect(x, y, *_CHIP, "muted", outline=True)
         for core in range(topology.ranks_per_chip):
             rank = chip * topology.ranks_per_chip + core
-            colour = _CHOSEN if rank == chosen else _MEMBER if rank in lit else "grid"
-            scene.rect(x + 2 + core * (_CORE[0] + 2), y + 3, *_CORE, colour)
+            colour = _MEMBER if rank in lit else "grid"
+            place = x + 2 + core * (_CORE[0] + 2), y + 3, *_CORE
+            scene.rect(*place, _CHOSEN if rank == chosen else colour)
             if rank == chosen:
-                scene.rect(x + 2 + core * (_CORE[0] + 2), y + 3, *_CORE, "ink", outline=True)
+                scene.rect(*place, "ink", outline=True)
         if (chip, chip) in links:
             scene.line(x + 10, y + 13, x + 22, y + 13, WIRE["on chip"], width=4)
 

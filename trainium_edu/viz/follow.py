@@ -51,13 +51,15 @@ def _draw_line(scene, told):
     """Draw the way from one neighbour to the other, and which random bits lead where."""
     toss, y, to_x = told.toss, 276, linear(0, 1, 16, scene.width - 16)
     went_up = told.after == toss.high
-    how = "to the nearer" if toss.random_bits is None else "up" if went_up else "down"
+    how, way_colour = ("up", _UP) if went_up else ("down", _DOWN)
+    if toss.random_bits is None:
+        how = "to the nearer"
     place = f"step {told.step}: {told.name}[{', '.join(map(str, told.index))}]"
     scene.text(16, 220, f"{place} lies {toss.share:.1%} of the way, and went {how}", bold=True)
     scene.line(to_x(0), y, to_x(1), y, width=2)
     for at, value, side in ((0, toss.low, "start"), (1, toss.high, "end")):
         taken = value == told.after
-        colour = (_UP if went_up else _DOWN) if taken else "muted"
+        colour = way_colour if taken else "muted"
         scene.rect(to_x(at) - 6, y - 6, 12, 12, colour, outline=not taken)
         scene.text(to_x(at), y - 12, f"{value:.9g}", anchor=side, bold=taken)
     _mark(scene, to_x(toss.share), y - 30, f"in FP32: {told.exact:.9g}", _EXACT)

@@ -141,7 +141,9 @@ class NumberLine(PageWidget, page="number_line"):
         before, lands, error, _ = say_landing(landing, fmt)
         near = _near(landing, fmt)
         fields = zip(("sign", "exponent", "mantissa"), bit_fields(landing.code, fmt), strict=True)
-        beyond = "infinity" if fmt.has_infinities else "NaN" if fmt.has_nan else "its last number"
+        beyond = "NaN" if fmt.has_nan else "its last number"
+        if fmt.has_infinities:
+            beyond = "infinity"
         row = {
             "name": fmt.name,
             "x": landing.x,
@@ -207,7 +209,7 @@ class NumberLine(PageWidget, page="number_line"):
         if not isfinite(x):
             return
         lo, hi = self.view["lo"], self.view["hi"]
-        by = x - hi if x > hi else x - lo if x < lo else 0.0
+        by = x - min(max(x, lo), hi)
         self.view = {**self.view, "x": x, "lo": lo + by, "hi": hi + by}
 
     def __repr__(self):
@@ -263,8 +265,9 @@ def share_of(size: float) -> str:
 
 def _share(error: float) -> str:
     """Return a relative error as people say it."""
-    sign = ("+" if error > 0 else "−") if abs(error) >= 1e-4 else ""
-    return sign + share_of(error)
+    if abs(error) < 1e-4:
+        return share_of(error)
+    return ("+" if error > 0 else "−") + share_of(error)
 
 
 def _rounded(count: float) -> str:

@@ -88,9 +88,13 @@ def _page(offered, values) -> Page:
 
 def ratio_text(q, no_error, unit="") -> str:
     """Return a signal-to-noise ratio to a tenth, or a word."""
-    return f"{q.snr_db:.1f}{unit}" if isfinite(q.snr_db) else no_error if q.snr_db > 0 else "none"
+    if isfinite(q.snr_db):
+        return f"{q.snr_db:.1f}{unit}"
+    return no_error if q.snr_db > 0 else "none"
 
 
 def _worst(q) -> str:
     worst = q.max_relative_error
-    return "0" if worst == 0 else share_of(worst) if isfinite(worst) else "infinite"
+    if worst == 0:
+        return "0"
+    return share_of(worst) if isfinite(worst) else "infinite"

@@ -22,9 +22,10 @@ _SHOWN = words_of(__file__)["shown"]
 def same_update(weights):
     """Return how equal the weights are after a step on one rank, and on several."""
     apart = {n: float(np.abs(w - weights[1]).max()) for n, w in weights.items() if n > 1}
-    most, sums = max(apart.values()), {name: one_sum(name) for name in ("ring", "mesh")}
+    sums = {name: one_sum(name) for name in ("ring", "mesh")}
+    is_same, is_close = (max(apart.values()) <= limit for limit in (0, 1e-6))
     return Answer(
-        0 if not most else 1 if most < 1e-6 else 2,
+        [(True, True), (False, True), (False, False)].index((is_same, is_close)),
         show=lambda guess: [
             table(_SHOWN["same"], [(n, d < 1e-6) for n, d in apart.items()]),
             table(_SHOWN["sums"], sums.items()),
@@ -139,7 +140,7 @@ def rounding(runs):
     nearest, dice = behind.values()
     told = [(name, "clearly more" if worse else "the same") for name, worse in behind.items()]
     return Answer(
-        2 if nearest and dice else 0 if nearest else 1 if dice else 3,
+        [(True, False), (False, True), (True, True), (False, False)].index((nearest, dice)),
         terms={"note": TASKS["digits-cnn"].note},
         show=lambda guess: [
             table(_SHOWN["loss"], told),
@@ -167,7 +168,7 @@ def linear_rule(runs):
         rows.append((ranks, run.job, len(run.steps), told))
     eight, most = _learnt(runs[8, True]), _learnt(runs[32, True])
     return Answer(
-        0 if eight and most else 1 if eight else 2 if most else 3,
+        [(True, True), (True, False), (False, True), (False, False)].index((eight, most)),
         terms={"lr": runs[32, True].job.lr},
         show=lambda guess: table(_SHOWN["learnt"], rows),
     )

@@ -65,7 +65,9 @@ def _told(one, two, four):
     """Return the place of the option that tells of three times."""
     if two > 0.95 * one:
         return 3
-    return 0 if four > 0.98 * two else 1 if four < 0.6 * two else 2
+    if four > 0.98 * two:
+        return 0
+    return 1 if four < 0.6 * two else 2
 
 
 def _times(run):

@@ -93,7 +93,9 @@ def _ends(learning_rate, epochs, nearest=None) -> int:
     found = _accuracies(learning_rate, epochs)
     mine = found["nearest"] if nearest is None else nearest
     behind = min(found[arm] for arm in found if arm != "nearest") - mine
-    return 0 if mine < 0.2 else 1 if behind >= 0.05 else 2
+    if mine < 0.2:
+        return 0
+    return 1 if behind >= 0.05 else 2
 
 
 @question("02/who-falls-behind")

@@ -73,7 +73,9 @@ def enough_vectors(array, m):
 def _cheaper(k, rows, columns):
     prices = systolic_array.choice_cycles(k, rows, columns)
     x, w = (prices[name]["documented"] for name in ("x stays", "W stays"))
-    return "no difference" if x == w else "the vector" if x < w else "the matrix"
+    if x == w:
+        return "no difference"
+    return "the vector" if x < w else "the matrix"
 
 
 @question("03/who-stays")

@@ -166,10 +166,11 @@ def flipped(futures):
     """Return when the first prediction differs."""
     first, passed = futures.first, len(futures.after)
     begun, ended = futures.after[0].weights, futures.after[-1].weights
+    never, at_once = first is None, passed == 1
     near = abs(futures.after[-1].loss - futures.after[-1].loss_if) < 0.01
     alt = "Weights that differ between the two runs, and how far the losses differ."
     return Answer(
-        2 if first is None else 0 if passed == 1 else 1,
+        2 if never else int(not at_once),
         terms={"losses": "stay the same to two digits" if near else "with them"},
         show=lambda guess: [
             Picture(partial(draw_futures, futures), alt=alt),
